@@ -1,0 +1,78 @@
+"""Which events a branch can see.
+
+A branch owns only what was appended to it. Everything older is borrowed from its
+parent, up to the sequence at which the two parted. Reading a branch is a walk up its
+ancestors, each one cut off where its child began, and all of them where the view ends.
+
+Two rules make the walk safe:
+
+* A fork position never moves, so a lineage can be kept for as long as the process lives.
+* Sequences number the whole log, not one branch, so any two can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stratagem import limits
+from stratagem.errors import ValidationFailed
+
+__all__ = ["DEFAULT_BRANCH", "OPEN_END", "Branch", "Cut", "Lineage", "View", "trace"]
+
+DEFAULT_BRANCH = "default"
+# Later than any sequence: the limit of a view of the present.
+OPEN_END = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A named line of events. `id` is the sequence of the event that created it."""
+
+    id: int
+    name: str
+    parent: int | None
+    fork_sequence: int | None
+    deleted_sequence: int | None = None
+
+
+class Cut(NamedTuple):
+    """One branch of a lineage, and the last of its sequences that may be seen."""
+
+    branch: int
+    limit: int
+
+
+Lineage = tuple[Cut, ...]
+
+
+class View(NamedTuple):
+    """A branch, seen at a moment. `time` decides what has expired."""
+
+    branch: Branch
+    lineage: Lineage
+    time: int
+
+    @property
+    def limit(self) -> int:
+        """The last sequence this view may see."""
+        return self.lineage[0].limit
+
+
+def trace(branch: Branch, parent_of: Callable[[int], Branch], limit: int = OPEN_END) -> Lineage:
+    """Return the cuts that a view of a branch reads, nearest first."""
+    cuts = [Cut(branch.id, limit)]
+    while branch.parent is not None:
+        assert branch.fork_sequence is not None
+        limit = min(limit, branch.fork_sequence)
+        branch = parent_of(branch.parent)
+        cuts.append(Cut(branch.id, limit))
+    if len(cuts) > limits.LINEAGE_DEPTH_MAX:
+        raise ValidationFailed(
+            f"A branch may descend from at most {limits.LINEAGE_DEPTH_MAX - 1} others.",
+            field="branch",
+            limit=limits.LINEAGE_DEPTH_MAX,
+            hint="Merge the branch into an earlier one and fork from there.",
+        )
+    return tuple(cuts)

@@ -1,0 +1,503 @@
+"""Moments: what a caller may write for a time, and the one instant it means.
+
+An expression means exactly one moment, or it is refused with the spelling that would. A guess
+would answer a question about the past with the wrong past, and nobody would notice.
+
+* `now` is the head of the log, not an instant: what was written last is always seen.
+* A day without a time means the state as that day ended; today has not ended, so it means now.
+* `1h ago` is exact: seconds to weeks have fixed lengths, a day is 24 hours. Months and years are
+  the calendar's, in the caller's zone, and end with the month where it is shorter (three months
+  before May 31 is the last of February).
+* A weekday is the last one before today. Midnight is the start of the day it is said of.
+* A time without an offset is in the caller's zone. Where the clocks were set back it happened
+  twice, where they were set forward never: both are refused.
+* Nothing lies in the future, and nothing before 1970.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from functools import lru_cache
+from math import isfinite
+from typing import Final, TypeAlias
+
+from stratagem import limits
+from stratagem.engine.values import check_text
+from stratagem.errors import ValidationFailed
+
+__all__ = ["AtSequence", "AtTime", "Head", "Moment", "duration", "iso", "parse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest state, whatever the clock says."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtSequence:
+    """The state at a position of the log."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """The state at an instant, in microseconds since 1970, everything of that microsecond in it.
+
+    `relative`: the same words will mean another instant later.
+    """
+
+    at: int
+    relative: bool
+
+
+Moment: TypeAlias = Head | AtSequence | AtTime
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_SECOND: Final = 1_000_000
+_MINUTE: Final = 60 * _SECOND
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_UNITS: Final = (
+    {"ms": 1_000, "millisecond": 1_000}
+    | dict.fromkeys(("s", "sec", "second"), _SECOND)
+    | dict.fromkeys(("m", "min", "minute"), _MINUTE)
+    | dict.fromkeys(("h", "hr", "hour"), _HOUR)
+    | dict.fromkeys(("d", "day"), _DAY)
+    | dict.fromkeys(("w", "wk", "week"), 7 * _DAY)
+)
+_UNITS_IN_MONTHS: Final = {"mo": 1, "month": 1, "y": 12, "yr": 12, "year": 12}
+_NUMBER_WORDS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_NAMED_TIMES: Final = {"noon": time(12), "midnight": time(0)}
+
+_EXAMPLES: Final = (
+    "Write now, 1h ago, 2 days ago, yesterday, yesterday 14:00, last monday 14:00, "
+    "2026-03-04T14:00:00Z, epoch microseconds, or @123 for a sequence."
+)
+_PRESENT: Final = "Leave it out, or write now, for the present."
+
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_DECIMAL: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_PIECE: Final = re.compile(
+    rf"(?:and )?(?:([0-9]+(?:\.[0-9]+)?) ?|({'|'.join(_NUMBER_WORDS)}) )([a-z]+)(?:,? |(?=[0-9])|$)"
+)
+_DAYS: Final = (
+    r"today|yesterday"
+    r"|(?:last )?(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?"
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-?w[0-9]{2}-?[1-7]|[0-9]{8}"
+)
+_DAY_FIRST: Final = re.compile(rf"({_DAYS})(?:(?:,? at |, ?| |(?<=[0-9])t)(.+))?")
+_TIME_FIRST: Final = re.compile(rf"(?:at )?(.+?)(?: on)? ({_DAYS})")
+_TWELVE_HOURS: Final = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?::([0-9]{2}))? ?([ap])\.?m\.?")
+_FUTURE: Final = re.compile(r"tomorrow\b.*|next .+|(?:in |\+ ?)(.+)|(.+) (?:from now|later)")
+_DAY_MONTH_YEAR: Final = re.compile(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{2}|[0-9]{4})\b.*")
+_YEAR_FIRST: Final = re.compile(r"([0-9]{4})[/.-]([0-9]{1,2})[/.-]([0-9]{1,2})\b.*")
+
+_EPOCH_MAX: Final = 10**20
+# From 1973 to 5138 the four usual units of an epoch number do not overlap.
+_EPOCH_UNITS: Final = (
+    (10**8, 10**11, "seconds", 1_000_000, 1),
+    (10**11, 10**14, "milliseconds", 1_000, 1),
+    (10**17, _EPOCH_MAX, "nanoseconds", 1, 1_000),
+)
+_EPOCH_RANGE: Final = range(10**14, 10**17)
+
+
+def parse(expression: str | int, *, now: int, zone: tzinfo, field: str = "as_of") -> Moment:
+    """Return the moment that an expression means.
+
+    `now` is in microseconds since 1970; `zone` is where days and times without an offset are.
+
+    Raises:
+        ValidationFailed: It means no moment, or more than one, or one in the future.
+    """
+    if isinstance(expression, bool) or not isinstance(expression, str | int):
+        raise ValidationFailed(
+            f"`{field}` must be text or a whole number, not {type(expression).__name__}.",
+            field=field,
+            hint=_EXAMPLES,
+        )
+    if isinstance(expression, int):
+        # Python refuses to write out thousands of digits; all beyond this mean the same.
+        expression = str(max(-_EPOCH_MAX, min(expression, _EPOCH_MAX)))
+    given = " ".join(expression.split())
+    check_text(given, field=field, chars_max=limits.TIME_WORDS_CHARS_MAX)
+    asked = _Asked(given.casefold(), given, now, zone, field)
+    for read in _READERS:
+        moment = read(asked)
+        if moment is not None:
+            return moment
+    raise asked.refused("cannot be read as a time", _EXAMPLES)
+
+
+def duration(expression: str | float, *, field: str = "ttl") -> int:
+    """Return a length of time in microseconds; a bare number is in seconds.
+
+    Raises:
+        ValidationFailed: It is no length of time, or not above zero, or beyond the limit.
+    """
+    micros = _length(expression, field)
+    if micros <= 0:
+        raise _no_length("must be longer than zero", field)
+    if micros > limits.TTL_SECONDS_MAX * _SECOND:
+        raise ValidationFailed(
+            f"`{field}` is over the limit of {limits.TTL_SECONDS_MAX:,} seconds (100 years).",
+            field=field,
+            limit=limits.TTL_SECONDS_MAX,
+            hint="A bare number is in seconds. Leave it out to keep the entry for good.",
+        )
+    return micros
+
+
+def iso(at: int) -> str:
+    """Write an instant as RFC 3339 in UTC, to the microsecond: what `parse` reads exactly."""
+    minute, micros = divmod(at, _MINUTE)
+    digits = f"{micros:08}"
+    return f"{_iso_minute(minute)}{digits[:2]}.{digits[2:]}Z"
+
+
+# Every answer carries times, and the entries of one answer were often written together.
+@lru_cache(maxsize=4096)
+def _iso_minute(minute: int) -> str:
+    return (_EPOCH + timedelta(minutes=minute)).isoformat()[:17]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An expression and what its meaning depends on."""
+
+    text: str
+    given: str
+    now: int
+    zone: tzinfo
+    field: str
+
+    @property
+    def here(self) -> datetime:
+        """Now, on the caller's clock."""
+        return (_EPOCH + timedelta(microseconds=self.now)).astimezone(self.zone)
+
+    def refused(self, why: str, hint: str) -> ValidationFailed:
+        return ValidationFailed(
+            f"`{self.field}` {self.given!r} {why}.", field=self.field, value=self.given, hint=hint
+        )
+
+    def in_future(self, hint: str = _PRESENT) -> ValidationFailed:
+        return self.refused(f"lies in the future; now is {iso(self.now)}", hint)
+
+    def before_1970(self) -> ValidationFailed:
+        return self.refused(
+            "lies before 1970", "The log cannot be older than that; check the year."
+        )
+
+    def instant(self, at: int, *, relative: bool) -> AtTime:
+        if at > self.now:
+            raise self.in_future()
+        if at < 0:
+            raise self.before_1970()
+        return AtTime(at, relative)
+
+
+def _read_now(asked: _Asked) -> Moment | None:
+    return Head() if asked.text == "now" else None
+
+
+def _read_sequence(asked: _Asked) -> Moment | None:
+    if not asked.text.startswith("@"):
+        return None
+    digits = asked.text[1:].strip()
+    if not (digits.isascii() and digits.isdecimal()) or int(digits) >= 2**63:
+        raise asked.refused("is no sequence", "Write @ and the version of an entry, such as @123.")
+    return AtSequence(int(digits))
+
+
+def _read_number(asked: _Asked) -> Moment | None:
+    if not _INTEGER.fullmatch(asked.text):
+        if _DECIMAL.fullmatch(asked.text):
+            raise asked.refused("is a number with a fraction", "Write whole epoch microseconds.")
+        return None
+    number = int(asked.text)
+    if number in _EPOCH_RANGE:
+        return asked.instant(number, relative=False)
+    if number < 0:
+        raise asked.before_1970()
+    for start, stop, unit, times, over in _EPOCH_UNITS:
+        if start <= number < stop:
+            raise asked.refused(
+                f"looks like epoch {unit}; a number must be in microseconds",
+                f"Write {number * times // over}.",
+            )
+    if number >= _EPOCH_MAX:
+        raise asked.refused("is too large for a time", _EXAMPLES)
+    raise asked.refused("may mean several things", _number_hint(asked.text))
+
+
+def _number_hint(digits: str) -> str:
+    hint = f"Write @{digits} for the sequence, or 16-digit epoch microseconds for a time."
+    try:
+        return f"{hint} The date is {date.fromisoformat(digits)}."
+    except ValueError:
+        return hint
+
+
+def _refuse_future(asked: _Asked) -> Moment | None:
+    found = _FUTURE.fullmatch(asked.text)
+    if found is None:
+        return None
+    length = found[1] or found[2]
+    if length is None or _span(length):
+        raise asked.in_future()
+    return None
+
+
+def _read_ago(asked: _Asked) -> Moment | None:
+    if not asked.text.endswith(" ago"):
+        return None
+    span = _span(asked.text.removesuffix(" ago"))
+    if span is None:
+        raise asked.refused(
+            "is no length of time that is known", "Write 90 minutes ago, 1d 2h ago or a week ago."
+        )
+    return _back(asked, *span)
+
+
+def _read_last(asked: _Asked) -> Moment | None:
+    last, _, unit = asked.text.partition(" ")
+    if last != "last" or unit not in {"week", "month", "year"}:
+        return None
+    months, micros = _UNITS_IN_MONTHS.get(unit, 0), _UNITS.get(unit, 0)
+    return _back(asked, Decimal(months), Decimal(micros))
+
+
+def _read_day(asked: _Asked) -> Moment | None:
+    if found := _DAY_FIRST.fullmatch(asked.text):
+        day, clock = found.groups()
+    elif found := _TIME_FIRST.fullmatch(asked.text):
+        clock, day = found.groups()
+    else:
+        return None
+    named = not day[0].isdecimal()
+    read = _named_day if named else _date
+    return _on_day(asked, read(asked, day), clock, named=named)
+
+
+def _read_clock(asked: _Asked) -> Moment | None:
+    clock = _clock(asked.text.removeprefix("at "))
+    if clock is None:
+        return None
+    today = asked.here.date()
+    at = _at_clock(asked, today, clock, named=True)
+    if at > asked.now:
+        earlier = today - timedelta(days=1)
+        raise asked.in_future(f"A time alone is today's. Write {earlier}T{clock} for yesterday's.")
+    return asked.instant(at, relative=True)
+
+
+def _refuse_order(asked: _Asked) -> Moment | None:
+    """Refuse a date whose numbers do not say which is the day and which the month."""
+    if found := _YEAR_FIRST.fullmatch(asked.text):
+        year, month, day = map(int, found.groups())
+        raise asked.refused("is not written as ISO 8601", _dates_hint(year, (month, day)))
+    if found := _DAY_MONTH_YEAR.fullmatch(asked.text):
+        one, other, year = map(int, found.groups())
+        century = 2000 if year < 100 else 0  # noqa: PLR2004 -- a year of two digits
+        raise asked.refused(
+            "does not say which number is the day and which the month",
+            _dates_hint(century + year, (one, other), (other, one)),
+        )
+    return None
+
+
+def _refuse_span(asked: _Asked) -> Moment | None:
+    """Refuse a length of time that does not say from when."""
+    bare = asked.text.removeprefix("now").strip().removeprefix("-").strip()
+    if _span(bare) is None:
+        return None
+    raise asked.refused("is a length of time, not a moment", f"Write {bare} ago.")
+
+
+_READERS: Final[tuple[Callable[[_Asked], Moment | None], ...]] = (
+    _read_now,
+    _read_sequence,
+    _read_number,
+    _refuse_future,
+    _read_ago,
+    _read_last,
+    _read_day,
+    _read_clock,
+    _refuse_order,
+    _refuse_span,
+)
+
+
+def _dates_hint(year: int, *candidates: tuple[int, int]) -> str:
+    dates = {f"{year:04}-{month:02}-{day:02}" for month, day in candidates}
+    real = sorted(text for text in dates if _is_date(text))
+    return f"Write {' or '.join(real or ['year-month-day, such as 2026-03-04'])}."
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _span(text: str) -> tuple[Decimal, Decimal] | None:
+    """Return a length of time as months and microseconds, or None if the text is none."""
+    months = micros = Decimal(0)
+    position = 0
+    while piece := _PIECE.match(text, position):
+        digits, word, unit = piece.groups()
+        amount = Decimal(digits or _NUMBER_WORDS[word])
+        name = unit if unit in _UNITS else unit.removesuffix("s")
+        if name not in _UNITS and name not in _UNITS_IN_MONTHS:
+            return None
+        months += amount * _UNITS_IN_MONTHS.get(name, 0)
+        micros += amount * _UNITS.get(name, 0)
+        position = piece.end()
+    return (months, micros) if text and position == len(text) else None
+
+
+def _back(asked: _Asked, months: Decimal, micros: Decimal) -> Moment:
+    if months != months.to_integral_value():
+        raise asked.refused("has a broken month", "Months and years must be whole; use days.")
+    return asked.instant(_months_back(asked, int(months)) - int(micros), relative=True)
+
+
+def _months_back(asked: _Asked, months: int) -> int:
+    if not months:
+        return asked.now
+    here = asked.here
+    year, month = divmod(here.year * 12 + here.month - 1 - months, 12)
+    if year < _EPOCH.year - 1:
+        raise asked.before_1970()
+    day = min(here.day, monthrange(year, month + 1)[1])
+    return _micros(here.replace(year=year, month=month + 1, day=day, fold=0))
+
+
+def _named_day(asked: _Asked, words: str) -> date:
+    today = asked.here.date()
+    if words == "today":
+        return today
+    if words == "yesterday":
+        return today - timedelta(days=1)
+    days = (today.weekday() - _WEEKDAYS.index(words.removeprefix("last ")[:3])) % 7
+    return today - timedelta(days=days or 7)
+
+
+def _date(asked: _Asked, text: str) -> date:
+    try:
+        return date.fromisoformat(text.upper())
+    except ValueError:
+        raise asked.refused("names a day that is not in the calendar", _EXAMPLES) from None
+
+
+def _on_day(asked: _Asked, day: date, clock_text: str | None, *, named: bool) -> Moment:
+    if clock_text is None:
+        return _day_end(asked, day, named=named)
+    clock = _clock(clock_text)
+    if clock is None:
+        raise asked.refused(
+            f"has {clock_text!r} where a time of day belongs", "Write 14:00, 2pm, noon or midnight."
+        )
+    return asked.instant(_at_clock(asked, day, clock, named=named), relative=named)
+
+
+def _day_end(asked: _Asked, day: date, *, named: bool) -> Moment:
+    today = asked.here.date()
+    if day == today:
+        return Head()
+    if day > today:
+        raise asked.in_future()
+    next_day = datetime.combine(day + timedelta(days=1), time(), asked.zone)
+    # Where the clocks change at midnight, the earlier reading (fold=0) starts the day.
+    return asked.instant(_micros(next_day) - 1, relative=named)
+
+
+def _clock(text: str) -> time | None:
+    """Return a time of day, with its offset if it has one, or None if the text is none."""
+    if text in _NAMED_TIMES:
+        return _NAMED_TIMES[text]
+    try:
+        if twelve := _TWELVE_HOURS.fullmatch(text):
+            return _twelve_hours(*twelve.groups("0"))
+        text = re.sub(r" ?(?:utc|gmt|z)$", "Z", text)
+        text = re.sub(r" (?=[+-])", "", text)
+        return time.fromisoformat(f"0{text}" if text[1:2] == ":" else text)
+    except ValueError:
+        return None
+
+
+def _twelve_hours(hour: str, minute: str, second: str, half: str) -> time:
+    if not 1 <= int(hour) <= 12:  # noqa: PLR2004 -- the hours of half a day
+        raise ValueError(hour)
+    return time(int(hour) % 12 + (12 if half == "p" else 0), int(minute), int(second))
+
+
+def _at_clock(asked: _Asked, day: date, clock: time, *, named: bool) -> int:
+    """Return the instant at which a clock showed the time on that day."""
+    if clock.tzinfo is not None:
+        if named:
+            hint = f"Write the date: {day}T{clock}."
+            raise asked.refused("has an offset, but its day depends on the zone", hint)
+        return _micros(datetime.combine(day, clock))
+    early = datetime.combine(day, clock, asked.zone)
+    late = early.replace(fold=1)
+    if early.utcoffset() != late.utcoffset():
+        raise _clock_change(asked, early, late)
+    return _micros(early)
+
+
+def _clock_change(asked: _Asked, early: datetime, late: datetime) -> ValidationFailed:
+    # A time that happened twice has two instants; one that was skipped has none, and going
+    # through UTC gives the times to which the clocks were set.
+    spellings = [moment.isoformat() for moment in (early, late)]
+    real = [moment.astimezone(UTC).astimezone(asked.zone).isoformat() for moment in (early, late)]
+    if spellings == real:
+        why = f"happened twice in {asked.zone}, as the clocks were set back"
+    else:
+        why = f"did not happen in {asked.zone}, as the clocks were set forward"
+    return asked.refused(why, f"Write {' or '.join(real)}.")
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _length(expression: str | float, field: str) -> int:
+    if isinstance(expression, str):
+        return _length_in_words(expression, field)
+    if isinstance(expression, bool) or not isinstance(expression, int | float):
+        kind = type(expression).__name__
+        raise _no_length(f"must be text or a number of seconds, not {kind}", field)
+    if not isinstance(expression, int) and not isfinite(expression):
+        raise _no_length(f"is {expression}, which is no length of time", field)
+    return round(expression * _SECOND)
+
+
+def _length_in_words(expression: str, field: str) -> int:
+    given = " ".join(expression.split())
+    check_text(given, field=field, chars_max=limits.TIME_WORDS_CHARS_MAX)
+    if _DECIMAL.fullmatch(given):
+        return int(Decimal(given) * _SECOND)
+    span = _span(given.casefold())
+    if span is None:
+        raise _no_length(f"{given!r} is no length of time", field)
+    months, micros = span
+    if months:
+        raise _no_length(f"{given!r} has months or years, which differ in length", field)
+    return int(micros)
+
+
+def _no_length(why: str, field: str) -> ValidationFailed:
+    hint = "Write 90s, 2h, 1d 12h or 7d; leave it out to keep the entry for good."
+    return ValidationFailed(f"`{field}` {why}.", field=field, hint=hint)

@@ -1,0 +1,257 @@
+"""One place in a JSON document.
+
+A path names exactly one place, so that reading it gives one value and writing it changes one
+value. The syntax is that of singular queries in JSONPath (RFC 9535): `$`, then fields (`.name`
+or `['any name']`) and elements (`[0]`, or `[-1]` from the end). Two freedoms are taken, because
+neither can be misread: the `$` may be left out, and a hyphen may stand in a dotted name.
+Whatever could match several places (wildcards, slices, filters, descendants, lists of names) is
+refused by its name.
+
+Documents are never changed in place: `put` copies the containers on the way to the place and
+shares all others with the document it was given.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+
+from stratagem import limits
+from stratagem.errors import ValidationFailed
+
+if TYPE_CHECKING:
+    from stratagem.engine.values import Json
+
+__all__ = ["Steps", "get", "parse", "put", "render"]
+
+Steps: TypeAlias = tuple[str | int, ...]
+
+_MISSING: Final = object()
+
+# RFC 9535 lets any character outside ASCII stand in a dotted name.
+_LETTER = r"A-Za-z_\u0080-\U0010ffff"
+_SHORTHAND: Final = re.compile(rf"[{_LETTER}][{_LETTER}0-9]*")
+_STEP: Final = re.compile(
+    rf"\.(?P<name>[{_LETTER}][{_LETTER}0-9-]*)"
+    r"|\[ *(?P<index>0|-?[1-9][0-9]*) *\]"
+    r"""|\[ *(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)") *\]"""
+)
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))")
+_ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {
+    char: char for char in "/\\'\""
+}
+_QUOTED: Final = str.maketrans(
+    {chr(code): f"\\u{code:04x}" for code in range(0x20)}
+    | {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\'", "\\": "\\\\"}
+)
+_FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+# What a reader of JSONPath may have meant where no single step can be read.
+_PLURALS: Final = (
+    (re.compile(r"\.\."), "a descendant search (`..`)"),
+    (re.compile(r"\.?\*|\[ *\*"), "a wildcard (`*`)"),
+    (re.compile(r"\[ *[?(]"), "a filter (`?`)"),
+    (re.compile(r"\[[^\]'\"]*:"), "a slice (`:`)"),
+    (re.compile(r"\[[^\]]*,"), "a list of places (`,`)"),
+)
+_EXAMPLE: Final = "Name one place, such as $.user.name, $['a b'] or $.items[0]."
+
+
+def parse(path: str, *, field: str = "path") -> Steps:
+    """Read a path into its steps: text for a field, a number for an element.
+
+    Raises:
+        ValidationFailed: The path is malformed, too long, too deep, or may match several places.
+    """
+    text = _checked(path, field)
+    steps: list[str | int] = []
+    position = 0
+    while position < len(text):
+        step = _STEP.match(text, position)
+        if step is None:
+            _refuse(text, position, field)
+        steps.append(_step(step, field))
+        position = step.end()
+    if len(steps) > limits.VALUE_DEPTH_MAX:
+        raise ValidationFailed(
+            f"`{field}` has {len(steps)} steps; the limit is {limits.VALUE_DEPTH_MAX}.",
+            field=field,
+            limit=limits.VALUE_DEPTH_MAX,
+            hint="No document is that deep: shorten the path.",
+        )
+    return tuple(steps)
+
+
+def render(steps: Steps) -> str:
+    """Write steps as a path: the one spelling of the place, which `parse` reads back."""
+    return "$" + "".join(map(_rendered, steps))
+
+
+def get(document: Json, steps: Steps) -> tuple[bool, Json]:
+    """Return whether the place exists, and what is there (None where it does not)."""
+    here: Json = document
+    for step in steps:
+        if isinstance(here, dict) and step in here:
+            here = here[str(step)]
+        elif isinstance(here, list) and _position(here, step) < len(here):
+            here = here[_position(here, step)]
+        else:
+            return False, None
+    return True, here
+
+
+def put(document: Json, steps: Steps, value: Json, *, field: str = "path") -> Json:
+    """Return the document with the value at the place, and leave the one given as it is.
+
+    Objects missing on the way are created, an array where an element is named; the index one
+    past the end of an array appends to it.
+
+    Raises:
+        ValidationFailed: The path leads into a scalar, into the wrong kind of container, or
+            past the end of an array.
+    """
+    trail: list[dict[str, Json] | list[Json]] = []
+    here: object = document
+    for depth, step in enumerate(steps):
+        container = _copied(here, steps, depth, field)
+        trail.append(container)
+        here = _inside(container, step)
+    result = value
+    for container, step in zip(reversed(trail), reversed(steps), strict=True):
+        _place(container, step, result)
+        result = container
+    return result
+
+
+def _checked(path: str, field: str) -> str:
+    """Return the path without its `$`, opening with a step if it has any."""
+    if not isinstance(path, str):
+        raise ValidationFailed(
+            f"`{field}` must be text, not {type(path).__name__}.", field=field, hint=_EXAMPLE
+        )
+    if len(path) > limits.JSONPATH_CHARS_MAX:
+        raise ValidationFailed(
+            f"`{field}` is {len(path)} characters long; the limit is {limits.JSONPATH_CHARS_MAX}.",
+            field=field,
+            limit=limits.JSONPATH_CHARS_MAX,
+            hint="Store the inner value under a key of its own.",
+        )
+    if _FORBIDDEN.search(path):
+        raise ValidationFailed(
+            f"`{field}` has a control character or half of a surrogate pair in it.",
+            field=field,
+            hint=r"Write such a character as an escape in quotes: $['a\tb'].",
+        )
+    text = path.strip()
+    if not text:
+        raise ValidationFailed(f"`{field}` is empty.", field=field, hint=f"{_EXAMPLE} $ is all.")
+    if text.startswith("$"):
+        return text[1:]
+    return text if text[0] in "[." else f".{text}"
+
+
+def _step(found: re.Match[str], field: str) -> str | int:
+    if found["name"] is not None:
+        return found["name"]
+    if found["index"] is not None:
+        return int(found["index"])
+    return _unquoted(found["double"] if found["single"] is None else found["single"], field)
+
+
+def _unquoted(text: str, field: str) -> str:
+    def character(escape: re.Match[str]) -> str:
+        code, char = escape.groups()
+        if code is not None:
+            return chr(int(code, 16))
+        if char not in _ESCAPED:
+            raise ValidationFailed(
+                f"`{field}` has an unknown escape, \\{char}.",
+                field=field,
+                hint=r"Write \\ for a backslash, \' for a quote, é for a character by code.",
+            )
+        return _ESCAPED[char]
+
+    name = _ESCAPE.sub(character, text)
+    try:
+        # Two escapes in a row may be the halves of one character.
+        return name.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise ValidationFailed(
+            f"`{field}` has half of a surrogate pair in it.",
+            field=field,
+            hint="Write the character itself, or both halves of the pair.",
+        ) from None
+
+
+def _refuse(text: str, position: int, field: str) -> NoReturn:
+    for plural, name in _PLURALS:
+        if plural.match(text, position):
+            raise ValidationFailed(
+                f"`{field}` has {name}, which may match several places; a path names one.",
+                field=field,
+                hint=_EXAMPLE,
+            )
+    if numbered := re.compile(r"\.(-?[0-9]+)").match(text, position):
+        raise ValidationFailed(
+            f"`{field}` has a number after a dot, which may be an element or a field.",
+            field=field,
+            hint=f"Write [{numbered[1]}] for the element, ['{numbered[1]}'] for the field.",
+        )
+    raise ValidationFailed(
+        f"`{field}` cannot be read from {text[position : position + 20]!r} on.",
+        field=field,
+        hint=_EXAMPLE,
+    )
+
+
+def _rendered(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if _SHORTHAND.fullmatch(step) else f"['{step.translate(_QUOTED)}']"
+
+
+def _position(array: list[Json], step: str | int) -> int:
+    """Return the position that a step names, or one past any where it names none."""
+    if isinstance(step, str) or step < -len(array):
+        return len(array) + 1
+    return step if step >= 0 else len(array) + step
+
+
+def _inside(container: dict[str, Json] | list[Json], step: str | int) -> object:
+    present, child = get(container, (step,))
+    return child if present else _MISSING
+
+
+def _copied(here: object, steps: Steps, depth: int, field: str) -> dict[str, Json] | list[Json]:
+    """Return a copy of the container that the next step goes into."""
+    step = steps[depth]
+    if here is _MISSING:
+        here = [] if isinstance(step, int) else {}
+    if isinstance(here, dict) and isinstance(step, str):
+        return dict(here)
+    if isinstance(here, list) and isinstance(step, int):
+        if _position(here, step) <= len(here):
+            return list(here)
+        why = f"has {len(here)} elements, so there is no place {_rendered(step)}"
+        hint = f"Write [{len(here)}] to append."
+    else:
+        why = f"is {_kind(here)}, so {_rendered(step)} leads nowhere"
+        hint = "Recall the value to see what it holds, or store that place as a whole."
+    place = render(steps[:depth])
+    raise ValidationFailed(
+        f"`{field}` cannot be followed: {place} {why}.", field=field, place=place, hint=hint
+    )
+
+
+def _kind(node: object) -> str:
+    kinds = {dict: "an object", list: "an array", str: "text", bool: "a boolean"}
+    return "null" if node is None else kinds.get(type(node), "a number")
+
+
+def _place(container: dict[str, Json] | list[Json], step: str | int, value: Json) -> None:
+    if isinstance(container, dict):
+        container[str(step)] = value
+    elif (position := _position(container, step)) < len(container):
+        container[position] = value
+    else:
+        container.append(value)

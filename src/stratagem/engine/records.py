@@ -1,0 +1,86 @@
+"""What a system tells the engine about its kinds of record.
+
+The log keeps payloads it does not understand. For each event kind a system supplies one
+pure function from payload to `Projection`: what the event does to its record, and what
+the index should know of it. Appending and rebuilding both go through that function,
+which is why a rebuilt read model is identical to the one that grew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["EventKind", "Kinds", "Projection", "RecordKind", "Text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The searchable text of an event."""
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What an event means to the read models."""
+
+    deleted: bool = False
+    expires_at: int | None = None
+    tags: tuple[str, ...] = ()
+    session: str | None = None
+    text: Text | None = None
+
+
+Projector = Callable[[Mapping[str, Any]], Projection]
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """One kind of event and the function that projects it.
+
+    `gives_context`: later messages of the same session are indexed with its text. Only
+    events that can never be forgotten may give context, or what was forgotten would
+    still be found through its neighbours.
+    """
+
+    name: str
+    project: Projector
+    deletes: bool = False
+    gives_context: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """A kind of record: the events that write and delete it, and how two sides merge.
+
+    `set_fields` are the payload fields whose value is a set of strings. A kind without
+    `writes` is a stream: its events stand for themselves, and a merge carries them over.
+    """
+
+    name: str
+    events: tuple[EventKind, ...]
+    writes: str | None = None
+    deletes: str | None = None
+    set_fields: frozenset[str] = field(default_factory=frozenset)
+    validate: Callable[[Mapping[str, Any]], None] | None = None
+
+
+class Kinds:
+    """Every kind of record and event that a database may hold."""
+
+    def __init__(self, kinds: Iterable[RecordKind]) -> None:
+        self.records = {kind.name: kind for kind in kinds}
+        self.events = {event.name: event for kind in self.records.values() for event in kind.events}
+        self.deletions = frozenset(name for name, event in self.events.items() if event.deletes)
+
+    def record(self, name: str) -> RecordKind:
+        """Return a kind of record by its name."""
+        return self.records[name]
+
+    def project(self, event_kind: str, content: Mapping[str, Any]) -> Projection:
+        """Return what an event means; one of a kind no longer known means nothing."""
+        kind = self.events.get(event_kind)
+        return kind.project(content) if kind else Projection()

@@ -1,0 +1,240 @@
+"""Every error a caller can meet.
+
+An error names a condition, carries a stable `code`, says what went wrong in
+`message`, where in `details`, and what to do next in `hint`. Surfaces translate it;
+none of them invents one. `TABLE` gives each code its HTTP status, JSON-RPC code and
+exit code, so that one condition looks alike on every surface.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+__all__ = [
+    "TABLE",
+    "BranchExists",
+    "BranchNotFound",
+    "BranchProtected",
+    "DatabaseCorrupt",
+    "DatabaseTooNew",
+    "ImportRefused",
+    "InternalFault",
+    "InvalidInput",
+    "MergeConflict",
+    "MissingRequired",
+    "OperationNotFound",
+    "ReadOnly",
+    "RequestReused",
+    "Row",
+    "ServiceUnavailable",
+    "StorageBusy",
+    "StorageFull",
+    "StorageUnavailable",
+    "StratagemError",
+    "SwitchUnavailable",
+    "ValidationFailed",
+    "VersionConflict",
+]
+
+
+class StratagemError(Exception):
+    """The base of every error that leaves Stratagem."""
+
+    code: ClassVar[str] = "internal_error"
+    hint_default: ClassVar[str] = ""
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = self.hint_default if hint is None else hint
+        self.details = details
+
+    def envelope(self) -> dict[str, Any]:
+        """Return the error as the result object that every surface shows."""
+        return {
+            "success": False,
+            "error": self.code,
+            "message": self.message,
+            "details": self.details,
+            "hint": self.hint,
+        }
+
+
+class InvalidInput(StratagemError):
+    """The input is not even the right kind of JSON."""
+
+    code = "invalid_input"
+    hint_default = "Send a JSON object with the parameters of the operation."
+
+
+class MissingRequired(StratagemError):
+    """A required parameter was left out."""
+
+    code = "missing_required"
+    hint_default = "Add the parameter and call again."
+
+
+class ValidationFailed(StratagemError):
+    """A parameter has a value that cannot be taken."""
+
+    code = "validation_error"
+    hint_default = "Correct the parameter and call again; nothing was written."
+
+
+class OperationNotFound(StratagemError):
+    """No operation has this name."""
+
+    code = "unknown_operation"
+    hint_default = "List the operations with `stratagem operations`."
+
+
+class BranchNotFound(StratagemError):
+    """No live branch has this name."""
+
+    code = "branch_not_found"
+    hint_default = 'List the branches with strata_branch, action "list".'
+
+
+class BranchExists(StratagemError):
+    """A live branch already has this name."""
+
+    code = "branch_exists"
+    hint_default = "Choose another name, or leave the name out to have one made up."
+
+
+class BranchProtected(StratagemError):
+    """The branch cannot be used that way."""
+
+    code = "branch_protected"
+    hint_default = "Name another branch."
+
+
+class VersionConflict(StratagemError):
+    """The entry changed after `expected_version` was read."""
+
+    code = "version_conflict"
+    hint_default = "Recall the entry, apply the change to its present value, and store again."
+
+
+class MergeConflict(StratagemError):
+    """Both branches changed the same thing; nothing was merged."""
+
+    code = "merge_conflict"
+    hint_default = (
+        "Pass decisions for the listed conflicts, or strategy source_wins or target_wins."
+    )
+
+
+class RequestReused(StratagemError):
+    """The request id was used before, with other arguments."""
+
+    code = "request_id_reused"
+    hint_default = "Use a new request id for a new request."
+
+
+class SwitchUnavailable(StratagemError):
+    """This connection cannot remember a current branch."""
+
+    code = "switch_unavailable"
+    hint_default = "Pass `branch` with each call instead."
+
+
+class ReadOnly(StratagemError):
+    """The database was opened for reading only."""
+
+    code = "read_only"
+    hint_default = "Open it without read_only, or start the server without --read-only."
+
+
+class ImportRefused(StratagemError):
+    """The file is damaged, or not in a form that can be imported."""
+
+    code = "import_refused"
+    hint_default = "Nothing was imported. Export the file again, or name its format."
+
+
+class StorageBusy(StratagemError):
+    """Another process held the database for too long."""
+
+    code = "storage_busy"
+    hint_default = "Nothing was written. Try again."
+    retryable = True
+
+
+class StorageFull(StratagemError):
+    """The disk is full."""
+
+    code = "storage_full"
+    hint_default = "Nothing was written; what was acknowledged before is safe. Free some space."
+    retryable = True
+
+
+class StorageUnavailable(StratagemError):
+    """The database cannot be opened, read or written."""
+
+    code = "storage_unavailable"
+    hint_default = "Check the path, its permissions and the disk."
+    retryable = True
+
+
+class DatabaseCorrupt(StratagemError):
+    """The file is damaged, or is not a Stratagem database."""
+
+    code = "database_corrupt"
+    hint_default = "Run `stratagem doctor` on it; restore a backup if the log itself is damaged."
+
+
+class DatabaseTooNew(StratagemError):
+    """The database was written by a newer Stratagem."""
+
+    code = "database_too_new"
+    hint_default = "Upgrade: pip install --upgrade stratagem."
+
+
+class ServiceUnavailable(StratagemError):
+    """A part that this operation needs is not there."""
+
+    code = "service_unavailable"
+    hint_default = "Operations that do not need it go on working."
+    retryable = True
+
+
+class InternalFault(StratagemError):
+    """A defect of Stratagem's own."""
+
+    code = "internal_error"
+    hint_default = "This is a defect: please report it with the message."
+
+
+class Row(NamedTuple):
+    """How one error code looks on each surface."""
+
+    http_status: int
+    json_rpc_code: int
+    exit_code: int
+    gateway_code: str
+
+
+TABLE: dict[str, Row] = {
+    "invalid_input": Row(400, -32602, 2, "INVALID_INPUT"),
+    "missing_required": Row(400, -32602, 2, "MISSING_REQUIRED"),
+    "validation_error": Row(422, -32602, 2, "VALIDATION_ERROR"),
+    "unknown_operation": Row(404, -32601, 2, "UNKNOWN_OPERATION"),
+    "branch_not_found": Row(404, -32004, 3, "BRANCH_NOT_FOUND"),
+    "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
+    "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
+    "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),
+    "merge_conflict": Row(409, -32009, 4, "MERGE_CONFLICT"),
+    "request_id_reused": Row(409, -32009, 4, "REQUEST_ID_REUSED"),
+    "switch_unavailable": Row(409, -32009, 4, "SWITCH_UNAVAILABLE"),
+    "read_only": Row(403, -32003, 5, "READ_ONLY"),
+    "import_refused": Row(422, -32602, 2, "IMPORT_REFUSED"),
+    "storage_busy": Row(503, -32050, 6, "STORAGE_BUSY"),
+    "storage_full": Row(507, -32050, 6, "STORAGE_FULL"),
+    "storage_unavailable": Row(503, -32050, 6, "STORAGE_UNAVAILABLE"),
+    "database_corrupt": Row(500, -32050, 7, "DATABASE_CORRUPT"),
+    "database_too_new": Row(500, -32050, 7, "DATABASE_TOO_NEW"),
+    "service_unavailable": Row(503, -32050, 6, "SERVICE_UNAVAILABLE"),
+    "internal_error": Row(500, -32603, 1, "INTERNAL_ERROR"),
+}

@@ -1,0 +1,64 @@
+"""Every bound in the system, each with its reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Keys, names and labels are typed, shown in tables and put into URIs.
+KEY_CHARS_MAX: Final = 512
+NAMESPACE_CHARS_MAX: Final = 128
+BRANCH_NAME_CHARS_MAX: Final = 128
+EVENT_LABEL_CHARS_MAX: Final = 128
+SESSION_CHARS_MAX: Final = 256
+TAG_CHARS_MAX: Final = 128
+TAGS_MAX: Final = 64
+REQUEST_ID_CHARS_MAX: Final = 128
+ACTOR_CHARS_MAX: Final = 128
+
+# A value is held in memory several times while it is written and indexed.
+VALUE_BYTES_MAX: Final = 4 * 1024 * 1024
+# Deeper than any document people write, far below the recursion limit of any parser.
+VALUE_DEPTH_MAX: Final = 64
+# JSON integers beyond 64 bits are read differently by every client.
+INTEGER_MIN: Final = -(2**63)
+INTEGER_MAX: Final = 2**64 - 1
+
+# One transaction holds the write lock for all of its items.
+ITEMS_MAX: Final = 1_000
+KEYS_MAX: Final = 1_000
+DECISIONS_MAX: Final = 10_000
+
+# More hits than this are read by nobody; the answer's budget would cut them anyway.
+SEARCH_K_DEFAULT: Final = 10
+SEARCH_K_MAX: Final = 50
+# A question, or a whole error message with its stack.
+QUERY_CHARS_MAX: Final = 10_000
+# Past this many distinct terms a query costs more and finds no better.
+QUERY_TERMS_MAX: Final = 64
+# Enough to judge a hit by; the whole text is one recall away.
+SNIPPET_CHARS: Final = 240
+# The index holds this much of a text; what lies beyond is stored but not searchable.
+INDEXED_CHARS_MAX: Final = 100_000
+
+# A page fits into an answer; the next one is a call away.
+HISTORY_PAGE_DEFAULT: Final = 20
+HISTORY_PAGE_MAX: Final = 100
+
+# An answer that fits beside a conversation in a model's context.
+ANSWER_CHARS_DEFAULT: Final = 20_000
+ANSWER_CHARS_MIN: Final = 500
+ANSWER_CHARS_MAX: Final = 1_000_000
+
+# Written by hand: longer ones are a mistake.
+JSONPATH_CHARS_MAX: Final = 512
+TIME_WORDS_CHARS_MAX: Final = 64
+# A hundred years: anything longer is a mistake in the unit.
+TTL_SECONDS_MAX: Final = 100 * 366 * 24 * 3600
+
+# Lineage deeper than this makes every read slow; a merge flattens it.
+LINEAGE_DEPTH_MAX: Final = 64
+
+# How long a write waits for another process before it says that the store is busy.
+LOCK_WAIT_SECONDS: Final = 30.0
+# How many concurrent writes share one commit.
+GROUP_COMMIT_MAX: Final = 256

@@ -1,0 +1,189 @@
+"""Vectors for texts, so that search finds what is meant beside what is said.
+
+An embedder turns a text into a direction: texts that mean alike point alike. Its `name`
+says exactly which function that is; vectors of different names must never be compared,
+so the name is kept with the vectors, and another name means embedding anew.
+
+The default has no network to run. Each token has one learned vector, whose length is the
+token's weight; a text is the sum of its tokens' vectors, normalised. A token that occurs
+n times counts √n times: repetition is emphasis, but not proportionally so. Identifiers
+are read as the words they are made of. Scripts without tokens (anything but Latin) give
+a zero vector, which means "no opinion", and are left to lexical search.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import zipfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratagem.errors import ValidationFailed
+from stratagem.search.memo import Memo
+from stratagem.search.wordpiece import WordPiece
+
+__all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose"]
+
+# The names that `choose` takes, the default first.
+EMBEDDERS: Final = ("static", "minilm", "none")
+
+_MODEL: Final = Path(__file__).parent / "model"
+# The start of the SHA-256 of model.npz and of tokenizer.json; a test compares.
+_MODEL_NAME: Final = "stratagem-static-1:656d1a9b+c655cb7a"
+_DIMENSIONS: Final = 256
+_TOKENS_MAX: Final = 256
+# Far more text than 256 tokens are made of: the rest of a long one is not even looked at.
+_TEXT_CHARS_MAX: Final = 8_192
+# Chunks between spaces, seen again, are looked up. 16,384 of them take about 3 MB.
+_CHUNKS_MAX: Final = 16_384
+_CHUNK_CHARS_MAX: Final = 64
+# camelCase | letter-digit | digit-letter | snake_case
+_BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_")
+_ROOTS: Final = [math.sqrt(count) for count in range(_TOKENS_MAX + 1)]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors, always the same text into the same vector."""
+
+    @property
+    def name(self) -> str:
+        """The exact function, with its version; two names, two incomparable spaces."""
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the next `embed` starts at once."""
+
+    def load(self) -> None:
+        """Read the model if it was not read yet; harmless to repeat, from any thread."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row for each text: of length one, or zeros where there is no opinion."""
+
+
+class _Model(NamedTuple):
+    words: WordPiece
+    chunks: Memo[str, tuple[int, ...]]
+    table: NDArray[np.int8]
+    scale: NDArray[np.float32]
+
+
+class StaticEmbedder:
+    """The embedder that comes with Stratagem. Safe to share between threads.
+
+    Nothing is read before the first `load` or `embed`. The table stays on disk, mapped, so
+    that processes share it and only the pages of words that occur are ever in memory.
+    """
+
+    name: Final = _MODEL_NAME
+    dimensions: Final = _DIMENSIONS
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._model: _Model | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the next `embed` starts at once."""
+        return self._model is not None
+
+    def load(self) -> None:
+        """Read the model if it was not read yet; harmless to repeat, from any thread."""
+        self._ready()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row for each text: of length one, or zeros where no token is known."""
+        model = self._ready()
+        rows = np.zeros((len(texts), _DIMENSIONS), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            _embed_into(row, text, model)
+        return rows
+
+    def _ready(self) -> _Model:
+        if self._model is None:
+            with self._lock:
+                self._model = self._model or _read_model()
+        return self._model
+
+
+def choose(name: str) -> Embedder | None:
+    """Return the embedder of that name, not yet loaded; None for "none".
+
+    Raises:
+        ServiceUnavailable: The weights of that embedder are not installed.
+        ValidationFailed: There is no embedder of that name.
+    """
+    if name == "none":
+        return None
+    if name == "static":
+        return StaticEmbedder()
+    if name == "minilm":
+        from stratagem.search.minilm import MiniLmEmbedder
+
+        return MiniLmEmbedder()
+    known = ", ".join(EMBEDDERS)
+    raise ValidationFailed(
+        f"There is no embedder named {name!r}.", hint=f"Choose one of: {known}.", embedder=name
+    )
+
+
+def _embed_into(row: NDArray[np.float32], text: str, model: _Model) -> None:
+    counts = _token_counts(text, model)
+    if not counts:
+        return
+    ids = np.fromiter(counts, np.intp, len(counts))
+    roots = np.array([_ROOTS[count] for count in counts.values()], np.float32)
+    np.matmul(roots * model.scale[ids], model.table[ids].astype(np.float32), out=row)
+    row /= math.sqrt(row @ row) or 1.0
+
+
+def _token_counts(text: str, model: _Model) -> dict[int, int]:
+    chunks = model.chunks
+    ids: list[int] = []
+    for chunk in text[:_TEXT_CHARS_MAX].split():
+        ids += chunks[chunk] if len(chunk) <= _CHUNK_CHARS_MAX else _chunk_ids(chunk, model.words)
+    counts: dict[int, int] = {}
+    for id_ in ids[:_TOKENS_MAX]:
+        counts[id_] = counts.get(id_, 0) + 1
+    counts.pop(model.words.unknown_id, None)
+    return counts
+
+
+def _read_model() -> _Model:
+    words = WordPiece.read(_MODEL / "tokenizer.json")
+    chunks = Memo[str, tuple[int, ...]](partial(_chunk_ids, words=words), entries_max=_CHUNKS_MAX)
+    archive = _MODEL / "model.npz"
+    table, scale = _mapped(archive, "table"), _mapped(archive, "scale")
+    return _Model(words, chunks, table, scale)
+
+
+def _chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
+    return tuple(words.encode(_BORDER.sub(" ", chunk)))
+
+
+def _mapped(archive: Path, name: str) -> NDArray[Any]:
+    """Map an array of an uncompressed .npz file, which `numpy.load` can only copy."""
+    with zipfile.ZipFile(archive) as members:
+        member = members.getinfo(f"{name}.npy")
+        assert member.compress_type == zipfile.ZIP_STORED
+    with archive.open("rb") as file:
+        file.seek(member.header_offset)
+        header = file.read(30)
+        # The local header ends in the lengths of the name and of the extra field after it.
+        names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+        file.seek(member.header_offset + 30 + names)
+        version = np.lib.format.read_magic(file)
+        assert version == (1, 0)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        # A plain view of the map: indexing a `memmap` itself runs Python code each time.
+        return np.asarray(np.memmap(file, dtype, "r", file.tell(), shape))

@@ -1,0 +1,1 @@
+"""Where events live: one contract, and the stores that keep it."""

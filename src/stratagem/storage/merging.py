@@ -1,0 +1,365 @@
+"""Comparing and merging two branches.
+
+The base is what both branches know (`engine.ancestry`). A merge looks at the subjects the
+source changed since then, finds each one's base, and merges the three versions
+(`engine.merge`). Its cost follows the changes, never the size of the database.
+
+The target learns what the source knows before the merged records are written, so that
+these versions count as knowing both sides: merging up, syncing down, editing and merging
+up again then meets no old conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from stratagem.engine import merge as three_way_merge
+from stratagem.engine.ancestry import Vector, common, joined, maximal
+from stratagem.engine.events import Draft, Space
+from stratagem.engine.lineage import Branch, Cut, Lineage, View
+from stratagem.engine.merge import ABSENT, Base, Side, virtual_base
+from stratagem.engine.paths import Steps
+from stratagem.engine.values import same
+from stratagem.errors import BranchProtected, MergeConflict, ValidationFailed
+from stratagem.storage.contract import Reader, Record, StreamEvent, Transaction, Version
+
+__all__ = ["Change", "Conflict", "Decision", "Merge", "Strategy", "carry_out", "compare", "plan"]
+
+Strategy = Literal["source_wins", "target_wins"]
+Decision = Literal["source", "target"] | Mapping[str, Any]
+
+_GIVEN_UP_AFTER = 100
+
+
+@dataclass(slots=True)
+class Conflict:
+    """A place that both branches changed. Absent sides are `ABSENT`."""
+
+    id: str
+    space: Space
+    key: str
+    path: Steps
+    base: Any
+    ours: Any
+    theirs: Any
+
+
+@dataclass(slots=True)
+class Change:
+    """A record that differs: `before` here, `after` there. Absent sides are `ABSENT`."""
+
+    space: Space
+    key: str
+    before: Any
+    after: Any
+
+
+@dataclass(slots=True)
+class Merge:
+    """What a merge would write, and where it cannot decide."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    carried: int = 0
+    resolved: int = 0
+    vector: Vector = field(default_factory=dict)
+    news: bool = False
+
+
+def plan(
+    reader: Reader,
+    target: Branch,
+    source: Branch,
+    *,
+    strategy: Strategy | None = None,
+    decisions: Mapping[str, Decision] | None = None,
+) -> Merge:
+    """Work out a merge of one branch into another, and change nothing."""
+    if target.id == source.id:
+        raise BranchProtected("A branch cannot be merged into itself.", branch=target.name)
+    return _Merging(reader, target, source, strategy, dict(decisions or {})).run()
+
+
+def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: Merge) -> int | None:
+    """Write a merge that was worked out; return the sequence it is remembered under.
+
+    Raises:
+        MergeConflict: Something is left to decide. Nothing is written.
+    """
+    if merge.conflicts:
+        count = len(merge.conflicts)
+        raise MergeConflict(
+            f"{count} {'place was' if count == 1 else 'places were'} changed on both branches; "
+            "nothing was merged.",
+            source=source.name,
+            target=target.name,
+            conflicts=[_shown(conflict) for conflict in merge.conflicts[:_GIVEN_UP_AFTER]],
+            conflict_count=count,
+        )
+    if not merge.news:
+        return None
+    sequence = transaction.record_merge(target, source, merge.vector)
+    if merge.drafts:
+        transaction.append(target, merge.drafts)
+    return sequence
+
+
+def compare(reader: Reader, here: View, there: View) -> list[Change]:
+    """Return the records in which two views differ, in order of namespace and key."""
+    known = common(_knowledge(reader, here), _knowledge(reader, there))
+    subjects = sorted(
+        set(_changed(reader, here.lineage, known)) | set(_changed(reader, there.lineage, known))
+    )
+    ours = reader.current_many(here.lineage, subjects)
+    theirs = reader.current_many(there.lineage, subjects)
+    changes = []
+    for subject in subjects:
+        one, other = ours.get(subject), theirs.get(subject)
+        record = one or other
+        if record is not None and not _alike(one, other):
+            changes.append(Change(record.space, record.key, _content(one), _content(other)))
+    return sorted(changes, key=lambda change: (change.space, change.key))
+
+
+class _Merging:
+    """One merge being worked out."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        target: Branch,
+        source: Branch,
+        strategy: Strategy | None,
+        decisions: dict[str, Decision],
+    ) -> None:
+        self.reader = reader
+        self.target = target
+        self.source = source
+        self.strategy = strategy
+        self.decisions = decisions
+        head = reader.head().sequence
+        self.ours_known = reader.knowledge(target.id, head)
+        self.theirs_known = reader.knowledge(source.id, head)
+        self.base_known = common(self.ours_known, self.theirs_known)
+        self.used: set[str] = set()
+        self.merge = Merge()
+
+    def run(self) -> Merge:
+        vector = joined(self.ours_known, self.theirs_known)
+        vector.pop(self.target.id, None)
+        self.merge.vector = vector
+        self.records()
+        self.stream()
+        self.merge.news = any(
+            upto > self.ours_known.get(branch, 0) for branch, upto in vector.items()
+        )
+        unused = sorted(set(self.decisions) - self.used)
+        if unused:
+            raise ValidationFailed(
+                f"No conflict has the id {unused[0]!r}.",
+                field="decisions",
+                unknown=unused[:20],
+                hint="Preview the merge to see its conflicts and their ids.",
+            )
+        return self.merge
+
+    def records(self) -> None:
+        subjects = _changed(self.reader, self.reader.lineage(self.source), self.base_known)
+        theirs = self.reader.current_many(self.reader.lineage(self.source), subjects)
+        ours = self.reader.current_many(self.reader.lineage(self.target), subjects)
+        apart = [
+            subject for subject in subjects if not _alike(ours.get(subject), theirs.get(subject))
+        ]
+        names = self.reader.names(apart)
+        known = self.reader.known_versions(apart, self.base_known)
+        bases = _Bases(self.reader, self.set_fields, names)
+        bases.load(known)
+        for subject in apart:
+            base = bases.of(subject, known.get(subject, []))
+            self.record(names[subject], base, ours.get(subject), theirs.get(subject))
+
+    def record(
+        self, name: tuple[Space, str], base: Base, mine: Record | None, yours: Record | None
+    ) -> None:
+        space, key = name
+        ours, theirs = _content(mine), _content(yours)
+        sets = self.set_fields(space)
+        merged = three_way_merge.three_way(base, ours, theirs, sets=sets)
+        if not merged.conflicts:
+            if not same_side(merged.value, ours):
+                self.write(space, key, ours, merged.value, yours)
+            return
+        decision = self.decision(space, key)
+        if decision is None:
+            self.merge.conflicts += [
+                Conflict(_id(space, key), space, key, each.path, each.base, each.ours, each.theirs)
+                for each in merged.conflicts
+            ]
+            return
+        self.merge.resolved += 1
+        # Written even where the value stays: the version must know that it was decided.
+        self.write(space, key, ours, _decided(decision, base, ours, theirs, sets), yours)
+
+    def decision(self, space: Space, key: str) -> Decision | None:
+        for name in (_id(space, key), key):
+            if name in self.decisions:
+                self.used.add(name)
+                return self.decisions[name]
+        if self.strategy is None:
+            return None
+        return "source" if self.strategy == "source_wins" else "target"
+
+    def write(self, space: Space, key: str, ours: Side, value: Side, theirs: Record | None) -> None:
+        kind = self.reader.kinds.record(space.kind)
+        content: Any = {} if value is ABSENT else value
+        event = kind.deletes if value is ABSENT else kind.writes
+        assert event is not None, f"{space.kind} records cannot be merged"
+        if kind.validate is not None and value is not ABSENT:
+            kind.validate(content)
+        origin = theirs.version.sequence if theirs else None
+        self.merge.drafts.append(Draft(event, content, space, key, origin))
+        self.merge.changes.append(Change(space, key, ours, value))
+
+    def stream(self) -> None:
+        """Carry over the source's events that stand for themselves, each of them once."""
+        gained = [
+            event
+            for cut in reversed(self.reader.lineage(self.source))
+            for event in self.reader.changed_stream(cut, self.base_known.get(cut.branch, 0))
+        ]
+        for event in gained:
+            if not self.has(event):
+                assert event.payload is not None
+                self.merge.carried += 1
+                origin = event.origin or event.sequence
+                content = orjson.loads(event.payload)
+                self.merge.drafts.append(Draft(event.kind, content, event.space, None, origin))
+
+    def has(self, event: StreamEvent) -> bool:
+        """Whether the target holds an event already, its own or carried over earlier."""
+        if event.payload is None:
+            return True
+        root = event.origin or event.sequence
+        branch = self.reader.branch_of(root) if event.origin else event.branch
+        return self.ours_known.get(branch, 0) >= root
+
+    def set_fields(self, space: Space) -> frozenset[str]:
+        return self.reader.kinds.record(space.kind).set_fields
+
+
+class _Bases:
+    """Finds the base of each record, making a virtual one where several are maximal."""
+
+    def __init__(
+        self, reader: Reader, set_fields: Any, names: Mapping[int, tuple[Space, str]]
+    ) -> None:
+        self._reader = reader
+        self._set_fields = set_fields
+        self._names = names
+        self._versions: dict[int, Version] = {}
+        self._known: dict[tuple[int, int], Vector] = {}
+
+    def load(self, candidates: Mapping[int, Sequence[Cut]]) -> None:
+        wanted = {cut.limit for cuts in candidates.values() for cut in cuts} - set(self._versions)
+        self._versions |= self._reader.payloads(sorted(wanted))
+
+    def of(self, subject: int, candidates: Sequence[Cut]) -> Base:
+        newest = sorted(maximal(candidates, self.knowledge))
+        if not newest:
+            return ABSENT
+        value: Base = self.content(newest[0])
+        known = self.knowledge(*newest[0])
+        for version in newest[1:]:
+            shared = common(known, self.knowledge(*version))
+            older = self._reader.known_versions([subject], shared)
+            self.load(older)
+            base = self.of(subject, older.get(subject, []))
+            sets = self._set_fields(self._names[subject][0])
+            value = virtual_base(base, value, self.content(version), sets=sets)
+            known = joined(known, self.knowledge(*version))
+        return value
+
+    def knowledge(self, branch: int, sequence: int) -> Vector:
+        if (branch, sequence) not in self._known:
+            self._known[branch, sequence] = self._reader.knowledge(branch, sequence)
+        return self._known[branch, sequence]
+
+    def content(self, cut: Cut) -> Side:
+        version = self._versions[cut.limit]
+        if version.payload is None or version.kind in self._reader.kinds.deletions:
+            return ABSENT
+        content: Side = orjson.loads(version.payload)
+        return content
+
+
+def _decided(
+    decision: Decision, base: Base, ours: Side, theirs: Side, sets: frozenset[str]
+) -> Side:
+    if isinstance(decision, Mapping):
+        kept = ours if isinstance(ours, dict) else theirs
+        assert isinstance(kept, dict)
+        return {**kept, "value": decision["value"]}
+    prefer: Literal["ours", "theirs"] = "theirs" if decision == "source" else "ours"
+    return three_way_merge.resolve(base, ours, theirs, prefer=prefer, sets=sets)
+
+
+def _changed(reader: Reader, lineage: Lineage, known: Mapping[int, int]) -> list[int]:
+    """Return the subjects that a lineage changed beyond what is known of its branches."""
+    found: set[int] = set()
+    for cut in lineage:
+        found.update(reader.changed_subjects(cut, known.get(cut.branch, 0)))
+    return sorted(found)
+
+
+def _knowledge(reader: Reader, view: View) -> Vector:
+    return reader.knowledge(view.branch.id, min(view.limit, reader.head().sequence))
+
+
+def _alike(one: Record | None, other: Record | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    if one.version.sequence == other.version.sequence:
+        return True
+    if one.version.payload == other.version.payload:
+        return True
+    return same(_content(one), _content(other))
+
+
+def same_side(one: Side, other: Side) -> bool:
+    """Whether two sides are alike, absence included."""
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return same(one, other)
+
+
+def _content(record: Record | None) -> Side:
+    if record is None or record.version.payload is None:
+        return ABSENT
+    content: Side = orjson.loads(record.version.payload)
+    return content
+
+
+def _id(space: Space, key: str) -> str:
+    return f"{space.namespace}/{key}" if space.kind == "entry" else f"{space.kind}:{key}"
+
+
+def _shown(conflict: Conflict) -> dict[str, Any]:
+    """Return a conflict as callers see it: absent sides are left out."""
+    shown: dict[str, Any] = {
+        "id": conflict.id,
+        "kind": conflict.space.kind,
+        "namespace": conflict.space.namespace,
+        "key": conflict.key,
+        "path": conflict.path,
+    }
+    sides: Iterable[tuple[str, Any]] = (
+        ("base", conflict.base),
+        ("ours", conflict.ours),
+        ("theirs", conflict.theirs),
+    )
+    return shown | {name: value for name, value in sides if value is not ABSENT}

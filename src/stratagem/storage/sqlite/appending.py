@@ -1,0 +1,197 @@
+"""Appending to a log in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+import orjson
+
+from stratagem.engine.ancestry import Vector
+from stratagem.engine.events import SALT_BYTES, Draft, Head, Space, content_hash, event_hash
+from stratagem.engine.lineage import Branch
+from stratagem.engine.records import Kinds
+from stratagem.errors import RequestReused
+from stratagem.storage.contract import Appended, Indexer, Request
+from stratagem.storage.sqlite.projecting import (
+    BRANCH_CREATED,
+    BRANCH_DELETED,
+    BRANCH_MERGED,
+    BRANCH_RESTORED,
+    Fact,
+    Projector,
+)
+from stratagem.storage.sqlite.reading import Names, SqliteReader
+from stratagem.storage.sqlite.statements import SQL
+
+__all__ = ["Adapters", "SqliteTransaction"]
+
+
+class Adapters(NamedTuple):
+    """What the store takes from the world: the time, and bytes nobody can guess."""
+
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
+
+
+class SqliteTransaction(SqliteReader):
+    """See `stratagem.storage.contract.Transaction`."""
+
+    def __init__(  # noqa: PLR0913 -- the parts of a transaction, all given by the store
+        self,
+        connection: apsw.Connection,
+        kinds: Kinds,
+        names: Names,
+        *,
+        indexer: Indexer | None,
+        adapters: Adapters,
+        request: Request,
+        head: Head,
+    ) -> None:
+        super().__init__(connection, kinds, names)
+        self._adapters = adapters
+        self._request = request
+        self._head = head
+        self._projector = Projector(connection, self, indexer)
+        self._wall = adapters.clock()
+        self._first = head.sequence + 1
+        # Later than every earlier transaction, even when the clock was set back.
+        self.at = max(self._wall, head.at + 1)
+
+    def head(self) -> Head:
+        return self._head
+
+    def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
+        return self._append(branch.id, drafts)
+
+    def create_branch(self, name: str, *, parent: Branch | None, fork_sequence: int) -> Branch:
+        content = {
+            "name": name,
+            "parent": parent.id if parent else None,
+            "fork_sequence": fork_sequence if parent else None,
+        }
+        # A branch is named after the event that creates it, and owns that event.
+        branch = self._head.sequence + 1
+        self._append(branch, [Draft(BRANCH_CREATED, content)])
+        return self.branch_by_id(branch)
+
+    def delete_branch(self, branch: Branch) -> None:
+        self._append(branch.id, [Draft(BRANCH_DELETED, {"name": branch.name})])
+
+    def restore_branch(self, branch: Branch) -> None:
+        self._append(branch.id, [Draft(BRANCH_RESTORED, {"name": branch.name})])
+
+    def record_merge(self, target: Branch, source: Branch, vector: Vector) -> int:
+        known = {str(branch): sequence for branch, sequence in sorted(vector.items())}
+        content = {"source": source.name, "source_id": source.id, "knows": known}
+        return self._append(target.id, [Draft(BRANCH_MERGED, content)])[0].sequence
+
+    def add_vectors(self, vectors: Mapping[int, bytes]) -> None:
+        waiting = set(self.unembedded(-1))
+        wanted = [(at, vector) for at, vector in vectors.items() if at in waiting]
+        self._connection.executemany(SQL["insert_vector"], wanted)
+        self._connection.executemany(SQL["delete_unembedded"], [(at,) for at, _ in wanted])
+
+    def set_setting(self, name: str, value: Any) -> None:
+        self._execute(SQL["set_setting"], (name, value))
+
+    def remembered(self) -> Any:
+        """Return the result of an earlier request with this id, or None."""
+        if self._request.id is None:
+            return None
+        row = self._row("request", self._request.actor, self._request.id)
+        if row is None:
+            return None
+        if row[0] != self._request.fingerprint:
+            raise RequestReused(
+                "This request id was used before, with other arguments.",
+                field="request_id",
+                request_id=self._request.id,
+            )
+        if row[1] is None:
+            raise RequestReused(
+                "This request was answered before, and its result has been purged since.",
+                field="request_id",
+                request_id=self._request.id,
+            )
+        return orjson.loads(row[1])
+
+    def finish(self, result: Any) -> None:
+        """Complete the read models and remember the result."""
+        if self._head.sequence >= self._first:
+            self._projector.end_transaction(self._head.sequence)
+        if self._request.id is not None:
+            self._execute(
+                SQL["insert_request"],
+                (
+                    self._request.actor,
+                    self._request.id,
+                    self._request.fingerprint,
+                    orjson.dumps(result),
+                    self._first,
+                    self._head.sequence,
+                ),
+            )
+
+    def _append(self, branch: int, drafts: Sequence[Draft]) -> list[Appended]:
+        salts = self._adapters.entropy(SALT_BYTES * len(drafts))
+        rows, facts = [], []
+        for place, draft in enumerate(drafts):
+            salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES]
+            row, fact = self._chain(branch, draft, salt)
+            rows.append(row)
+            facts.append(fact)
+        self._connection.executemany(SQL["insert_event"], rows)
+        replaced = self._projector.apply(facts)
+        return [
+            Appended(fact.sequence, self.at, before)
+            for fact, before in zip(facts, replaced, strict=True)
+        ]
+
+    def _chain(self, branch: int, draft: Draft, salt: bytes) -> tuple[tuple[Any, ...], Fact]:
+        space_id = self._intern_space(draft.space) if draft.space else None
+        subject, fresh = None, False
+        if draft.key is not None:
+            assert space_id is not None
+            subject, fresh = self._intern_subject(space_id, draft.key)
+        sequence = self._head.sequence + 1
+        payload = orjson.dumps(draft.content)
+        content = content_hash(salt, draft.space, draft.key, payload)
+        request = self._request
+        link = event_hash(
+            self._head.hash,
+            sequence=sequence,
+            at=self.at,
+            wall=self._wall,
+            branch=branch,
+            kind=draft.kind,
+            actor=request.actor,
+            request=request.id,
+            origin=draft.origin,
+            content=content,
+        )
+        self._head = Head(sequence, self.at, link)
+        row = (
+            sequence, self.at, self._wall, branch, draft.kind, space_id, subject, request.actor,
+            request.id, draft.origin, payload, salt, content, link,
+        )  # fmt: skip
+        fact = Fact(
+            sequence, branch, draft.kind, space_id, draft.space, subject, fresh, draft.content
+        )
+        return row, fact
+
+    def _intern_space(self, space: Space) -> int:
+        number = self.space_id(space)
+        if number is None:
+            self._execute(SQL["insert_space"], space)
+            number = self._names.spaces[space] = self._connection.last_insert_rowid()
+        return number
+
+    def _intern_subject(self, space: int, key: str) -> tuple[int, bool]:
+        """Return the number of a subject, and whether it is new."""
+        row = self._execute(SQL["subject_id"], (space, key)).fetchone()
+        if row is not None:
+            return row[0], False
+        self._execute(SQL["insert_subject"], (space, key))
+        return self._connection.last_insert_rowid(), True

@@ -1,0 +1,77 @@
+"""Connections to the database file, and the words for what can go wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import apsw
+
+from stratagem import limits
+from stratagem.errors import (
+    DatabaseCorrupt,
+    ReadOnly,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    StratagemError,
+)
+
+__all__ = ["APPLICATION_ID", "Durability", "connect", "translated"]
+
+Durability = Literal["full", "fast"]
+
+# "STRA": tells our files from other people's SQLite databases.
+APPLICATION_ID = 0x53545241
+_WAL_PAGES_MAX = 4_000
+_WAL_BYTES_KEPT = 64 * 1024 * 1024
+_CACHE_KIB = 16 * 1024
+
+
+def connect(path: str, *, durability: Durability = "full", read_only: bool = False) -> apsw.Connection:
+    """Open a connection with the settings every reader and writer shares."""
+    flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOMUTEX
+    flags |= (
+        apsw.SQLITE_OPEN_READONLY
+        if read_only
+        else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    )
+    connection = apsw.Connection(path, flags=flags, statementcachesize=200)
+    connection.set_busy_timeout(int(limits.LOCK_WAIT_SECONDS * 1000))
+    # Without it each bound probe of a lineage is prepared anew at every execution.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    if not read_only:
+        connection.pragma("journal_mode", "wal")
+        connection.pragma("journal_size_limit", _WAL_BYTES_KEPT)
+        connection.wal_autocheckpoint(_WAL_PAGES_MAX)
+        connection.pragma("secure_delete", "on")
+    connection.pragma("synchronous", "full" if durability == "full" else "normal")
+    connection.pragma("cache_size", -_CACHE_KIB)
+    connection.pragma("temp_store", "memory")
+    return connection
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turn the driver's errors into ours."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise _translation(error, path) from error
+    except OSError as error:
+        raise StorageUnavailable(f"The database cannot be used: {error}.", path=path) from error
+
+
+def _translation(error: apsw.Error, path: str) -> StratagemError:
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return StorageBusy("Another process holds the database.", path=path)
+    if isinstance(error, apsw.FullError):
+        return StorageFull("The disk is full.", path=path)
+    if isinstance(error, apsw.ReadOnlyError):
+        return ReadOnly("The database file cannot be written.", path=path)
+    if isinstance(error, apsw.NotADBError):
+        return DatabaseCorrupt("The file is not a Stratagem database.", path=path)
+    if isinstance(error, apsw.CorruptError):
+        return DatabaseCorrupt(f"The database is damaged: {error}.", path=path)
+    return StorageUnavailable(f"The database cannot be used: {error}.", path=path)

@@ -1,0 +1,77 @@
+"""One writer at a time, in the order of asking.
+
+SQLite's own busy handler polls, and under several writing processes some of them wait for
+seconds. A file lock taken before the transaction begins queues them in the kernel instead.
+It only orders writers: correctness never depends on it, so where there is no such lock
+the busy handler is enough.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import ModuleType
+
+from stratagem.errors import StorageBusy
+
+__all__ = ["WriterLock"]
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # pragma: no cover -- Windows has no such lock
+    fcntl = None
+
+
+class WriterLock:
+    """A lock on a file beside the database, shared by every process that writes to it."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path if fcntl else None
+        self._file: int | None = None
+
+    def acquire(self, timeout_seconds: float) -> None:
+        """Wait for the lock.
+
+        Raises:
+            StorageBusy: Another process kept it for longer than the timeout.
+        """
+        if self._path is None:
+            return
+        assert fcntl is not None
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file = _wait(file, timeout_seconds)
+        self._file = file
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _wait(file: int, timeout_seconds: float) -> int:
+    """Queue for the lock in a thread of its own: the kernel's queue has no time limit."""
+    assert fcntl is not None
+    decided = threading.Lock()
+    granted = threading.Event()
+    abandoned = False
+
+    def queue() -> None:
+        assert fcntl is not None
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with decided:
+            if abandoned:
+                os.close(file)
+            granted.set()
+
+    threading.Thread(target=queue, name="stratagem-writer-lock", daemon=True).start()
+    if not granted.wait(timeout_seconds):
+        with decided:
+            if not granted.is_set():
+                abandoned = True
+                raise StorageBusy("Another process holds the database.")
+    return file

@@ -1,0 +1,241 @@
+"""Bringing the read models up to date with events.
+
+The same code runs when an event is appended and when everything is rebuilt, so the two
+cannot differ. Rows are gathered for a whole group of events and written together: one
+event at a time costs several times as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+import orjson
+
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Branch, Lineage
+from stratagem.engine.records import Projection, Text
+from stratagem.storage.contract import Document, Indexer
+from stratagem.storage.sqlite.reading import SqliteReader
+from stratagem.storage.sqlite.statements import SQL, flat, statement
+
+__all__ = ["BRANCH_EVENTS", "Fact", "Projector"]
+
+BRANCH_CREATED = "BranchCreated"
+BRANCH_DELETED = "BranchDeleted"
+BRANCH_RESTORED = "BranchRestored"
+BRANCH_MERGED = "BranchMerged"
+CONTENT_PURGED = "ContentPurged"
+BRANCH_EVENTS = frozenset(
+    {BRANCH_CREATED, BRANCH_DELETED, BRANCH_RESTORED, BRANCH_MERGED, CONTENT_PURGED}
+)
+
+
+class Fact(NamedTuple):
+    """An event as the read models need it. `content` is None once it was purged."""
+
+    sequence: int
+    branch: int
+    kind: str
+    space_id: int | None
+    space: Space | None
+    subject: int | None
+    fresh: bool
+    content: Mapping[str, Any] | None
+
+
+class _Rows:
+    """What a group of events adds to each table."""
+
+    def __init__(self) -> None:
+        self.versions: list[tuple[Any, ...]] = []
+        self.superseded: list[tuple[int, int]] = []
+        self.tags: list[tuple[str, int]] = []
+        self.turns: list[tuple[int, str, int, int]] = []
+        self.texts: list[tuple[int, Text, list[str]]] = []
+
+
+class Projector:
+    """Writes what events mean into the read models of one connection."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        reader: SqliteReader,
+        indexer: Indexer | None,
+        *,
+        embed: bool = True,
+    ) -> None:
+        self._embed = embed
+        self._connection = connection
+        self._reader = reader
+        self._indexer = indexer
+        self._tallies: dict[tuple[int, str], int] = {}
+        # Versions of the group at hand, which are not in the table yet.
+        self._newest: dict[tuple[int, int], tuple[int, int, bool]] = {}
+
+    def apply(self, facts: Sequence[Fact]) -> list[int | None]:
+        """Bring the read models up to date; return the visible version each fact replaced."""
+        rows = _Rows()
+        replaced = [self._project(fact, rows) for fact in facts]
+        self._write(rows)
+        self._newest.clear()
+        return replaced
+
+    def end_transaction(self, sequence: int) -> None:
+        """Record the tallies that the transaction ending at a sequence changed."""
+        for (branch, kind), live in self._tallies.items():
+            self._connection.execute(SQL["keep_tally"], (branch, kind, sequence, live))
+        self._tallies.clear()
+
+    def _project(self, fact: Fact, rows: _Rows) -> int | None:
+        if fact.kind in BRANCH_EVENTS:
+            self._project_branch(fact)
+            return None
+        if fact.space_id is None or fact.space is None:
+            return None
+        # A purged event leaves a version that shows nothing.
+        meaning = (
+            self._reader.kinds.project(fact.kind, fact.content)
+            if fact.content is not None
+            else Projection(deleted=True)
+        )
+        replaced = self._replace(fact, meaning.deleted, rows)
+        rows.versions.append(
+            (fact.sequence, fact.subject, fact.branch, fact.space_id, meaning.deleted,
+             meaning.expires_at)
+        )  # fmt: skip
+        rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
+        if meaning.text is not None:
+            self._index(fact, meaning, meaning.text, rows)
+        return replaced
+
+    def _replace(self, fact: Fact, deleted: bool, rows: _Rows) -> int | None:
+        """Close the version that a fact replaces and keep count of live records."""
+        assert fact.space is not None
+        before = None if fact.subject is None or fact.fresh else self._version_before(fact)
+        was_live = before is not None and not before[2]
+        self._count(fact.branch, fact.space.kind, (not deleted) - was_live)
+        if before and before[1] == fact.branch:
+            rows.superseded.append((fact.sequence, before[0]))
+        if fact.subject is not None:
+            self._newest[fact.branch, fact.subject] = (fact.sequence, fact.branch, deleted)
+        return before[0] if before and was_live else None
+
+    def _version_before(self, fact: Fact) -> tuple[int, int, bool] | None:
+        assert fact.subject is not None
+        if (pending := self._newest.get((fact.branch, fact.subject))) is not None:
+            return pending
+        lineage = self._lineage(fact)
+        row = self._connection.execute(
+            statement("newest_version", len(lineage), 2, subject="?1"),
+            (fact.subject, *flat(lineage)),
+        ).fetchone()
+        return (row[0], row[1], bool(row[2])) if row else None
+
+    def _lineage(self, fact: Fact) -> Lineage:
+        return self._reader.lineage(self._reader.branch_by_id(fact.branch), fact.sequence - 1)
+
+    def _count(self, branch: int, kind: str, change: int) -> None:
+        live = self._tallies.get((branch, kind))
+        if live is None:
+            lineage = self._reader.lineage(self._reader.branch_by_id(branch))
+            live = self._reader.tally_of(lineage, kind)
+        self._tallies[branch, kind] = live + change
+
+    def _index(self, fact: Fact, meaning: Projection, text: Text, rows: _Rows) -> None:
+        assert fact.space_id is not None
+        context: list[str] = []
+        if meaning.session is not None and self._indexer is not None:
+            context = self._context(fact, meaning.session, rows)
+            if self._reader.kinds.events[fact.kind].gives_context:
+                rows.turns.append((fact.space_id, meaning.session, fact.branch, fact.sequence))
+        rows.texts.append((fact.sequence, text, context))
+
+    def _context(self, fact: Fact, session: str, rows: _Rows) -> list[str]:
+        """Return the texts of the messages before this one in its session, nearest first."""
+        assert self._indexer is not None
+        assert fact.space is not None
+        wanted = self._indexer.context_window
+        pending = {turn[3] for turn in rows.turns if turn[1] == session and turn[2] == fact.branch}
+        texts = [text.body for at, text, _ in rows.texts if at in pending][::-1][:wanted]
+        namespace_spaces = self._event_spaces(fact.space.namespace)
+        sequences: list[int] = []
+        for cut in self._lineage(fact):
+            missing = wanted - len(texts) - len(sequences)
+            if missing > 0:
+                sequences += self._turns(namespace_spaces, session, cut, missing)
+        return texts + self._texts_of(sequences)
+
+    def _event_spaces(self, namespace: str) -> list[int]:
+        """Return the spaces whose events give context to messages of a namespace."""
+        return [
+            number
+            for kind in self._reader.kinds.records.values()
+            if any(event.gives_context for event in kind.events)
+            and (number := self._reader.space_id(Space(kind.name, namespace))) is not None
+        ]
+
+    def _turns(self, spaces: list[int], session: str, cut: Any, limit: int) -> list[int]:
+        found = [
+            row[0]
+            for space in spaces
+            for row in self._connection.execute(SQL["turns"], (space, session, *cut, limit))
+        ]
+        return sorted(found, reverse=True)[:limit]
+
+    def _texts_of(self, sequences: list[int]) -> list[str]:
+        versions = self._reader.payloads(sequences) if sequences else {}
+        texts = []
+        for sequence in sequences:
+            version = versions[sequence]
+            if version.payload is not None:
+                text = self._reader.kinds.project(version.kind, orjson.loads(version.payload)).text
+                texts.append(text.body if text else "")
+        return texts
+
+    def _write(self, rows: _Rows) -> None:
+        many = self._connection.executemany
+        if rows.versions:
+            many(SQL["insert_version"], rows.versions)
+        if rows.superseded:
+            many(SQL["supersede"], rows.superseded)
+        if rows.tags:
+            many(SQL["insert_tag"], rows.tags)
+        if rows.turns:
+            many(SQL["insert_turn"], rows.turns)
+        if rows.texts and self._indexer is not None:
+            texts = [(text, near) for _, text, near in rows.texts]
+            documents = self._indexer.documents(texts, embed=self._embed)
+            self._write_documents([row[0] for row in rows.texts], documents)
+
+    def _write_documents(self, sequences: list[int], documents: list[Document]) -> None:
+        many = self._connection.executemany
+        pairs = list(zip(sequences, documents, strict=True))
+        many(SQL["insert_text"], [(at, doc.title, doc.body, doc.context) for at, doc in pairs])
+        vectors = [(at, doc.vector) for at, doc in pairs if doc.vector is not None]
+        waiting = [(at,) for at, doc in pairs if doc.vector is None]
+        if vectors:
+            many(SQL["insert_vector"], vectors)
+        if waiting:
+            many(SQL["insert_unembedded"], waiting)
+
+    def _project_branch(self, fact: Fact) -> None:
+        content = fact.content or {}
+        execute = self._connection.execute
+        if fact.kind == BRANCH_CREATED:
+            branch = Branch(
+                fact.sequence, content["name"], content["parent"], content["fork_sequence"]
+            )
+            execute(
+                SQL["insert_branch"],
+                (branch.id, branch.name, branch.parent, branch.fork_sequence),
+            )
+        elif fact.kind == BRANCH_DELETED:
+            execute(SQL["set_branch_deleted"], (fact.branch, fact.sequence))
+        elif fact.kind == BRANCH_RESTORED:
+            execute(SQL["set_branch_deleted"], (fact.branch, None))
+        elif fact.kind == BRANCH_MERGED:
+            vector = orjson.dumps(content["knows"]).decode()
+            execute(SQL["insert_knowledge"], (fact.branch, fact.sequence, vector))

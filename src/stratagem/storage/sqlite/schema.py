@@ -1,0 +1,108 @@
+"""Creating, opening and upgrading the database file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from stratagem.engine.events import GENESIS, Head
+from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.errors import DatabaseCorrupt, DatabaseTooNew, StorageUnavailable
+from stratagem.storage.contract import Request
+from stratagem.storage.sqlite import maintenance
+from stratagem.storage.sqlite.connection import APPLICATION_ID
+from stratagem.storage.sqlite.reading import Names
+from stratagem.storage.sqlite.statements import SQL, migrations, script
+
+if TYPE_CHECKING:
+    from stratagem.storage.sqlite.store import SqliteStore
+
+__all__ = ["READ_MODELS_VERSION", "VERSION", "open_writer"]
+
+VERSION = max(number for number, _ in migrations())
+# Raised with every change to read_models.sql or to what is written into them.
+READ_MODELS_VERSION = 1
+
+
+def open_writer(store: SqliteStore) -> apsw.Connection:
+    """Open the first connection, and bring the file up to this version of the schema.
+
+    Raises:
+        DatabaseTooNew: A newer Stratagem wrote the file.
+        DatabaseCorrupt: It is some other program's file.
+    """
+    if store.read_only and not Path(store.location).exists():
+        raise StorageUnavailable("There is no database at this path.", path=store.location)
+    try:
+        connection = store.connect()
+    except apsw.BusyError:
+        # Another process is just creating the file.
+        with store.locked():
+            connection = store.connect()
+    _refuse_foreign(connection, store.location)
+    if not _is_current(connection) and not store.read_only:
+        with store.locked():
+            _upgrade(connection, store)
+    return connection
+
+
+def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
+    version = int(connection.pragma("user_version"))
+    identity = int(connection.pragma("application_id"))
+    empty = not connection.pragma("schema_version")
+    if not empty and identity != APPLICATION_ID:
+        raise DatabaseCorrupt(
+            "The file is an SQLite database, but not one of Stratagem's.",
+            path=path,
+            hint="Name another file with --db.",
+        )
+    if version > VERSION:
+        raise DatabaseTooNew(
+            f"The database has format {version}; this Stratagem reads up to {VERSION}.",
+            path=path,
+            format=version,
+            supported=VERSION,
+        )
+
+
+def _is_current(connection: apsw.Connection) -> bool:
+    if connection.pragma("user_version") != VERSION:
+        return False
+    row = connection.execute(SQL["setting"], ("read_models_version",)).fetchone()
+    return row is not None and row[0] == READ_MODELS_VERSION
+
+
+def _upgrade(connection: apsw.Connection, store: SqliteStore) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not _is_current(connection):
+            _migrate(connection, store)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
+    before = int(connection.pragma("user_version"))
+    for number, statements in migrations():
+        if number > before:
+            connection.execute(statements)
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.pragma("user_version", VERSION)
+    if before == 0:
+        connection.execute(script("read_models.sql"))
+        _begin_log(connection, store)
+    else:
+        maintenance.replay_all(connection, store, lambda _done, _total, _what: None)
+    connection.execute(SQL["set_setting"], ("read_models_version", READ_MODELS_VERSION))
+
+
+def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:
+    request = Request(actor="stratagem")
+    transaction = store.transaction(connection, request, Head(0, 0, GENESIS), Names())
+    transaction.create_branch(DEFAULT_BRANCH, parent=None, fork_sequence=0)
+    transaction.finish(None)

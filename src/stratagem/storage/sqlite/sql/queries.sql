@@ -1,0 +1,413 @@
+-- Every statement the SQLite store runs, by name.
+--
+-- {probes}, {visible}, {spaces}, {tags} are fragments that `statements.py` expands for the depth of
+-- a lineage. Parameters are numbered; a lineage's cuts (branch, limit) come last.
+
+-- name: probe
+-- Fragment: the latest version of a subject on one branch of a lineage.
+(SELECT max(seq) FROM versions WHERE subject = {subject} AND branch = {branch} AND seq <= {limit})
+
+-- name: own
+-- Fragment: a version is the latest of its own branch at the branch's limit.
+WHEN {branch} THEN v.seq <= {limit} AND (v.seq_to IS NULL OR v.seq_to > {limit})
+
+-- name: borrowed
+-- Fragment: the same for an ancestor, unless a nearer branch has a version of the subject.
+WHEN {branch} THEN v.seq <= {limit} AND (v.seq_to IS NULL OR v.seq_to > {limit})
+    AND (v.subject IS NULL OR v.seq = coalesce(NULL, {probes}))
+
+-- name: visible
+-- Fragment: a version can be seen in a view; ?1 is the view's time.
+v.deleted = 0 AND (v.expires_at IS NULL OR v.expires_at > ?1) AND CASE v.branch {arms} ELSE 0 END
+
+-- name: head
+-- The newest event.
+SELECT seq, at, hash FROM events ORDER BY seq DESC LIMIT 1
+
+-- name: branch_by_name
+-- The live branch of a name.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches
+WHERE name = ?1 AND deleted_seq IS NULL
+
+-- name: branch_by_id
+-- A branch, deleted or not.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches WHERE id = ?1
+
+-- name: branch_deleted
+-- The branch of a name that was deleted last.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches
+WHERE name = ?1 AND deleted_seq IS NOT NULL ORDER BY deleted_seq DESC LIMIT 1
+
+-- name: branches
+-- All branches, oldest first.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches ORDER BY id
+
+-- name: branch_count
+-- How many branches are live.
+SELECT count(*) FROM branches WHERE deleted_seq IS NULL
+
+-- name: sequence_at
+-- The last event at or before a time.
+SELECT seq FROM events WHERE at <= ?1 ORDER BY at DESC, seq DESC LIMIT 1
+
+-- name: time_of
+-- The time of an event.
+SELECT at FROM events WHERE seq = ?1
+
+-- name: event_space
+-- The number of a space.
+SELECT id FROM spaces WHERE kind = ?1 AND namespace = ?2
+
+-- name: spaces
+-- All spaces.
+SELECT id, kind, namespace FROM spaces ORDER BY id
+
+-- name: recall
+-- The newest version of a record in a view. It gives no row when the branch is not live.
+SELECT e.seq, e.at, e.kind, e.payload
+FROM branches b CROSS JOIN subjects s CROSS JOIN events e
+WHERE b.id = ?3 AND b.deleted_seq IS NULL AND s.space = ?1 AND s.key = ?2
+    AND e.seq = coalesce(NULL, {probes})
+
+-- name: current_many
+-- The newest versions of some subjects (a JSON array of their numbers) in a view.
+SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload
+FROM json_each(?1) wanted
+CROSS JOIN subjects s ON s.id = wanted.value
+CROSS JOIN spaces sp ON sp.id = s.space
+CROSS JOIN events e ON e.seq = coalesce(NULL, {probes})
+
+-- name: subject_names
+-- The names of some subjects (a JSON array of their numbers).
+SELECT s.id, sp.kind, sp.namespace, s.key
+FROM json_each(?1) wanted CROSS JOIN subjects s ON s.id = wanted.value
+CROSS JOIN spaces sp ON sp.id = s.space
+
+-- name: newest_version
+-- Which version of a subject a view shows, and whether it is a deletion.
+SELECT v.seq, v.branch, v.deleted FROM versions v WHERE v.seq = coalesce(NULL, {probes})
+
+-- name: history
+-- The versions of a record on one branch of a lineage, newest first.
+SELECT e.seq, e.at, e.kind, e.payload
+FROM subjects s
+CROSS JOIN versions v ON v.subject = s.id AND v.branch = ?3 AND v.seq <= ?4
+CROSS JOIN events e ON e.seq = v.seq
+WHERE s.space = ?1 AND s.key = ?2
+ORDER BY v.seq DESC LIMIT ?5
+
+-- name: records
+-- A page of the records of a space, by key, each at its newest version in a view.
+SELECT s.key, e.seq, e.at, e.kind, e.payload
+FROM subjects s CROSS JOIN events e ON e.seq = coalesce(NULL, {probes})
+WHERE s.space = ?1 AND s.key > ?2 ORDER BY s.key LIMIT ?3
+
+-- name: stream
+-- A page of the events of a space that stand for themselves, oldest first.
+SELECT e.seq, e.at, e.kind, e.payload FROM versions v CROSS JOIN events e ON e.seq = v.seq
+WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.space = ?4 AND v.subject IS NULL
+ORDER BY v.seq LIMIT ?5
+
+-- name: first_event
+-- The first event that changed anything on a branch after a sequence.
+SELECT e.seq, e.at FROM versions v CROSS JOIN events e ON e.seq = v.seq
+WHERE v.branch = ?1 AND v.seq <= ?2 ORDER BY v.seq LIMIT 1
+
+-- name: last_event
+-- The last event that changed anything on a branch up to a sequence.
+SELECT e.seq, e.at FROM versions v CROSS JOIN events e ON e.seq = v.seq
+WHERE v.branch = ?1 AND v.seq <= ?2 ORDER BY v.seq DESC LIMIT 1
+
+-- name: tally
+-- How many live records of a kind a branch showed after a sequence.
+SELECT live FROM tallies WHERE branch = ?1 AND kind = ?2 AND seq <= ?3 ORDER BY seq DESC LIMIT 1
+
+-- name: expired
+-- How many records of a kind would be visible in a view had they not expired by ?1.
+SELECT count(*) FROM versions v CROSS JOIN spaces sp ON sp.id = v.space AND sp.kind = ?2
+WHERE v.expires_at <= ?1 AND v.deleted = 0 AND CASE v.branch {arms} ELSE 0 END
+
+-- name: changed_subjects
+-- The subjects a branch changed after one sequence and up to another.
+SELECT DISTINCT subject FROM versions
+WHERE branch = ?1 AND seq > ?2 AND seq <= ?3 AND subject IS NOT NULL
+
+-- name: changed_stream
+-- The events standing for themselves that a branch gained between two sequences.
+SELECT e.seq, e.branch, e.kind, e.origin, sp.kind, sp.namespace, e.payload
+FROM versions v CROSS JOIN events e ON e.seq = v.seq CROSS JOIN spaces sp ON sp.id = v.space
+WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.subject IS NULL AND v.deleted = 0
+ORDER BY v.seq
+
+-- name: branch_of
+-- The branch an event was written to.
+SELECT branch FROM events WHERE seq = ?1
+
+-- name: known_versions
+-- For each subject of a JSON array, its newest version on each branch that a vector knows.
+SELECT w.value, v.branch, max(v.seq)
+FROM json_each(?1) w
+CROSS JOIN versions v ON v.subject = w.value
+CROSS JOIN json_each(?2) k ON v.branch = CAST(k.key AS INTEGER) AND v.seq <= k.value
+GROUP BY w.value, v.branch
+
+-- name: knows
+-- What a branch knew of others after its latest merge up to a sequence.
+SELECT vector FROM knows WHERE branch = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1
+
+-- name: payloads
+-- The payloads of some events (a JSON array of sequences).
+SELECT e.seq, e.kind, e.payload FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
+
+-- name: hits
+-- All that a search result shows of some events (a JSON array of sequences).
+SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload
+FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
+JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
+
+-- name: matches
+-- The best texts for a match expression in a view; ranks are negative, better is lower.
+SELECT v.seq, bm25(texts, ?4, ?5, ?6) AS rank
+FROM texts CROSS JOIN versions v ON v.seq = texts.rowid
+WHERE texts MATCH ?2 AND {visible} {spaces} {tags}
+ORDER BY rank, v.seq DESC LIMIT ?3
+
+-- name: spaces_filter
+-- Fragment: only these spaces (a JSON array of their numbers).
+AND v.space IN (SELECT value FROM json_each(?7))
+
+-- name: tags_filter
+-- Fragment: only versions that carry every one of these tags (a JSON array).
+AND v.seq IN (
+    SELECT seq FROM tags WHERE tag IN (SELECT value FROM json_each(?8))
+    GROUP BY seq HAVING count(*) = ?9
+)
+
+-- name: visible_among
+-- Which of some versions (a JSON array of sequences) a view shows.
+SELECT v.seq FROM json_each(?2) w CROSS JOIN versions v ON v.seq = w.value
+WHERE {visible}
+
+-- name: tagged
+-- The versions that carry every tag of a JSON array.
+SELECT seq FROM tags WHERE tag IN (SELECT value FROM json_each(?1))
+GROUP BY seq HAVING count(*) = ?2
+
+-- name: term_documents
+-- In how many texts a term occurs.
+SELECT doc FROM terms WHERE term = ?1
+
+-- name: text_count
+-- An upper bound of how many texts the index holds.
+SELECT max(seq) FROM versions
+
+-- name: turns
+-- The last messages of a session on one branch of a lineage.
+SELECT seq FROM turns WHERE space = ?1 AND session = ?2 AND branch = ?3 AND seq <= ?4
+ORDER BY seq DESC LIMIT ?5
+
+-- name: vectors_after
+-- Vectors in the order of their commits, with what a filter needs to know.
+SELECT x.id, x.seq, v.branch, v.space, v.seq_to, x.vector
+FROM vectors x CROSS JOIN versions v ON v.seq = x.seq
+WHERE x.id > ?1 ORDER BY x.id LIMIT ?2
+
+-- name: superseded_after
+-- Versions that were superseded after a sequence.
+SELECT seq, seq_to FROM versions WHERE seq_to > ?1
+
+-- name: vector_last
+-- The number of the newest vector.
+SELECT max(id) FROM vectors
+
+-- name: vector_count
+-- How many vectors there are.
+SELECT count(*) FROM vectors
+
+-- name: unembedded
+-- Texts that still wait for a vector.
+SELECT seq FROM unembedded ORDER BY seq DESC LIMIT ?1
+
+-- name: unembedded_count
+-- How many texts wait for a vector.
+SELECT count(*) FROM unembedded
+
+-- name: unembedded_any
+-- Whether any text waits for a vector.
+SELECT 1 FROM unembedded LIMIT 1
+
+-- name: setting
+-- One setting of the database.
+SELECT value FROM settings WHERE name = ?1
+
+-- name: set_setting
+-- Write one setting of the database.
+INSERT INTO settings (name, value) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: insert_space
+-- Give a space its number.
+INSERT INTO spaces (kind, namespace) VALUES (?1, ?2)
+
+-- name: subject_id
+-- The number of a subject.
+SELECT id FROM subjects WHERE space = ?1 AND key = ?2
+
+-- name: insert_subject
+-- Give a subject its number.
+INSERT INTO subjects (space, key) VALUES (?1, ?2)
+
+-- name: insert_event
+-- Append an event.
+INSERT INTO events (seq, at, wall, branch, kind, space, subject, actor, request, origin,
+    payload, salt, content_hash, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: insert_version
+-- Record what an event did to its subject.
+INSERT INTO versions (seq, subject, branch, space, seq_to, deleted, expires_at)
+VALUES (?, ?, ?, ?, NULL, ?, ?)
+
+-- name: supersede
+-- Close the version that another one replaces on its branch.
+UPDATE versions SET seq_to = ?1 WHERE seq = ?2
+
+-- name: insert_tag
+-- Record a tag of a version.
+INSERT OR IGNORE INTO tags (tag, seq) VALUES (?, ?)
+
+-- name: insert_turn
+-- Record a message of a session.
+INSERT INTO turns (space, session, branch, seq) VALUES (?, ?, ?, ?)
+
+-- name: insert_text
+-- Index a text.
+INSERT INTO texts (rowid, title, body, context) VALUES (?, ?, ?, ?)
+
+-- name: insert_vector
+-- Keep the vector of a text.
+INSERT OR IGNORE INTO vectors (seq, vector) VALUES (?, ?)
+
+-- name: insert_unembedded
+-- Remember that a text waits for its vector.
+INSERT OR IGNORE INTO unembedded (seq) VALUES (?)
+
+-- name: delete_unembedded
+-- A text has its vector now.
+DELETE FROM unembedded WHERE seq = ?
+
+-- name: delete_vectors
+-- Throw all vectors away; another embedder will make them again.
+DELETE FROM vectors
+
+-- name: queue_all_texts
+-- Put every indexed text in line for a vector.
+INSERT OR IGNORE INTO unembedded (seq) SELECT rowid FROM texts
+
+-- name: keep_tally
+-- Record how many live records of a kind a branch shows after this transaction.
+INSERT INTO tallies (branch, kind, seq, live) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT DO UPDATE SET live = excluded.live
+
+-- name: insert_branch
+-- Record a new branch.
+INSERT INTO branches (id, name, parent, fork_seq, deleted_seq) VALUES (?1, ?2, ?3, ?4, NULL)
+
+-- name: set_branch_deleted
+-- Mark a branch as deleted at a sequence, or as live.
+UPDATE branches SET deleted_seq = ?2 WHERE id = ?1
+
+-- name: insert_knowledge
+-- Record what a branch knows after a merge.
+INSERT INTO knows (branch, seq, vector) VALUES (?1, ?2, ?3)
+
+-- name: request
+-- The remembered result of a request.
+SELECT fingerprint, result FROM requests WHERE actor = ?1 AND request = ?2
+
+-- name: insert_request
+-- Remember the result of a request.
+INSERT INTO requests (actor, request, fingerprint, result, first_seq, last_seq)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+
+-- name: log_page
+-- A page of the whole log, with the names its events speak of.
+SELECT e.seq, e.at, e.wall, e.branch, e.kind, sp.kind, sp.namespace, s.key,
+    e.actor, e.request, e.origin, e.payload, e.salt, e.content_hash, e.hash, e.space, e.subject
+FROM events e LEFT JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
+WHERE e.seq > ?1 ORDER BY e.seq LIMIT ?2
+
+-- name: subject_events
+-- Every event about a subject, on any branch.
+SELECT seq FROM events WHERE subject = ?1
+
+-- name: copies
+-- Every event that a merge made of some others (a JSON array of sequences).
+SELECT e.seq FROM events e WHERE e.origin IN (SELECT value FROM json_each(?1))
+
+-- name: erase_events
+-- Remove what some events (a JSON array of sequences) said; their hashes stay.
+UPDATE events SET payload = NULL, salt = NULL WHERE seq IN (SELECT value FROM json_each(?1))
+
+-- name: erase_subject
+-- Remove the name of a subject; its number stays.
+UPDATE subjects SET key = ?2 WHERE id = ?1
+
+-- name: erase_results
+-- Remove remembered results that may quote some events (a JSON array of sequences).
+UPDATE requests SET result = NULL WHERE EXISTS (
+    SELECT 1 FROM json_each(?1) w WHERE w.value BETWEEN first_seq AND last_seq)
+
+-- name: erase_vectors
+-- Remove the vectors of some events (a JSON array of sequences).
+DELETE FROM vectors WHERE seq IN (SELECT value FROM json_each(?1))
+
+-- name: origin_of
+-- Where an event that stands for itself came from.
+SELECT origin FROM events WHERE seq = ?1 AND subject IS NULL AND space IS NOT NULL
+
+-- name: adopt_vectors
+-- Take over the vectors of texts that are still there.
+INSERT INTO vectors (seq, vector)
+SELECT seq, vector FROM kept_vectors WHERE seq IN (SELECT seq FROM unembedded) ORDER BY id
+
+-- name: drop_kept_vectors
+-- Nothing more is wanted of the old vectors.
+DROP TABLE kept_vectors
+
+-- name: settle_unembedded
+-- Texts that have a vector do not wait for one.
+DELETE FROM unembedded WHERE seq IN (SELECT seq FROM vectors)
+
+-- name: differences
+-- A row of a read model that is in the one in use or in the one made anew, but not in both.
+SELECT * FROM (SELECT * FROM main.{table} EXCEPT SELECT * FROM source.{table})
+UNION ALL
+SELECT * FROM (SELECT * FROM source.{table} EXCEPT SELECT * FROM main.{table})
+LIMIT 1
+
+-- name: text_vocabularies
+-- Every occurrence of every term, in the index in use and in the one made anew.
+CREATE VIRTUAL TABLE temp.fresh_words USING fts5vocab (main, texts, instance);
+CREATE VIRTUAL TABLE temp.used_words USING fts5vocab (source, texts, instance);
+
+-- name: text_differences
+-- An occurrence of a term that is in one index and not in the other.
+SELECT * FROM (
+    SELECT term, doc, col, offset FROM fresh_words
+    EXCEPT SELECT term, doc, col, offset FROM used_words)
+UNION ALL
+SELECT * FROM (
+    SELECT term, doc, col, offset FROM used_words
+    EXCEPT SELECT term, doc, col, offset FROM fresh_words)
+LIMIT 1
+
+-- name: vector_differences
+-- A text that has no vector and does not wait for one.
+SELECT seq FROM main.unembedded
+WHERE seq NOT IN (SELECT seq FROM source.vectors) AND seq NOT IN (SELECT seq FROM source.unembedded)
+LIMIT 1
+
+-- name: vector_strays
+-- A vector of something that has no text.
+SELECT seq FROM source.vectors WHERE seq NOT IN (SELECT seq FROM main.unembedded) LIMIT 1

@@ -1,0 +1,228 @@
+"""House rules, kept as tests.
+
+The budgets are alarms: when one rings, look at the code before the number.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from stratagem import errors
+from tests import docs_tables
+
+ROOT = docs_tables.ROOT
+PACKAGE = ROOT / "src" / "stratagem"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+SQL_FILES = sorted(PACKAGE.rglob("*.sql"))
+
+FUNCTION_LINES_MEDIAN = 8
+FUNCTION_LINES_P90 = 25
+FUNCTION_LINES_MAX = 60
+FILE_LINES_P90 = 350
+FILE_LINES_MAX = 500
+
+BANNED_MODULE_NAMES = {"common", "core", "helpers", "manager", "utils"}
+
+# Transaction control and pragmas are commands to the driver, not queries.
+SQL_IN_PYTHON = re.compile(
+    r"""\s*(
+        SELECT\s | WITH\s+\w+\s+AS\b | INSERT\s+(OR\s+\w+\s+)?INTO\b | REPLACE\s+INTO\b
+        | UPDATE\s+\w+\s+SET\b | DELETE\s+FROM\b
+        | (CREATE|DROP|ALTER)\s+(UNIQUE\s+|VIRTUAL\s+|TEMP\s+)?(TABLE|INDEX|TRIGGER|VIEW)\b
+    )""",
+    re.VERBOSE,
+)
+SQL_QUERY = re.compile(r"^(SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE)\b", re.MULTILINE)
+SQL_SCHEMA = re.compile(r"^(CREATE|DROP|ALTER)\b", re.MULTILINE)
+SQL_NAME = re.compile(r"^-- name:(.*)$", re.MULTILINE)
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def short(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def percentile_90(values: list[int]) -> int:
+    return sorted(values)[math.ceil(len(values) * 0.9) - 1]
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def docstring_of(node: ast.AST) -> ast.Expr | None:
+    body = getattr(node, "body", None)
+    if not isinstance(body, list) or not body or not isinstance(body[0], ast.Expr):
+        return None
+    value = body[0].value
+    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return body[0] if is_text else None
+
+
+def lines_of(node: ast.stmt) -> int:
+    """Count from `def` or first line to the last; decorators lie above it."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def function_lines() -> dict[str, int]:
+    lengths = {}
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, FunctionNode):
+                docstring = docstring_of(node)
+                length = lines_of(node) - (lines_of(docstring) if docstring else 0)
+                lengths[f"{short(path)}:{node.lineno} {node.name}"] = length
+    return lengths
+
+
+def file_lines() -> dict[str, int]:
+    lengths = {short(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    return {name: length for name, length in lengths.items() if length}
+
+
+def longest(lengths: dict[str, int], count: int = 10) -> str:
+    ranked = sorted(lengths.items(), key=lambda item: -item[1])[:count]
+    return "\n" + "\n".join(f"{length:5} {name}" for name, length in ranked)
+
+
+def sql_literals(path: Path) -> Iterator[str]:
+    """Yield where a string of a module is a query; docstrings are prose."""
+    module = tree(path)
+    prose = {id(text.value) for node in ast.walk(module) if (text := docstring_of(node))}
+    for node in ast.walk(module):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        if id(node) not in prose and SQL_IN_PYTHON.match(node.value):
+            yield f"{short(path)}:{node.lineno} {node.value.strip()[:60]!r}"
+
+
+def sql_faults(text: str) -> Iterator[str]:
+    """Yield what is wrong with a file of named queries, or with one of schema."""
+    if not text.startswith("-- "):
+        yield "does not open with a comment that says what it is for"
+    preamble, *rest = SQL_NAME.split(text)
+    if SQL_QUERY.search(preamble) and not SQL_SCHEMA.search(preamble):
+        yield "has a query without `-- name:`"
+    names = [name.strip() for name in rest[::2]]
+    for name, body in zip(names, rest[1::2], strict=True):
+        lines = [line for line in body.strip().splitlines() if line.strip()]
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            yield f"has a query with a bad name: {name!r}"
+        if names.count(name) > 1:
+            yield f"names {name!r} twice"
+        if not lines or not re.match(r"--\s*\w", lines[0]):
+            yield f"does not say below its name what {name!r} is for"
+        if all(line.startswith("--") for line in lines):
+            yield f"has no statement for {name!r}"
+
+
+def test_functions_are_short() -> None:
+    lengths = function_lines()
+
+    assert median(lengths.values()) <= FUNCTION_LINES_MEDIAN, longest(lengths)
+    assert percentile_90(list(lengths.values())) <= FUNCTION_LINES_P90, longest(lengths, 30)
+    assert max(lengths.values()) <= FUNCTION_LINES_MAX, longest(lengths)
+
+
+def test_files_are_short() -> None:
+    lengths = file_lines()
+
+    assert percentile_90(list(lengths.values())) <= FILE_LINES_P90, longest(lengths)
+    assert max(lengths.values()) <= FILE_LINES_MAX, longest(lengths)
+
+
+def test_modules_are_named_after_the_domain() -> None:
+    folders = [path for path in PACKAGE.rglob("*") if path.is_dir()]
+
+    banned = [short(path) for path in [*MODULES, *folders] if path.stem in BANNED_MODULE_NAMES]
+
+    assert banned == []
+
+
+def test_the_engine_opens_and_prints_nothing() -> None:
+    """What import-linter cannot see: input and output that needs no import."""
+    calls = [
+        f"{short(path)}:{node.lineno} {node.func.id}"
+        for path in sorted((PACKAGE / "engine").rglob("*.py"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in {"input", "open", "print"}
+    ]
+
+    assert calls == []
+
+
+def test_sql_lives_in_sql_files() -> None:
+    assert [fault for path in MODULES for fault in sql_literals(path)] == []
+
+
+def test_every_query_has_a_name_and_a_purpose() -> None:
+    faults = [
+        f"{short(path)} {fault}"
+        for path in SQL_FILES
+        for fault in sql_faults(path.read_text(encoding="utf-8"))
+    ]
+
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("-- Queries.\n\n-- name: recall\n-- One entry.\nSELECT 1;\n", None),
+        ("-- Tables.\n\nCREATE TABLE t (a);\nINSERT INTO t VALUES (1);\n", None),
+        ("SELECT 1;\n", "does not open with a comment"),
+        ("-- Queries.\nSELECT 1;\n", "without `-- name:`"),
+        ("-- Queries.\n-- name: recall\nSELECT 1;\n", "does not say below its name"),
+        ("-- Queries.\n-- name: recall\n-- One entry.\n", "no statement"),
+        ("-- Queries.\n-- name: Re call\n-- One entry.\nSELECT 1;\n", "bad name"),
+        ("-- Q.\n-- name: a\n-- One.\nSELECT 1;\n-- name: a\n-- Two.\nSELECT 2;\n", "twice"),
+    ],
+)
+def test_the_rule_for_sql_files_bites(text: str, fault: str | None) -> None:
+    faults = list(sql_faults(text))
+
+    assert any(fault in found for found in faults) if fault else faults == []
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    folders = {path.parent for path in SQL_FILES if path.parent.name == "migrations"}
+    for folder in folders:
+        names = sorted(path.name for path in folder.glob("*"))
+
+        numbers = [re.fullmatch(r"(\d{4})_[a-z0-9_]+\.sql", name) for name in names]
+
+        expected = [f"{number:04}" for number in range(1, len(names) + 1)]
+        assert [match and match[1] for match in numbers] == expected, names
+
+
+def test_every_error_has_a_row_in_the_table_and_every_row_an_error() -> None:
+    codes = [kind.code for kind in docs_tables.error_classes()]
+
+    assert sorted(codes) == sorted(errors.TABLE)
+
+
+def test_every_error_is_public_and_says_what_to_do() -> None:
+    kinds = docs_tables.error_classes()
+
+    assert [kind.__name__ for kind in kinds if kind.__name__ not in errors.__all__] == []
+    assert [kind.__name__ for kind in kinds if not kind.__doc__ or not kind.hint_default] == []
+
+
+def test_every_limit_has_a_reason() -> None:
+    assert [limit.name for limit in docs_tables.all_limits() if not limit.reason] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "page"), docs_tables.PAGES.items(), ids=[path.name for path in docs_tables.PAGES]
+)
+def test_reference_pages_match_the_code(path: Path, page: Callable[[], str]) -> None:
+    assert path.read_text(encoding="utf-8") == page(), "stale: run `make docs`"
