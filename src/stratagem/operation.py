@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["Caller", "Operation"]
+__all__ = ["Caller", "Operation", "object_schema"]
 
 
 @dataclass(slots=True)
@@ -44,3 +44,20 @@ class Operation:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+
+
+def object_schema(
+    *, required: tuple[str, ...] = (), **properties: str | None
+) -> dict[str, Any]:
+    """Return a short JSON Schema of an object; None is any JSON.
+
+    Every character of a tool list is paid for in each conversation, so schemas say what a
+    caller needs and no more.
+    """
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            name: {"type": kind} if kind else {} for name, kind in properties.items()
+        },
+    }
+    return schema | ({"required": list(required)} if required else {})

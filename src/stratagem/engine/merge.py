@@ -192,5 +192,5 @@ def _shown(base: Base) -> Side:
         return ABSENT
     if not isinstance(base, dict):
         return cast("Json", base)
-    fields = ((name, _shown(value)) for name, value in base.items())
-    return {name: value for name, value in fields if value is not ABSENT}
+    fields = {name: _shown(value) for name, value in base.items()}
+    return cast("Json", {name: value for name, value in fields.items() if value is not ABSENT})

@@ -88,6 +88,7 @@ _DECIMAL: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _PIECE: Final = re.compile(
     rf"(?:and )?(?:([0-9]+(?:\.[0-9]+)?) ?|({'|'.join(_NUMBER_WORDS)}) )([a-z]+)(?:,? |(?=[0-9])|$)"
 )
+_LAST: Final = re.compile(r"^last (week|month|year)$")
 _DAYS: Final = (
     r"today|yesterday"
     r"|(?:last )?(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?"
@@ -95,7 +96,9 @@ _DAYS: Final = (
 )
 _DAY_FIRST: Final = re.compile(rf"({_DAYS})(?:(?:,? at |, ?| |(?<=[0-9])t)(.+))?")
 _TIME_FIRST: Final = re.compile(rf"(?:at )?(.+?)(?: on)? ({_DAYS})")
-_TWELVE_HOURS: Final = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?::([0-9]{2}))? ?([ap])\.?m\.?")
+_TWELVE_HOURS: Final = re.compile(
+    r"(0?[1-9]|1[0-2])(?::([0-9]{2}))?(?::([0-9]{2}))? ?([ap])\.?m\.?"
+)
 _FUTURE: Final = re.compile(r"tomorrow\b.*|next .+|(?:in |\+ ?)(.+)|(.+) (?:from now|later)")
 _DAY_MONTH_YEAR: Final = re.compile(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{2}|[0-9]{4})\b.*")
 _YEAR_FIRST: Final = re.compile(r"([0-9]{4})[/.-]([0-9]{1,2})[/.-]([0-9]{1,2})\b.*")
@@ -236,44 +239,32 @@ def _read_number(asked: _Asked) -> Moment | None:
             )
     if number >= _EPOCH_MAX:
         raise asked.refused("is too large for a time", _EXAMPLES)
-    raise asked.refused("may mean several things", _number_hint(asked.text))
+    raise asked.refused("is a bare number, which may mean several things", _number_hint(asked.text))
 
 
 def _number_hint(digits: str) -> str:
     hint = f"Write @{digits} for the sequence, or 16-digit epoch microseconds for a time."
-    try:
-        return f"{hint} The date is {date.fromisoformat(digits)}."
-    except ValueError:
-        return hint
+    return f"{hint} The date is {date.fromisoformat(digits)}." if _is_date(digits) else hint
 
 
 def _refuse_future(asked: _Asked) -> Moment | None:
-    found = _FUTURE.fullmatch(asked.text)
-    if found is None:
-        return None
-    length = found[1] or found[2]
-    if length is None or _span(length):
-        raise asked.in_future()
+    if found := _FUTURE.fullmatch(asked.text):
+        length = found[1] or found[2]
+        if length is None or _span(length):
+            raise asked.in_future()
     return None
 
 
 def _read_ago(asked: _Asked) -> Moment | None:
-    if not asked.text.endswith(" ago"):
+    text = _LAST.sub(r"1 \1 ago", asked.text)
+    if not text.endswith(" ago"):
         return None
-    span = _span(asked.text.removesuffix(" ago"))
+    span = _span(text.removesuffix(" ago"))
     if span is None:
         raise asked.refused(
             "is no length of time that is known", "Write 90 minutes ago, 1d 2h ago or a week ago."
         )
     return _back(asked, *span)
-
-
-def _read_last(asked: _Asked) -> Moment | None:
-    last, _, unit = asked.text.partition(" ")
-    if last != "last" or unit not in {"week", "month", "year"}:
-        return None
-    months, micros = _UNITS_IN_MONTHS.get(unit, 0), _UNITS.get(unit, 0)
-    return _back(asked, Decimal(months), Decimal(micros))
 
 
 def _read_day(asked: _Asked) -> Moment | None:
@@ -329,7 +320,6 @@ _READERS: Final[tuple[Callable[[_Asked], Moment | None], ...]] = (
     _read_number,
     _refuse_future,
     _read_ago,
-    _read_last,
     _read_day,
     _read_clock,
     _refuse_order,
@@ -429,18 +419,13 @@ def _clock(text: str) -> time | None:
         return _NAMED_TIMES[text]
     try:
         if twelve := _TWELVE_HOURS.fullmatch(text):
-            return _twelve_hours(*twelve.groups("0"))
+            hour, minute, second, half = twelve.groups("0")
+            return time(int(hour) % 12 + (12 if half == "p" else 0), int(minute), int(second))
         text = re.sub(r" ?(?:utc|gmt|z)$", "Z", text)
         text = re.sub(r" (?=[+-])", "", text)
         return time.fromisoformat(f"0{text}" if text[1:2] == ":" else text)
     except ValueError:
         return None
-
-
-def _twelve_hours(hour: str, minute: str, second: str, half: str) -> time:
-    if not 1 <= int(hour) <= 12:  # noqa: PLR2004 -- the hours of half a day
-        raise ValueError(hour)
-    return time(int(hour) % 12 + (12 if half == "p" else 0), int(minute), int(second))
 
 
 def _at_clock(asked: _Asked, day: date, clock: time, *, named: bool) -> int:
@@ -481,7 +466,8 @@ def _length(expression: str | float, field: str) -> int:
         raise _no_length(f"must be text or a number of seconds, not {kind}", field)
     if not isinstance(expression, int) and not isfinite(expression):
         raise _no_length(f"is {expression}, which is no length of time", field)
-    return round(expression * _SECOND)
+    # A product beyond the largest float could not be rounded.
+    return round(max(0, min(expression, limits.TTL_SECONDS_MAX + 1)) * _SECOND)
 
 
 def _length_in_words(expression: str, field: str) -> int:

@@ -28,8 +28,9 @@ Steps: TypeAlias = tuple[str | int, ...]
 
 _MISSING: Final = object()
 
-# RFC 9535 lets any character outside ASCII stand in a dotted name.
-_LETTER = r"A-Za-z_\u0080-\U0010ffff"
+# RFC 9535 lets any character outside ASCII stand in a dotted name; control characters are not
+# worth it.
+_LETTER = r"A-Za-z_\u00a0-\U0010ffff"
 _SHORTHAND: Final = re.compile(rf"[{_LETTER}][{_LETTER}0-9]*")
 _STEP: Final = re.compile(
     rf"\.(?P<name>[{_LETTER}][{_LETTER}0-9-]*)"
@@ -41,7 +42,7 @@ _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {
     char: char for char in "/\\'\""
 }
 _QUOTED: Final = str.maketrans(
-    {chr(code): f"\\u{code:04x}" for code in range(0x20)}
+    {chr(code): f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
     | {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\'", "\\": "\\\\"}
 )
 _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -142,7 +143,7 @@ def _checked(path: str, field: str) -> str:
             field=field,
             hint=r"Write such a character as an escape in quotes: $['a\tb'].",
         )
-    text = path.strip()
+    text = path.strip(" ")
     if not text:
         raise ValidationFailed(f"`{field}` is empty.", field=field, hint=f"{_EXAMPLE} $ is all.")
     if text.startswith("$"):
@@ -167,7 +168,7 @@ def _unquoted(text: str, field: str) -> str:
             raise ValidationFailed(
                 f"`{field}` has an unknown escape, \\{char}.",
                 field=field,
-                hint=r"Write \\ for a backslash, \' for a quote, é for a character by code.",
+                hint=r"Write \\ for a backslash, \' for a quote, \u00e9 for a letter by its code.",
             )
         return _ESCAPED[char]
 
@@ -232,7 +233,7 @@ def _copied(here: object, steps: Steps, depth: int, field: str) -> dict[str, Jso
     if isinstance(here, list) and isinstance(step, int):
         if _position(here, step) <= len(here):
             return list(here)
-        why = f"has {len(here)} elements, so there is no place {_rendered(step)}"
+        why = f"has a length of {len(here)}, so there is no place {_rendered(step)}"
         hint = f"Write [{len(here)}] to append."
     else:
         why = f"is {_kind(here)}, so {_rendered(step)} leads nowhere"

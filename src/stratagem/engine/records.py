@@ -34,7 +34,8 @@ class Projection:
     text: Text | None = None
 
 
-Projector = Callable[[Mapping[str, Any]], Projection]
+# Takes a payload, and the key of the record it belongs to.
+Projector = Callable[[Mapping[str, Any], str | None], Projection]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ class Kinds:
         """Return a kind of record by its name."""
         return self.records[name]
 
-    def project(self, event_kind: str, content: Mapping[str, Any]) -> Projection:
+    def project(
+        self, event_kind: str, content: Mapping[str, Any], key: str | None = None
+    ) -> Projection:
         """Return what an event means; one of a kind no longer known means nothing."""
         kind = self.events.get(event_kind)
-        return kind.project(content) if kind else Projection()
+        return kind.project(content, key) if kind else Projection()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from math import isfinite, isnan
 from types import NoneType
 from typing import Any, Final, TypeAlias, cast
@@ -132,20 +133,20 @@ def check_text(text: object, *, field: str, chars_max: int, empty_ok: bool = Fal
             f"`{field}` is {len(text):,} characters long; the limit is {chars_max:,}.",
             field=field,
             limit=chars_max,
-            hint=f"Shorten `{field}`; nothing was written.",
+            hint=f"Shorten `{field}`.",
         )
     if not empty_ok and (not text or text.isspace()):
         raise ValidationFailed(
             f"`{field}` is {'blank' if text else 'empty'}.",
             field=field,
-            hint=f"Give `{field}` at least one visible character; nothing was written.",
+            hint=f"Give `{field}` at least one visible character.",
         )
     if found := _UNPRINTABLE.search(text):
         raise ValidationFailed(
             f"`{field}` has the character U+{ord(found[0]):04X} at position {found.start()}, "
             f"which is {_name_of_unprintable(found[0])}.",
             field=field,
-            hint=f"Remove it from `{field}`; nothing was written.",
+            hint=f"Remove it from `{field}`.",
         )
     return text
 
@@ -183,9 +184,7 @@ def _all_finite(children: Iterable[object], kinds: set[type]) -> bool:
 
 def _fault(value: object, field: str, bytes_max: int) -> ValidationFailed:
     """Return the error for the first thing in the value that cannot be stored."""
-    for count, (steps, node) in enumerate(_walk(value)):
-        if count * 2 > bytes_max:
-            break
+    for steps, node in islice(_walk(value), bytes_max // 2 + 1):
         if problem := _problem(steps, node):
             return _refused(field, steps, *problem)
     return _too_large("has more elements than fit", field, bytes_max)

@@ -1,14 +1,13 @@
 """From text to the terms that are indexed and asked for.
 
 Every backend is given terms that are already analysed, joined by spaces, so that SQLite
-and PostgreSQL find the same things. One text gives the same terms for ever: changing a
-rule here means indexing anew, and `VERSION` says so.
+and PostgreSQL find the same things. Changing a rule here means indexing anew, and
+`VERSION` says so.
 
-A text is parted at white space into chunks, and a chunk into words by the *shape* of its
-characters: upper case, lower case, digit, script without spaces, symbol. Then
+A text is parted at white space into chunks, and a chunk into words by the shapes of its
+characters (see `characters`). Then
 
-* a word is folded (NFKC, case, and accents where the script treats them as ornament)
-  and stemmed by the rules of English;
+* a word is folded, put into lower case and stemmed by the rules of English;
 * a name made of words (`getUserName`, `snake_case`, `a.b.c`, `src/main.py`) gives its
   parts and, at each level where it is parted, the whole. `-` and `_` between words vanish
   from a whole, so that `e-mail` is `email` and `user_id` is `userId`;
@@ -16,21 +15,22 @@ characters: upper case, lower case, digit, script without spaces, symbol. Then
   the pairs, and for a single character only when it stands alone. Korean words also
   stay whole;
 * stop words are indexed, but a query asks for them only when it consists of nothing
-  else ("to be or not to be").
+  else ("to be or not to be"). Keeping them costs a seventh of the index and 3 µs a text;
+* a text without any word gives its runs of symbols.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import Stemmer
 
 from stratagem import limits
+from stratagem.search.characters import fold, shape
 from stratagem.search.memo import Memo
 from stratagem.search.stopwords import STOP_WORDS
 
@@ -38,9 +38,12 @@ __all__ = [
     "TERM_CHARS_MAX",
     "TOKEN_CHARS",
     "VERSION",
+    "Span",
     "content_terms",
+    "leave_out",
     "match_expression",
     "query_terms",
+    "spans",
     "terms",
 ]
 
@@ -55,44 +58,34 @@ TERM_CHARS_MAX: Final = 64
 # A chunk seen again is looked up. 32,768 of them take about 8 MB.
 _CHUNKS_MAX: Final = 32_768
 _CHUNK_CHARS_MAX: Final = 48
-_CHARACTERS_MAX: Final = 4_096
 
-# Shapes: A upper case, a other letters and marks, 0 digits, c scripts without spaces,
-# k Korean, s symbols that stand for themselves; connectors are their own shape, and a
-# space stands for the rest.
+_CHUNK: Final = re.compile(r"\S+")
 _WORD: Final = re.compile(
     r"[Aa]{1,2}(?:\+\+|#)(?![Aa0])"  # C++, F#
     r"|[Aa0]+(?:(?:[-._/:@'&]|::|:/|://)[Aa0]+)*"
     r"|c+|k+|s"
 )
+_PLAIN_WORD: Final = re.compile(r"A?a+|A+|0+")
 # What parts a name, from the outside in: paths and addresses, then dots, then hyphens.
-_SEPARATED: Final = (re.compile(r"[^/:@]+"), re.compile(r"[^.&]+"), re.compile(r"[^-_]+"))
+_LEVELS: Final = (re.compile(r"[^/:@]+"), re.compile(r"[^.&]+"), re.compile(r"[^-_]+"))
 _CAMEL: Final = re.compile(r"A+(?!a)|A?a+|0+")
-_SPACELESS: Final = re.compile(
-    "[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Thai to Khmer
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
-    "\u3105-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han and kana
-    "\U0001b000-\U0001b16f\U00020000-\U000323af]"
-)
-_KOREAN: Final = re.compile("[\u1100-\u11ff\uac00-\ud7a3]")
-# Accents after Latin and Greek letters, Hebrew points, Arabic vowel signs and its tatweel.
-# Elsewhere a mark makes another letter.
-_ORNAMENT: Final = re.compile(
-    "(?<=[A-Za-z\u00c0-\u024f\u0370-\u03ff])[\u0300-\u036f]+"
-    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
-)
-# Latin letters whose accent Unicode does not take apart; typewriter and other apostrophes.
-_PLAIN: Final = {
-    "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D",
-    "þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ı": "i", "ħ": "h",
-    "’": "'", "ʼ": "'", "\u200b": " ",
-}  # fmt: skip
 _CLITIC: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$", re.IGNORECASE)
+# Hyphens hold a date together (2024-05-01); elsewhere they only join words.
 _JOINT: Final = re.compile(r"(?<![0-9])[-_]|[-_](?![0-9])|'")
 _NOT_TOKEN: Final = re.compile(f"[^{re.escape(TOKEN_CHARS)}]+")
 
-_stemmer: Final = Stemmer.Stemmer("english", 0)
-_stemmer_lock: Final = threading.Lock()
+# The stemmer's own cache is off, because chunks are remembered here; and it must not be
+# entered by two threads.
+_stem: Final[Callable[[str], str]] = Stemmer.Stemmer("english", 0).stemWord
+_stemming: Final = threading.Lock()
+
+
+class Span(NamedTuple):
+    """A place in a text, and the term that stands there."""
+
+    start: int
+    end: int
+    term: str
 
 
 def terms(text: str) -> list[str]:
@@ -111,7 +104,7 @@ def terms(text: str) -> list[str]:
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of a text without stop words."""
+    """Return the terms of a text without stop words: what it lends to another as context."""
     return [term for term in terms(text) if term not in STOP_WORDS]
 
 
@@ -121,13 +114,18 @@ def query_terms(text: str) -> list[str]:
     Stop words are left out unless there is nothing else.
     """
     text = text[: limits.QUERY_CHARS_MAX]
-    found = dict.fromkeys(
-        term
-        for chunk in text.split()
-        for term in (_CHUNKS[chunk] if chunk.isascii() else _chunk_terms(chunk, singles=False))
-    )
+    found = dict.fromkeys(term for chunk in text.split() for term in _query_terms(chunk))
     telling = [term for term in found if term not in STOP_WORDS]
     return (telling or list(found) or _symbol_terms(text))[: limits.QUERY_TERMS_MAX]
+
+
+def leave_out(text: str, unwanted: Collection[str]) -> str:
+    """Return a query without the words that stand for unwanted terms only.
+
+    A query of nothing else comes back as it is.
+    """
+    kept = [chunk for chunk in text.split() if not _all_in(_query_terms(chunk), unwanted)]
+    return " ".join(kept) or text
 
 
 def match_expression(asked: Iterable[str]) -> str:
@@ -138,24 +136,43 @@ def match_expression(asked: Iterable[str]) -> str:
     return " OR ".join(f'"{term}"' for term in asked)
 
 
+def spans(text: str, asked: frozenset[str]) -> Iterator[Span]:
+    """Yield where in a text the terms that are asked for stand, in order.
+
+    Of a name, the parts that are asked for, or all of it if only a larger piece is.
+    """
+    for match in _CHUNK.finditer(text):
+        chunk, start = match.group(), match.start()
+        if len(chunk) > _CHUNK_CHARS_MAX or not asked.isdisjoint(_CHUNKS[chunk]):
+            for a, b, term in _spans(chunk, asked):
+                yield Span(start + a, start + b, term)
+
+
 def _index_terms(chunk: str) -> tuple[str, ...]:
     return tuple(_chunk_terms(chunk, singles=True))
 
 
+def _query_terms(chunk: str) -> tuple[str, ...]:
+    if chunk.isascii() and len(chunk) <= _CHUNK_CHARS_MAX:
+        return _CHUNKS[chunk]
+    return tuple(_chunk_terms(chunk, singles=False))
+
+
 def _chunk_terms(chunk: str, *, singles: bool) -> Iterator[str]:
-    text = chunk if chunk.isascii() else _fold(chunk)
-    shape = text.translate(_SHAPES)
-    for match in _WORD.finditer(shape):
+    text = fold(chunk)
+    shapes = shape(text)
+    for match in _WORD.finditer(shapes):
         start, end = match.span()
-        kind = shape[start]
+        word, kind = text[start:end], shapes[start]
         if kind in "ck":
-            yield from _pairs(text[start:end], singles=singles, whole=kind == "k")
+            yield from _pairs(word, singles=singles, whole=kind == "k")
+        elif _PLAIN_WORD.fullmatch(shapes, start, end):
+            yield _whole(word)
         else:
-            yield from _name_terms(text[start:end], shape[start:end])
+            yield from _name_terms(word, shapes[start:end])
 
 
 def _symbol_terms(text: str) -> list[str]:
-    """Return the terms of a text that has no words: its runs of symbols as they are."""
     runs = (_NOT_TOKEN.sub("", chunk)[:TERM_CHARS_MAX] for chunk in text.split())
     return [run for run in runs if run]
 
@@ -168,73 +185,81 @@ def _pairs(run: str, *, singles: bool, whole: bool) -> Iterator[str]:
         yield run[:TERM_CHARS_MAX]
 
 
-def _name_terms(name: str, shape: str, level: int = 0) -> Iterator[str]:
-    if level == len(_SEPARATED):
-        yield from _word_terms(name, shape)
+def _name_terms(name: str, shapes: str, level: int = 0) -> Iterator[str]:
+    if level == len(_LEVELS):
+        yield from _word_terms(name, shapes)
         return
-    parts = [part.span() for part in _SEPARATED[level].finditer(shape)]
+    parts = [part.span() for part in _LEVELS[level].finditer(shapes)]
     if len(parts) > 1:
         yield _whole(name)
     for start, end in parts:
-        yield from _name_terms(name[start:end], shape[start:end], level + 1)
+        yield from _name_terms(name[start:end], shapes[start:end], level + 1)
 
 
-def _word_terms(word: str, shape: str) -> Iterator[str]:
+def _word_terms(word: str, shapes: str) -> Iterator[str]:
     word = _CLITIC.sub("", word)
     head, _, tail = word.rpartition("'")
     yield _whole(word)
-    if head:
-        # An elided article or a name: l'homme, O'Brien. What is short belongs to the word: don't.
-        parts = [tail] if len(tail) > 2 else []
-    else:
-        parts = _camel(word, shape[: len(word)])
-    yield from map(_whole, parts)
+    if not head:
+        yield from map(_whole, _camel(word, shapes[: len(word)]))
+    elif len(tail) > 2:
+        # An elided article or a name: l'homme, O'Brien. A shorter tail is an ending: don't.
+        yield _whole(tail)
 
 
-def _camel(word: str, shape: str) -> list[str]:
-    parts = [word[part.start() : part.end()] for part in _CAMEL.finditer(shape)]
+def _camel(word: str, shapes: str) -> list[str]:
+    parts = [word[part.start() : part.end()] for part in _CAMEL.finditer(shapes)]
     # Borders at every other character: a hash or a blob, not a name.
     opaque = len(parts) > 3 and len(word) < 2 * len(parts)
     return [] if opaque or len(parts) == 1 else parts
 
 
 def _whole(name: str) -> str:
-    joined = _JOINT.sub("", name).replace("\\", "/").casefold()[:TERM_CHARS_MAX]
-    if joined in STOP_WORDS or not (joined.isascii() and joined.isalpha()):
-        return joined
-    with _stemmer_lock:
-        return str(_stemmer.stemWord(joined))
+    folded = name.casefold()
+    if not folded.isalnum():
+        folded = _JOINT.sub("", folded).replace("\\", "/")
+    folded = folded[:TERM_CHARS_MAX]
+    if folded in STOP_WORDS or not (folded.isascii() and folded.isalpha()):
+        return folded
+    with _stemming:
+        return _stem(folded)
 
 
-def _fold(chunk: str) -> str:
-    """Return a chunk in one spelling, with its case."""
-    plain = unicodedata.normalize("NFKC", chunk).translate(_FOLDS)
-    bare = _ORNAMENT.sub("", unicodedata.normalize("NFD", plain))
-    return unicodedata.normalize("NFC", bare)
+def _all_in(found: Collection[str], unwanted: Collection[str]) -> bool:
+    return bool(found) and all(term in unwanted for term in found)
 
 
-def _folded(code: int) -> str:
-    character = chr(code)
-    if character in _PLAIN:
-        return _PLAIN[character]
-    invisible = unicodedata.category(character) in {"Cf", "Cs"} or 0xFE00 <= code <= 0xFE0F
-    return "" if invisible else character
+def _spans(chunk: str, asked: frozenset[str]) -> Iterator[Span]:
+    shapes = shape(chunk)
+    for match in _WORD.finditer(shapes):
+        start, end = match.span()
+        find = _pair_spans if shapes[start] in "ck" else _name_spans
+        for a, b, term in find(chunk[start:end], asked):
+            yield Span(start + a, start + b, term)
 
 
-def _shape(code: int) -> str:
-    character = chr(code)
-    if code < 0x80 and not character.isalnum():
-        return {"\\": "/"}.get(character, character if character in "-._/:@'&+#" else " ")
-    if _SPACELESS.match(character):
-        return "c"
-    if _KOREAN.match(character):
-        return "k"
-    category = unicodedata.category(character)
-    # What Unicode has not named yet is most likely a new emoji.
-    return _SHAPE_OF.get(category) or _SHAPE_OF.get(category[0], " ")
+def _name_spans(name: str, asked: frozenset[str]) -> list[Span]:
+    wholes = [term for term in _index_terms(name) if term in asked]
+    if not wholes:
+        return []
+    parts = [
+        Span(a, b, term)
+        for a, b in (part.span() for part in _CAMEL.finditer(shape(name)))
+        for term in _index_terms(name[a:b])
+        if term in asked
+    ]
+    return parts or [Span(0, len(name), wholes[0])]
 
 
-_SHAPE_OF: Final = {"Lu": "A", "Lt": "A", "L": "a", "M": "a", "N": "0", "S": "s", "Sk": " ", "Cn": "s"}
-_SHAPES: Final = Memo(_shape, entries_max=_CHARACTERS_MAX)
-_FOLDS: Final = Memo(_folded, entries_max=_CHARACTERS_MAX)
+def _pair_spans(run: str, asked: frozenset[str]) -> Iterator[Span]:
+    folded = fold(run)
+    text = folded if len(folded) == len(run) else run
+    for start in range(len(text)):
+        for size in (2, 1):
+            term = text[start : start + size]
+            if term in asked:
+                yield Span(start, start + len(term), term)
+                break
+
+
 _CHUNKS: Final = Memo(_index_terms, entries_max=_CHUNKS_MAX)

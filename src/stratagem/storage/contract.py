@@ -145,6 +145,11 @@ class Indexer(Protocol):
         """How many preceding messages of a session are indexed with a text."""
         ...
 
+    @property
+    def embedder_name(self) -> str | None:
+        """The embedder that vectors are made with; those of any other are not kept."""
+        ...
+
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
     ) -> list[Document]:
@@ -322,6 +327,10 @@ class Reader(Protocol):
         """Return how many vectors are kept."""
         ...
 
+    def vector_last(self) -> int | None:
+        """Return the number of the newest vector."""
+        ...
+
     def setting(self, name: str) -> Any:
         """Return a setting of the database, or None."""
         ...
@@ -357,6 +366,10 @@ class Transaction(Reader, Protocol):
 
     def add_vectors(self, vectors: Mapping[int, bytes]) -> None:
         """Keep vectors for texts that waited for them."""
+        ...
+
+    def change_embedder(self, name: str) -> None:
+        """Throw vectors of another embedder away, and queue every text for a new one."""
         ...
 
     def set_setting(self, name: str, value: Any) -> None:

@@ -93,6 +93,12 @@ class SqliteTransaction(SqliteReader):
         self._connection.executemany(SQL["insert_vector"], wanted)
         self._connection.executemany(SQL["delete_unembedded"], [(at,) for at, _ in wanted])
 
+    def change_embedder(self, name: str) -> None:
+        self.set_setting("embedder", name)
+        self._execute(SQL["delete_vectors"])
+        self._execute(SQL["queue_all_texts"])
+        self.set_setting("vector_generation", (self.setting("vector_generation") or 0) + 1)
+
     def set_setting(self, name: str, value: Any) -> None:
         self._execute(SQL["set_setting"], (name, value))
 
@@ -143,7 +149,7 @@ class SqliteTransaction(SqliteReader):
             rows.append(row)
             facts.append(fact)
         self._connection.executemany(SQL["insert_event"], rows)
-        replaced = self._projector.apply(facts)
+        replaced = self._projector.apply(facts, self.at)
         return [
             Appended(fact.sequence, self.at, before)
             for fact, before in zip(facts, replaced, strict=True)
@@ -177,8 +183,9 @@ class SqliteTransaction(SqliteReader):
             request.id, draft.origin, payload, salt, content, link,
         )  # fmt: skip
         fact = Fact(
-            sequence, branch, draft.kind, space_id, draft.space, subject, fresh, draft.content
-        )
+            sequence, branch, draft.kind, space_id, draft.space, subject, draft.key, fresh,
+            draft.content,
+        )  # fmt: skip
         return row, fact
 
     def _intern_space(self, space: Space) -> int:

@@ -18,7 +18,7 @@ from stratagem.errors import (
     StratagemError,
 )
 
-__all__ = ["APPLICATION_ID", "Durability", "connect", "translated"]
+__all__ = ["APPLICATION_ID", "Durability", "connect", "translated", "translation"]
 
 Durability = Literal["full", "fast"]
 
@@ -58,12 +58,13 @@ def translated(path: str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise _translation(error, path) from error
+        raise translation(error, path) from error
     except OSError as error:
         raise StorageUnavailable(f"The database cannot be used: {error}.", path=path) from error
 
 
-def _translation(error: apsw.Error, path: str) -> StratagemError:
+def translation(error: apsw.Error, path: str) -> StratagemError:
+    """Return our error for one of the driver's."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StorageBusy("Another process holds the database.", path=path)
     if isinstance(error, apsw.FullError):

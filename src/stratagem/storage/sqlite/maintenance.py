@@ -67,7 +67,7 @@ def replay(connection: apsw.Connection, store: SqliteStore, progress: Progress) 
         for group in _transactions(rows):
             if group[0][1] != ended and after:
                 projector.end_transaction(after)
-            projector.apply([_fact(row) for row in group])
+            projector.apply([_fact(row) for row in group], group[0][1])
             after, ended = group[-1][0], group[0][1]
         progress(after, total, "replaying the log")
     projector.end_transaction(after)
@@ -172,5 +172,5 @@ def _event(row: Any) -> Event:
 def _fact(row: Any) -> Fact:
     space = Space(row[5], row[6]) if row[5] is not None else None
     content = orjson.loads(row[11]) if row[11] is not None else None
-    return Fact(row[0], row[3], row[4], row[15], space, row[16], fresh=False, content=content)
+    return Fact(row[0], row[3], row[4], row[15], space, row[16], row[7], fresh=False, content=content)
 

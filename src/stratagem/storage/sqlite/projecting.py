@@ -41,8 +41,18 @@ class Fact(NamedTuple):
     space_id: int | None
     space: Space | None
     subject: int | None
+    key: str | None
     fresh: bool
     content: Mapping[str, Any] | None
+
+
+class _Before(NamedTuple):
+    """The version that a fact replaces."""
+
+    sequence: int
+    branch: int
+    deleted: bool
+    expires_at: int | None
 
 
 class _Rows:
@@ -73,12 +83,12 @@ class Projector:
         self._indexer = indexer
         self._tallies: dict[tuple[int, str], int] = {}
         # Versions of the group at hand, which are not in the table yet.
-        self._newest: dict[tuple[int, int], tuple[int, int, bool]] = {}
+        self._newest: dict[tuple[int, int], _Before] = {}
 
-    def apply(self, facts: Sequence[Fact]) -> list[int | None]:
-        """Bring the read models up to date; return the visible version each fact replaced."""
+    def apply(self, facts: Sequence[Fact], at: int) -> list[int | None]:
+        """Bring the read models up to date; return the version visible at `at` each replaced."""
         rows = _Rows()
-        replaced = [self._project(fact, rows) for fact in facts]
+        replaced = [self._project(fact, rows, at) for fact in facts]
         self._write(rows)
         self._newest.clear()
         return replaced
@@ -89,7 +99,7 @@ class Projector:
             self._connection.execute(SQL["keep_tally"], (branch, kind, sequence, live))
         self._tallies.clear()
 
-    def _project(self, fact: Fact, rows: _Rows) -> int | None:
+    def _project(self, fact: Fact, rows: _Rows, at: int) -> int | None:
         if fact.kind in BRANCH_EVENTS:
             self._project_branch(fact)
             return None
@@ -97,11 +107,11 @@ class Projector:
             return None
         # A purged event leaves a version that shows nothing.
         meaning = (
-            self._reader.kinds.project(fact.kind, fact.content)
+            self._reader.kinds.project(fact.kind, fact.content, fact.key)
             if fact.content is not None
             else Projection(deleted=True)
         )
-        replaced = self._replace(fact, meaning.deleted, rows)
+        before = self._replace(fact, meaning, rows)
         rows.versions.append(
             (fact.sequence, fact.subject, fact.branch, fact.space_id, meaning.deleted,
              meaning.expires_at)
@@ -109,21 +119,25 @@ class Projector:
         rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
         if meaning.text is not None:
             self._index(fact, meaning, meaning.text, rows)
-        return replaced
+        if before is None or (before.expires_at is not None and before.expires_at <= at):
+            return None
+        return before.sequence
 
-    def _replace(self, fact: Fact, deleted: bool, rows: _Rows) -> int | None:
-        """Close the version that a fact replaces and keep count of live records."""
+    def _replace(self, fact: Fact, meaning: Projection, rows: _Rows) -> _Before | None:
+        """Close the version that a fact replaces; return it if it was not a deletion."""
         assert fact.space is not None
         before = None if fact.subject is None or fact.fresh else self._version_before(fact)
-        was_live = before is not None and not before[2]
-        self._count(fact.branch, fact.space.kind, (not deleted) - was_live)
-        if before and before[1] == fact.branch:
-            rows.superseded.append((fact.sequence, before[0]))
+        live = before if before and not before.deleted else None
+        self._count(fact.branch, fact.space.kind, (not meaning.deleted) - (live is not None))
+        if before and before.branch == fact.branch:
+            rows.superseded.append((fact.sequence, before.sequence))
         if fact.subject is not None:
-            self._newest[fact.branch, fact.subject] = (fact.sequence, fact.branch, deleted)
-        return before[0] if before and was_live else None
+            self._newest[fact.branch, fact.subject] = _Before(
+                fact.sequence, fact.branch, meaning.deleted, meaning.expires_at
+            )
+        return live
 
-    def _version_before(self, fact: Fact) -> tuple[int, int, bool] | None:
+    def _version_before(self, fact: Fact) -> _Before | None:
         assert fact.subject is not None
         if (pending := self._newest.get((fact.branch, fact.subject))) is not None:
             return pending
@@ -132,7 +146,7 @@ class Projector:
             statement("newest_version", len(lineage), 2, subject="?1"),
             (fact.subject, *flat(lineage)),
         ).fetchone()
-        return (row[0], row[1], bool(row[2])) if row else None
+        return _Before(row[0], row[1], bool(row[2]), row[3]) if row else None
 
     def _lineage(self, fact: Fact) -> Lineage:
         return self._reader.lineage(self._reader.branch_by_id(fact.branch), fact.sequence - 1)
@@ -214,12 +228,16 @@ class Projector:
         many = self._connection.executemany
         pairs = list(zip(sequences, documents, strict=True))
         many(SQL["insert_text"], [(at, doc.title, doc.body, doc.context) for at, doc in pairs])
-        vectors = [(at, doc.vector) for at, doc in pairs if doc.vector is not None]
-        waiting = [(at,) for at, doc in pairs if doc.vector is None]
+        ours = self._embed and self._reader.setting("embedder") == self._indexer_embedder()
+        vectors = [(at, doc.vector) for at, doc in pairs if ours and doc.vector is not None]
+        waiting = [(at,) for at, doc in pairs if not ours or doc.vector is None]
         if vectors:
             many(SQL["insert_vector"], vectors)
         if waiting:
             many(SQL["insert_unembedded"], waiting)
+
+    def _indexer_embedder(self) -> str | None:
+        return self._indexer.embedder_name if self._indexer else None
 
     def _project_branch(self, fact: Fact) -> None:
         content = fact.content or {}

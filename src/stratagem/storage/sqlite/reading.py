@@ -15,6 +15,7 @@ from stratagem.engine.events import GENESIS, Head, Space
 from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, trace
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import Found, Hit, Record, StreamEvent, VectorRow, Version
+from stratagem.storage.sqlite.connection import translation
 from stratagem.storage.sqlite.statements import SQL, flat, statement
 
 __all__ = ["Names", "SqliteReader"]
@@ -86,9 +87,12 @@ class SqliteReader:
         number = self._names.spaces.get(space) or self.space_id(space)
         if number is None:
             return None
-        row = self._execute(
-            statement("recall", len(lineage), 3, subject="s.id"), (number, key, *flat(lineage))
-        ).fetchone()
+        try:
+            row = self._execute(
+                statement("recall", len(lineage), 3, subject="s.id"), (number, key, *flat(lineage))
+            ).fetchone()
+        except apsw.Error as error:
+            raise translation(error, self._connection.filename) from error
         if row is None or row[2] in self.kinds.deletions or row[3] is None:
             return None
         return Version(*row)
@@ -204,7 +208,8 @@ class SqliteReader:
         return self._one("term_documents", term) or 0
 
     def text_count(self) -> int:
-        return self._one("text_count") or 0
+        averages = self._one("text_averages")
+        return _first_varint(averages) if averages else 0
 
     def hits(self, sequences: Sequence[int]) -> dict[int, Hit]:
         rows = self._execute(SQL["hits"], (_array(sequences),))
@@ -258,6 +263,10 @@ class SqliteReader:
     def vector_count(self) -> int:
         return int(self._one("vector_count"))
 
+    def vector_last(self) -> int | None:
+        last: int | None = self._one("vector_last")
+        return last
+
     def setting(self, name: str) -> Any:
         return self._one("setting", name)
 
@@ -283,3 +292,13 @@ class SqliteReader:
 
 def _array(items: Sequence[Any]) -> str:
     return orjson.dumps(list(items)).decode()
+
+
+def _first_varint(data: bytes) -> int:
+    """Return the number that FTS5's averages record begins with: how many rows it has."""
+    number = 0
+    for byte in data[:9]:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:  # noqa: PLR2004 -- the top bit says that more follows
+            break
+    return number

@@ -84,8 +84,8 @@ FROM json_each(?1) wanted CROSS JOIN subjects s ON s.id = wanted.value
 CROSS JOIN spaces sp ON sp.id = s.space
 
 -- name: newest_version
--- Which version of a subject a view shows, and whether it is a deletion.
-SELECT v.seq, v.branch, v.deleted FROM versions v WHERE v.seq = coalesce(NULL, {probes})
+-- Which version of a subject a view shows, whether it is a deletion, and when it expires.
+SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v WHERE v.seq = coalesce(NULL, {probes})
 
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
@@ -157,7 +157,8 @@ SELECT vector FROM knows WHERE branch = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT
 
 -- name: payloads
 -- The payloads of some events (a JSON array of sequences).
-SELECT e.seq, e.kind, e.payload FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
+SELECT e.seq, e.at, e.kind, e.payload
+FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 
 -- name: hits
 -- All that a search result shows of some events (a JSON array of sequences).
@@ -197,9 +198,9 @@ GROUP BY seq HAVING count(*) = ?2
 -- In how many texts a term occurs.
 SELECT doc FROM terms WHERE term = ?1
 
--- name: text_count
--- An upper bound of how many texts the index holds.
-SELECT max(seq) FROM versions
+-- name: text_averages
+-- FTS5's own record of how many texts it holds; counting them would read every one.
+SELECT block FROM texts_data WHERE id = 1
 
 -- name: turns
 -- The last messages of a session on one branch of a lineage.

@@ -64,7 +64,7 @@ CREATE TABLE turns (
 CREATE VIRTUAL TABLE texts USING fts5 (
     title, body, context,
     content = '', contentless_delete = 1,
-    tokenize = "ascii tokenchars '_.-+#'"
+    tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[]^_{|}~'"
 );
 
 CREATE VIRTUAL TABLE terms USING fts5vocab (texts, row);

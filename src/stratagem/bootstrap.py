@@ -1,0 +1,118 @@
+"""The only place that chooses concrete parts from settings."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from platformdirs import user_data_dir
+
+from stratagem import operations
+from stratagem.engine.records import Kinds
+from stratagem.errors import StorageUnavailable
+from stratagem.memory.kinds import KINDS as MEMORY_KINDS
+from stratagem.operation import Caller
+from stratagem.search import embedding
+from stratagem.search.foundation import Foundation
+from stratagem.search.index import Index
+from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.sqlite.store import MEMORY, SqliteStore
+from stratagem.storage.views import Views
+
+__all__ = ["Runtime", "Settings", "database_path", "start"]
+
+PROJECT_FOLDER = ".stratagem"
+DATABASE_NAME = "stratagem.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to open a database. `embedder` None follows the database, then the default."""
+
+    path: str
+    durability: Literal["full", "fast"] = "full"
+    embedder: str | None = None
+    read_only: bool = False
+    adapters: Adapters = field(
+        default_factory=lambda: Adapters(lambda: time.time_ns() // 1000, os.urandom)
+    )
+    zone: tzinfo | None = None
+
+
+class Runtime:
+    """An open database and everything that stands on it."""
+
+    def __init__(self, foundation: Foundation) -> None:
+        self.foundation = foundation
+
+    def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
+        """Run an operation by name on plain JSON."""
+        operation = operations.find(name)
+        given = operations.read_input(operation, arguments)
+        return operation.run(self.foundation, given, caller)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.foundation.index.close()
+        self.foundation.store.close()
+
+
+def start(settings: Settings) -> Runtime:
+    """Open a database, creating it where there is none."""
+    path = settings.path
+    if path != MEMORY:
+        path = str(Path(path).expanduser())
+        _make_folder(Path(path).parent, read_only=settings.read_only)
+    index = _index(settings, path)
+    store = SqliteStore(
+        path,
+        kinds=Kinds(MEMORY_KINDS),
+        indexer=index,
+        adapters=settings.adapters,
+        durability=settings.durability,
+        read_only=settings.read_only,
+    )
+    index.attach(store)
+    zone = settings.zone or datetime.now(UTC).astimezone().tzinfo or UTC  # noqa: TID251
+    views = Views(store, zone)
+    return Runtime(Foundation(store, views, index, settings.durability, _version()))
+
+
+def database_path(explicit: str | None = None, *, folder: Path | None = None) -> Path:
+    """Return the database to use: the one named, the project's own, or the user's own."""
+    if explicit:
+        return Path(explicit).expanduser()
+    here = (folder or Path.cwd()).resolve()
+    for place in (here, *here.parents):
+        if (place / PROJECT_FOLDER).is_dir():
+            return place / PROJECT_FOLDER / DATABASE_NAME
+    return Path(user_data_dir("stratagem", appauthor=False)) / DATABASE_NAME
+
+
+def _index(settings: Settings, path: str) -> Index:
+    embedder = embedding.choose(settings.embedder or "static")
+    private = path == MEMORY or settings.read_only
+    return Index(embedder, None if private else Path(f"{path}-vectors"))
+
+
+def _make_folder(folder: Path, *, read_only: bool) -> None:
+    if read_only or folder.is_dir():
+        return
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except OSError as error:
+        raise StorageUnavailable(
+            f"The folder of the database cannot be made: {error}.", path=str(folder)
+        ) from error
+
+
+def _version() -> str:
+    try:
+        return version("stratagem")
+    except PackageNotFoundError:
+        return "0.0.0"

@@ -1,0 +1,375 @@
+"""The branches that entries and logged events live on, as a caller works with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from stratagem import limits
+from stratagem.engine import moments, paths, values
+from stratagem.engine.lineage import DEFAULT_BRANCH, Branch
+from stratagem.engine.merge import ABSENT
+from stratagem.errors import (
+    BranchExists,
+    BranchNotFound,
+    BranchProtected,
+    MergeConflict,
+    MissingRequired,
+    SwitchUnavailable,
+    ValidationFailed,
+)
+from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.storage import merging
+from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.views import find_branch
+
+__all__ = ["Branching", "Strategy"]
+
+Strategy = merging.Strategy
+Side = Literal["source", "target"]
+
+
+class Branching:
+    """Creating, comparing and merging branches for one caller."""
+
+    def __init__(self, foundation: Foundation, caller: Caller) -> None:
+        self._foundation = foundation
+        self._store = foundation.store
+        self._caller = caller
+
+    def create(self, name: str | None, *, request_id: str | None) -> BranchInfo:
+        """Start an empty branch."""
+        return self._begin(name, None, None, request_id, "create")
+
+    def fork(
+        self,
+        name: str | None,
+        *,
+        branch: str | None,
+        as_of: str | int | None,
+        request_id: str | None,
+    ) -> BranchInfo:
+        """Start a branch that shows what a view of another shows; nothing is copied."""
+        return self._begin(name, branch or self._caller.branch, as_of, request_id, "fork")
+
+    def _begin(
+        self,
+        name: str | None,
+        parent: str | None,
+        as_of: str | int | None,
+        request_id: str | None,
+        action: str,
+    ) -> BranchInfo:
+        _check_name(name)
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            chosen = name or f"branch-{transaction.head().sequence + 1}"
+            if transaction.branch(chosen) is not None:
+                raise BranchExists(
+                    f"There is a branch named {chosen!r} already.", field="name", branch=chosen
+                )
+            origin, sequence = None, 0
+            if parent is not None:
+                view = self._foundation.views.view(transaction, parent, as_of)
+                origin = view.branch
+                sequence = min(view.limit, transaction.head().sequence)
+            made = transaction.create_branch(chosen, parent=origin, fork_sequence=sequence)
+            transaction.lineage(made)
+            return {
+                "name": chosen,
+                "current": False,
+                "created": moments.iso(transaction.at),
+                "parent": parent,
+                "forked_at": sequence if origin else None,
+            }
+
+        arguments = {"name": name, "parent": parent, "as_of": as_of}
+        answer = self._foundation.write(
+            self._caller, work, request_id=request_id, operation=action, arguments=arguments
+        )
+        self._foundation.views.forget(answer["name"])
+        return BranchInfo(**answer)
+
+    def switch(self, name: str | None) -> BranchInfo:
+        """Make a branch the caller's current one."""
+        wanted = _required(name, "switch")
+        if not self._caller.can_switch:
+            raise SwitchUnavailable("This connection cannot remember a current branch.")
+        with self._store.snapshot() as reader:
+            branch = find_branch(reader, wanted, field="name")
+            info = self._info(reader, branch)
+        self._caller.branch = wanted
+        info.current = True
+        return info
+
+    def list(self) -> Branches:
+        """Return every branch that is not deleted."""
+        with self._store.snapshot() as reader:
+            live = [each for each in reader.branches() if each.deleted_sequence is None]
+            return Branches([self._info(reader, each) for each in live], self._caller.branch)
+
+    def delete(self, name: str | None, *, request_id: str | None) -> BranchInfo:
+        """Hide a branch. Its children keep what they borrowed, and it can be restored."""
+        wanted = _required(name, "delete")
+        if wanted == DEFAULT_BRANCH:
+            raise BranchProtected(
+                f"The branch {DEFAULT_BRANCH!r} cannot be deleted.", field="name", branch=wanted
+            )
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            branch = find_branch(transaction, wanted, field="name")
+            transaction.delete_branch(branch)
+            return _as_answer(self._info(transaction, branch), deleted=True)
+
+        answer = self._foundation.write(
+            self._caller,
+            work,
+            request_id=request_id,
+            operation="delete",
+            arguments={"name": wanted},
+        )
+        self._foundation.views.forget(wanted)
+        if self._caller.branch == wanted:
+            self._caller.branch = DEFAULT_BRANCH
+        return BranchInfo(**answer)
+
+    def restore(self, name: str | None, *, request_id: str | None) -> BranchInfo:
+        """Bring back the branch of a name that was deleted last."""
+        wanted = _required(name, "restore")
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            if transaction.branch(wanted) is not None:
+                raise BranchExists(
+                    f"There is a live branch named {wanted!r}.",
+                    field="name",
+                    branch=wanted,
+                    hint="Nothing has to be restored, or delete that branch first.",
+                )
+            branch = transaction.deleted_branch(wanted)
+            if branch is None:
+                raise BranchNotFound(
+                    f"No branch named {wanted!r} was deleted.", field="name", branch=wanted
+                )
+            transaction.restore_branch(branch)
+            return _as_answer(self._info(transaction, branch), deleted=None)
+
+        answer = self._foundation.write(
+            self._caller,
+            work,
+            request_id=request_id,
+            operation="restore",
+            arguments={"name": wanted},
+        )
+        self._foundation.views.forget(wanted)
+        return BranchInfo(**answer)
+
+    def diff(
+        self, compare: str | None, *, branch: str | None, as_of: str | int | None
+    ) -> Diff:
+        """Return what another branch has that differs from this one."""
+        other = _required(compare, "diff", field="compare")
+        name = branch or self._caller.branch
+        views = self._foundation.views
+        with self._store.snapshot() as reader:
+            here, there = views.view(reader, name, as_of), views.view(reader, other, as_of)
+            changes = [_change(change) for change in merging.compare(reader, here, there)]
+        counts = {
+            kind: sum(change.change == kind for change in changes)
+            for kind in ("added", "removed", "changed")
+        }
+        return Diff(branch=name, compare=other, results=changes, **counts)
+
+    def merge(
+        self,
+        source: str | None,
+        *,
+        branch: str | None,
+        strategy: Strategy | None,
+        decisions: Mapping[str, Any] | None,
+        preview: bool,
+        request_id: str | None,
+    ) -> MergeResult:
+        """Merge a branch into another, or say what that would do."""
+        name = _required(source, "merge", field="source")
+        target = branch or self._caller.branch
+        _check_strategy(strategy)
+        chosen = _check_decisions(decisions)
+
+        def plan(reader: Reader) -> tuple[Branch, Branch, merging.Merge]:
+            into, other = find_branch(reader, target), find_branch(reader, name, field="source")
+            found = merging.plan(reader, into, other, strategy=strategy, decisions=chosen)
+            return into, other, found
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            into, other, found = plan(transaction)
+            version = merging.carry_out(transaction, into, other, found)
+            return {**_counts(found), "version": version}
+
+        if preview:
+            with self._store.snapshot() as reader:
+                found = plan(reader)[2]
+            return _result(name, target, _counts(found), found, preview=True)
+        arguments = {
+            "source": name,
+            "target": target,
+            "strategy": strategy,
+            "decisions": chosen,
+        }
+        try:
+            answer = self._foundation.write(
+                self._caller, work, request_id=request_id, operation="merge", arguments=arguments
+            )
+        except MergeConflict as error:
+            for conflict in error.details["conflicts"]:
+                conflict["path"] = _place(tuple(conflict["path"]))
+            raise
+        return _result(name, target, answer, None, preview=False)
+
+    def _info(self, reader: Reader, branch: Branch) -> BranchInfo:
+        parent = reader.branch_by_id(branch.parent) if branch.parent is not None else None
+        return BranchInfo(
+            name=branch.name,
+            current=branch.name == self._caller.branch,
+            created=moments.iso(reader.time_of(branch.id) or 0),
+            parent=parent.name if parent else None,
+            forked_at=branch.fork_sequence,
+        )
+
+
+def _as_answer(info: BranchInfo, *, deleted: bool | None) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "current": False if deleted else info.current,
+        "created": info.created,
+        "parent": info.parent,
+        "forked_at": info.forked_at,
+        "deleted": deleted,
+    }
+
+
+def _check_name(name: str | None) -> None:
+    if name is not None:
+        values.check_text(name, field="name", chars_max=limits.BRANCH_NAME_CHARS_MAX)
+
+
+def _required(value: str | None, action: str, *, field: str = "name") -> str:
+    if value is None or value == "":
+        raise MissingRequired(
+            f"The action {action!r} needs `{field}`.",
+            field=field,
+            hint=f"Add `{field}`: the name of a branch.",
+        )
+    return value
+
+
+def _check_strategy(strategy: str | None) -> None:
+    known = get_args(merging.Strategy)
+    if strategy is not None and strategy not in known:
+        raise ValidationFailed(
+            f"There is no strategy {strategy!r}.",
+            field="strategy",
+            allowed=list(known),
+            hint=f"Choose one of {', '.join(known)}, or leave it out to be shown the conflicts.",
+        )
+
+
+def _check_decisions(decisions: Mapping[str, Any] | None) -> dict[str, Any]:
+    chosen = dict(decisions or {})
+    if len(chosen) > limits.DECISIONS_MAX:
+        raise ValidationFailed(
+            f"At most {limits.DECISIONS_MAX} decisions can be given at once.",
+            field="decisions",
+            limit=limits.DECISIONS_MAX,
+        )
+    for conflict, decision in chosen.items():
+        value_given = isinstance(decision, Mapping) and set(decision) == {"value"}
+        if not value_given and decision not in get_args(Side):
+            raise ValidationFailed(
+                f"The decision for {conflict!r} is neither a side nor a value.",
+                field="decisions",
+                hint='Decide with "source", "target" or {"value": …}.',
+            )
+        if value_given:
+            values.encode(decision["value"], field="decisions")
+    return chosen
+
+
+def _counts(found: merging.Merge) -> dict[str, Any]:
+    return {
+        "merged": len(found.changes),
+        "events": found.carried,
+        "resolved": found.resolved,
+        "results": [_change_answer(change) for change in found.changes],
+        "version": None,
+    }
+
+
+def _result(
+    source: str,
+    target: str,
+    answer: Mapping[str, Any],
+    found: merging.Merge | None,
+    *,
+    preview: bool,
+) -> MergeResult:
+    return MergeResult(
+        source=source,
+        target=target,
+        merged=answer["merged"],
+        events=answer["events"],
+        resolved=answer["resolved"],
+        preview=preview,
+        results=[Change(**change) for change in answer["results"]],
+        conflicts=[_conflict(conflict) for conflict in found.conflicts] if found else [],
+        version=answer["version"],
+    )
+
+
+def _change(change: merging.Change) -> Change:
+    return Change(**_change_answer(change))
+
+
+def _change_answer(change: merging.Change) -> dict[str, Any]:
+    kind = "changed"
+    if change.before is ABSENT:
+        kind = "added"
+    elif change.after is ABSENT:
+        kind = "removed"
+    return {
+        "key": change.key,
+        "namespace": change.space.namespace,
+        "change": kind,
+        "before": _value(change.before),
+        "after": _value(change.after),
+    }
+
+
+def _conflict(conflict: merging.Conflict) -> Conflict:
+    at_record = not conflict.path
+    sides = {
+        name: _value(side) if at_record else (None if side is ABSENT else side)
+        for name, side in (
+            ("base", conflict.base),
+            ("ours", conflict.ours),
+            ("theirs", conflict.theirs),
+        )
+    }
+    return Conflict(
+        id=conflict.id,
+        key=conflict.key,
+        namespace=conflict.space.namespace,
+        path=_place(conflict.path),
+        **sides,
+    )
+
+
+def _value(side: Any) -> Any:
+    """Return the value of an entry's content; None where there is no entry."""
+    return side.get("value") if isinstance(side, Mapping) else None
+
+
+def _place(path: tuple[Any, ...]) -> str:
+    """Return the place of a conflict within the value, or of another field of the entry."""
+    return paths.render(path[1:]) if path[:1] == ("value",) else paths.render(path)

@@ -1,0 +1,376 @@
+"""Entries: values under keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments, paths, values
+from stratagem.engine.events import Draft
+from stratagem.engine.lineage import OPEN_END, Lineage
+from stratagem.errors import ValidationFailed, VersionConflict
+from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, entries
+from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Appended, Transaction, Version
+from stratagem.storage.views import find_branch
+
+__all__ = ["MISSING", "Entries", "Item", "check_names", "check_tags"]
+
+MISSING: Any = object()
+
+
+class Item(TypedDict, total=False):
+    """One entry of a store that writes several."""
+
+    key: str
+    value: Any
+    tags: Sequence[str]
+    namespace: str
+    ttl: str | float
+    expected_version: int
+    path: str
+    session: str
+    index: bool
+
+
+class _Write:
+    """One entry to be written, checked as far as that needs no look at the database."""
+
+    __slots__ = ("content", "expected_version", "key", "namespace", "steps", "tags_given", "ttl")
+
+    def __init__(self, item: Item, namespace: str) -> None:
+        self.key = check_names(item.get("key"), field="key", chars_max=limits.KEY_CHARS_MAX)
+        self.namespace = check_names(
+            item.get("namespace") or namespace,
+            field="namespace",
+            chars_max=limits.NAMESPACE_CHARS_MAX,
+        )
+        if "value" not in item:
+            raise ValidationFailed("An entry needs a value.", field="value", key=self.key)
+        values.encode(item["value"])
+        self.content: dict[str, Any] = {"value": item["value"]}
+        self.tags_given = item.get("tags") is not None
+        if tags := check_tags(item.get("tags") or ()):
+            self.content["tags"] = tags
+        if (session := item.get("session")) is not None:
+            self.content["session"] = values.check_text(
+                session, field="session", chars_max=limits.SESSION_CHARS_MAX
+            )
+        if not item.get("index", True):
+            self.content["index"] = False
+        ttl, path = item.get("ttl"), item.get("path")
+        self.ttl = moments.duration(ttl) if ttl is not None else None
+        self.steps = paths.parse(path) if path is not None else None
+        self.expected_version = _check_version(item.get("expected_version"))
+
+    def fit(self, transaction: Transaction, lineage: Lineage) -> None:
+        """Check the write against what is there, and complete it from that."""
+        if self.ttl is not None:
+            self.content["expires_at"] = transaction.at + self.ttl
+        if self.expected_version is None and self.steps is None:
+            return
+        version = transaction.current(lineage, entries(self.namespace), self.key)
+        content = orjson.loads(version.payload) if version and version.payload else None
+        if version is None or content is None or expired(content, transaction.at):
+            version = content = None
+        if self.expected_version is not None:
+            self._compare(version)
+        if self.steps is not None:
+            self._change_place(content)
+
+    def _compare(self, version: Version | None) -> None:
+        found = version.sequence if version else 0
+        if found != self.expected_version:
+            raise VersionConflict(
+                f"The entry {self.key!r} is at version {found}, not {self.expected_version}."
+                if found
+                else f"There is no entry {self.key!r}.",
+                field="expected_version",
+                key=self.key,
+                namespace=self.namespace,
+                expected_version=self.expected_version,
+                version=found,
+            )
+
+    def _change_place(self, content: Mapping[str, Any] | None) -> None:
+        """Put the value at its path, keeping the rest of the entry."""
+        assert self.steps is not None
+        document = content["value"] if content else {}
+        changed = paths.put(document, self.steps, self.content["value"])
+        values.encode(changed)
+        kept = {name: content[name] for name in content if name != "value"} if content else {}
+        if self.tags_given and "tags" not in self.content:
+            kept.pop("tags", None)
+        self.content = {**kept, **self.content, "value": changed}
+
+    def draft(self) -> Draft:
+        return Draft(ENTRY_STORED, self.content, entries(self.namespace), self.key)
+
+    def answer(self, appended: Appended) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "version": appended.sequence,
+            "timestamp": moments.iso(appended.at),
+            "namespace": self.namespace,
+            "status": "created" if appended.before is None else "updated",
+        }
+
+
+class Entries:
+    """Reading and writing entries for one caller."""
+
+    def __init__(self, foundation: Foundation, caller: Caller) -> None:
+        self._foundation = foundation
+        self._views = foundation.views
+        self._store = foundation.store
+        self._caller = caller
+
+    def store(
+        self, items: Sequence[Item], *, branch: str | None, request_id: str | None
+    ) -> list[Stored]:
+        """Write entries, all of them or none."""
+        if not 1 <= len(items) <= limits.ITEMS_MAX:
+            raise ValidationFailed(
+                f"Between 1 and {limits.ITEMS_MAX} items can be stored at once; "
+                f"there are {len(items)}.",
+                field="items",
+                limit=limits.ITEMS_MAX,
+                hint="Store them in several calls.",
+            )
+        writes = [_Write(item, self._caller.namespace) for item in items]
+        name = branch or self._caller.branch
+
+        def work(transaction: Transaction) -> list[dict[str, Any]]:
+            target = find_branch(transaction, name)
+            lineage = transaction.lineage(target)
+            if _touch_twice(writes):
+                return [self._store_one(transaction, name, write) for write in writes]
+            for write in writes:
+                write.fit(transaction, lineage)
+            appended = transaction.append(target, [write.draft() for write in writes])
+            return [write.answer(at) for write, at in zip(writes, appended, strict=True)]
+
+        arguments = {"items": list(items), "branch": name}
+        answers = self._foundation.write(
+            self._caller, work, request_id=request_id, operation="store", arguments=arguments
+        )
+        return [Stored(**answer) for answer in answers]
+
+    def _store_one(self, transaction: Transaction, branch: str, write: _Write) -> dict[str, Any]:
+        target = find_branch(transaction, branch)
+        write.fit(transaction, transaction.lineage(target))
+        return write.answer(transaction.append(target, [write.draft()])[0])
+
+    def recall(
+        self,
+        key: str,
+        *,
+        namespace: str | None,
+        as_of: str | int | None,
+        branch: str | None,
+        path: str | None,
+    ) -> Entry | None:
+        """Return an entry as a view shows it, or None."""
+        caller = self._caller
+        name = branch or caller.branch
+        where = namespace or caller.namespace
+        if as_of is None:
+            lineage, time = self._views.present(name), None
+        else:
+            lineage, time = self._views.past(name, as_of)
+        version = self._store.reader().current(lineage, entries(where), key)
+        if version is None:
+            if not self._moved(key, where, name, lineage):
+                return None
+            return self.recall(key, namespace=where, as_of=as_of, branch=name, path=path)
+        content = orjson.loads(version.payload or b"")
+        if "expires_at" in content and expired(content, time or self._store.now()):
+            return None
+        value = content["value"]
+        if path is not None:
+            found, value = paths.get(value, paths.parse(path))
+            if not found:
+                return None
+        return _entry(key, where, version, content, value)
+
+    def _moved(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
+        """Check on a miss what a hit need not check; say whether the branch is another now."""
+        check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+        check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
+        return self._views.confirm(branch)[0].branch != lineage[0].branch
+
+    def forget(
+        self,
+        keys: Sequence[str],
+        *,
+        namespace: str | None,
+        branch: str | None,
+        request_id: str | None,
+    ) -> Forgotten:
+        """Remove entries; earlier views still show them."""
+        if not 1 <= len(keys) <= limits.KEYS_MAX:
+            raise ValidationFailed(
+                f"Between 1 and {limits.KEYS_MAX} keys can be forgotten at once.",
+                field="keys",
+                limit=limits.KEYS_MAX,
+            )
+        for key in keys:
+            check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+        space = entries(
+            check_names(
+                namespace or self._caller.namespace,
+                field="namespace",
+                chars_max=limits.NAMESPACE_CHARS_MAX,
+            )
+        )
+        name = branch or self._caller.branch
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            target = find_branch(transaction, name)
+            lineage = transaction.lineage(target)
+            there = [
+                key
+                for key in dict.fromkeys(keys)
+                if live(transaction.current(lineage, space, key), transaction.at)
+            ]
+            if not there:
+                return {"deleted": False, "keys": []}
+            drafts = [Draft(ENTRY_FORGOTTEN, {}, space, key) for key in there]
+            last = transaction.append(target, drafts)[-1]
+            return {
+                "deleted": True,
+                "keys": there,
+                "version": last.sequence,
+                "timestamp": moments.iso(last.at),
+            }
+
+        arguments = {"keys": list(keys), "namespace": space.namespace, "branch": name}
+        answer = self._foundation.write(
+            self._caller, work, request_id=request_id, operation="forget", arguments=arguments
+        )
+        return Forgotten(**answer)
+
+    def history(  # noqa: PLR0913
+        self,
+        key: str,
+        *,
+        namespace: str | None,
+        branch: str | None,
+        as_of: str | int | None,
+        limit: int,
+        cursor: str | None,
+    ) -> History:
+        """Return a page of an entry's versions, newest first."""
+        check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+        before = _before(cursor)
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
+            space = entries(namespace or self._caller.namespace)
+            versions = reader.history(
+                view.lineage, space, key, before=before, limit=limit + 1
+            )
+        page = versions[:limit]
+        more = len(versions) > limit
+        return History(
+            results=[_version(version) for version in page],
+            truncated=more,
+            next=str(page[-1].sequence) if more else None,
+        )
+
+
+def expired(content: Mapping[str, Any], time: int) -> bool:
+    """Whether an entry has expired by a time."""
+    expires_at = content.get("expires_at")
+    return expires_at is not None and expires_at <= time
+
+
+def live(version: Version | None, time: int) -> bool:
+    """Whether a version shows anything at a time."""
+    if version is None or version.payload is None:
+        return False
+    return b'"expires_at"' not in version.payload or not expired(
+        orjson.loads(version.payload), time
+    )
+
+
+def check_names(text: object, *, field: str, chars_max: int) -> str:
+    """Return a key, namespace or name that can be taken."""
+    return values.check_text(text, field=field, chars_max=chars_max)
+
+
+def check_tags(tags: Iterable[str]) -> list[str]:
+    """Return tags in order, each once."""
+    if isinstance(tags, str):
+        raise ValidationFailed(
+            "Tags are a list of strings.", field="tags", hint=f"Send [{tags!r}] instead."
+        )
+    unique = sorted({_check_tag(tag) for tag in tags})
+    if len(unique) > limits.TAGS_MAX:
+        raise ValidationFailed(
+            f"An entry can have at most {limits.TAGS_MAX} tags; there are {len(unique)}.",
+            field="tags",
+            limit=limits.TAGS_MAX,
+        )
+    return unique
+
+
+def _check_tag(tag: object) -> str:
+    return values.check_text(tag, field="tags", chars_max=limits.TAG_CHARS_MAX)
+
+
+def _check_version(version: object) -> int | None:
+    if version is None:
+        return None
+    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+        raise ValidationFailed(
+            "expected_version is a version number, or 0 for an entry that must not exist yet.",
+            field="expected_version",
+        )
+    return version
+
+
+def _touch_twice(writes: Sequence[_Write]) -> bool:
+    """Whether a later write of the group must see an earlier one."""
+    names = {(write.namespace, write.key) for write in writes}
+    return len(names) < len(writes)
+
+
+def _before(cursor: str | None) -> int:
+    if cursor is None:
+        return OPEN_END
+    if not cursor.isdecimal() or int(cursor) < 1:
+        raise ValidationFailed(
+            "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
+        )
+    return min(int(cursor), OPEN_END)
+
+
+def _entry(
+    key: str, namespace: str, version: Version, content: Mapping[str, Any], value: Any
+) -> Entry:
+    expires_at = content.get("expires_at")
+    return Entry(
+        key,
+        value,
+        version.sequence,
+        moments.iso(version.at),
+        namespace,
+        content.get("tags") or [],
+        moments.iso(expires_at) if expires_at is not None else None,
+    )
+
+
+def _version(version: Version) -> VersionInfo:
+    content = orjson.loads(version.payload) if version.payload else {}
+    return VersionInfo(
+        value=content.get("value"),
+        version=version.sequence,
+        timestamp=moments.iso(version.at),
+        tags=content.get("tags", []),
+        deleted="value" not in content,
+    )

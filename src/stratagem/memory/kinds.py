@@ -1,0 +1,79 @@
+"""The two kinds of record that memory keeps, and what their events mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stratagem.engine import values
+from stratagem.engine.events import Space
+from stratagem.engine.records import EventKind, Projection, RecordKind, Text
+
+__all__ = [
+    "ENTRY",
+    "ENTRY_FORGOTTEN",
+    "ENTRY_STORED",
+    "EVENT",
+    "EVENT_LOGGED",
+    "KINDS",
+    "entries",
+    "logged_events",
+]
+
+ENTRY: Final = "entry"
+EVENT: Final = "event"
+ENTRY_STORED: Final = "EntryStored"
+ENTRY_FORGOTTEN: Final = "EntryForgotten"
+EVENT_LOGGED: Final = "EventLogged"
+
+
+def entries(namespace: str) -> Space:
+    """Return the space of a namespace's entries."""
+    return Space(ENTRY, namespace)
+
+
+def logged_events(namespace: str) -> Space:
+    """Return the space of a namespace's logged events."""
+    return Space(EVENT, namespace)
+
+
+def _stored(content: Mapping[str, Any], key: str | None) -> Projection:
+    indexed = content.get("index", True)
+    value = content["value"]
+    return Projection(
+        expires_at=content.get("expires_at"),
+        tags=tuple(content.get("tags", ())),
+        session=content.get("session") if indexed else None,
+        # The key is the entry's title: people search for what they named it.
+        text=Text(key or "", values.text_of(value)) if indexed else None,
+    )
+
+
+def _logged(content: Mapping[str, Any], _key: str | None) -> Projection:
+    data = content["data"]
+    return Projection(
+        tags=tuple(content.get("tags", ())),
+        session=content.get("session"),
+        text=Text(content["event"], values.text_of(data)),
+    )
+
+
+def _check_merged(content: Mapping[str, Any]) -> None:
+    """Refuse a merged value that no store would have taken."""
+    values.encode(content["value"])
+
+
+KINDS: Final = (
+    RecordKind(
+        ENTRY,
+        (
+            EventKind(ENTRY_STORED, _stored),
+            EventKind(ENTRY_FORGOTTEN, lambda _content, _key: Projection(deleted=True), deletes=True),
+        ),
+        writes=ENTRY_STORED,
+        deletes=ENTRY_FORGOTTEN,
+        set_fields=frozenset({"tags"}),
+        validate=_check_merged,
+    ),
+    RecordKind(EVENT, (EventKind(EVENT_LOGGED, _logged, gives_context=True),)),
+)

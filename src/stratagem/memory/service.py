@@ -1,0 +1,511 @@
+"""The memory system: what an agent stores, recalls, searches, forgets, logs and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments, values
+from stratagem.engine.events import Draft
+from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
+from stratagem.memory.branching import Branching, Strategy
+from stratagem.memory.entries import MISSING, Entries, Item, check_names, check_tags
+from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
+from stratagem.memory.models import (
+    Branches,
+    BranchInfo,
+    Diff,
+    Entry,
+    Forgotten,
+    Hit,
+    History,
+    Logged,
+    MergeResult,
+    SearchResults,
+    Status,
+    Stored,
+    StoredMany,
+    TimeRange,
+)
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.search.index import Ranked
+from stratagem.search.snippets import snippet
+from stratagem.storage import contract
+from stratagem.storage.contract import Reader, Request, Transaction
+from stratagem.storage.views import find_branch
+
+__all__ = ["ACTIONS", "Memory"]
+
+ACTIONS = ("create", "switch", "list", "fork", "merge", "diff", "delete", "restore")
+BranchAnswer = BranchInfo | Branches | Diff | MergeResult
+
+
+class Memory:
+    """The eight operations of memory, for one caller."""
+
+    def __init__(self, foundation: Foundation, caller: Caller) -> None:
+        self._foundation = foundation
+        self._store = foundation.store
+        self._caller = caller
+        self._entries = Entries(foundation, caller)
+        self._branching = Branching(foundation, caller)
+        # Bound once: recalling is the hottest path of all.
+        self._recall = self._entries.recall
+
+    @overload
+    def store(
+        self,
+        key: str,
+        value: Any,
+        *,
+        tags: Sequence[str] | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+        ttl: str | float | None = None,
+        expected_version: int | None = None,
+        path: str | None = None,
+        session: str | None = None,
+        index: bool = True,
+        request_id: str | None = None,
+    ) -> Stored: ...
+
+    @overload
+    def store(
+        self,
+        *,
+        items: Sequence[Item],
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> StoredMany: ...
+
+    def store(
+        self,
+        key: str | None = None,
+        value: Any = MISSING,
+        *,
+        items: Sequence[Item] | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+        **options: Any,
+    ) -> Stored | StoredMany:
+        """Remember a value under a key, or several at once.
+
+        A store replaces the entry whole, tags included; with `path`, one place of its value,
+        keeping the rest. `items` are written together, all of them or none.
+
+        Raises:
+            VersionConflict: The entry is not at `expected_version` (0: not there).
+        """
+        if items is not None:
+            if key is not None or value is not MISSING:
+                raise ValidationFailed("Give either a key and a value, or items.", field="items")
+            return self._store_many(items, branch, request_id, options)
+        if key is None:
+            raise MissingRequired("A store needs a key and a value, or items.", field="key")
+        if value is MISSING:
+            raise MissingRequired(f"There is no value to store under {key!r}.", field="value")
+        item: Any = {name: option for name, option in options.items() if option is not None}
+        item.update(key=key, value=value)
+        return self._entries.store([item], branch=branch, request_id=request_id)[0]
+
+    def _store_many(
+        self,
+        items: Sequence[Item],
+        branch: str | None,
+        request_id: str | None,
+        options: Mapping[str, Any],
+    ) -> StoredMany:
+        """Write several entries; options given beside them hold for each that has none."""
+        shared = {name: option for name, option in options.items() if option is not None}
+        if not all(isinstance(item, Mapping) for item in items):
+            raise InvalidInput("Each item is an object with a key and a value.", field="items")
+        full: Any = [{**shared, **item} for item in items]
+        stored = self._entries.store(full, branch=branch, request_id=request_id)
+        return StoredMany(stored, stored[-1].version, stored[-1].timestamp)
+
+    def recall(
+        self,
+        key: str,
+        *,
+        namespace: str | None = None,
+        as_of: str | int | None = None,
+        branch: str | None = None,
+        path: str | None = None,
+    ) -> Entry | None:
+        """Return what is stored under a key, now or at a past moment; None if nothing is."""
+        return self._recall(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
+
+    def recall_many(
+        self,
+        keys: Sequence[str],
+        *,
+        namespace: str | None = None,
+        as_of: str | int | None = None,
+        branch: str | None = None,
+    ) -> list[Entry]:
+        """Return what is stored under some keys, leaving out those under which nothing is."""
+        if len(keys) > limits.KEYS_MAX:
+            raise ValidationFailed(
+                f"At most {limits.KEYS_MAX} keys can be recalled at once.",
+                field="keys",
+                limit=limits.KEYS_MAX,
+            )
+        found = (
+            self._recall(key, namespace=namespace, as_of=as_of, branch=branch, path=None)
+            for key in keys
+        )
+        return [entry for entry in found if entry is not None]
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = limits.SEARCH_K_DEFAULT,
+        tags: Sequence[str] | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+        cursor: str | None = None,
+    ) -> SearchResults:
+        """Find entries and logged events by words and by meaning, best first."""
+        _check_query(query)
+        _check_count(k, field="k", most=limits.SEARCH_K_MAX)
+        wanted = check_tags(tags or ())
+        skip = _offset(cursor)
+        self._foundation.index.settle()
+        with self._store.snapshot() as reader:
+            view = self._foundation.views.view(reader, branch or self._caller.branch, as_of)
+            ranking = self._foundation.index.search(
+                reader,
+                view,
+                query,
+                spaces=_spaces(reader, namespace),
+                tags=wanted,
+                limit=skip + k + 1,
+            )
+            page = ranking.found[skip : skip + k]
+            hits = reader.hits([ranked.sequence for ranked in page])
+        more = len(ranking.found) > skip + k
+        note = None
+        if ranking.waiting:
+            note = f"{ranking.waiting} texts wait for their vectors; words find them already."
+        return SearchResults(
+            results=[_hit(hits[ranked.sequence], ranked, ranking.terms) for ranked in page],
+            truncated=more,
+            next=str(skip + k) if more else None,
+            mode=ranking.mode,
+            note=note,
+        )
+
+    def forget(
+        self,
+        key: str | None = None,
+        *,
+        keys: Sequence[str] | None = None,
+        namespace: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> Forgotten:
+        """Remove what is stored under a key; views of earlier moments still show it."""
+        if (key is None) == (keys is None):
+            raise MissingRequired("Give a key, or keys.", field="key")
+        wanted = [key] if key is not None else list(keys or ())
+        return self._entries.forget(
+            wanted, namespace=namespace, branch=branch, request_id=request_id
+        )
+
+    def log(
+        self,
+        event: str,
+        data: Any,
+        *,
+        namespace: str | None = None,
+        tags: Sequence[str] | None = None,
+        session: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> Logged:
+        """Append an event: something that happened and will not change."""
+        values.check_text(event, field="event", chars_max=limits.EVENT_LABEL_CHARS_MAX)
+        values.encode(data, field="data")
+        content: dict[str, Any] = {"event": event, "data": data}
+        if unique := check_tags(tags or ()):
+            content["tags"] = unique
+        if session is not None:
+            content["session"] = values.check_text(
+                session, field="session", chars_max=limits.SESSION_CHARS_MAX
+            )
+        where = check_names(
+            namespace or self._caller.namespace,
+            field="namespace",
+            chars_max=limits.NAMESPACE_CHARS_MAX,
+        )
+        name = branch or self._caller.branch
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            target = find_branch(transaction, name)
+            draft = Draft(EVENT_LOGGED, content, logged_events(where))
+            appended = transaction.append(target, [draft])[0]
+            return {"sequence": appended.sequence, "timestamp": moments.iso(appended.at)}
+
+        arguments = {**content, "namespace": where, "branch": name}
+        return Logged(
+            **self._foundation.write(
+                self._caller, work, request_id=request_id, operation="log", arguments=arguments
+            )
+        )
+
+    def history(
+        self,
+        key: str | None = None,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+        limit: int = limits.HISTORY_PAGE_DEFAULT,
+        cursor: str | None = None,
+    ) -> History | TimeRange:
+        """Return the versions of an entry, newest first; without a key, the branch's time range."""
+        if key is None:
+            return self.time_range(branch=branch)
+        _check_count(limit, field="limit", most=limits.HISTORY_PAGE_MAX)
+        return self._entries.history(
+            key, namespace=namespace, branch=branch, as_of=as_of, limit=limit, cursor=cursor
+        )
+
+    def time_range(self, *, branch: str | None = None) -> TimeRange:
+        """Return the moments for which a branch has something to show."""
+        name = branch or self._caller.branch
+        with self._store.snapshot() as reader:
+            span = reader.span(self._foundation.views.view(reader, name).lineage)
+        if span is None:
+            return TimeRange(None, None, name)
+        oldest, latest = span
+        return TimeRange(
+            moments.iso(oldest.limit),
+            moments.iso(latest.limit),
+            name,
+            oldest.branch,
+            latest.branch,
+        )
+
+    def status(self) -> Status:
+        """Return the state of the database as this caller sees it; cheap at any size."""
+        foundation, caller, index = self._foundation, self._caller, self._foundation.index
+        with self._store.snapshot() as reader:
+            view = foundation.views.view(reader, caller.branch)
+            head = reader.head()
+            ahead = (head.at - self._store.now()) / 1_000_000
+            return Status(
+                version=foundation.version,
+                branch=caller.branch,
+                namespace=caller.namespace,
+                auto_embed=index.embedder is not None,
+                branches=reader.branch_count(),
+                keys=reader.tally(view, ENTRY),
+                events=reader.tally(view, EVENT),
+                namespaces=sorted({space.namespace for space in reader.spaces().values()}),
+                head=f"{head.sequence}:{head.hash.hex()}",
+                database=self._store.location,
+                embedder=index.embedder_name or "none",
+                unembedded=reader.unembedded_count() if index.embedder else 0,
+                durability=foundation.durability,
+                read_only=self._store.read_only,
+                clock_ahead_seconds=round(ahead, 3) if ahead > 1 else None,
+            )
+
+    def purge(
+        self, key: str | None = None, *, namespace: str | None = None, sequence: int | None = None
+    ) -> int:
+        """Erase an entry or a logged event for good; return how many events lost their content.
+
+        It goes from the log, every branch, every past moment and the index. The chain still
+        verifies. Backups and exports made earlier are out of reach.
+        """
+        if (key is None) == (sequence is None):
+            raise MissingRequired(
+                "Name a key, or the sequence of a logged event.", field="key"
+            )
+        if key is not None:
+            check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+        space = entries(namespace or self._caller.namespace)
+        request = Request(self._caller.actor)
+        erased = self._store.purge(request, space=space, key=key, sequence=sequence)
+        self._foundation.index.forget_vectors()
+        return erased
+
+    def branch(
+        self,
+        action: Literal["create", "switch", "list", "fork", "merge", "diff", "delete", "restore"],
+        *,
+        name: str | None = None,
+        source: str | None = None,
+        compare: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+        strategy: Strategy | None = None,
+        preview: bool = False,
+        decisions: Mapping[str, Any] | None = None,
+        request_id: str | None = None,
+    ) -> BranchAnswer:
+        """Work with branches; each action is also a method of its own.
+
+        `branch` names the branch that is forked, merged into or compared, where that is not
+        the current one.
+        """
+        if action == "create":
+            return self.create(name, request_id=request_id)
+        if action == "switch":
+            return self.switch(name)
+        if action == "list":
+            return self.branches()
+        if action == "fork":
+            return self.fork(name, branch=branch, as_of=as_of, request_id=request_id)
+        if action == "diff":
+            return self.diff(compare, branch=branch, as_of=as_of)
+        if action == "delete":
+            return self.delete(name, request_id=request_id)
+        if action == "restore":
+            return self.restore(name, request_id=request_id)
+        if action == "merge":
+            return self.merge(
+                source,
+                branch=branch,
+                strategy=strategy,
+                decisions=decisions,
+                preview=preview,
+                request_id=request_id,
+            )
+        raise ValidationFailed(
+            f"There is no action {action!r}.", field="action", allowed=list(ACTIONS)
+        )
+
+    def create(self, name: str | None = None, *, request_id: str | None = None) -> BranchInfo:
+        """Start an empty branch."""
+        return self._branching.create(name, request_id=request_id)
+
+    def fork(
+        self,
+        name: str | None = None,
+        *,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+        request_id: str | None = None,
+    ) -> BranchInfo:
+        """Start a branch from what another shows, now or at a past moment; nothing is copied."""
+        return self._branching.fork(name, branch=branch, as_of=as_of, request_id=request_id)
+
+    def switch(self, name: str | None) -> BranchInfo:
+        """Make a branch the current one."""
+        return self._branching.switch(name)
+
+    def branches(self) -> Branches:
+        """Return every branch that is not deleted."""
+        return self._branching.list()
+
+    def merge(
+        self,
+        source: str | None,
+        *,
+        branch: str | None = None,
+        strategy: Strategy | None = None,
+        decisions: Mapping[str, Any] | None = None,
+        preview: bool = False,
+        request_id: str | None = None,
+    ) -> MergeResult:
+        """Merge a branch into the current one, or say what that would do.
+
+        Raises:
+            MergeConflict: Both changed the same place; nothing was merged.
+        """
+        return self._branching.merge(
+            source,
+            branch=branch,
+            strategy=strategy,
+            decisions=decisions,
+            preview=preview,
+            request_id=request_id,
+        )
+
+    def diff(
+        self, compare: str | None, *, branch: str | None = None, as_of: str | int | None = None
+    ) -> Diff:
+        """Return what another branch has that differs from the current one."""
+        return self._branching.diff(compare, branch=branch, as_of=as_of)
+
+    def delete(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
+        """Hide a branch; it can be restored."""
+        return self._branching.delete(name, request_id=request_id)
+
+    def restore(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
+        """Bring back a deleted branch."""
+        return self._branching.restore(name, request_id=request_id)
+
+
+def _check_query(query: object) -> None:
+    """Refuse a query that is no text; unlike a name it may have several lines."""
+    if not isinstance(query, str) or not query.strip():
+        raise ValidationFailed("`query` must be text with something in it.", field="query")
+    if len(query) > limits.QUERY_CHARS_MAX:
+        raise ValidationFailed(
+            f"`query` is {len(query):,} characters long; the limit is {limits.QUERY_CHARS_MAX:,}.",
+            field="query",
+            limit=limits.QUERY_CHARS_MAX,
+            hint="Search for its most telling words.",
+        )
+    values.encode(query, field="query")
+
+
+def _check_count(count: object, *, field: str, most: int) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= most:
+        raise ValidationFailed(
+            f"`{field}` is a whole number from 1 to {most}; it was {count!r}.",
+            field=field,
+            limit=most,
+        )
+
+
+def _offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or int(cursor) > 10_000:  # noqa: PLR2004 -- nobody pages so far
+        raise ValidationFailed(
+            "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
+        )
+    return int(cursor)
+
+
+def _spaces(reader: Reader, namespace: str | None) -> list[int]:
+    """Return the spaces that memory searches: all of its own, or those of one namespace."""
+    if namespace is not None:
+        check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
+    return [
+        number
+        for number, space in reader.spaces().items()
+        if space.kind in {ENTRY, EVENT} and namespace in {None, space.namespace}
+    ]
+
+
+def _hit(hit: contract.Hit, ranked: Ranked, terms: Sequence[str]) -> Hit:
+    content = orjson.loads(hit.payload)
+    is_entry = hit.space.kind == ENTRY
+    value = content["value"] if is_entry else content["data"]
+    return Hit(
+        kind="entry" if is_entry else "event",
+        value=value,
+        score=round(ranked.score, 6),
+        snippet=snippet(values.text_of(value), terms),
+        namespace=hit.space.namespace,
+        version=hit.sequence,
+        timestamp=moments.iso(hit.at),
+        tags=content.get("tags", []),
+        key=hit.key,
+        event=content.get("event"),
+        sequence=None if is_entry else hit.sequence,
+        session=content.get("session"),
+    )

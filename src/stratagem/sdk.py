@@ -1,0 +1,83 @@
+"""The embedded SDK: a database opened in this process."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from stratagem.bootstrap import Runtime, Settings, start
+from stratagem.memory import Memory
+from stratagem.operation import Caller
+
+__all__ = ["Stratagem", "open_database"]
+
+
+class Stratagem:
+    """An open database. Safe to use from several threads; close it, or use `with`."""
+
+    def __init__(self, runtime: Runtime, caller: Caller) -> None:
+        self._runtime = runtime
+        self._caller = caller
+        self.memory = Memory(runtime.foundation, caller)
+
+    def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Run any operation by its tool name on plain JSON, and return its JSON."""
+        return self._runtime.call(name, arguments or {}, self._caller)
+
+    @property
+    def branch(self) -> str:
+        """The current branch."""
+        return self._caller.branch
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of whatever names none."""
+        return self._caller.namespace
+
+    @property
+    def runtime(self) -> Runtime:
+        """The parts below, for surfaces and maintenance."""
+        return self._runtime
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._runtime.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_database(
+    path: str,
+    *,
+    durability: Literal["full", "fast"] = "full",
+    embedder: str | None = None,
+    namespace: str = "default",
+    branch: str = "default",
+    read_only: bool = False,
+    actor: str = "sdk",
+) -> Stratagem:
+    """Open a database file, creating it if there is none; ":memory:" is gone when closed.
+
+    `durability`: "full" survives a power failure, "fast" a killed process. `embedder`:
+    "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
+    """
+    settings = Settings(
+        str(path), durability=durability, embedder=embedder, read_only=read_only
+    )
+    runtime = start(settings)
+    caller = Caller(actor=actor, namespace=namespace, branch=branch)
+    try:
+        runtime.foundation.views.confirm(branch)
+    except BaseException:
+        runtime.close()
+        raise
+    return Stratagem(runtime, caller)

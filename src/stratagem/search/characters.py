@@ -1,0 +1,94 @@
+"""What kind of thing each character is, and which spellings are one.
+
+`fold` brings a text into one spelling: compatibility forms, accents and invisible
+characters are settled here, case is not, because case shows where a name is parted.
+
+`shape` gives one letter for each character, so that the rules about words can be short
+patterns over shapes that hold for every script:
+
+    A  upper case          c  script without spaces between words
+    a  other letters       k  Korean
+    0  digits              s  symbol that stands for itself (emoji, currency, arrows)
+
+The connectors `- . _ / : @ ' & + #` are their own shape, a backslash is a slash, and a
+space stands for everything else.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from stratagem.search.memo import Memo
+
+__all__ = ["fold", "shape"]
+
+_CHARACTERS_MAX: Final = 4_096
+
+_CONNECTORS: Final = "-._/:@'&+#"
+_SPACELESS: Final = re.compile(
+    "[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u108f\u1780-\u17d3"  # Thai to Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u3105-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"  # Han, kana
+    "\U0001b000-\U0001b16f\U00020000-\U000323af]"
+)
+_KOREAN: Final = re.compile("[\u1100-\u11ff\uac00-\ud7a3]")
+# By general category, or by its first letter. What Unicode has not named yet (Cn) is most
+# likely a new emoji; skin tones and spacing accents (Sk) say nothing by themselves.
+_SHAPE_OF: Final = {
+    "Lu": "A", "Lt": "A", "L": "a", "M": "a", "N": "0", "S": "s", "Sk": " ", "Cn": "s",
+}  # fmt: skip
+
+# Accents after Latin and Greek letters, Hebrew points, Arabic vowel signs and its tatweel
+# are ornament. Elsewhere a mark makes another letter: й is not и, ド is not ト.
+_ORNAMENT: Final = re.compile(
+    "(?<=[A-Za-z\u00c0-\u024f\u0370-\u03ff])[\u0300-\u036f]+"
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
+)
+# Latin letters whose accent Unicode does not take apart, and the other apostrophes. A
+# zero-width space is put where a word ends, the other invisible characters anywhere.
+_PLAIN: Final = {
+    "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D",
+    "þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ı": "i", "ħ": "h",
+    "\u2019": "'", "\u02bc": "'", "\u200b": " ",
+}  # fmt: skip
+_VARIATION_SELECTORS: Final = range(0xFE00, 0xFE10)
+
+
+def fold(text: str) -> str:
+    """Return a text in the one spelling that stands for all of its spellings, with its case."""
+    if text.isascii():
+        return text
+    plain = unicodedata.normalize("NFKC", text).translate(_FOLDS)
+    bare = _ORNAMENT.sub("", unicodedata.normalize("NFD", plain))
+    return unicodedata.normalize("NFC", bare)
+
+
+def shape(text: str) -> str:
+    """Return the shapes of a text's characters: a string of the same length."""
+    return text.translate(_SHAPES)
+
+
+def _folded(code: int) -> str:
+    character = chr(code)
+    if character in _PLAIN:
+        return _PLAIN[character]
+    invisible = unicodedata.category(character) in {"Cf", "Cs"} or code in _VARIATION_SELECTORS
+    return "" if invisible else character
+
+
+def _shape(code: int) -> str:
+    character = chr(code)
+    if code < 0x80 and not character.isalnum():
+        return "/" if character == "\\" else character if character in _CONNECTORS else " "
+    if _SPACELESS.match(character):
+        return "c"
+    if _KOREAN.match(character):
+        return "k"
+    category = unicodedata.category(character)
+    return _SHAPE_OF.get(category) or _SHAPE_OF.get(category[0], " ")
+
+
+_FOLDS: Final = Memo(_folded, entries_max=_CHARACTERS_MAX)
+_SHAPES: Final = Memo(_shape, entries_max=_CHARACTERS_MAX)

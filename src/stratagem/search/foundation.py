@@ -1,0 +1,53 @@
+"""What every system stands on: the store, its views and the index, and one way to write."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.operation import Caller
+from stratagem.search.index import Index
+from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.views import Views
+
+__all__ = ["Foundation"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """The parts that bootstrap chose, shared by all systems of one database."""
+
+    store: Store
+    views: Views
+    index: Index
+    durability: str
+    version: str
+
+    def write(
+        self,
+        caller: Caller,
+        work: Callable[[Transaction], T],
+        *,
+        request_id: str | None = None,
+        operation: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> T:
+        """Run work in a transaction in a caller's name.
+
+        With a request id, `work` must return plain JSON: a repeat with the same operation
+        and arguments returns it again and runs nothing.
+        """
+        if request_id is None:
+            return self.store.write(work, Request(caller.actor))
+        values.check_text(request_id, field="request_id", chars_max=limits.REQUEST_ID_CHARS_MAX)
+        print_of = orjson.dumps([operation, arguments or {}], option=orjson.OPT_SORT_KEYS)
+        fingerprint = hashlib.sha256(print_of).digest()
+        return self.store.write(work, Request(caller.actor, request_id, fingerprint))

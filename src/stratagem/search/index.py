@@ -1,0 +1,306 @@
+"""The one index over every kind of record.
+
+Words and meaning are searched apart and their scores fused (`ranking`). Words are found by
+the store, which holds the analysed terms; meaning by comparing vectors (`vectors`). Both see
+exactly what the view shows, and filters apply before anything is ranked.
+
+The embedder is read when it is first needed, in a thread of its own: a write that comes before
+is indexed by its words at once and gets its vector when the embedder is there, at the latest
+when the next search begins.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from stratagem.engine.lineage import View
+from stratagem.engine.records import Text
+from stratagem.errors import StratagemError
+from stratagem.search import analysis, ranking
+from stratagem.search.embedding import Embedder
+from stratagem.search.vectors import VectorMap
+from stratagem.storage.contract import Document, Progress, Reader, Request, Store, Transaction
+
+__all__ = ["Index", "Ranked", "Ranking"]
+
+_ACTOR = "stratagem"
+_BATCH = 256
+# What a search embeds itself before it answers; a longer queue is left to the background.
+_SETTLED_AT_ONCE = 2_000
+_TERM_COUNTS_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A version that a search found, with a score in [0, 1]."""
+
+    sequence: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What a search found, best first, and how it was searched."""
+
+    found: list[Ranked]
+    terms: list[str]
+    mode: Literal["hybrid", "lexical"]
+    waiting: int = 0
+
+
+class Index:
+    """Indexes texts and searches them. Safe to share between threads."""
+
+    context_window = ranking.CONTEXT_WINDOW
+
+    def __init__(self, embedder: Embedder | None, vector_path: Path | None) -> None:
+        self.embedder = embedder
+        self._vectors = VectorMap(vector_path, embedder.dimensions) if embedder else None
+        self._store: Store | None = None
+        self._background: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._stopping = threading.Event()
+        self._term_counts: dict[str, tuple[int, int]] = {}
+
+    @property
+    def embedder_name(self) -> str | None:
+        """The embedder whose vectors this index can compare."""
+        return self.embedder.name if self.embedder else None
+
+    def attach(self, store: Store) -> None:
+        """Take the store whose texts are indexed; re-embed them if the embedder changed."""
+        self._store = store
+        if self.embedder is None or store.read_only:
+            return
+        kept = store.reader().setting("embedder")
+        if kept != self.embedder.name:
+            name = self.embedder.name
+            store.write(lambda transaction: transaction.change_embedder(name), Request(_ACTOR))
+            if kept is not None:
+                self.warm()
+
+    def documents(
+        self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
+    ) -> list[Document]:
+        """See `stratagem.storage.contract.Indexer`."""
+        vectors: list[bytes | None] = [None] * len(texts)
+        if embed and self.embedder is not None:
+            if self.embedder.loaded:
+                rows = self.embedder.embed([_embedded(text) for text, _ in texts])
+                vectors = [row.tobytes() for row in rows]
+            else:
+                self.warm()
+        return [
+            Document(
+                _terms(text.title), _terms(text.body), " ".join(map(_terms, context)), vector
+            )
+            for (text, context), vector in zip(texts, vectors, strict=True)
+        ]
+
+    def search(
+        self,
+        reader: Reader,
+        view: View,
+        query: str,
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        limit: int,
+    ) -> Ranking:
+        """Return the best `limit` versions for a query, among those a view shows.
+
+        `spaces` and `tags`, where given, restrict the search; several tags mean all of them.
+        """
+        terms = analysis.query_terms(query)
+        asked = self._worth_asking(reader, terms)
+        lexical = (
+            reader.matches(
+                view,
+                analysis.match_expression(asked),
+                weights=ranking.FIELD_WEIGHTS,
+                spaces=spaces,
+                tags=tags,
+                limit=max(limit, ranking.LEXICAL_DEPTH),
+            )
+            if asked
+            else []
+        )
+        scores = {found.sequence: found.score for found in lexical}
+        vector = self._query_vector(reader, query)
+        if vector is None:
+            return Ranking(_lexical_only(scores, limit), terms, "lexical")
+        found = self._fused(reader, view, vector, scores, spaces=spaces, tags=tags, limit=limit)
+        return Ranking(found, terms, "hybrid", waiting=reader.unembedded_count())
+
+    def settle(self) -> None:
+        """Give short queues of texts their vectors, so that a search sees the latest writes."""
+        store = self._store
+        if self.embedder is None or store is None or store.read_only:
+            return
+        waiting = store.reader().unembedded(_SETTLED_AT_ONCE + 1)
+        if len(waiting) > _SETTLED_AT_ONCE:
+            self.warm()
+        elif waiting:
+            self.embed_waiting(lambda _done, _total, _what: None)
+
+    def embed_waiting(self, progress: Progress) -> int:
+        """Give every waiting text its vector; return how many got one."""
+        store, embedder = self._store, self.embedder
+        if store is None or embedder is None or store.read_only:
+            return 0
+        total, done = store.reader().unembedded_count(), 0
+        while not self._stopping.is_set():
+            with store.snapshot() as reader:
+                texts = _texts(reader, reader.unembedded(_BATCH))
+            if not texts:
+                break
+            rows = embedder.embed(list(texts.values()))
+            made = {at: row.tobytes() for at, row in zip(texts, rows, strict=True)}
+            store.write(_keeping(made, embedder.name), Request(_ACTOR))
+            done += len(made)
+            progress(done, max(total, done), "embedding")
+        return done
+
+    def warm(self) -> None:
+        """Read the embedder and embed what waits for it, in the background."""
+        with self._starting:
+            running = self._background is not None and self._background.is_alive()
+            if running or self.embedder is None or self._stopping.is_set():
+                return
+            self._background = threading.Thread(
+                target=self._work_in_background, name="stratagem-embedding", daemon=True
+            )
+            self._background.start()
+
+    def close(self) -> None:
+        """Stop working in the background."""
+        self._stopping.set()
+        thread = self._background
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def forget_vectors(self) -> None:
+        """Drop the file of vectors: something in it was erased."""
+        if self._vectors is not None:
+            self._vectors.discard()
+
+    def _work_in_background(self) -> None:
+        assert self.embedder is not None
+        try:
+            self.embedder.load()
+            self.embed_waiting(lambda _done, _total, _what: None)
+        except StratagemError:
+            # The texts stay in the queue; the next search or start tries again.
+            return
+
+    def _worth_asking(self, reader: Reader, terms: list[str]) -> list[str]:
+        """Drop the terms that are in so many texts that they cost much and tell nothing."""
+        total = reader.text_count()
+        if total < ranking.COMMON_TERMS_FROM:
+            return terms
+        rare = [
+            term
+            for term in terms
+            if self._term_count(reader, term, total) <= ranking.COMMON_SHARE * total
+        ]
+        return rare or terms
+
+    def _term_count(self, reader: Reader, term: str, total: int) -> int:
+        """Return in how many texts a term is, as counted when there were about as many."""
+        known = self._term_counts.get(term)
+        if known is not None and known[1] * 0.8 <= total <= known[1] * 1.25:
+            return known[0] * total // max(known[1], 1)
+        if len(self._term_counts) >= _TERM_COUNTS_MAX:
+            self._term_counts.clear()
+        count = reader.term_documents(term)
+        self._term_counts[term] = (count, total)
+        return count
+
+    def _query_vector(self, reader: Reader, query: str) -> NDArray[np.float32] | None:
+        if self.embedder is None or reader.setting("embedder") != self.embedder.name:
+            return None
+        vector = self.embedder.embed([query])[0]
+        return vector if vector.any() else None
+
+    def _fused(
+        self,
+        reader: Reader,
+        view: View,
+        vector: NDArray[np.float32],
+        lexical: dict[int, float],
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        limit: int,
+    ) -> list[Ranked]:
+        assert self._vectors is not None
+        near = self._vectors.nearest(
+            reader,
+            view,
+            vector,
+            spaces=None if spaces is None else np.array(spaces, np.int64),
+            sequences=reader.tagged(tags) if tags else None,
+            depth=max(limit, ranking.SEMANTIC_DEPTH),
+        )
+        cosines = dict(zip(near.sequences.tolist(), near.cosines.tolist(), strict=True))
+        words_only = np.array([each for each in lexical if each not in cosines], np.int64)
+        missing = self._vectors.cosines(reader, words_only, vector)
+        cosines |= dict(zip(words_only.tolist(), missing.tolist(), strict=True))
+        sequences = np.fromiter(cosines, np.int64, len(cosines))
+        bm25 = np.fromiter((lexical.get(at, 0.0) for at in cosines), np.float64, len(cosines))
+        cosine = np.fromiter(cosines.values(), np.float64, len(cosines))
+        return _best(sequences, ranking.fuse(bm25, cosine), limit)
+
+
+def _lexical_only(scores: dict[int, float], limit: int) -> list[Ranked]:
+    sequences = np.fromiter(scores, np.int64, len(scores))
+    bm25 = np.fromiter(scores.values(), np.float64, len(scores))
+    return _best(sequences, ranking.fuse(bm25, np.full(len(scores), np.nan)), limit)
+
+
+def _best(sequences: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[Ranked]:
+    """Return the highest scores; of equals the newer first."""
+    order = np.lexsort((-sequences, -scores))[:limit]
+    return [Ranked(int(sequences[at]), float(scores[at])) for at in order if scores[at] > 0]
+
+
+@lru_cache(maxsize=4096)
+def _short_terms(text: str) -> str:
+    return " ".join(analysis.terms(text))
+
+
+def _terms(text: str) -> str:
+    # Messages of a session are analysed again as the context of those that follow.
+    return _short_terms(text) if len(text) <= 1_000 else " ".join(analysis.terms(text))  # noqa: PLR2004
+
+
+def _embedded(text: Text) -> str:
+    return f"{text.title}\n{text.body}" if text.title else text.body
+
+
+def _texts(reader: Reader, sequences: list[int]) -> dict[int, str]:
+    hits = reader.hits(sequences)
+    texts: dict[int, str] = {}
+    for sequence in sequences:
+        hit = hits[sequence]
+        text = reader.kinds.project(hit.kind, orjson.loads(hit.payload), hit.key).text
+        texts[sequence] = _embedded(text) if text else ""
+    return texts
+
+
+def _keeping(vectors: dict[int, bytes], embedder: str) -> Any:
+    def work(transaction: Transaction) -> None:
+        # Another process may have chosen another embedder in the meantime.
+        if transaction.setting("embedder") == embedder:
+            transaction.add_vectors(vectors)
+
+    return work

@@ -1,0 +1,370 @@
+"""Every vector of a database, ready to be compared with a query.
+
+The database is where vectors are kept. For searching they stand side by side in a file next to
+it, mapped into memory, so that all processes share one copy and none has to read it first. The
+file is a cache: each search brings it up to date from the database under a lock, and anything
+doubtful about it (another generation, another embedder, a torn header) makes it be written anew.
+
+Beside each vector are the numbers a view is decided by: its sequence, the sequence that
+superseded it, its branch and its space. They only say what a branch itself shows; what a nearer
+branch hides, and what has expired, the store is asked about the few vectors that come out best.
+
+Up to a point every vector is compared with the query. Beyond it the signs of the numbers, one
+bit each, choose the vectors that are worth comparing.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratagem.engine.lineage import OPEN_END, View
+from stratagem.search import ranking
+from stratagem.storage.contract import Reader, VectorRow
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover -- Windows: the file is then private to the process
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Nearest", "VectorMap"]
+
+_HEADER: Final = np.dtype(
+    [
+        ("magic", "S8"),
+        ("generation", "<i8"),
+        ("dimensions", "<i8"),
+        ("capacity", "<i8"),
+        ("count", "<i8"),
+        ("last_id", "<i8"),
+        ("position", "<i8"),
+        ("ascending", "<i8"),
+    ]
+)
+_HEADER_BYTES: Final = 4_096
+_MAGIC: Final = b"STRAVEC1"
+_CAPACITY_MIN: Final = 1_024
+_PAGE: Final = 5_000
+_COLUMNS: Final = ("sequence", "sequence_to", "branch", "space")
+
+
+class Nearest(NamedTuple):
+    """Versions and how near each one's vector is to the query's."""
+
+    sequences: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+
+
+class _Columns:
+    """The arrays of one map, over a mapped file or private memory."""
+
+    def __init__(self, buffer: Any, dimensions: int, capacity: int) -> None:
+        self.header = np.frombuffer(buffer, _HEADER, 1)
+        self.capacity = capacity
+        offset = _HEADER_BYTES
+        for name in _COLUMNS:
+            setattr(self, name, np.frombuffer(buffer, np.int64, capacity, offset))
+            offset += 8 * capacity
+        words = dimensions // 64
+        self.signs = np.frombuffer(buffer, np.uint64, capacity * words, offset)
+        self.signs = self.signs.reshape(capacity, words)
+        offset += 8 * capacity * words
+        self.vectors = np.frombuffer(buffer, np.float32, capacity * dimensions, offset)
+        self.vectors = self.vectors.reshape(capacity, dimensions)
+
+    sequence: NDArray[np.int64]
+    sequence_to: NDArray[np.int64]
+    branch: NDArray[np.int64]
+    space: NDArray[np.int64]
+
+    @staticmethod
+    def size(dimensions: int, capacity: int) -> int:
+        return _HEADER_BYTES + capacity * (8 * len(_COLUMNS) + dimensions // 8 + 4 * dimensions)
+
+    def get(self, name: str) -> int:
+        return int(self.header[name][0])
+
+    def put(self, name: str, value: int) -> None:
+        self.header[name][0] = value
+
+
+class VectorMap:
+    """The vectors of one database. Safe to share between threads."""
+
+    def __init__(self, path: Path | None, dimensions: int) -> None:
+        self._path = path if fcntl else None
+        self._dimensions = dimensions
+        self._lock = threading.Lock()
+        self._columns: _Columns | None = None
+        self._inode = 0
+        self._order: tuple[int, NDArray[np.int64]] | None = None
+
+    def nearest(
+        self,
+        reader: Reader,
+        view: View,
+        query: NDArray[np.float32],
+        *,
+        spaces: NDArray[np.int64] | None,
+        sequences: NDArray[np.int64] | None,
+        depth: int,
+    ) -> Nearest:
+        """Return the visible versions whose vectors are nearest to a query, nearest first.
+
+        `spaces` and `sequences`, where given, are the only ones that count.
+        """
+        columns, count = self._current(reader)
+        rows = self._candidates(columns, count, view, spaces, sequences)
+        wanted = depth
+        while True:
+            best, cosines = self._best(columns, rows, query, wanted)
+            found = columns.sequence[best]
+            seen = reader.visible_among(view, found.tolist())
+            kept = np.fromiter((each in seen for each in found.tolist()), bool, len(found))
+            if kept.sum() >= depth or len(best) == len(rows):
+                return Nearest(found[kept][:depth], cosines[kept][:depth])
+            wanted *= 4
+
+    def cosines(
+        self, reader: Reader, sequences: NDArray[np.int64], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return how near some versions are to a query; NaN for those that have no vector."""
+        columns, count = self._current(reader)
+        answer = np.full(len(sequences), np.nan, np.float32)
+        if not count:
+            return answer
+        order = self._ordered(columns, count)
+        by_sequence = columns.sequence[:count] if order is None else columns.sequence[:count][order]
+        places = np.minimum(np.searchsorted(by_sequence, sequences), count - 1)
+        there = by_sequence[places] == sequences
+        rows = places[there] if order is None else order[places[there]]
+        answer[there] = columns.vectors[rows] @ query
+        return answer
+
+    def discard(self) -> None:
+        """Forget everything; it is read from the database again when next needed."""
+        with self._lock:
+            self._columns, self._order = None, None
+            if self._path is not None:
+                with suppress(OSError):
+                    self._path.unlink(missing_ok=True)
+
+    def _candidates(
+        self,
+        columns: _Columns,
+        count: int,
+        view: View,
+        spaces: NDArray[np.int64] | None,
+        sequences: NDArray[np.int64] | None,
+    ) -> NDArray[np.int64]:
+        """Return the rows that their own branch shows in a view and no filter excludes."""
+        sequence, end = columns.sequence[:count], columns.sequence_to[:count]
+        shown = np.zeros(count, bool)
+        for branch, limit in view.lineage:
+            own = columns.branch[:count] == branch
+            if limit == OPEN_END:
+                shown |= own & (end == OPEN_END)
+            else:
+                shown |= own & (sequence <= limit) & (end > limit)
+        if spaces is not None:
+            shown &= np.isin(columns.space[:count], spaces)
+        if sequences is not None:
+            shown &= np.isin(sequence, sequences)
+        return np.flatnonzero(shown)
+
+    def _best(
+        self, columns: _Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the rows nearest to a query, nearest first, and their cosines."""
+        if len(rows) > ranking.EXACT_VECTORS_MAX:
+            rows = _by_signs(columns, rows, query, max(wanted, ranking.RESCORED_MIN))
+            cosines = columns.vectors[rows] @ query
+        elif len(rows) * 4 > columns.get("count"):
+            # Most rows are wanted: one pass over all of them is faster than picking them out.
+            cosines = (columns.vectors[: columns.get("count")] @ query)[rows]
+        else:
+            cosines = columns.vectors[rows] @ query
+        if len(rows) > wanted:
+            top = np.argpartition(-cosines, wanted - 1)[:wanted]
+            rows, cosines = rows[top], cosines[top]
+        order = np.lexsort((-columns.sequence[rows], -cosines))
+        return rows[order], cosines[order]
+
+    def _ordered(self, columns: _Columns, count: int) -> NDArray[np.int64] | None:
+        """Return the rows in order of sequence; None where they already are."""
+        if columns.get("ascending"):
+            return None
+        if self._order is None or self._order[0] != count:
+            self._order = (count, np.argsort(columns.sequence[:count], kind="stable"))
+        return self._order[1]
+
+    def _current(self, reader: Reader) -> tuple[_Columns, int]:
+        """Return the columns, up to date with what the reader sees."""
+        generation = int(reader.setting("vector_generation") or 0)
+        head = reader.head().sequence
+        with self._lock:
+            columns = self._columns
+            if (
+                columns is None
+                or columns.get("generation") != generation
+                or columns.get("position") < head
+                or self._was_replaced()
+            ):
+                with self._exclusive():
+                    columns = self._catch_up(reader, generation, head)
+            elif columns.get("last_id") < (reader.vector_last() or 0):
+                with self._exclusive():
+                    columns = self._catch_up(reader, generation, head)
+            return columns, columns.get("count")
+
+    def _catch_up(self, reader: Reader, generation: int, head: int) -> _Columns:
+        columns = self._open(generation)
+        if columns is None:
+            columns = self._create(generation, max(_CAPACITY_MIN, reader.vector_count()))
+        while rows := reader.vectors_after(columns.get("last_id"), _PAGE):
+            if columns.get("count") + len(rows) > columns.capacity:
+                columns = self._grow(columns, len(rows))
+            _add(columns, rows)
+        if columns.get("position") < head:
+            _supersede(columns, reader.superseded_after(columns.get("position")))
+            columns.put("position", head)
+        self._columns = columns
+        return columns
+
+    def _open(self, generation: int) -> _Columns | None:
+        """Return the columns in use by all processes, if they are of this generation."""
+        columns = self._columns if self._path is None else self._mapped()
+        if columns is None or columns.header["magic"][0] != _MAGIC:
+            return None
+        fits = columns.get("dimensions") == self._dimensions
+        return columns if fits and columns.get("generation") == generation else None
+
+    def _mapped(self) -> _Columns | None:
+        assert self._path is not None
+        if self._columns is not None and not self._was_replaced():
+            return self._columns
+        try:
+            size = self._path.stat().st_size
+            head = np.fromfile(self._path, _HEADER, 1)
+        except OSError:
+            return None
+        if len(head) == 0 or size < _HEADER_BYTES or head["dimensions"][0] != self._dimensions:
+            return None
+        capacity = int(head["capacity"][0])
+        if size != _Columns.size(self._dimensions, capacity):
+            return None
+        return self._map(self._path, capacity)
+
+    def _map(self, path: Path, capacity: int) -> _Columns:
+        with path.open("r+b") as file:
+            buffer = mmap.mmap(file.fileno(), _Columns.size(self._dimensions, capacity))
+            self._inode = os.fstat(file.fileno()).st_ino
+        return _Columns(buffer, self._dimensions, capacity)
+
+    def _create(self, generation: int, capacity: int) -> _Columns:
+        """Return empty columns; a file is written aside and put in place whole."""
+        size = _Columns.size(self._dimensions, capacity)
+        if self._path is None:
+            columns = _Columns(bytearray(size), self._dimensions, capacity)
+        else:
+            aside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+            with aside.open("wb") as file:
+                aside.chmod(0o600)
+                file.truncate(size)
+            columns = self._map(aside, capacity)
+        columns.header["magic"][0] = _MAGIC
+        for name, value in (
+            ("generation", generation),
+            ("dimensions", self._dimensions),
+            ("capacity", capacity),
+            ("ascending", 1),
+        ):
+            columns.put(name, value)
+        if self._path is not None:
+            aside.replace(self._path)
+        self._columns = columns
+        return columns
+
+    def _grow(self, old: _Columns, more: int) -> _Columns:
+        count = old.get("count")
+        columns = self._create(old.get("generation"), 2 * max(old.capacity, count + more))
+        for name in (*_COLUMNS, "signs", "vectors"):
+            getattr(columns, name)[:count] = getattr(old, name)[:count]
+        for name in ("last_id", "position", "ascending", "count"):
+            columns.put(name, old.get(name))
+        return columns
+
+    def _was_replaced(self) -> bool:
+        """Whether another process put a new file in place of the one mapped here."""
+        if self._path is None:
+            return False
+        try:
+            return self._path.stat().st_ino != self._inode
+        except OSError:
+            return True
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Keep other processes from changing the file."""
+        if self._path is None:
+            yield
+            return
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+def _add(columns: _Columns, rows: list[VectorRow]) -> None:
+    begin = columns.get("count")
+    end = begin + len(rows)
+    columns.sequence[begin:end] = [row.sequence for row in rows]
+    columns.sequence_to[begin:end] = [row.sequence_to or OPEN_END for row in rows]
+    columns.branch[begin:end] = [row.branch for row in rows]
+    columns.space[begin:end] = [row.space for row in rows]
+    vectors = np.frombuffer(b"".join(row.vector for row in rows), np.float32)
+    columns.vectors[begin:end] = vectors.reshape(len(rows), -1)
+    columns.signs[begin:end] = _signs(columns.vectors[begin:end])
+    sequences = columns.sequence[max(begin - 1, 0) : end]
+    if columns.get("ascending") and not (sequences[1:] > sequences[:-1]).all():
+        columns.put("ascending", 0)
+    columns.put("last_id", rows[-1].id)
+    columns.put("count", end)
+
+
+def _supersede(columns: _Columns, superseded: list[tuple[int, int]]) -> None:
+    if not superseded:
+        return
+    ends = dict(superseded)
+    sequences = columns.sequence[: columns.get("count")]
+    rows = np.flatnonzero(np.isin(sequences, np.fromiter(ends, np.int64, len(ends))))
+    columns.sequence_to[rows] = [ends[each] for each in sequences[rows].tolist()]
+
+
+def _signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
+    return np.packbits(vectors > 0, axis=1).view(np.uint64)
+
+
+def _by_signs(
+    columns: _Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
+) -> NDArray[np.int64]:
+    """Return the rows whose signs agree best with the query's."""
+    if len(rows) <= wanted:
+        return rows
+    asked = _signs(query[np.newaxis])[0]
+    count = columns.get("count")
+    everything = len(rows) * 4 > count
+    signs = columns.signs[:count] if everything else columns.signs[rows]
+    apart = np.bitwise_count(signs ^ asked).sum(axis=1, dtype=np.int16)
+    apart = apart[rows] if everything else apart
+    return rows[np.argpartition(apart, wanted - 1)[:wanted]]

@@ -1,0 +1,128 @@
+"""From a branch's name and words for a time to the view that a read goes through."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from difflib import get_close_matches
+
+from stratagem.engine import moments
+from stratagem.engine.lineage import OPEN_END, Branch, Lineage, View
+from stratagem.errors import BranchNotFound, ValidationFailed
+from stratagem.storage.contract import Reader, Store
+
+__all__ = ["Views", "find_branch"]
+
+_RESOLVED_MAX = 10_000
+
+
+class Views:
+    """Resolves views, and remembers what can never change.
+
+    A branch keeps its lineage for as long as it lives, and a moment that lies in the past
+    keeps its place in the log.
+    """
+
+    def __init__(self, store: Store, zone: tzinfo) -> None:
+        self._store = store
+        self._zone = zone
+        self._lineages: dict[str, tuple[Branch, Lineage]] = {}
+        self._pasts: dict[tuple[str, str | int], tuple[Lineage, int]] = {}
+
+    def present(self, branch: str) -> Lineage:
+        """Return what a view of a branch's present reads.
+
+        The branch may have been deleted since it was last looked up; reads of single
+        records notice that, and `confirm` says what became of it.
+        """
+        known = self._lineages.get(branch)
+        return known[1] if known else self.confirm(branch)
+
+    def confirm(self, branch: str) -> Lineage:
+        """Look a branch up anew and return what a view of its present reads."""
+        self.forget(branch)
+        with self._store.snapshot() as reader:
+            found = find_branch(reader, branch)
+            lineage = reader.lineage(found)
+        self._lineages[branch] = (found, lineage)
+        return lineage
+
+    def past(self, branch: str, as_of: str | int) -> tuple[Lineage, int]:
+        """Return what a view of a branch at a past moment reads, and its time."""
+        known = self._pasts.get((branch, as_of))
+        if known is not None:
+            return known
+        with self._store.snapshot() as reader:
+            view = self.view(reader, branch, as_of)
+            if view.limit < reader.head().sequence and not self._is_relative(reader, as_of):
+                if len(self._pasts) >= _RESOLVED_MAX:
+                    self._pasts.clear()
+                self._pasts[branch, as_of] = (view.lineage, view.time)
+        return view.lineage, view.time
+
+    def forget(self, branch: str) -> None:
+        """Look everything about a branch up anew when it is next asked for."""
+        self._lineages.pop(branch, None)
+        for known in [known for known in self._pasts if known[0] == branch]:
+            del self._pasts[known]
+
+    def view(self, reader: Reader, branch: str, as_of: str | int | None = None) -> View:
+        """Return the view of a branch at a moment, or of its present.
+
+        Raises:
+            BranchNotFound: No live branch has that name.
+            ValidationFailed: The moment is unclear, or lies in the future.
+        """
+        found = find_branch(reader, branch)
+        if as_of is None:
+            return View(found, reader.lineage(found), self._store.now())
+        moment = self._moment(reader, as_of)
+        if isinstance(moment, moments.Head):
+            return View(found, reader.lineage(found), self._store.now())
+        limit = _place(reader, moment)
+        time = moment.at if isinstance(moment, moments.AtTime) else reader.time_of(limit)
+        return View(found, reader.lineage(found, limit), time or 0)
+
+    def _moment(self, reader: Reader, as_of: str | int) -> moments.Moment:
+        # A log whose clock ran ahead has moments later than the clock; they are not the future.
+        now = max(self._store.now(), reader.head().at)
+        return moments.parse(as_of, now=now, zone=self._zone)
+
+    def _is_relative(self, reader: Reader, as_of: str | int) -> bool:
+        moment = self._moment(reader, as_of)
+        return isinstance(moment, moments.Head) or (
+            isinstance(moment, moments.AtTime) and moment.relative
+        )
+
+
+def find_branch(reader: Reader, name: str, *, field: str = "branch") -> Branch:
+    """Return the live branch of a name.
+
+    Raises:
+        BranchNotFound: There is none; branches with a similar name are suggested.
+    """
+    branch = reader.branch(name)
+    if branch is not None:
+        return branch
+    live = [each.name for each in reader.branches() if each.deleted_sequence is None]
+    near = get_close_matches(name, live, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
+    if reader.deleted_branch(name) is not None:
+        hint = f'It was deleted; strata_branch with action "restore" and name {name!r} restores it.'
+    raise BranchNotFound(
+        f"There is no branch named {name!r}.", hint=hint, field=field, branch=name, similar=near
+    )
+
+
+def _place(reader: Reader, moment: moments.Moment) -> int:
+    if isinstance(moment, moments.AtTime):
+        return reader.sequence_at(moment.at)
+    assert isinstance(moment, moments.AtSequence)
+    end = reader.end_of(moment.sequence)
+    if end is None:
+        head = reader.head().sequence
+        raise ValidationFailed(
+            f"The log has no sequence {moment.sequence}; the latest is {head}.",
+            field="as_of",
+            limit=head,
+        )
+    return min(end, OPEN_END)
