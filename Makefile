@@ -48,7 +48,7 @@ lint: $(DEV) ## format, lint, types and import contracts, without the tests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 .PHONY: format
 format: $(DEV) ## format the code and apply safe fixes

@@ -46,9 +46,7 @@ class Operation:
     idempotent: bool = False
 
 
-def object_schema(
-    *, required: tuple[str, ...] = (), **properties: str | None
-) -> dict[str, Any]:
+def object_schema(*, required: tuple[str, ...] = (), **properties: str | None) -> dict[str, Any]:
     """Return a short JSON Schema of an object; None is any JSON.
 
     Every character of a tool list is paid for in each conversation, so schemas say what a
@@ -56,8 +54,6 @@ def object_schema(
     """
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {
-            name: {"type": kind} if kind else {} for name, kind in properties.items()
-        },
+        "properties": {name: {"type": kind} if kind else {} for name, kind in properties.items()},
     }
     return schema | ({"required": list(required)} if required else {})

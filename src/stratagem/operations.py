@@ -47,8 +47,7 @@ def read_input(operation: Operation, arguments: Any) -> BaseModel:
     """
     if not isinstance(arguments, Mapping):
         raise InvalidInput(
-            f"The arguments of {operation.name} are a JSON object, "
-            f"not {type(arguments).__name__}."
+            f"The arguments of {operation.name} are a JSON object, not {type(arguments).__name__}."
         )
     try:
         return operation.input_model.model_validate(arguments)
@@ -104,9 +103,11 @@ def _translation(
         return ValidationFailed(
             f"{operation.name} has no parameter `{root}`.", hint=hint, field=root
         )
-    limit = {
-        name: value
-        for name, value in (first.get("ctx") or {}).items()
-        if isinstance(value, int | float | str)
-    }
-    return ValidationFailed(f"`{root}`: {first['msg']}.", field=root, **{"limit": limit} if limit else {})
+    details: dict[str, Any] = {"field": root}
+    if limit := _limit(first.get("ctx") or {}):
+        details["limit"] = limit
+    return ValidationFailed(f"`{root}`: {first['msg']}.", **details)
+
+
+def _limit(context: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in context.items() if isinstance(value, int | float | str)}

@@ -70,9 +70,7 @@ def open_database(
     `durability`: "full" survives a power failure, "fast" a killed process. `embedder`:
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
     """
-    settings = Settings(
-        str(path), durability=durability, embedder=embedder, read_only=read_only
-    )
+    settings = Settings(str(path), durability=durability, embedder=embedder, read_only=read_only)
     runtime = start(settings)
     caller = Caller(actor=actor, namespace=namespace, branch=branch)
     try:

@@ -93,7 +93,7 @@ def content_hash(salt: bytes, space: Space | None, key: str | None, payload: byt
     return hashlib.sha256(salt + names + b"\n" + payload).digest()
 
 
-def event_hash(  # noqa: PLR0913 -- one argument for each hashed column; named, never positional
+def event_hash(
     previous: bytes,
     *,
     sequence: int,

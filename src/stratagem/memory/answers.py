@@ -43,9 +43,7 @@ def fit_list(
         size = _chars(result)
         if kept and size > room:
             break
-        if size > room:
-            result = _shortened(result, room)
-        kept.append(result)
+        kept.append(result if size <= room else _shortened(result, room))
         room -= size
     left = len(results) - len(kept)
     if left:

@@ -39,19 +39,19 @@ class Branching:
         self._store = foundation.store
         self._caller = caller
 
-    def create(self, name: str | None, *, request_id: str | None) -> BranchInfo:
+    def create(self, name: str | None = None, *, request_id: str | None = None) -> BranchInfo:
         """Start an empty branch."""
         return self._begin(name, None, None, request_id, "create")
 
     def fork(
         self,
-        name: str | None,
+        name: str | None = None,
         *,
-        branch: str | None,
-        as_of: str | int | None,
-        request_id: str | None,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+        request_id: str | None = None,
     ) -> BranchInfo:
-        """Start a branch that shows what a view of another shows; nothing is copied."""
+        """Start a branch from what another shows, now or at a past moment; nothing is copied."""
         return self._begin(name, branch or self._caller.branch, as_of, request_id, "fork")
 
     def _begin(
@@ -104,13 +104,13 @@ class Branching:
         info.current = True
         return info
 
-    def list(self) -> Branches:
+    def branches(self) -> Branches:
         """Return every branch that is not deleted."""
         with self._store.snapshot() as reader:
             live = [each for each in reader.branches() if each.deleted_sequence is None]
             return Branches([self._info(reader, each) for each in live], self._caller.branch)
 
-    def delete(self, name: str | None, *, request_id: str | None) -> BranchInfo:
+    def delete(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
         """Hide a branch. Its children keep what they borrowed, and it can be restored."""
         wanted = _required(name, "delete")
         if wanted == DEFAULT_BRANCH:
@@ -135,7 +135,7 @@ class Branching:
             self._caller.branch = DEFAULT_BRANCH
         return BranchInfo(**answer)
 
-    def restore(self, name: str | None, *, request_id: str | None) -> BranchInfo:
+    def restore(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
         """Bring back the branch of a name that was deleted last."""
         wanted = _required(name, "restore")
 
@@ -166,7 +166,7 @@ class Branching:
         return BranchInfo(**answer)
 
     def diff(
-        self, compare: str | None, *, branch: str | None, as_of: str | int | None
+        self, compare: str | None, *, branch: str | None = None, as_of: str | int | None = None
     ) -> Diff:
         """Return what another branch has that differs from this one."""
         other = _required(compare, "diff", field="compare")
@@ -185,13 +185,17 @@ class Branching:
         self,
         source: str | None,
         *,
-        branch: str | None,
-        strategy: Strategy | None,
-        decisions: Mapping[str, Any] | None,
-        preview: bool,
-        request_id: str | None,
+        branch: str | None = None,
+        strategy: Strategy | None = None,
+        decisions: Mapping[str, Any] | None = None,
+        preview: bool = False,
+        request_id: str | None = None,
     ) -> MergeResult:
-        """Merge a branch into another, or say what that would do."""
+        """Merge a branch into the current one, or say what that would do.
+
+        Raises:
+            MergeConflict: Both changed the same place; nothing was merged.
+        """
         name = _required(source, "merge", field="source")
         target = branch or self._caller.branch
         _check_strategy(strategy)

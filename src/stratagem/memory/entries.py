@@ -255,7 +255,7 @@ class Entries:
         )
         return Forgotten(**answer)
 
-    def history(  # noqa: PLR0913
+    def history(
         self,
         key: str,
         *,
@@ -271,9 +271,7 @@ class Entries:
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
             space = entries(namespace or self._caller.namespace)
-            versions = reader.history(
-                view.lineage, space, key, before=before, limit=limit + 1
-            )
+            versions = reader.history(view.lineage, space, key, before=before, limit=limit + 1)
         page = versions[:limit]
         more = len(versions) > limit
         return History(

@@ -63,7 +63,7 @@ class StoreInput(_Input):
     )
     path: str | None = Field(None, description='Change one place: JSONPath, "$.a.b[0]"')
     session: Session = None
-    index: bool = Field(True, description="false: not searchable (counters)")
+    index: bool = Field(default=True, description="false: not searchable (counters)")
     request_id: RequestId = None
 
 
@@ -127,7 +127,7 @@ class BranchInput(_Input):
     strategy: Literal["source_wins", "target_wins"] | None = Field(
         None, description="merge: who wins conflicts; default: refuse and list them"
     )
-    preview: bool = Field(False, description="merge: change nothing")
+    preview: bool = Field(default=False, description="merge: change nothing")
     decisions: dict[str, Any] | None = Field(
         None, description='merge: conflict id → "source", "target" or {"value": …}'
     )

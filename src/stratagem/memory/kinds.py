@@ -68,7 +68,9 @@ KINDS: Final = (
         ENTRY,
         (
             EventKind(ENTRY_STORED, _stored),
-            EventKind(ENTRY_FORGOTTEN, lambda _content, _key: Projection(deleted=True), deletes=True),
+            EventKind(
+                ENTRY_FORGOTTEN, lambda _content, _key: Projection(deleted=True), deletes=True
+            ),
         ),
         writes=ENTRY_STORED,
         deletes=ENTRY_FORGOTTEN,

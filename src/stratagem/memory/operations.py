@@ -21,7 +21,12 @@ __all__ = ["OPERATIONS"]
 M = TypeVar("M", bound=BaseModel)
 Answer = dict[str, Any]
 
-_LIST = {"results": "array", "truncated": "boolean", "next": "string", "note": "string"}
+_LIST: dict[str, Any] = {
+    "results": "array",
+    "truncated": "boolean",
+    "next": "string",
+    "note": "string",
+}
 
 
 def _store(memory: Memory, given: inputs.StoreInput) -> Answer:
@@ -33,7 +38,11 @@ def _store(memory: Memory, given: inputs.StoreInput) -> Answer:
 def _recall(memory: Memory, given: inputs.RecallInput) -> Answer:
     if (given.key is None) == (given.keys is None):
         raise MissingRequired("Give a key, or keys.", field="key")
-    where = {"namespace": given.namespace, "as_of": given.as_of, "branch": given.branch}
+    where: dict[str, Any] = {
+        "namespace": given.namespace,
+        "as_of": given.as_of,
+        "branch": given.branch,
+    }
     begin = _begin(given.cursor)
     if given.keys is not None:
         wanted = given.keys[begin:]
@@ -347,4 +356,3 @@ OPERATIONS: tuple[Operation, ...] = (
         idempotent=True,
     ),
 )
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 import orjson
@@ -20,8 +20,8 @@ from stratagem.memory.models import (
     Diff,
     Entry,
     Forgotten,
-    Hit,
     History,
+    Hit,
     Logged,
     MergeResult,
     SearchResults,
@@ -38,21 +38,17 @@ from stratagem.storage import contract
 from stratagem.storage.contract import Reader, Request, Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["ACTIONS", "Memory"]
+__all__ = ["Memory"]
 
-ACTIONS = ("create", "switch", "list", "fork", "merge", "diff", "delete", "restore")
 BranchAnswer = BranchInfo | Branches | Diff | MergeResult
 
 
-class Memory:
+class Memory(Branching):
     """The eight operations of memory, for one caller."""
 
     def __init__(self, foundation: Foundation, caller: Caller) -> None:
-        self._foundation = foundation
-        self._store = foundation.store
-        self._caller = caller
+        super().__init__(foundation, caller)
         self._entries = Entries(foundation, caller)
-        self._branching = Branching(foundation, caller)
         # Bound once: recalling is the hottest path of all.
         self._recall = self._entries.recall
 
@@ -328,9 +324,7 @@ class Memory:
         verifies. Backups and exports made earlier are out of reach.
         """
         if (key is None) == (sequence is None):
-            raise MissingRequired(
-                "Name a key, or the sequence of a logged event.", field="key"
-            )
+            raise MissingRequired("Name a key, or the sequence of a logged event.", field="key")
         if key is not None:
             check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
         space = entries(namespace or self._caller.namespace)
@@ -358,93 +352,28 @@ class Memory:
         `branch` names the branch that is forked, merged into or compared, where that is not
         the current one.
         """
-        if action == "create":
-            return self.create(name, request_id=request_id)
-        if action == "switch":
-            return self.switch(name)
-        if action == "list":
-            return self.branches()
-        if action == "fork":
-            return self.fork(name, branch=branch, as_of=as_of, request_id=request_id)
-        if action == "diff":
-            return self.diff(compare, branch=branch, as_of=as_of)
-        if action == "delete":
-            return self.delete(name, request_id=request_id)
-        if action == "restore":
-            return self.restore(name, request_id=request_id)
-        if action == "merge":
-            return self.merge(
+        actions: dict[str, Callable[[], BranchAnswer]] = {
+            "create": lambda: self.create(name, request_id=request_id),
+            "switch": lambda: self.switch(name),
+            "list": self.branches,
+            "fork": lambda: self.fork(name, branch=branch, as_of=as_of, request_id=request_id),
+            "diff": lambda: self.diff(compare, branch=branch, as_of=as_of),
+            "delete": lambda: self.delete(name, request_id=request_id),
+            "restore": lambda: self.restore(name, request_id=request_id),
+            "merge": lambda: self.merge(
                 source,
                 branch=branch,
                 strategy=strategy,
                 decisions=decisions,
                 preview=preview,
                 request_id=request_id,
+            ),
+        }
+        if action not in actions:
+            raise ValidationFailed(
+                f"There is no action {action!r}.", field="action", allowed=list(actions)
             )
-        raise ValidationFailed(
-            f"There is no action {action!r}.", field="action", allowed=list(ACTIONS)
-        )
-
-    def create(self, name: str | None = None, *, request_id: str | None = None) -> BranchInfo:
-        """Start an empty branch."""
-        return self._branching.create(name, request_id=request_id)
-
-    def fork(
-        self,
-        name: str | None = None,
-        *,
-        branch: str | None = None,
-        as_of: str | int | None = None,
-        request_id: str | None = None,
-    ) -> BranchInfo:
-        """Start a branch from what another shows, now or at a past moment; nothing is copied."""
-        return self._branching.fork(name, branch=branch, as_of=as_of, request_id=request_id)
-
-    def switch(self, name: str | None) -> BranchInfo:
-        """Make a branch the current one."""
-        return self._branching.switch(name)
-
-    def branches(self) -> Branches:
-        """Return every branch that is not deleted."""
-        return self._branching.list()
-
-    def merge(
-        self,
-        source: str | None,
-        *,
-        branch: str | None = None,
-        strategy: Strategy | None = None,
-        decisions: Mapping[str, Any] | None = None,
-        preview: bool = False,
-        request_id: str | None = None,
-    ) -> MergeResult:
-        """Merge a branch into the current one, or say what that would do.
-
-        Raises:
-            MergeConflict: Both changed the same place; nothing was merged.
-        """
-        return self._branching.merge(
-            source,
-            branch=branch,
-            strategy=strategy,
-            decisions=decisions,
-            preview=preview,
-            request_id=request_id,
-        )
-
-    def diff(
-        self, compare: str | None, *, branch: str | None = None, as_of: str | int | None = None
-    ) -> Diff:
-        """Return what another branch has that differs from the current one."""
-        return self._branching.diff(compare, branch=branch, as_of=as_of)
-
-    def delete(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
-        """Hide a branch; it can be restored."""
-        return self._branching.delete(name, request_id=request_id)
-
-    def restore(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
-        """Bring back a deleted branch."""
-        return self._branching.restore(name, request_id=request_id)
+        return actions[action]()
 
 
 def _check_query(query: object) -> None:

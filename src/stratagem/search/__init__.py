@@ -1,0 +1,1 @@
+"""One index over every kind of record: text analysis, embeddings, ranking, snippets."""

@@ -100,9 +100,7 @@ class Index:
             else:
                 self.warm()
         return [
-            Document(
-                _terms(text.title), _terms(text.body), " ".join(map(_terms, context)), vector
-            )
+            Document(_terms(text.title), _terms(text.body), " ".join(map(_terms, context)), vector)
             for (text, context), vector in zip(texts, vectors, strict=True)
         ]
 

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -30,10 +31,11 @@ from stratagem.engine.lineage import OPEN_END, View
 from stratagem.search import ranking
 from stratagem.storage.contract import Reader, VectorRow
 
+fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:  # pragma: no cover -- Windows: the file is then private to the process
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 __all__ = ["Nearest", "VectorMap"]
 
@@ -217,10 +219,7 @@ class VectorMap:
                 or columns.get("generation") != generation
                 or columns.get("position") < head
                 or self._was_replaced()
-            ):
-                with self._exclusive():
-                    columns = self._catch_up(reader, generation, head)
-            elif columns.get("last_id") < (reader.vector_last() or 0):
+            ) or columns.get("last_id") < (reader.vector_last() or 0):
                 with self._exclusive():
                     columns = self._catch_up(reader, generation, head)
             return columns, columns.get("count")
@@ -272,6 +271,7 @@ class VectorMap:
     def _create(self, generation: int, capacity: int) -> _Columns:
         """Return empty columns; a file is written aside and put in place whole."""
         size = _Columns.size(self._dimensions, capacity)
+        aside: Path | None = None
         if self._path is None:
             columns = _Columns(bytearray(size), self._dimensions, capacity)
         else:
@@ -288,7 +288,7 @@ class VectorMap:
             ("ascending", 1),
         ):
             columns.put(name, value)
-        if self._path is not None:
+        if aside is not None and self._path is not None:
             aside.replace(self._path)
         self._columns = columns
         return columns
@@ -319,6 +319,7 @@ class VectorMap:
             return
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
+            assert fcntl is not None
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:

@@ -58,7 +58,9 @@ _UNDERSTOOD: Final[dict[str, dict[str, Any]]] = {
 class WordPiece:
     """A reader of text for one vocabulary. Safe to share between threads."""
 
-    def __init__(self, vocabulary: dict[str, int], *, unknown: str, prefix: str, chars_max: int) -> None:
+    def __init__(
+        self, vocabulary: dict[str, int], *, unknown: str, prefix: str, chars_max: int
+    ) -> None:
         self.unknown_id: Final = vocabulary[unknown]
         self._vocabulary = vocabulary
         self._prefix = prefix

@@ -250,7 +250,7 @@ class Reader(Protocol):
         """Return how many live records of a kind a view shows."""
         ...
 
-    def matches(  # noqa: PLR0913 -- the filters of a search; all but the first two by keyword
+    def matches(
         self,
         view: View,
         expression: str,
@@ -431,7 +431,9 @@ class Store(Protocol):
         """Check the chain, the read models and the index against the log."""
         ...
 
-    def purge(self, request: Request, *, space: Space, key: str | None, sequence: int | None) -> int:
+    def purge(
+        self, request: Request, *, space: Space, key: str | None, sequence: int | None
+    ) -> int:
         """Erase a record's or an event's content for good; return how many events lost it."""
         ...
 

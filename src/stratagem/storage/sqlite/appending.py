@@ -38,7 +38,7 @@ class Adapters(NamedTuple):
 class SqliteTransaction(SqliteReader):
     """See `stratagem.storage.contract.Transaction`."""
 
-    def __init__(  # noqa: PLR0913 -- the parts of a transaction, all given by the store
+    def __init__(
         self,
         connection: apsw.Connection,
         kinds: Kinds,

@@ -29,7 +29,9 @@ _WAL_BYTES_KEPT = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
 
 
-def connect(path: str, *, durability: Durability = "full", read_only: bool = False) -> apsw.Connection:
+def connect(
+    path: str, *, durability: Durability = "full", read_only: bool = False
+) -> apsw.Connection:
     """Open a connection with the settings every reader and writer shares."""
     flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOMUTEX
     flags |= (

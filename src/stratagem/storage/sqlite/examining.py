@@ -54,7 +54,8 @@ def _file(connection: apsw.Connection) -> Iterator[Finding]:
 def _chain(
     connection: apsw.Connection, progress: Progress, expect: tuple[int, str] | None
 ) -> Iterator[Finding]:
-    total = connection.execute(SQL["head"]).fetchone()
+    head = connection.execute(SQL["head"]).fetchone()
+    total = head[0] if head else 0
     previous, last = GENESIS, None
     empty: set[int] = set()
     purged: set[int] = set()
@@ -68,9 +69,11 @@ def _chain(
             purged |= set(orjson.loads(event.payload)["sequences"])
         previous, last = event.hash, event
         if event.sequence % 10_000 == 0:
-            progress(event.sequence, total[0], "checking the chain")
+            progress(event.sequence, total, "checking the chain")
     for sequence in sorted(empty - purged):
-        yield Finding("An event lost its content without a purge.", f"event {sequence}", False)
+        yield Finding(
+            "An event lost its content without a purge.", f"event {sequence}", repairable=False
+        )
     if not anchored and expect is not None:
         yield Finding(
             "The log does not hold the expected event: it was cut short or rewritten.",
@@ -129,7 +132,8 @@ def _differences(fresh: apsw.Connection, progress: Progress) -> Iterator[Finding
         progress(place, len(_COMPARED), "comparing the read models")
         difference = SQL["differences"].replace("{table}", table)
         if row := fresh.execute(difference).fetchone():
-            yield Finding(f"The read model {table} differs from the log.", _place(row), True)
+            words = f"The read model {table} differs from the log."
+            yield Finding(words, _place(row), repairable=True)
     for name, words in (
         ("text_differences", "The search index differs from the log."),
         ("vector_differences", "A text has neither a vector nor a place in the queue for one."),

@@ -26,6 +26,7 @@ _PAGE = 1_000
 
 def log(connection: apsw.Connection, after: int) -> Iterator[Event]:
     """Return every event after a sequence, in pages: an open reader keeps the WAL growing."""
+    rows: list[Any]
     while rows := connection.execute(SQL["log_page"], (after, _PAGE)).fetchall():
         for row in rows:
             yield _event(row)
@@ -63,6 +64,7 @@ def replay(connection: apsw.Connection, store: SqliteStore, progress: Progress) 
     reader = SqliteReader(connection, store.kinds, Names())
     projector = Projector(connection, reader, store.indexer, embed=False)
     total, after, ended = reader.head().sequence, 0, 0
+    rows: list[Any]
     while rows := connection.execute(SQL["log_page"], (after, _PAGE)).fetchall():
         for group in _transactions(rows):
             if group[0][1] != ended and after:
@@ -101,7 +103,7 @@ def purge(
     return store.exclusive(work)
 
 
-def _erase(  # noqa: PLR0913
+def _erase(
     connection: apsw.Connection,
     store: SqliteStore,
     request: Request,
@@ -166,11 +168,17 @@ def _transactions(rows: list[Any]) -> Iterator[list[Any]]:
 
 def _event(row: Any) -> Event:
     space = Space(row[5], row[6]) if row[5] is not None else None
-    return Event(*row[:5], space, *row[7:15])
+    sequence, at, wall, branch, kind = row[:5]
+    key, actor, request, origin, payload, salt, content, link = row[7:15]
+    return Event(
+        sequence, at, wall, branch, kind, space, key, actor, request, origin, payload, salt,
+        content, link,
+    )  # fmt: skip
 
 
 def _fact(row: Any) -> Fact:
     space = Space(row[5], row[6]) if row[5] is not None else None
     content = orjson.loads(row[11]) if row[11] is not None else None
-    return Fact(row[0], row[3], row[4], row[15], space, row[16], row[7], fresh=False, content=content)
-
+    return Fact(
+        row[0], row[3], row[4], row[15], space, row[16], row[7], fresh=False, content=content
+    )

@@ -38,7 +38,8 @@ class SqliteReader:
 
     def __init__(self, connection: apsw.Connection, kinds: Kinds, names: Names) -> None:
         self._connection = connection
-        self._execute = connection.execute
+        # The driver's rows are tuples of anything; the statements say what is in them.
+        self._execute: Any = connection.execute
         self._names = names
         self.kinds = kinds
 
@@ -157,7 +158,10 @@ class SqliteReader:
     def span(self, lineage: Lineage) -> tuple[Cut, Cut] | None:
         firsts = [self._row("first_event", cut.branch, cut.limit) for cut in lineage]
         lasts = [self._row("last_event", cut.branch, cut.limit) for cut in lineage]
-        first, last = min(filter(None, firsts), default=None), max(filter(None, lasts), default=None)
+        first, last = (
+            min(filter(None, firsts), default=None),
+            max(filter(None, lasts), default=None),
+        )
         return (Cut(*first), Cut(*last)) if first and last else None
 
     def tally(self, view: View, kind: str) -> int:
@@ -174,7 +178,7 @@ class SqliteReader:
                 return int(live)
         return 0
 
-    def matches(  # noqa: PLR0913
+    def matches(
         self,
         view: View,
         expression: str,
@@ -213,7 +217,10 @@ class SqliteReader:
 
     def hits(self, sequences: Sequence[int]) -> dict[int, Hit]:
         rows = self._execute(SQL["hits"], (_array(sequences),))
-        return {row[0]: Hit(*row[:3], Space(row[3], row[4]), *row[5:]) for row in rows}
+        return {
+            at: Hit(at, time, event, Space(kind, namespace), key, payload)
+            for at, time, event, kind, namespace, key, payload in rows
+        }
 
     def changed_subjects(self, cut: Cut, after: int) -> list[int]:
         rows = self._execute(SQL["changed_subjects"], (cut.branch, after, cut.limit))
@@ -221,7 +228,10 @@ class SqliteReader:
 
     def changed_stream(self, cut: Cut, after: int) -> list[StreamEvent]:
         rows = self._execute(SQL["changed_stream"], (cut.branch, after, cut.limit))
-        return [StreamEvent(*row[:4], Space(row[4], row[5]), row[6]) for row in rows]
+        return [
+            StreamEvent(at, branch, event, origin, Space(kind, namespace), payload)
+            for at, branch, event, origin, kind, namespace, payload in rows
+        ]
 
     def branch_of(self, sequence: int) -> int:
         return int(self._one("branch_of", sequence))
@@ -252,7 +262,9 @@ class SqliteReader:
         return [VectorRow(*row) for row in self._execute(SQL["vectors_after"], (last, limit))]
 
     def superseded_after(self, sequence: int) -> list[tuple[int, int]]:
-        return self._execute(SQL["superseded_after"], (sequence,)).fetchall()
+        rows: list[tuple[int, int]]
+        rows = self._execute(SQL["superseded_after"], (sequence,)).fetchall()
+        return rows
 
     def unembedded(self, limit: int) -> list[int]:
         return [row[0] for row in self._execute(SQL["unembedded"], (limit,))]

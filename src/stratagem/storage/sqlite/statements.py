@@ -18,7 +18,9 @@ from stratagem.engine.lineage import Lineage
 __all__ = ["SQL", "flat", "migrations", "script", "statement"]
 
 _FILES = resources.files(__package__) / "sql"
-_NAMED = re.compile(r"^-- name: (\w+)\n((?:--[^\n]*\n)+)(.*?)(?=^-- name: |\Z)", re.M | re.S)
+_NAMED = re.compile(
+    r"^-- name: (\w+)\n((?:--[^\n]*\n)+)(.*?)(?=^-- name: |\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 def script(name: str) -> str:
@@ -39,7 +41,13 @@ SQL: dict[str, str] = {
 
 @cache
 def statement(
-    name: str, depth: int, first: int, *, subject: str = "", spaces: bool = False, tags: bool = False
+    name: str,
+    depth: int,
+    first: int,
+    *,
+    subject: str = "",
+    spaces: bool = False,
+    tags: bool = False,
 ) -> str:
     """Return a statement for lineages of one depth, whose cuts begin at parameter `first`."""
     text = SQL[name]

@@ -51,7 +51,7 @@ class _Ticket:
 class SqliteStore:
     """See `stratagem.storage.contract.Store`."""
 
-    def __init__(  # noqa: PLR0913 -- settings of a store, all by keyword
+    def __init__(
         self,
         path: str,
         *,
@@ -153,7 +153,9 @@ class SqliteStore:
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
         return examining.examine(self, progress, expect)
 
-    def purge(self, request: Request, *, space: Space, key: str | None, sequence: int | None) -> int:
+    def purge(
+        self, request: Request, *, space: Space, key: str | None, sequence: int | None
+    ) -> int:
         return maintenance.purge(self, request, space=space, key=key, sequence=sequence)
 
     def close(self) -> None:
@@ -229,7 +231,7 @@ class SqliteStore:
         for ticket in batch:
             ticket.done = True
 
-    def _run(  # noqa: PLR0913
+    def _run(
         self, connection: apsw.Connection, ticket: _Ticket, head: Head, names: Names, *, alone: bool
     ) -> Head:
         """Run one piece of work; undo it alone if it fails, and return the new head."""
