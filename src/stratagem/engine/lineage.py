@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from stratagem import limits
@@ -44,7 +46,13 @@ class Cut(NamedTuple):
     limit: int
 
 
-Lineage = tuple[Cut, ...]
+class Lineage(tuple[Cut, ...]):  # noqa: SLOT001 -- `numbers` is kept in the instance
+    """The cuts that a view reads, nearest first."""
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The cuts one after the other, as a store takes them; kept, for every read asks."""
+        return tuple(chain.from_iterable(self))
 
 
 class View(NamedTuple):
@@ -75,4 +83,4 @@ def trace(branch: Branch, parent_of: Callable[[int], Branch], limit: int = OPEN_
             limit=limits.LINEAGE_DEPTH_MAX,
             hint="Merge the branch into an earlier one and fork from there.",
         )
-    return tuple(cuts)
+    return Lineage(cuts)

@@ -19,8 +19,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
-from stratagem.operation import Caller
-from stratagem.search.foundation import Foundation
+from stratagem.search.foundation import Bound
 from stratagem.storage import merging
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
@@ -31,13 +30,8 @@ Strategy = merging.Strategy
 Side = Literal["source", "target"]
 
 
-class Branching:
+class Branching(Bound):
     """Creating, comparing and merging branches for one caller."""
-
-    def __init__(self, foundation: Foundation, caller: Caller) -> None:
-        self._foundation = foundation
-        self._store = foundation.store
-        self._caller = caller
 
     def create(self, name: str | None = None, *, request_id: str | None = None) -> BranchInfo:
         """Start an empty branch."""
@@ -72,7 +66,7 @@ class Branching:
                 )
             origin, sequence = None, 0
             if parent is not None:
-                view = self._foundation.views.view(transaction, parent, as_of)
+                view = self._views.view(transaction, parent, as_of)
                 origin = view.branch
                 sequence = min(view.limit, transaction.head().sequence)
             made = transaction.create_branch(chosen, parent=origin, fork_sequence=sequence)
@@ -89,7 +83,7 @@ class Branching:
         answer = self._foundation.write(
             self._caller, work, request_id=request_id, operation=action, arguments=arguments
         )
-        self._foundation.views.forget(answer["name"])
+        self._views.forget(answer["name"])
         return BranchInfo(**answer)
 
     def switch(self, name: str | None) -> BranchInfo:
@@ -130,7 +124,7 @@ class Branching:
             operation="delete",
             arguments={"name": wanted},
         )
-        self._foundation.views.forget(wanted)
+        self._views.forget(wanted)
         if self._caller.branch == wanted:
             self._caller.branch = DEFAULT_BRANCH
         return BranchInfo(**answer)
@@ -162,7 +156,7 @@ class Branching:
             operation="restore",
             arguments={"name": wanted},
         )
-        self._foundation.views.forget(wanted)
+        self._views.forget(wanted)
         return BranchInfo(**answer)
 
     def diff(
@@ -171,7 +165,7 @@ class Branching:
         """Return what another branch has that differs from this one."""
         other = _required(compare, "diff", field="compare")
         name = branch or self._caller.branch
-        views = self._foundation.views
+        views = self._views
         with self._store.snapshot() as reader:
             here, there = views.view(reader, name, as_of), views.view(reader, other, as_of)
             changes = [_change(change) for change in merging.compare(reader, here, there)]

@@ -14,8 +14,7 @@ from stratagem.engine.lineage import OPEN_END, Lineage
 from stratagem.errors import ValidationFailed, VersionConflict
 from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
-from stratagem.operation import Caller
-from stratagem.search.foundation import Foundation
+from stratagem.search.foundation import Bound
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
 
@@ -121,16 +120,10 @@ class _Write:
         }
 
 
-class Entries:
+class Entries(Bound):
     """Reading and writing entries for one caller."""
 
-    def __init__(self, foundation: Foundation, caller: Caller) -> None:
-        self._foundation = foundation
-        self._views = foundation.views
-        self._store = foundation.store
-        self._caller = caller
-
-    def store(
+    def _store_items(
         self, items: Sequence[Item], *, branch: str | None, request_id: str | None
     ) -> list[Stored]:
         """Write entries, all of them or none."""
@@ -170,12 +163,12 @@ class Entries:
         self,
         key: str,
         *,
-        namespace: str | None,
-        as_of: str | int | None,
-        branch: str | None,
-        path: str | None,
+        namespace: str | None = None,
+        as_of: str | int | None = None,
+        branch: str | None = None,
+        path: str | None = None,
     ) -> Entry | None:
-        """Return an entry as a view shows it, or None."""
+        """Return what is stored under a key, now or at a past moment; None if nothing is."""
         caller = self._caller
         name = branch or caller.branch
         where = namespace or caller.namespace
@@ -189,14 +182,18 @@ class Entries:
                 return None
             return self.recall(key, namespace=where, as_of=as_of, branch=name, path=path)
         content = orjson.loads(version.payload or b"")
-        if "expires_at" in content and expired(content, time or self._store.now()):
-            return None
         value = content["value"]
+        expires = None
+        if "expires_at" in content:
+            if expired(content, time or self._store.now()):
+                return None
+            expires = moments.iso(content["expires_at"])
         if path is not None:
             found, value = paths.get(value, paths.parse(path))
             if not found:
                 return None
-        return _entry(key, where, version, content, value)
+        tags = content.get("tags") or []
+        return Entry(key, value, version.sequence, moments.iso(version.at), where, tags, expires)
 
     def _moved(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
         """Check on a miss what a hit need not check; say whether the branch is another now."""
@@ -204,7 +201,7 @@ class Entries:
         check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
         return self._views.confirm(branch)[0].branch != lineage[0].branch
 
-    def forget(
+    def _forget_keys(
         self,
         keys: Sequence[str],
         *,
@@ -255,7 +252,7 @@ class Entries:
         )
         return Forgotten(**answer)
 
-    def history(
+    def _versions(
         self,
         key: str,
         *,
@@ -346,21 +343,6 @@ def _before(cursor: str | None) -> int:
             "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
         )
     return min(int(cursor), OPEN_END)
-
-
-def _entry(
-    key: str, namespace: str, version: Version, content: Mapping[str, Any], value: Any
-) -> Entry:
-    expires_at = content.get("expires_at")
-    return Entry(
-        key,
-        value,
-        version.sequence,
-        moments.iso(version.at),
-        namespace,
-        content.get("tags") or [],
-        moments.iso(expires_at) if expires_at is not None else None,
-    )
 
 
 def _version(version: Version) -> VersionInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from stratagem.engine import values
@@ -27,6 +28,7 @@ ENTRY_FORGOTTEN: Final = "EntryForgotten"
 EVENT_LOGGED: Final = "EventLogged"
 
 
+@lru_cache(maxsize=1024)
 def entries(namespace: str) -> Space:
     """Return the space of a namespace's entries."""
     return Space(ENTRY, namespace)

@@ -30,8 +30,6 @@ from stratagem.memory.models import (
     StoredMany,
     TimeRange,
 )
-from stratagem.operation import Caller
-from stratagem.search.foundation import Foundation
 from stratagem.search.index import Ranked
 from stratagem.search.snippets import snippet
 from stratagem.storage import contract
@@ -43,14 +41,8 @@ __all__ = ["Memory"]
 BranchAnswer = BranchInfo | Branches | Diff | MergeResult
 
 
-class Memory(Branching):
+class Memory(Entries, Branching):
     """The eight operations of memory, for one caller."""
-
-    def __init__(self, foundation: Foundation, caller: Caller) -> None:
-        super().__init__(foundation, caller)
-        self._entries = Entries(foundation, caller)
-        # Bound once: recalling is the hottest path of all.
-        self._recall = self._entries.recall
 
     @overload
     def store(
@@ -107,7 +99,7 @@ class Memory(Branching):
             raise MissingRequired(f"There is no value to store under {key!r}.", field="value")
         item: Any = {name: option for name, option in options.items() if option is not None}
         item.update(key=key, value=value)
-        return self._entries.store([item], branch=branch, request_id=request_id)[0]
+        return self._store_items([item], branch=branch, request_id=request_id)[0]
 
     def _store_many(
         self,
@@ -121,20 +113,8 @@ class Memory(Branching):
         if not all(isinstance(item, Mapping) for item in items):
             raise InvalidInput("Each item is an object with a key and a value.", field="items")
         full: Any = [{**shared, **item} for item in items]
-        stored = self._entries.store(full, branch=branch, request_id=request_id)
+        stored = self._store_items(full, branch=branch, request_id=request_id)
         return StoredMany(stored, stored[-1].version, stored[-1].timestamp)
-
-    def recall(
-        self,
-        key: str,
-        *,
-        namespace: str | None = None,
-        as_of: str | int | None = None,
-        branch: str | None = None,
-        path: str | None = None,
-    ) -> Entry | None:
-        """Return what is stored under a key, now or at a past moment; None if nothing is."""
-        return self._recall(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
 
     def recall_many(
         self,
@@ -151,10 +131,7 @@ class Memory(Branching):
                 field="keys",
                 limit=limits.KEYS_MAX,
             )
-        found = (
-            self._recall(key, namespace=namespace, as_of=as_of, branch=branch, path=None)
-            for key in keys
-        )
+        found = (self.recall(key, namespace=namespace, as_of=as_of, branch=branch) for key in keys)
         return [entry for entry in found if entry is not None]
 
     def search(
@@ -175,7 +152,7 @@ class Memory(Branching):
         skip = _offset(cursor)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
-            view = self._foundation.views.view(reader, branch or self._caller.branch, as_of)
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
             ranking = self._foundation.index.search(
                 reader,
                 view,
@@ -211,9 +188,7 @@ class Memory(Branching):
         if (key is None) == (keys is None):
             raise MissingRequired("Give a key, or keys.", field="key")
         wanted = [key] if key is not None else list(keys or ())
-        return self._entries.forget(
-            wanted, namespace=namespace, branch=branch, request_id=request_id
-        )
+        return self._forget_keys(wanted, namespace=namespace, branch=branch, request_id=request_id)
 
     def log(
         self,
@@ -270,7 +245,7 @@ class Memory(Branching):
         if key is None:
             return self.time_range(branch=branch)
         _check_count(limit, field="limit", most=limits.HISTORY_PAGE_MAX)
-        return self._entries.history(
+        return self._versions(
             key, namespace=namespace, branch=branch, as_of=as_of, limit=limit, cursor=cursor
         )
 
@@ -278,7 +253,7 @@ class Memory(Branching):
         """Return the moments for which a branch has something to show."""
         name = branch or self._caller.branch
         with self._store.snapshot() as reader:
-            span = reader.span(self._foundation.views.view(reader, name).lineage)
+            span = reader.span(self._views.view(reader, name).lineage)
         if span is None:
             return TimeRange(None, None, name)
         oldest, latest = span
@@ -294,7 +269,7 @@ class Memory(Branching):
         """Return the state of the database as this caller sees it; cheap at any size."""
         foundation, caller, index = self._foundation, self._caller, self._foundation.index
         with self._store.snapshot() as reader:
-            view = foundation.views.view(reader, caller.branch)
+            view = self._views.view(reader, caller.branch)
             head = reader.head()
             ahead = (head.at - self._store.now()) / 1_000_000
             return Status(

@@ -59,6 +59,10 @@ TERM_CHARS_MAX: Final = 64
 _CHUNKS_MAX: Final = 32_768
 _CHUNK_CHARS_MAX: Final = 48
 
+_PAIR: Final = 2
+_ENDING_CHARS_MAX: Final = 2
+_BORDERS_FEW: Final = 3
+
 _CHUNK: Final = re.compile(r"\S+")
 _WORD: Final = re.compile(
     r"[Aa]{1,2}(?:\+\+|#)(?![Aa0])"  # C++, F#
@@ -181,7 +185,7 @@ def _pairs(run: str, *, singles: bool, whole: bool) -> Iterator[str]:
     if singles or len(run) == 1:
         yield from run
     yield from map("".join, pairwise(run))
-    if whole and len(run) > 2:
+    if whole and len(run) > _PAIR:
         yield run[:TERM_CHARS_MAX]
 
 
@@ -202,15 +206,15 @@ def _word_terms(word: str, shapes: str) -> Iterator[str]:
     yield _whole(word)
     if not head:
         yield from map(_whole, _camel(word, shapes[: len(word)]))
-    elif len(tail) > 2:
-        # An elided article or a name: l'homme, O'Brien. A shorter tail is an ending: don't.
+    elif len(tail) > _ENDING_CHARS_MAX:
+        # After an elided article or in a name: l'homme, O'Brien. A shorter one ends: don't.
         yield _whole(tail)
 
 
 def _camel(word: str, shapes: str) -> list[str]:
     parts = [word[part.start() : part.end()] for part in _CAMEL.finditer(shapes)]
     # Borders at every other character: a hash or a blob, not a name.
-    opaque = len(parts) > 3 and len(word) < 2 * len(parts)
+    opaque = len(parts) > _BORDERS_FEW and len(word) < 2 * len(parts)
     return [] if opaque or len(parts) == 1 else parts
 
 
@@ -255,7 +259,7 @@ def _pair_spans(run: str, asked: frozenset[str]) -> Iterator[Span]:
     folded = fold(run)
     text = folded if len(folded) == len(run) else run
     for start in range(len(text)):
-        for size in (2, 1):
+        for size in (_PAIR, 1):
             term = text[start : start + size]
             if term in asked:
                 yield Span(start, start + len(term), term)

@@ -50,7 +50,7 @@ _ORNAMENT: Final = re.compile(
 # zero-width space is put where a word ends, the other invisible characters anywhere.
 _PLAIN: Final = {
     "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D",
-    "þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ı": "i", "ħ": "h",
+    "þ": "th", "Þ": "Th", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "\u0131": "i", "ħ": "h",
     "\u2019": "'", "\u02bc": "'", "\u200b": " ",
 }  # fmt: skip
 _VARIATION_SELECTORS: Final = range(0xFE00, 0xFE10)
@@ -80,7 +80,7 @@ def _folded(code: int) -> str:
 
 def _shape(code: int) -> str:
     character = chr(code)
-    if code < 0x80 and not character.isalnum():
+    if character.isascii() and not character.isalnum():
         return "/" if character == "\\" else character if character in _CONNECTORS else " "
     if _SPACELESS.match(character):
         return "c"

@@ -16,7 +16,7 @@ from stratagem.search.index import Index
 from stratagem.storage.contract import Request, Store, Transaction
 from stratagem.storage.views import Views
 
-__all__ = ["Foundation"]
+__all__ = ["Bound", "Foundation"]
 
 T = TypeVar("T")
 
@@ -51,3 +51,13 @@ class Foundation:
         print_of = orjson.dumps([operation, arguments or {}], option=orjson.OPT_SORT_KEYS)
         fingerprint = hashlib.sha256(print_of).digest()
         return self.store.write(work, Request(caller.actor, request_id, fingerprint))
+
+
+class Bound:
+    """A system bound to the one who calls it."""
+
+    def __init__(self, foundation: Foundation, caller: Caller) -> None:
+        self._foundation = foundation
+        self._store = foundation.store
+        self._views = foundation.views
+        self._caller = caller

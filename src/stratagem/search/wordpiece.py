@@ -34,6 +34,7 @@ _CHARACTERS_MAX: Final = 4_096
 _FALSE_SPACE: Final = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 _ASCII_CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
+_REPLACEMENT: Final = "\ufffd"
 _CHINESE: Final = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -139,17 +140,14 @@ def _character(code: int) -> str:
     """Return what stands for a character: itself in lower case, set apart, or nothing."""
     character = chr(code)
     category = unicodedata.category(character)
-    if category in {"Mn", "Cc", "Cf", "Co", "Cs"} or code == 0xFFFD:
+    if category in {"Mn", "Cc", "Cf", "Co", "Cs"} or character == _REPLACEMENT:
         return ""
     if category[0] == "Z":
         return " "
-    if category[0] == "P" or _is_ascii_symbol(code) or _is_chinese(code):
+    ascii_symbol = character.isascii() and not character.isalnum()
+    if category[0] == "P" or ascii_symbol or _is_chinese(code):
         return f" {character} "
     return character.lower()
-
-
-def _is_ascii_symbol(code: int) -> bool:
-    return code < 0x80 and not chr(code).isalnum()
 
 
 def _is_chinese(code: int) -> bool:

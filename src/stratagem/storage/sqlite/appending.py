@@ -28,6 +28,10 @@ from stratagem.storage.sqlite.statements import SQL
 __all__ = ["Adapters", "SqliteTransaction"]
 
 
+# By space and key: the number of a subject, and whether it is new.
+_Subjects = dict[tuple[int, str], tuple[int, bool]]
+
+
 class Adapters(NamedTuple):
     """What the store takes from the world: the time, and bytes nobody can guess."""
 
@@ -88,10 +92,9 @@ class SqliteTransaction(SqliteReader):
         return self._append(target.id, [Draft(BRANCH_MERGED, content)])[0].sequence
 
     def add_vectors(self, vectors: Mapping[int, bytes]) -> None:
-        waiting = set(self.unembedded(-1))
-        wanted = [(at, vector) for at, vector in vectors.items() if at in waiting]
-        self._connection.executemany(SQL["insert_vector"], wanted)
-        self._connection.executemany(SQL["delete_unembedded"], [(at,) for at, _ in wanted])
+        rows = [(at, vector, at) for at, vector in vectors.items()]
+        self._connection.executemany(SQL["insert_waiting_vector"], rows)
+        self._connection.executemany(SQL["delete_unembedded"], [(at,) for at in vectors])
 
     def change_embedder(self, name: str) -> None:
         self.set_setting("embedder", name)
@@ -142,10 +145,11 @@ class SqliteTransaction(SqliteReader):
 
     def _append(self, branch: int, drafts: Sequence[Draft]) -> list[Appended]:
         salts = self._adapters.entropy(SALT_BYTES * len(drafts))
+        subjects = self._intern_subjects(drafts)
         rows, facts = [], []
         for place, draft in enumerate(drafts):
             salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES]
-            row, fact = self._chain(branch, draft, salt)
+            row, fact = self._chain(branch, draft, salt, subjects)
             rows.append(row)
             facts.append(fact)
         self._connection.executemany(SQL["insert_event"], rows)
@@ -155,12 +159,16 @@ class SqliteTransaction(SqliteReader):
             for fact, before in zip(facts, replaced, strict=True)
         ]
 
-    def _chain(self, branch: int, draft: Draft, salt: bytes) -> tuple[tuple[Any, ...], Fact]:
+    def _chain(
+        self, branch: int, draft: Draft, salt: bytes, subjects: _Subjects
+    ) -> tuple[tuple[Any, ...], Fact]:
         space_id = self._intern_space(draft.space) if draft.space else None
         subject, fresh = None, False
         if draft.key is not None:
             assert space_id is not None
-            subject, fresh = self._intern_subject(space_id, draft.key)
+            subject, fresh = subjects[space_id, draft.key]
+            # A second draft about a new subject is no longer the first.
+            subjects[space_id, draft.key] = (subject, False)
         sequence = self._head.sequence + 1
         payload = orjson.dumps(draft.content)
         content = content_hash(salt, draft.space, draft.key, payload)
@@ -195,10 +203,25 @@ class SqliteTransaction(SqliteReader):
             number = self._names.spaces[space] = self._connection.last_insert_rowid()
         return number
 
-    def _intern_subject(self, space: int, key: str) -> tuple[int, bool]:
-        """Return the number of a subject, and whether it is new."""
-        row = self._execute(SQL["subject_id"], (space, key)).fetchone()
-        if row is not None:
-            return row[0], False
-        self._execute(SQL["insert_subject"], (space, key))
-        return self._connection.last_insert_rowid(), True
+    def _intern_subjects(self, drafts: Sequence[Draft]) -> _Subjects:
+        """Return the number of each draft's subject, and whether it is new.
+
+        New ones are numbered and inserted together: one by one costs as much as the event.
+        """
+        wanted = {
+            (self._intern_space(draft.space), draft.key): None
+            for draft in drafts
+            if draft.space is not None and draft.key is not None
+        }
+        subjects: _Subjects = {}
+        for space in {space for space, _ in wanted}:
+            keys = orjson.dumps([key for of, key in wanted if of == space]).decode()
+            for number, key in self._execute(SQL["subject_ids"], (space, keys)):
+                subjects[space, key] = (number, False)
+        missing = [name for name in wanted if name not in subjects]
+        if missing:
+            last = self._one("subject_last") or 0
+            numbered = [(last + place, *name) for place, name in enumerate(missing, 1)]
+            self._connection.executemany(SQL["insert_subject"], numbered)
+            subjects |= {(space, key): (number, True) for number, space, key in numbered}
+        return subjects

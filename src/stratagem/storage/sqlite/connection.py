@@ -26,7 +26,8 @@ Durability = Literal["full", "fast"]
 APPLICATION_ID = 0x53545241
 _WAL_PAGES_MAX = 4_000
 _WAL_BYTES_KEPT = 64 * 1024 * 1024
-_CACHE_KIB = 16 * 1024
+# For each thread that reads; the operating system caches the file for all of them.
+_CACHE_KIB = 8 * 1024
 
 
 def connect(

@@ -26,8 +26,7 @@ _PAGE = 1_000
 
 def log(connection: apsw.Connection, after: int) -> Iterator[Event]:
     """Return every event after a sequence, in pages: an open reader keeps the WAL growing."""
-    rows: list[Any]
-    while rows := connection.execute(SQL["log_page"], (after, _PAGE)).fetchall():
+    while rows := _page(connection, after):
         for row in rows:
             yield _event(row)
         after = rows[-1][0]
@@ -64,8 +63,7 @@ def replay(connection: apsw.Connection, store: SqliteStore, progress: Progress) 
     reader = SqliteReader(connection, store.kinds, Names())
     projector = Projector(connection, reader, store.indexer, embed=False)
     total, after, ended = reader.head().sequence, 0, 0
-    rows: list[Any]
-    while rows := connection.execute(SQL["log_page"], (after, _PAGE)).fetchall():
+    while rows := _page(connection, after):
         for group in _transactions(rows):
             if group[0][1] != ended and after:
                 projector.end_transaction(after)
@@ -154,6 +152,10 @@ def _doomed(connection: apsw.Connection, subject: int | None, sequence: int | No
         return []
     copies = connection.execute(SQL["copies"], (orjson.dumps(sorted(found)).decode(),))
     return sorted(found | {row[0] for row in copies})
+
+
+def _page(connection: apsw.Connection, after: int) -> list[Any]:
+    return connection.execute(SQL["log_page"], (after, _PAGE)).fetchall()
 
 
 def _transactions(rows: list[Any]) -> Iterator[list[Any]]:

@@ -18,7 +18,7 @@ from stratagem.engine.lineage import Branch, Lineage
 from stratagem.engine.records import Projection, Text
 from stratagem.storage.contract import Document, Indexer
 from stratagem.storage.sqlite.reading import SqliteReader
-from stratagem.storage.sqlite.statements import SQL, flat, statement
+from stratagem.storage.sqlite.statements import SQL, statement
 
 __all__ = ["BRANCH_EVENTS", "Fact", "Projector"]
 
@@ -144,7 +144,7 @@ class Projector:
         lineage = self._lineage(fact)
         row = self._connection.execute(
             statement("newest_version", len(lineage), 2, subject="?1"),
-            (fact.subject, *flat(lineage)),
+            (fact.subject, *lineage.numbers),
         ).fetchone()
         return _Before(row[0], row[1], bool(row[2]), row[3]) if row else None
 

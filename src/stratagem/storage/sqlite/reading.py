@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import apsw
@@ -16,7 +17,7 @@ from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, trace
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import Found, Hit, Record, StreamEvent, VectorRow, Version
 from stratagem.storage.sqlite.connection import translation
-from stratagem.storage.sqlite.statements import SQL, flat, statement
+from stratagem.storage.sqlite.statements import SQL, statement
 
 __all__ = ["Names", "SqliteReader"]
 
@@ -89,9 +90,7 @@ class SqliteReader:
         if number is None:
             return None
         try:
-            row = self._execute(
-                statement("recall", len(lineage), 3, subject="s.id"), (number, key, *flat(lineage))
-            ).fetchone()
+            row = self._execute(_recall(len(lineage)), (number, key, *lineage.numbers)).fetchone()
         except apsw.Error as error:
             raise translation(error, self._connection.filename) from error
         if row is None or row[2] in self.kinds.deletions or row[3] is None:
@@ -101,7 +100,7 @@ class SqliteReader:
     def current_many(self, lineage: Lineage, subjects: Sequence[int]) -> dict[int, Record]:
         rows = self._execute(
             statement("current_many", len(lineage), 2, subject="s.id"),
-            (_array(subjects), *flat(lineage)),
+            (_array(subjects), *lineage.numbers),
         )
         return {
             row[0]: Record(row[0], Space(row[1], row[2]), row[3], Version(*row[4:]))
@@ -128,7 +127,7 @@ class SqliteReader:
         self, lineage: Lineage, space: Space, *, after: str = "", limit: int = 1000
     ) -> tuple[list[tuple[str, Version]], str | None]:
         sql = statement("records", len(lineage), 4, subject="s.id")
-        rows = self._execute(sql, (self.space_id(space), after, limit, *flat(lineage))).fetchall()
+        rows = self._execute(sql, (self.space_id(space), after, limit, *lineage.numbers)).fetchall()
         page = [
             (row[0], Version(*row[1:]))
             for row in rows
@@ -166,7 +165,7 @@ class SqliteReader:
 
     def tally(self, view: View, kind: str) -> int:
         expired = self._execute(
-            statement("expired", len(view.lineage), 3), (view.time, kind, *flat(view.lineage))
+            statement("expired", len(view.lineage), 3), (view.time, kind, *view.lineage.numbers)
         ).fetchone()
         return self.tally_of(view.lineage, kind) - int(expired[0])
 
@@ -194,13 +193,13 @@ class SqliteReader:
         wanted = _array(sorted(set(tags)))
         filters = (_array(spaces or ()), wanted, len(set(tags)))
         rows = self._execute(
-            sql, (view.time, expression, limit, *weights, *filters, *flat(view.lineage))
+            sql, (view.time, expression, limit, *weights, *filters, *view.lineage.numbers)
         )
         return [Found(sequence, -rank) for sequence, rank in rows]
 
     def visible_among(self, view: View, sequences: Sequence[int]) -> set[int]:
         sql = statement("visible_among", len(view.lineage), 3)
-        rows = self._execute(sql, (view.time, _array(sequences), *flat(view.lineage)))
+        rows = self._execute(sql, (view.time, _array(sequences), *view.lineage.numbers))
         return {row[0] for row in rows}
 
     def tagged(self, tags: Sequence[str]) -> NDArray[np.int64]:
@@ -300,6 +299,11 @@ class SqliteReader:
     def _one(self, name: str, *parameters: Any) -> Any:
         row = self._execute(SQL[name], parameters).fetchone()
         return row[0] if row else None
+
+
+@cache
+def _recall(depth: int) -> str:
+    return statement("recall", depth, 3, subject="s.id")
 
 
 def _array(items: Sequence[Any]) -> str:

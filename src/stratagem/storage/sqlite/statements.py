@@ -10,12 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
-from itertools import chain
-from typing import Any
 
-from stratagem.engine.lineage import Lineage
-
-__all__ = ["SQL", "flat", "migrations", "script", "statement"]
+__all__ = ["SQL", "migrations", "script", "statement"]
 
 _FILES = resources.files(__package__) / "sql"
 _NAMED = re.compile(
@@ -57,11 +53,6 @@ def statement(
     text = text.replace("{probes}", _probes(subject, depth, first))
     text = text.replace("{spaces}", SQL["spaces_filter"] if spaces else "")
     return text.replace("{tags}", SQL["tags_filter"] if tags else "")
-
-
-def flat(lineage: Lineage) -> list[Any]:
-    """Return the cuts of a lineage as parameters."""
-    return list(chain.from_iterable(lineage))
 
 
 def _probes(subject: str, depth: int, first: int) -> str:

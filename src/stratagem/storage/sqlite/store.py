@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import apsw
 
@@ -73,7 +74,8 @@ class SqliteStore:
         self.uri = path if path != MEMORY else f"file:/stratagem-{id(self)}?vfs=memdb"
         self._names = Names()
         self._local = threading.local()
-        self._connections: list[apsw.Connection] = []
+        # Weak, so that a thread's connection goes with the thread.
+        self._connections: WeakSet[apsw.Connection] = WeakSet()
         self._queue: deque[_Ticket] = deque()
         self._leading = threading.Lock()
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
@@ -161,7 +163,7 @@ class SqliteStore:
     def close(self) -> None:
         with self._leading:
             self._closed = True
-            for connection in self._connections:
+            for connection in list(self._connections):
                 with suppress(apsw.Error):
                     connection.close()
             self._connections.clear()
@@ -191,7 +193,7 @@ class SqliteStore:
         if self._closed:
             raise StorageUnavailable("The database was closed.", hint="Open it again.")
         connection = connect(self.uri, durability=self._durability, read_only=self.read_only)
-        self._connections.append(connection)
+        self._connections.add(connection)
         return connection
 
     def _open_writer(self) -> apsw.Connection:

@@ -256,7 +256,15 @@ SELECT id FROM subjects WHERE space = ?1 AND key = ?2
 
 -- name: insert_subject
 -- Give a subject its number.
-INSERT INTO subjects (space, key) VALUES (?1, ?2)
+INSERT INTO subjects (id, space, key) VALUES (?, ?, ?)
+
+-- name: subject_ids
+-- The numbers of those subjects of a space whose keys are in a JSON array.
+SELECT s.id, s.key FROM json_each(?2) w CROSS JOIN subjects s ON s.space = ?1 AND s.key = w.value
+
+-- name: subject_last
+-- The highest number a subject has.
+SELECT max(id) FROM subjects
 
 -- name: insert_event
 -- Append an event.
@@ -288,6 +296,11 @@ INSERT INTO texts (rowid, title, body, context) VALUES (?, ?, ?, ?)
 -- name: insert_vector
 -- Keep the vector of a text.
 INSERT OR IGNORE INTO vectors (seq, vector) VALUES (?, ?)
+
+-- name: insert_waiting_vector
+-- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
+INSERT OR IGNORE INTO vectors (seq, vector)
+SELECT ?, ? WHERE EXISTS (SELECT 1 FROM unembedded WHERE seq = ?)
 
 -- name: insert_unembedded
 -- Remember that a text waits for its vector.
