@@ -1,0 +1,1 @@
+"""Speed, as a ratio to plain SQLite doing the least that each job needs."""
