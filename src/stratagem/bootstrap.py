@@ -10,13 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from platformdirs import user_data_dir
-
 from stratagem import operations
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.operation import Caller
+from stratagem.places import database_path
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
@@ -25,9 +24,6 @@ from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
 
 __all__ = ["Runtime", "Settings", "database_path", "start"]
-
-PROJECT_FOLDER = ".stratagem"
-DATABASE_NAME = "stratagem.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +71,10 @@ def start(settings: Settings) -> Runtime:
         durability=settings.durability,
         read_only=settings.read_only,
     )
-    index.attach(store)
+    index.attach(store, follow=settings.embedder is None)
     zone = settings.zone or datetime.now(UTC).astimezone().tzinfo or UTC  # noqa: TID251
     views = Views(store, zone)
     return Runtime(Foundation(store, views, index, settings.durability, _version()))
-
-
-def database_path(explicit: str | None = None, *, folder: Path | None = None) -> Path:
-    """Return the database to use: the one named, the project's own, or the user's own."""
-    if explicit:
-        return Path(explicit).expanduser()
-    here = (folder or Path.cwd()).resolve()
-    for place in (here, *here.parents):
-        if (place / PROJECT_FOLDER).is_dir():
-            return place / PROJECT_FOLDER / DATABASE_NAME
-    return Path(user_data_dir("stratagem", appauthor=False)) / DATABASE_NAME
 
 
 def _index(settings: Settings, path: str) -> Index:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -71,8 +71,9 @@ _WORD: Final = re.compile(
 )
 _PLAIN_WORD: Final = re.compile(r"A?a+|A+|0+")
 # What parts a name, from the outside in: paths and addresses, then dots, then hyphens.
-_LEVELS: Final = (re.compile(r"[^/:@]+"), re.compile(r"[^.&]+"), re.compile(r"[^-_]+"))
+_SEPARATED: Final = (re.compile(r"[^/:@]+"), re.compile(r"[^.&]+"), re.compile(r"[^-_]+"))
 _CAMEL: Final = re.compile(r"A+(?!a)|A?a+|0+")
+_LEVELS: Final = (*_SEPARATED, _CAMEL)
 _CLITIC: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$", re.IGNORECASE)
 # Hyphens hold a date together (2024-05-01); elsewhere they only join words.
 _JOINT: Final = re.compile(r"(?<![0-9])[-_]|[-_](?![0-9])|'")
@@ -143,7 +144,7 @@ def match_expression(asked: Iterable[str]) -> str:
 def spans(text: str, asked: frozenset[str]) -> Iterator[Span]:
     """Yield where in a text the terms that are asked for stand, in order.
 
-    Of a name, the parts that are asked for, or all of it if only a larger piece is.
+    Of a name, the largest pieces that are asked for.
     """
     for match in _CHUNK.finditer(text):
         chunk, start = match.group(), match.start()
@@ -190,10 +191,10 @@ def _pairs(run: str, *, singles: bool, whole: bool) -> Iterator[str]:
 
 
 def _name_terms(name: str, shapes: str, level: int = 0) -> Iterator[str]:
-    if level == len(_LEVELS):
+    if level == len(_SEPARATED):
         yield from _word_terms(name, shapes)
         return
-    parts = [part.span() for part in _LEVELS[level].finditer(shapes)]
+    parts = [part.span() for part in _SEPARATED[level].finditer(shapes)]
     if len(parts) > 1:
         yield _whole(name)
     for start, end in parts:
@@ -237,22 +238,25 @@ def _spans(chunk: str, asked: frozenset[str]) -> Iterator[Span]:
     shapes = shape(chunk)
     for match in _WORD.finditer(shapes):
         start, end = match.span()
-        find = _pair_spans if shapes[start] in "ck" else _name_spans
-        for a, b, term in find(chunk[start:end], asked):
+        text = chunk[start:end]
+        of_script = shapes[start] in "ck"
+        found = _pair_spans(text, asked) if of_script else _name_spans(text, asked, _LEVELS)
+        for a, b, term in found:
             yield Span(start + a, start + b, term)
 
 
-def _name_spans(name: str, asked: frozenset[str]) -> list[Span]:
-    wholes = [term for term in _index_terms(name) if term in asked]
-    if not wholes:
-        return []
-    parts = [
-        Span(a, b, term)
-        for a, b in (part.span() for part in _CAMEL.finditer(shape(name)))
-        for term in _index_terms(name[a:b])
-        if term in asked
-    ]
-    return parts or [Span(0, len(name), wholes[0])]
+def _name_spans(
+    name: str, asked: frozenset[str], levels: Sequence[re.Pattern[str]]
+) -> Iterator[Span]:
+    bare = _CLITIC.sub("", name)
+    term = _whole(fold(bare))
+    if term in asked:
+        yield Span(0, len(bare), term)
+    elif levels:
+        for part in levels[0].finditer(shape(name)):
+            start, end = part.span()
+            for a, b, found in _name_spans(name[start:end], asked, levels[1:]):
+                yield Span(start + a, start + b, found)
 
 
 def _pair_spans(run: str, asked: frozenset[str]) -> Iterator[Span]:

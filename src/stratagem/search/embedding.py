@@ -25,18 +25,19 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stratagem.errors import ValidationFailed
+from stratagem.errors import ServiceUnavailable, ValidationFailed
 from stratagem.search.memo import Memo
 from stratagem.search.wordpiece import WordPiece
 
-__all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose"]
+__all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose", "is_ours", "recognise"]
 
 # The names that `choose` takes, the default first.
 EMBEDDERS: Final = ("static", "minilm", "none")
 
 _MODEL: Final = Path(__file__).parent / "model"
 # The start of the SHA-256 of model.npz and of tokenizer.json; a test compares.
-_MODEL_NAME: Final = "stratagem-static-1:656d1a9b+c655cb7a"
+_MODEL_FAMILY: Final = "stratagem-static-"
+_MODEL_NAME: Final = f"{_MODEL_FAMILY}1:656d1a9b+c655cb7a"
 _DIMENSIONS: Final = 256
 _TOKENS_MAX: Final = 256
 # Far more text than 256 tokens are made of: the rest of a long one is not even looked at.
@@ -135,6 +136,22 @@ def choose(name: str) -> Embedder | None:
     raise ValidationFailed(
         f"There is no embedder named {name!r}.", hint=f"Choose one of: {known}.", embedder=name
     )
+
+
+def is_ours(made_by: str) -> bool:
+    """Whether a name is that of our own embedder, in any version."""
+    return made_by.startswith(_MODEL_FAMILY)
+
+
+def recognise(made_by: str) -> Embedder | None:
+    """Return the embedder that has exactly that name, or None where it is not installed."""
+    if made_by == StaticEmbedder.name:
+        return StaticEmbedder()
+    try:
+        other = choose("minilm")
+    except ServiceUnavailable:
+        return None
+    return other if other is not None and other.name == made_by else None
 
 
 def _embed_into(row: NDArray[np.float32], text: str, model: _Model) -> None:

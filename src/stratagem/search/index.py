@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
 from stratagem.errors import StratagemError
-from stratagem.search import analysis, ranking
+from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.vectors import VectorMap
 from stratagem.storage.contract import Document, Progress, Reader, Request, Store, Transaction
@@ -63,8 +63,8 @@ class Index:
     context_window = ranking.CONTEXT_WINDOW
 
     def __init__(self, embedder: Embedder | None, vector_path: Path | None) -> None:
-        self.embedder = embedder
-        self._vectors = VectorMap(vector_path, embedder.dimensions) if embedder else None
+        self._vector_path = vector_path
+        self._use(embedder)
         self._store: Store | None = None
         self._background: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -76,17 +76,29 @@ class Index:
         """The embedder whose vectors this index can compare."""
         return self.embedder.name if self.embedder else None
 
-    def attach(self, store: Store) -> None:
-        """Take the store whose texts are indexed; re-embed them if the embedder changed."""
+    def attach(self, store: Store, *, follow: bool) -> None:
+        """Take the store whose texts are indexed.
+
+        Where it was embedded with another embedder, `follow` that one; otherwise its texts
+        are embedded anew, in the background.
+        """
         self._store = store
-        if self.embedder is None or store.read_only:
-            return
         kept = store.reader().setting("embedder")
-        if kept != self.embedder.name:
+        if self.embedder is None or kept == self.embedder.name:
+            return
+        if follow and kept is not None and not embedding.is_ours(kept):
+            # Without that embedder words alone are searched; its vectors are not thrown away.
+            self._use(embedding.recognise(kept))
+        elif not store.read_only:
             name = self.embedder.name
             store.write(lambda transaction: transaction.change_embedder(name), Request(_ACTOR))
             if kept is not None:
                 self.warm()
+
+    def _use(self, embedder: Embedder | None) -> None:
+        self.embedder = embedder
+        path = self._vector_path
+        self._vectors = VectorMap(path, embedder.dimensions) if embedder else None
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
@@ -100,7 +112,12 @@ class Index:
             else:
                 self.warm()
         return [
-            Document(_terms(text.title), _terms(text.body), " ".join(map(_terms, context)), vector)
+            Document(
+                _terms(text.title),
+                _terms(text.body),
+                " ".join(map(_content_terms, context)),
+                vector,
+            )
             for (text, context), vector in zip(texts, vectors, strict=True)
         ]
 
@@ -133,7 +150,7 @@ class Index:
             else []
         )
         scores = {found.sequence: found.score for found in lexical}
-        vector = self._query_vector(reader, query)
+        vector = self._query_vector(reader, analysis.leave_out(query, set(terms) - set(asked)))
         if vector is None:
             return Ranking(_lexical_only(scores, limit), terms, "lexical")
         found = self._fused(reader, view, vector, scores, spaces=spaces, tags=tags, limit=limit)
@@ -205,12 +222,8 @@ class Index:
         total = reader.text_count()
         if total < ranking.COMMON_TERMS_FROM:
             return terms
-        rare = [
-            term
-            for term in terms
-            if self._term_count(reader, term, total) <= ranking.COMMON_SHARE * total
-        ]
-        return rare or terms
+        counts = {term: self._term_count(reader, term, total) for term in terms}
+        return ranking.telling(terms, counts, total)
 
     def _term_count(self, reader: Reader, term: str, total: int) -> int:
         """Return in how many texts a term is, as counted when there were about as many."""
@@ -279,6 +292,11 @@ def _short_terms(text: str) -> str:
 def _terms(text: str) -> str:
     # Messages of a session are analysed again as the context of those that follow.
     return _short_terms(text) if len(text) <= 1_000 else " ".join(analysis.terms(text))  # noqa: PLR2004
+
+
+@lru_cache(maxsize=4096)
+def _content_terms(text: str) -> str:
+    return " ".join(analysis.content_terms(text))
 
 
 def _embedded(text: Text) -> str:

@@ -137,13 +137,11 @@ def _words(chunk: str) -> list[str]:
 
 
 def _character(code: int) -> str:
-    """Return what stands for a character: itself in lower case, set apart, or nothing."""
+    """Return what stands for a character in a chunk: itself in lower case, set apart, nothing."""
     character = chr(code)
     category = unicodedata.category(character)
     if category in {"Mn", "Cc", "Cf", "Co", "Cs"} or character == _REPLACEMENT:
         return ""
-    if category[0] == "Z":
-        return " "
     ascii_symbol = character.isascii() and not character.isalnum()
     if category[0] == "P" or ascii_symbol or _is_chinese(code):
         return f" {character} "

@@ -105,8 +105,8 @@ class SqliteTransaction(SqliteReader):
     def set_setting(self, name: str, value: Any) -> None:
         self._execute(SQL["set_setting"], (name, value))
 
-    def remembered(self) -> Any:
-        """Return the result of an earlier request with this id, or None."""
+    def remembered(self) -> bytes | None:
+        """Return the result of an earlier request with this id, as JSON, or None."""
         if self._request.id is None:
             return None
         row = self._row("request", self._request.actor, self._request.id)
@@ -124,7 +124,8 @@ class SqliteTransaction(SqliteReader):
                 field="request_id",
                 request_id=self._request.id,
             )
-        return orjson.loads(row[1])
+        result: bytes = row[1]
+        return result
 
     def finish(self, result: Any) -> None:
         """Complete the read models and remember the result."""

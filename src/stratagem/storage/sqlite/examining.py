@@ -111,7 +111,9 @@ def _link(event: Event, previous: bytes, last: Event | None) -> Iterator[Finding
 
 def _read_models(store: SqliteStore, progress: Progress) -> list[Finding]:
     with tempfile.TemporaryDirectory(prefix="stratagem-doctor-") as folder:
-        fresh = apsw.Connection(str(Path(folder) / "fresh.db"))
+        # A database in memory can only be attached by its URI.
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        fresh = apsw.Connection(str(Path(folder) / "fresh.db"), flags=flags)
         fresh.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         try:
             fresh.pragma("synchronous", "off")

@@ -172,9 +172,13 @@ class Projector:
         assert self._indexer is not None
         assert fact.space is not None
         wanted = self._indexer.context_window
-        pending = {turn[3] for turn in rows.turns if turn[1] == session and turn[2] == fact.branch}
-        texts = [text.body for at, text, _ in rows.texts if at in pending][::-1][:wanted]
         namespace_spaces = self._event_spaces(fact.space.namespace)
+        pending = {
+            sequence
+            for space, of, branch, sequence in rows.turns
+            if of == session and branch == fact.branch and space in namespace_spaces
+        }
+        texts = [text.body for at, text, _ in rows.texts if at in pending][::-1][:wanted]
         sequences: list[int] = []
         for cut in self._lineage(fact):
             missing = wanted - len(texts) - len(sequences)

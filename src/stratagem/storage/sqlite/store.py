@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 import apsw
+import orjson
 
 from stratagem import limits
 from stratagem.engine.events import Event, Head, Space
@@ -121,7 +122,8 @@ class SqliteStore:
         ticket = _Ticket(work, request)
         self._queue.append(ticket)
         with self._leading:
-            if not ticket.done:
+            # A group has a limit: the first one led here may be full without this ticket.
+            while not ticket.done:
                 self._lead()
         if ticket.error is not None:
             raise ticket.error
@@ -241,10 +243,12 @@ class SqliteStore:
             connection.execute("SAVEPOINT work")
         transaction = self.transaction(connection, ticket.request, head, names)
         try:
-            ticket.result = transaction.remembered()
-            if ticket.result is None:
+            remembered = transaction.remembered()
+            if remembered is None:
                 ticket.result = ticket.work(transaction)
                 transaction.finish(ticket.result)
+            else:
+                ticket.result = orjson.loads(remembered)
         except apsw.Error:
             # The database itself failed: SQLite may have undone everybody's work.
             raise

@@ -65,8 +65,8 @@ SELECT id, kind, namespace FROM spaces ORDER BY id
 -- name: recall
 -- The newest version of a record in a view. It gives no row when the branch is not live.
 SELECT e.seq, e.at, e.kind, e.payload
-FROM branches b CROSS JOIN subjects s CROSS JOIN events e
-WHERE b.id = ?3 AND b.deleted_seq IS NULL AND s.space = ?1 AND s.key = ?2
+FROM subjects s CROSS JOIN events e
+WHERE (SELECT deleted_seq FROM branches WHERE id = ?3) IS NULL AND s.space = ?1 AND s.key = ?2
     AND e.seq = coalesce(NULL, {probes})
 
 -- name: current_many

@@ -1,0 +1,243 @@
+"""The terms of texts and queries, and what an index finds with them."""
+
+import threading
+import unicodedata
+from collections.abc import Iterator
+
+import apsw
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from stratagem import limits
+from stratagem.search import analysis
+from stratagem.search.analysis import content_terms, leave_out, match_expression, query_terms, terms
+
+TABLE = f"""CREATE VIRTUAL TABLE texts USING fts5(
+    body, content='', contentless_delete=1, tokenize="ascii tokenchars '{analysis.TOKEN_CHARS}'"
+)"""
+
+MIXED = st.lists(
+    st.one_of(
+        st.text(max_size=12),
+        st.text(alphabet="aB1._-/:@'&+#\\ \"*^(){}%€", max_size=16),
+        st.sampled_from(
+            ["getUserName", "snake_case", "東京都", "학교에서", "ภาษาไทย", "naïve", "don't", "😀"]
+        ),
+    ),
+    max_size=12,
+).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[apsw.Connection]:
+    connection = apsw.Connection(":memory:")
+    connection.execute(TABLE)
+    yield connection
+    connection.close()
+
+
+class Found:
+    """Whether an index of one text finds it."""
+
+    def __init__(self, database: apsw.Connection, text: str) -> None:
+        self.database = database
+        database.execute("DELETE FROM texts WHERE rowid = 1")
+        database.execute("INSERT INTO texts(rowid, body) VALUES (1, ?)", (" ".join(terms(text)),))
+
+    def by(self, asked: list[str]) -> bool:
+        expression = match_expression(asked)
+        rows = self.database.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (expression,))
+        return bool(list(rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Running quickly, he STUDIES", ["run", "quick", "he", "studi"]),
+        ("getUserName", ["getusernam", "get", "user", "name"]),
+        ("HTTPServer2", ["httpserver2", "http", "server", "2"]),
+        ("snake_case kebab-case", ["snakecas", "snake", "case", "kebabcas", "kebab", "case"]),
+        ("a.b.c", ["a.b.c", "a", "b", "c"]),
+        ("src/foo_bar.py", ["src/foobar.py", "src", "foobar.py", "foobar", "foo", "bar", "py"]),
+        ("C:\\Temp\\x", ["c:/temp/x", "c", "temp", "x"]),
+        ("std::vector", ["std::vector", "std", "vector"]),
+        ("me@mail.org", ["me@mail.org", "me", "mail.org", "mail", "org"]),
+        ("C++ C# c", ["c++", "c#", "c"]),
+        ("2024-05-01", ["2024-05-01", "2024", "05", "01"]),
+        ("utf-8 UTF8", ["utf8", "utf", "8", "utf8", "utf", "8"]),
+        ("Caroline's boss's", ["carolin", "boss"]),
+        ("don't I'm we'll", ["dont", "i", "we"]),
+        ("O'Brien l’homme", ["obrien", "brien", "lhomm", "homm"]),
+        ("R&D", ["r&d", "r", "d"]),
+        ("wait...what", ["wait", "what"]),
+        ("東京都", ["東", "京", "都", "東京", "京都"]),
+        ("학교에", ["학", "교", "에", "학교", "교에", "학교에"]),
+        ("😀👍🏽", ["😀", "👍"]),
+        ("ÉCOLE Straße", ["ecol", "strass"]),
+        ("a3f9c2e8b1d4", ["a3f9c2e8b1d4"]),
+        ("<b>bold</b>", ["b", "bold", "b"]),
+        ("nul\x00middle", ["nul", "middl"]),
+    ],
+)
+def test_a_text_has_these_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("def getUserName(self):", "getUserName"),
+        ("def getUserName(self):", "get_user_name"),
+        ("def getUserName(self):", "user"),
+        ("see snake_case here", "snakeCase"),
+        ("see a.b.c here", "a.b.c"),
+        ("see a.b.c here", "b"),
+        ("open /usr/lib/python3/os.py", "os.py"),
+        ("open /usr/lib/python3/os.py", "/usr/lib/python3/os.py"),
+        ("an e-mail", "emails"),
+        ("Emails", "e-mail"),
+        ("I live in Zürich", "ZURICH"),
+        ("I live in Zurich", "zürich"),
+        ("私は東京都に住んでいます", "東京"),
+        ("私は東京都に住んでいます", "都"),
+        ("私は東京都に住んでいます", "東京都"),
+        ("ｶﾀｶﾅ", "カタカナ"),
+        ("학교에서 만나요", "학교"),
+        ("학교에서 만나요", "교"),
+        ("ภาษาไทยง่าย", "ไทย"),
+        ("ភាសាខ្មែរ", "ខ្មែរ"),
+        ("happy birthday 🎂", "🎂"),
+        ("To be, or not to be", "to be or not to be"),
+        ("I saw The Who live", "the who"),
+        ("it", "It"),
+        ("&&", "&&"),
+        ("???", "???"),
+        (":-)", ":-)"),
+        ("it costs 5€", "€"),
+        ("x" * 500, "x" * 500),
+    ],
+)
+def test_a_text_is_found(database: apsw.Connection, text: str, query: str) -> None:
+    assert Found(database, text).by(query_terms(query))
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("the car is red", "caravan"),
+        ("京東の都", "東京"),
+        ("C++ only", "C#"),
+        ("abc", "a.b.c"),
+        ("plain words", "&&"),
+    ],
+)
+def test_a_text_is_not_found(database: apsw.Connection, text: str, query: str) -> None:
+    assert not Found(database, text).by(query_terms(query))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "red OR 1=1",
+        'car" OR "x',
+        "car*",
+        "NEAR(car red)",
+        "body:car",
+        "^car",
+        "car AND NOT red",
+        "-",
+    ],
+)
+def test_no_syntax_of_a_query_is_syntax(database: apsw.Connection, query: str) -> None:
+    asked = query_terms(query)
+
+    assert not Found(database, "something else").by([*asked, "nowhere"])
+    assert all('"' not in term for term in asked)
+
+
+@given(MIXED)
+@example("".join(map(chr, range(0x250))))
+@example("\ud800 \udfff x\x00y \u2028z\u3000")
+def test_every_term_is_safe_and_finds_its_text(database: apsw.Connection, text: str) -> None:
+    found = Found(database, text)
+
+    for term in {*terms(text), *query_terms(text)}:
+        assert 0 < len(term) <= analysis.TERM_CHARS_MAX
+        assert term == term.casefold() or not term.isascii()
+        assert not any(character.isspace() or character in "\"'`\\" for character in term)
+        assert all(unicodedata.category(character) not in {"Cc", "Cs"} for character in term)
+        assert found.by([term])
+
+
+@given(st.text())
+def test_whatever_can_be_asked_of_a_text_is_indexed_with_it(text: str) -> None:
+    assert set(query_terms(text)) <= set(terms(text))
+
+
+@given(MIXED)
+def test_composed_and_decomposed_texts_have_the_same_terms(text: str) -> None:
+    decomposed = unicodedata.normalize("NFD", text)
+
+    assert terms(decomposed) == terms(unicodedata.normalize("NFC", text))
+
+
+@given(st.lists(st.text(min_size=1, max_size=8), max_size=8))
+def test_terms_come_in_order_with_repeats(chunks: list[str]) -> None:
+    pieces = [each for chunk in chunks for each in chunk.split()]
+    separate = [term for each in pieces for term in terms(each) if each[0].isalnum()]
+    together = terms(" ".join(each for each in pieces if each[0].isalnum()))
+
+    assert together == separate
+
+
+def test_stop_words_are_indexed_but_not_asked_for_beside_others() -> None:
+    assert terms("the cat and the hat") == ["the", "cat", "and", "the", "hat"]
+    assert query_terms("the cat and the hat") == ["cat", "hat"]
+    assert content_terms("the cat and the hat") == ["cat", "hat"]
+
+
+def test_a_query_has_each_term_once_and_not_too_many() -> None:
+    asked = query_terms(" ".join(f"word{n} word{n}" for n in range(200)))
+
+    assert len(asked) == len(set(asked)) == limits.QUERY_TERMS_MAX
+
+
+def test_only_the_start_of_a_huge_text_is_indexed() -> None:
+    text = "x " * limits.INDEXED_CHARS_MAX + "needle"
+
+    assert len(terms(text)) == limits.INDEXED_CHARS_MAX // 2
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\x00\x01", "\"\" ''", "\u200b\u200d"])
+def test_a_text_of_nothing_has_no_terms(text: str) -> None:
+    assert terms(text) == []
+    assert query_terms(text) == []
+    assert match_expression(query_terms(text)) == ""
+
+
+def test_words_of_unwanted_terms_are_left_out_of_a_query() -> None:
+    assert leave_out("What did Caroline paint?", {"carolin"}) == "What did paint?"
+
+
+def test_a_query_of_unwanted_terms_alone_comes_back() -> None:
+    assert leave_out("Caroline & Melanie", {"carolin", "melani"}) == "&"
+    assert leave_out("Caroline", {"carolin"}) == "Caroline"
+
+
+def test_threads_may_analyse_at_once() -> None:
+    texts = [f"word{n} Running{n} studies getUser{n}Name 東京{n}" for n in range(300)]
+    expected = [terms(text) for text in texts]
+    results: list[list[list[str]]] = []
+
+    def work() -> None:
+        analysis._CHUNKS.clear()  # noqa: SLF001 -- threads must meet on texts not seen before
+        results.append([terms(text) for text in texts])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert results == [expected] * 4

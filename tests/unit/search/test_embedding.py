@@ -1,0 +1,150 @@
+"""The embedder that comes with Stratagem."""
+
+import hashlib
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from stratagem.errors import ValidationFailed
+from stratagem.search import embedding
+from stratagem.search.embedding import EMBEDDERS, Embedder, StaticEmbedder, choose
+
+MODEL = Path(embedding.__file__).parent / "model"
+STATIC = StaticEmbedder()
+TOKENIZER = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
+with np.load(MODEL / "model.npz") as _arrays:
+    TABLE: NDArray[np.float32] = _arrays["table"] * _arrays["scale"][:, np.newaxis]
+
+
+def by_the_book(text: str) -> NDArray[np.float32]:
+    """Embed a text as the model's README says, step by step."""
+    text = re.sub(r"([a-z])(?=[A-Z])|([A-Za-z])(?=[0-9])|([0-9])(?=[A-Za-z])", r"\g<0> ", text)
+    ids = TOKENIZER.encode(text.replace("_", " "), add_special_tokens=False).ids[:256]
+    total = np.zeros(256, np.float32)
+    for id_ in set(ids) - {TOKENIZER.token_to_id("[UNK]")}:
+        total += np.sqrt(ids.count(id_)) * TABLE[id_]
+    length = float(np.linalg.norm(total))
+    return total / length if length else total
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Caroline went to a support group yesterday.",
+        "the the the cat",
+        "getUserName snake_case HTTP2 v1beta",
+        "word " * 400,
+        "naïve café 東京 😀",
+        "https://github.com/apache/hadoop/blob/release-2.7.3/hadoop-yarn-project/pom.xml#L100",
+    ],
+)
+def test_it_embeds_by_the_book(text: str) -> None:
+    assert STATIC.embed([text])[0] == pytest.approx(by_the_book(text), abs=1e-5)
+
+
+@given(st.text(alphabet="abcdeABC019_-. é", max_size=80))
+def test_it_embeds_any_text_by_the_book(text: str) -> None:
+    assert STATIC.embed([text])[0] == pytest.approx(by_the_book(text), abs=1e-5)
+
+
+@given(st.lists(st.text(max_size=40), max_size=6))
+def test_rows_have_length_one_or_are_zero(texts: list[str]) -> None:
+    rows = STATIC.embed(texts)
+
+    lengths = np.linalg.norm(rows, axis=1)
+    assert rows.shape == (len(texts), STATIC.dimensions)
+    assert rows.dtype == np.float32
+    assert all(length == 0 or length == pytest.approx(1, abs=1e-5) for length in lengths)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "東京都", "Ωμέγα", "\x00"])
+def test_a_text_without_known_tokens_has_no_opinion(text: str) -> None:
+    assert not STATIC.embed([text]).any()
+
+
+def test_a_text_has_the_same_vector_alone_and_among_others() -> None:
+    texts = ["a red car", "", "the weather is lovely today", "a red car"]
+
+    together = STATIC.embed(texts)
+
+    assert all(
+        (STATIC.embed([text])[0] == row).all() for text, row in zip(texts, together, strict=True)
+    )
+
+
+def test_texts_that_mean_alike_are_nearer() -> None:
+    query, near, far = STATIC.embed(
+        ["How do I fix a flat tyre?", "repairing a punctured bicycle wheel", "a recipe for soup"]
+    )
+
+    assert query @ near > query @ far + 0.1
+
+
+def test_its_name_says_which_files_it_was_made_of() -> None:
+    hashes = [
+        hashlib.sha256((MODEL / name).read_bytes()).hexdigest()[:8]
+        for name in ("model.npz", "tokenizer.json")
+    ]
+
+    assert STATIC.name.endswith(":" + "+".join(hashes))
+
+
+def test_the_mapped_table_is_the_stored_one() -> None:
+    with np.load(MODEL / "model.npz") as arrays:
+        for name in ("table", "scale"):
+            mapped = embedding._mapped(MODEL / "model.npz", name)  # noqa: SLF001 -- format reader
+
+            assert mapped.dtype == arrays[name].dtype
+            assert not mapped.flags.writeable
+            assert np.array_equal(mapped, arrays[name])
+
+
+def test_nothing_is_read_before_it_is_needed() -> None:
+    embedder = StaticEmbedder()
+    assert not embedder.loaded
+
+    embedder.load()
+
+    assert embedder.loaded
+
+
+def test_threads_may_start_it_at_once() -> None:
+    embedder = StaticEmbedder()
+    barrier = threading.Barrier(4)
+    rows: list[NDArray[np.float32]] = []
+
+    def work() -> None:
+        barrier.wait()
+        rows.append(embedder.embed(["a red car"]))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert all(np.array_equal(each, STATIC.embed(["a red car"])) for each in rows)
+    assert len(rows) == 4
+
+
+def test_an_embedder_is_chosen_by_name() -> None:
+    static: Embedder | None = choose("static")
+
+    assert static is not None
+    assert static.name == STATIC.name
+    assert not static.loaded
+    assert choose("none") is None
+
+
+def test_an_unknown_embedder_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        choose("word2vec")
+
+    assert all(name in caught.value.hint for name in EMBEDDERS)

@@ -1,0 +1,38 @@
+"""Remembered answers of a function."""
+
+import pytest
+
+from stratagem.search.memo import Memo
+
+
+def test_the_function_is_asked_once_for_each_argument() -> None:
+    asked: list[int] = []
+
+    def double(key: int) -> int:
+        asked.append(key)
+        return key * 2
+
+    memo = Memo[int, int](double, entries_max=10)
+
+    answers = [memo[3], memo[4], memo[3]]
+
+    assert answers == [6, 8, 6]
+    assert asked == [3, 4]
+
+
+def test_it_never_holds_more_than_its_bound_and_stays_right() -> None:
+    memo = Memo[int, int](lambda key: key + 1, entries_max=8)
+
+    for key in range(100):
+        assert memo[key] == key + 1
+        assert len(memo) <= 8
+
+
+def test_an_error_of_the_function_is_not_remembered() -> None:
+    memo = Memo[str, int](int, entries_max=8)
+
+    with pytest.raises(ValueError, match="invalid literal"):
+        memo["x"]
+
+    assert memo["7"] == 7
+    assert list(memo) == ["7"]
