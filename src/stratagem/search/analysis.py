@@ -191,7 +191,8 @@ def _pairs(run: str, *, singles: bool, whole: bool) -> Iterator[str]:
 
 
 def _name_terms(name: str, shapes: str, level: int = 0) -> Iterator[str]:
-    if level == len(_SEPARATED):
+    # Connectors are their own shape: without one there is nothing to part.
+    if level == len(_SEPARATED) or shapes.isalnum():
         yield from _word_terms(name, shapes)
         return
     parts = [part.span() for part in _SEPARATED[level].finditer(shapes)]
