@@ -18,8 +18,10 @@ __all__ = [
     "DatabaseCorrupt",
     "DatabaseTooNew",
     "ImportRefused",
+    "IncidentNotFound",
     "InternalFault",
     "InvalidInput",
+    "LookupNotFound",
     "MergeConflict",
     "MissingRequired",
     "OperationNotFound",
@@ -27,6 +29,7 @@ __all__ = [
     "RequestReused",
     "Row",
     "ServiceUnavailable",
+    "SolutionNotFound",
     "StorageBusy",
     "StorageFull",
     "StorageUnavailable",
@@ -108,6 +111,27 @@ class BranchProtected(StratagemError):
 
     code = "branch_protected"
     hint_default = "Name another branch."
+
+
+class IncidentNotFound(StratagemError):
+    """The branch shows no incident with this id."""
+
+    code = "incident_not_found"
+    hint_default = "Call ranked_solutions to find incidents and their ids."
+
+
+class SolutionNotFound(StratagemError):
+    """The branch shows no solution with this id."""
+
+    code = "solution_not_found"
+    hint_default = "Call ranked_solutions to find solutions and their ids."
+
+
+class LookupNotFound(StratagemError):
+    """The branch shows no lookup with this id."""
+
+    code = "lookup_not_found"
+    hint_default = "Use the lookup_id of a ranked_solutions call on this branch, or leave it out."
 
 
 class VersionConflict(StratagemError):
@@ -222,6 +246,9 @@ TABLE: dict[str, Row] = {
     "validation_error": Row(422, -32602, 2, "VALIDATION_ERROR"),
     "unknown_operation": Row(404, -32601, 2, "UNKNOWN_OPERATION"),
     "branch_not_found": Row(404, -32004, 3, "BRANCH_NOT_FOUND"),
+    "incident_not_found": Row(404, -32004, 3, "INCIDENT_NOT_FOUND"),
+    "solution_not_found": Row(404, -32004, 3, "SOLUTION_NOT_FOUND"),
+    "lookup_not_found": Row(404, -32004, 3, "LOOKUP_NOT_FOUND"),
     "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),

@@ -62,3 +62,29 @@ LINEAGE_DEPTH_MAX: Final = 64
 LOCK_WAIT_SECONDS: Final = 30.0
 # How many concurrent writes share one commit.
 GROUP_COMMIT_MAX: Final = 256
+
+# A request over HTTP or stdio: the largest value several times over, and no more memory.
+REQUEST_BYTES_MAX: Final = 16 * 1024 * 1024
+# Each is some kilobytes; the one used longest ago ends when another begins.
+SESSIONS_MAX: Final = 1_000
+# Each call of a server in a thread of its own, with a connection of its own.
+CALLS_AT_ONCE_MAX: Final = 16
+
+# More fixes than one would ever try.
+SOLUTIONS_DEFAULT: Final = 5
+SOLUTIONS_MAX: Final = 20
+# How many incidents like a problem are looked at, at least.
+INCIDENTS_LISTED: Final = 10
+# A line; longer ones are summaries.
+TITLE_CHARS_MAX: Final = 500
+# A long stack trace.
+SIGNATURE_CHARS_MAX: Final = 100_000
+SUMMARY_CHARS_MAX: Final = 20_000
+NOTES_CHARS_MAX: Final = 4_000
+# A fix is tried by a person or an agent, one step after the other.
+STEPS_MAX: Final = 100
+STEP_CHARS_MAX: Final = 10_000
+# A log as it is pasted: the error is found in it.
+LOG_CHARS_MAX: Final = 10_000_000
+# Older outcomes weigh little; reading more of one fix would only cost time.
+OUTCOMES_READ_MAX: Final = 2_000

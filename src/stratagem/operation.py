@@ -12,7 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["Caller", "Operation", "object_schema"]
+__all__ = ["DEFAULT_TOOLSETS", "Caller", "Operation", "object_schema"]
+
+# Few on purpose: a model chooses worse the more tools it is shown.
+DEFAULT_TOOLSETS: tuple[str, ...] = ("memory",)
 
 
 @dataclass(slots=True)
@@ -20,18 +23,24 @@ class Caller:
     """Who calls, and from where: the defaults of one client.
 
     `branch` changes when the client switches; `can_switch` is False for clients that
-    have nothing to remember a branch by.
+    have nothing to remember a branch by. `local`: it runs where the database is, so that its
+    environment can be looked at. `read_only`: nothing may be written in its name.
     """
 
     actor: str = "sdk"
     namespace: str = "default"
     branch: str = "default"
     can_switch: bool = True
+    local: bool = True
+    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing a caller can ask for, alike on every surface."""
+    """One thing a caller can ask for, alike on every surface.
+
+    `reading_actions`: of an operation that takes an `action`, those that write nothing.
+    """
 
     name: str
     toolset: str
@@ -44,6 +53,7 @@ class Operation:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+    reading_actions: tuple[str, ...] = ()
 
 
 def object_schema(*, required: tuple[str, ...] = (), **properties: str | None) -> dict[str, Any]:

@@ -14,13 +14,12 @@ from pydantic import BaseModel, ValidationError
 
 from stratagem.errors import InvalidInput, MissingRequired, OperationNotFound, ValidationFailed
 from stratagem.memory.operations import OPERATIONS as MEMORY
-from stratagem.operation import Operation
+from stratagem.operation import DEFAULT_TOOLSETS, Operation
 
 __all__ = ["DEFAULT_TOOLSETS", "TABLE", "TOOLSETS", "find", "input_schema", "read_input"]
 
 TABLE: dict[str, Operation] = {operation.name: operation for operation in (*MEMORY,)}
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each.toolset for each in TABLE.values()))
-DEFAULT_TOOLSETS: tuple[str, ...] = ("memory",)
 
 
 def find(name: str) -> Operation:
@@ -66,19 +65,18 @@ def input_schema(name: str) -> dict[str, Any]:
         "properties": {
             name: _short(parameter) for name, parameter in schema.get("properties", {}).items()
         },
-        "additionalProperties": False,
     }
     return short | ({"required": required} if required else {})
 
 
 def _short(parameter: dict[str, Any]) -> dict[str, Any]:
-    """Drop titles and the null of optional parameters: leaving one out says the same."""
-    short = {name: value for name, value in parameter.items() if name not in {"title", "anyOf"}}
+    """Drop titles, lower bounds and the null of optional parameters: leaving one out says it."""
+    dropped = {"title", "anyOf", "minimum"}
+    short = {name: value for name, value in parameter.items() if name not in dropped}
     choices = [each for each in parameter.get("anyOf", ()) if each.get("type") != "null"]
-    if len(choices) == 1:
+    if choices:
+        # Some clients know one type only; the first choice is the one that can say everything.
         short |= choices[0]
-    elif choices:
-        short["type"] = [each["type"] for each in choices]
     if short.get("default", 0) is None:
         del short["default"]
     if short.get("additionalProperties") is True:

@@ -10,26 +10,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["EventKind", "Kinds", "Projection", "RecordKind", "Text"]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """The searchable text of an event."""
+class Text(NamedTuple):
+    """The searchable text of an event.
+
+    Words of `aside` count less than those of the body. `titled`: the title by itself says
+    what the text is about, so that its meaning counts as much as that of the whole.
+    """
 
     title: str
     body: str
+    aside: str = ""
+    titled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """What an event means to the read models."""
+class Projection(NamedTuple):
+    """What an event means to the read models.
+
+    `facets` are names that a system finds the record by, such as whom it belongs to. They
+    are kept like tags, but no caller can write one.
+    """
 
     deleted: bool = False
     expires_at: int | None = None
     tags: tuple[str, ...] = ()
+    facets: tuple[str, ...] = ()
     session: str | None = None
     text: Text | None = None
 

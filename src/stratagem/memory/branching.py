@@ -59,7 +59,7 @@ class Branching(Bound):
         _check_name(name)
 
         def work(transaction: Transaction) -> dict[str, Any]:
-            chosen = name or f"branch-{transaction.head().sequence + 1}"
+            chosen = name or _free_name(transaction)
             if transaction.branch(chosen) is not None:
                 raise BranchExists(
                     f"There is a branch named {chosen!r} already.", field="name", branch=chosen
@@ -221,7 +221,7 @@ class Branching(Bound):
             )
         except MergeConflict as error:
             for conflict in error.details["conflicts"]:
-                conflict["path"] = _place(tuple(conflict["path"]))
+                _say_in_callers_words(conflict)
             raise
         return _result(name, target, answer, None, preview=False)
 
@@ -247,6 +247,13 @@ def _as_answer(info: BranchInfo, *, deleted: bool | None) -> dict[str, Any]:
     }
 
 
+def _free_name(transaction: Transaction) -> str:
+    number = transaction.head().sequence + 1
+    while transaction.branch(f"branch-{number}") is not None:
+        number += 1
+    return f"branch-{number}"
+
+
 def _check_name(name: str | None) -> None:
     if name is not None:
         values.check_text(name, field="name", chars_max=limits.BRANCH_NAME_CHARS_MAX)
@@ -259,7 +266,7 @@ def _required(value: str | None, action: str, *, field: str = "name") -> str:
             field=field,
             hint=f"Add `{field}`: the name of a branch.",
         )
-    return value
+    return values.check_text(value, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
 
 
 def _check_strategy(strategy: str | None) -> None:
@@ -361,6 +368,14 @@ def _conflict(conflict: merging.Conflict) -> Conflict:
         path=_place(conflict.path),
         **sides,
     )
+
+
+def _say_in_callers_words(conflict: dict[str, Any]) -> None:
+    """Show of an entry that is at stake as a whole its value, and of a place its path."""
+    if not conflict["path"]:
+        sides = ("base", "ours", "theirs")
+        conflict.update({side: _value(conflict[side]) for side in sides if side in conflict})
+    conflict["path"] = _place(tuple(conflict["path"]))
 
 
 def _value(side: Any) -> Any:

@@ -11,16 +11,18 @@ from stratagem import limits
 from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import OPEN_END, Lineage
-from stratagem.errors import ValidationFailed, VersionConflict
+from stratagem.errors import MissingRequired, ValidationFailed, VersionConflict
 from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
 from stratagem.search.foundation import Bound
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
 
-__all__ = ["MISSING", "Entries", "Item", "check_names", "check_tags"]
+__all__ = ["CURSOR_CHARS_MAX", "MISSING", "Entries", "Item", "check_names", "check_tags"]
 
 MISSING: Any = object()
+# As long as any sequence; Python refuses to read thousands of digits.
+CURSOR_CHARS_MAX = 19
 
 
 class Item(TypedDict, total=False):
@@ -43,16 +45,24 @@ class _Write:
     __slots__ = ("content", "expected_version", "key", "namespace", "steps", "tags_given", "ttl")
 
     def __init__(self, item: Item, namespace: str) -> None:
-        self.key = check_names(item.get("key"), field="key", chars_max=limits.KEY_CHARS_MAX)
+        _check_options(item)
+        self.key = check_names(item["key"], field="key", chars_max=limits.KEY_CHARS_MAX)
         self.namespace = check_names(
             item.get("namespace") or namespace,
             field="namespace",
             chars_max=limits.NAMESPACE_CHARS_MAX,
         )
-        if "value" not in item:
-            raise ValidationFailed("An entry needs a value.", field="value", key=self.key)
         values.encode(item["value"])
         self.content: dict[str, Any] = {"value": item["value"]}
+        self.tags_given = False
+        self.ttl: int | None = None
+        self.steps: paths.Steps | None = None
+        self.expected_version: int | None = None
+        # Most entries are a key and a value, and there may be thousands of them.
+        if len(item) > len(("key", "value")):
+            self._take_options(item)
+
+    def _take_options(self, item: Item) -> None:
         self.tags_given = item.get("tags") is not None
         if tags := check_tags(item.get("tags") or ()):
             self.content["tags"] = tags
@@ -169,6 +179,7 @@ class Entries(Bound):
         path: str | None = None,
     ) -> Entry | None:
         """Return what is stored under a key, now or at a past moment; None if nothing is."""
+        steps = None if path is None else paths.parse(path)
         caller = self._caller
         name = branch or caller.branch
         where = namespace or caller.namespace
@@ -176,7 +187,11 @@ class Entries(Bound):
             lineage, time = self._views.present(name), None
         else:
             lineage, time = self._views.past(name, as_of)
-        version = self._store.reader().current(lineage, entries(where), key)
+        try:
+            version = self._store.reader().current(lineage, entries(where), key)
+        except UnicodeEncodeError:
+            # Half of a surrogate pair: nothing is stored under it, and a miss says why.
+            version = None
         if version is None:
             if not self._moved(key, where, name, lineage):
                 return None
@@ -188,8 +203,8 @@ class Entries(Bound):
             if expired(content, time or self._store.now()):
                 return None
             expires = moments.iso(content["expires_at"])
-        if path is not None:
-            found, value = paths.get(value, paths.parse(path))
+        if steps is not None:
+            found, value = paths.get(value, steps)
             if not found:
                 return None
         tags = content.get("tags") or []
@@ -264,11 +279,17 @@ class Entries(Bound):
     ) -> History:
         """Return a page of an entry's versions, newest first."""
         check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+        where = check_names(
+            namespace or self._caller.namespace,
+            field="namespace",
+            chars_max=limits.NAMESPACE_CHARS_MAX,
+        )
         before = _before(cursor)
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
-            space = entries(namespace or self._caller.namespace)
-            versions = reader.history(view.lineage, space, key, before=before, limit=limit + 1)
+            versions = reader.history(
+                view.lineage, entries(where), key, before=before, limit=limit + 1
+            )
         page = versions[:limit]
         more = len(versions) > limit
         return History(
@@ -321,12 +342,28 @@ def _check_tag(tag: object) -> str:
 def _check_version(version: object) -> int | None:
     if version is None:
         return None
-    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+    if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= OPEN_END:
         raise ValidationFailed(
             "expected_version is a version number, or 0 for an entry that must not exist yet.",
             field="expected_version",
         )
     return version
+
+
+def _check_options(item: Mapping[str, Any]) -> None:
+    """Refuse an item that lacks something, or has something that would be passed over."""
+    for name in ("key", "value"):
+        if name not in item:
+            raise MissingRequired(f"An item needs a `{name}`.", field=name)
+    if not item.keys() <= Item.__annotations__.keys():
+        unknown = sorted(map(str, item.keys() - Item.__annotations__.keys()))
+        raise ValidationFailed(
+            f"An item has no option `{unknown[0]}`.",
+            field="items",
+            unknown=unknown[:20],
+            hint=f"An item takes {', '.join(Item.__annotations__)}. "
+            "All items of a call are written to one branch.",
+        )
 
 
 def _touch_twice(writes: Sequence[_Write]) -> bool:
@@ -338,7 +375,7 @@ def _touch_twice(writes: Sequence[_Write]) -> bool:
 def _before(cursor: str | None) -> int:
     if cursor is None:
         return OPEN_END
-    if not cursor.isdecimal() or int(cursor) < 1:
+    if not cursor.isdecimal() or len(cursor) > CURSOR_CHARS_MAX or int(cursor) < 1:
         raise ValidationFailed(
             "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
         )

@@ -20,24 +20,27 @@ __all__ = [
     "StoreInput",
 ]
 
-Namespace = Annotated[str | None, Field(description="Logical grouping; default: the client's")]
-Branch = Annotated[str | None, Field(description="Branch; default: the current one")]
+# Parameters that speak for themselves have no description: a tool list is paid for in each
+# conversation.
+Namespace = str | None
+Branch = str | None
+Tags = list[str] | None
 AsOf = Annotated[
     str | int | None,
-    Field(description='Past moment: ISO 8601, "1h ago", "yesterday 14:00", "@<version>"'),
+    Field(description="Past moment: ISO 8601, 1h ago, yesterday 14:00, @version"),
 ]
-Tags = Annotated[list[str] | None, Field(description="Tags")]
 Session = Annotated[
-    str | None, Field(description="Conversation; its earlier messages give context to search")
+    str | None, Field(description="Conversation id; its earlier messages give context")
 ]
-RequestId = Annotated[str | None, Field(description="Makes a retry safe: same id, written once")]
-Cursor = Annotated[str | None, Field(description="`next` of an earlier answer")]
+RequestId = Annotated[str | None, Field(description="Same id, written once")]
+Cursor = Annotated[str | None, Field(description="`next` of the last answer")]
 MaxChars = Annotated[
     int,
     Field(
         description="Answer budget",
         ge=limits.ANSWER_CHARS_MIN,
         le=limits.ANSWER_CHARS_MAX,
+        json_schema_extra=lambda schema: schema.pop("maximum"),
     ),
 ]
 
@@ -49,19 +52,19 @@ class _Input(BaseModel):
 class StoreInput(_Input):
     """Parameters of strata_store."""
 
-    key: str | None = Field(None, description="Identifier")
+    key: str | None = None
     value: Any = Field(None, description="Any JSON")
     tags: Tags = None
-    namespace: Namespace = None
+    namespace: str | None = Field(None, description="Grouping; default: the client's")
     items: list[dict[str, Any]] | None = Field(
-        None, description="Several entries at once, each with key, value, and the options here"
+        None, description="Several entries at once, each with key and value"
     )
     branch: Branch = None
-    ttl: str | float | None = Field(None, description='Expires after: "7d", "12h", seconds')
+    ttl: str | float | None = Field(None, description="Expires after: 7d, 12h, seconds")
     expected_version: int | None = Field(
-        None, description="Only if the entry is at this version; 0: only if new"
+        None, description="Only if at this version; 0: only if new"
     )
-    path: str | None = Field(None, description='Change one place: JSONPath, "$.a.b[0]"')
+    path: str | None = Field(None, description="Change one place: JSONPath, $.a.b[0]")
     session: Session = None
     index: bool = Field(default=True, description="false: not searchable (counters)")
     request_id: RequestId = None
@@ -70,12 +73,12 @@ class StoreInput(_Input):
 class RecallInput(_Input):
     """Parameters of strata_recall."""
 
-    key: str | None = Field(None, description="Key to look up")
+    key: str | None = None
     namespace: Namespace = None
     as_of: AsOf = None
     keys: list[str] | None = Field(None, description="Several keys")
     branch: Branch = None
-    path: str | None = Field(None, description="One place of the value: JSONPath")
+    path: str | None = Field(None, description="One place of it: JSONPath")
     cursor: Cursor = None
     max_chars: MaxChars = limits.ANSWER_CHARS_DEFAULT
 
@@ -96,7 +99,7 @@ class SearchInput(_Input):
 class ForgetInput(_Input):
     """Parameters of strata_forget."""
 
-    key: str | None = Field(None, description="Key to delete")
+    key: str | None = None
     namespace: Namespace = None
     keys: list[str] | None = Field(None, description="Several keys")
     branch: Branch = None
@@ -106,7 +109,7 @@ class ForgetInput(_Input):
 class LogInput(_Input):
     """Parameters of strata_log."""
 
-    event: str = Field(description='Type label, e.g. "observation"')
+    event: str = Field(description="Label: observation, decision, message")
     data: Any = Field(description="Payload: any JSON")
     namespace: Namespace = None
     tags: Tags = None
@@ -119,17 +122,17 @@ class BranchInput(_Input):
     """Parameters of strata_branch."""
 
     action: Literal["create", "switch", "list", "fork", "merge", "diff", "delete", "restore"]
-    name: str | None = Field(None, description="Branch to create, fork to, switch to, delete …")
-    source: str | None = Field(None, description="merge: branch to merge from")
-    compare: str | None = Field(None, description="diff: branch to compare with")
+    name: str | None = Field(None, description="Branch to make, switch to, delete, restore")
+    source: str | None = Field(None, description="merge: from this branch")
+    compare: str | None = Field(None, description="diff: with this branch")
     branch: str | None = Field(None, description="Fork from, merge into; default: current")
     as_of: AsOf = None
     strategy: Literal["source_wins", "target_wins"] | None = Field(
-        None, description="merge: who wins conflicts; default: refuse and list them"
+        None, description="merge: who wins; default: refuse and list conflicts"
     )
     preview: bool = Field(default=False, description="merge: change nothing")
     decisions: dict[str, Any] | None = Field(
-        None, description='merge: conflict id → "source", "target" or {"value": …}'
+        None, description="merge: {conflict id: source, target or {value: …}}"
     )
     cursor: Cursor = None
     max_chars: MaxChars = limits.ANSWER_CHARS_DEFAULT

@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel
 
-from stratagem.errors import MissingRequired, ValidationFailed
+from stratagem import limits
+from stratagem.answers import fit_list, fit_value, fitting, noted, plain
+from stratagem.errors import MergeConflict, MissingRequired, ValidationFailed
 from stratagem.memory import inputs
-from stratagem.memory.answers import fit_list, fit_value, plain
+from stratagem.memory.entries import CURSOR_CHARS_MAX
 from stratagem.memory.models import Entry
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller, Operation, object_schema
@@ -25,14 +27,13 @@ _LIST: dict[str, Any] = {
     "results": "array",
     "truncated": "boolean",
     "next": "string",
-    "note": "string",
 }
 
 
 def _store(memory: Memory, given: inputs.StoreInput) -> Answer:
     options = given.model_dump(exclude_unset=True)
     answer = plain(memory.store(**options))
-    return answer if given.items is None else fit_list(answer, 20_000, str)
+    return answer if given.items is None else fit_list(answer, limits.ANSWER_CHARS_DEFAULT, None)
 
 
 def _recall(memory: Memory, given: inputs.RecallInput) -> Answer:
@@ -42,19 +43,20 @@ def _recall(memory: Memory, given: inputs.RecallInput) -> Answer:
         "namespace": given.namespace,
         "as_of": given.as_of,
         "branch": given.branch,
+        "path": given.path,
     }
     begin = _begin(given.cursor)
     if given.keys is not None:
-        wanted = given.keys[begin:]
-        found: list[Entry] = memory.recall_many(wanted, **where)
+        keys = list(dict.fromkeys(given.keys))
+        found: list[Entry] = memory.recall_many(keys[begin:], **where)
         answer: Answer = {"found": bool(found), "results": plain(found), "truncated": False}
-        missing = [key for key in wanted if key not in {entry.key for entry in found}]
+        there = {entry.key for entry in found}
+        missing = [key for key in keys[begin:] if key not in there]
         if missing:
             answer["missing"] = missing
-        places = {key: place for place, key in enumerate(given.keys)}
-        return fit_list(answer, given.max_chars, lambda kept: str(places[found[kept].key]))
+        return fit_list(answer, given.max_chars, lambda kept: str(keys.index(found[kept].key)))
     assert given.key is not None
-    entry = memory.recall(given.key, path=given.path, **where)
+    entry = memory.recall(given.key, **where)
     if entry is None:
         return {"found": False}
     return fit_value({"found": True, **plain(entry)}, given.max_chars, begin)
@@ -79,13 +81,31 @@ def _log(memory: Memory, given: inputs.LogInput) -> Answer:
 
 def _branch(memory: Memory, given: inputs.BranchInput) -> Answer:
     options = given.model_dump(exclude={"cursor", "max_chars"})
-    answer: Answer = {"action": given.action, **plain(memory.branch(**options))}
+    begin = _begin(given.cursor)
+    try:
+        answer: Answer = {"action": given.action, **plain(memory.branch(**options))}
+    except MergeConflict as error:
+        error.details["conflicts"] = fitting(error.details["conflicts"], given.max_chars - 1_000)
+        raise
     if "results" not in answer:
         return answer
-    begin = _begin(given.cursor)
     answer["results"] = answer["results"][begin:]
     answer["truncated"] = False
-    return fit_list(answer, given.max_chars, lambda kept: str(begin + kept))
+    if answer.get("conflicts"):
+        answer = _with_fewer_conflicts(answer, given.max_chars // 2)
+    # A merge that was carried out is not carried out again to see the rest of it.
+    again = given.action != "merge" or given.preview or given.request_id is not None
+    return fit_list(answer, given.max_chars, (lambda kept: str(begin + kept)) if again else None)
+
+
+def _with_fewer_conflicts(answer: Answer, chars_max: int) -> Answer:
+    conflicts = answer["conflicts"]
+    kept = fitting(conflicts, chars_max)
+    answer |= {"conflicts": kept, "conflict_count": len(conflicts)}
+    left = len(conflicts) - len(kept)
+    if not left:
+        return answer
+    return noted(answer, f"{left} more conflicts were left out; decide these and preview again.")
 
 
 def _history(memory: Memory, given: inputs.HistoryInput) -> Answer:
@@ -109,7 +129,7 @@ def _purge(memory: Memory, given: inputs.PurgeInput) -> Answer:
 def _begin(cursor: str | None) -> int:
     if cursor is None:
         return 0
-    if not cursor.isdecimal():
+    if not cursor.isdecimal() or len(cursor) > CURSOR_CHARS_MAX:
         raise ValidationFailed(
             "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
         )
@@ -303,12 +323,12 @@ OPERATIONS: tuple[Operation, ...] = (
             required=("action",),
             action="string",
             name="string",
-            current=None,
             conflicts="array",
             **_LIST,
         ),
         run=_bound(_branch),
         summarise=_say_branched,
+        reading_actions=("list", "diff", "switch"),
     ),
     Operation(
         name="strata_history",

@@ -10,9 +10,17 @@ import orjson
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
+from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branching import Branching, Strategy
-from stratagem.memory.entries import MISSING, Entries, Item, check_names, check_tags
+from stratagem.memory.entries import (
+    CURSOR_CHARS_MAX,
+    MISSING,
+    Entries,
+    Item,
+    check_names,
+    check_tags,
+)
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
 from stratagem.memory.models import (
     Branches,
@@ -123,15 +131,20 @@ class Memory(Entries, Branching):
         namespace: str | None = None,
         as_of: str | int | None = None,
         branch: str | None = None,
+        path: str | None = None,
     ) -> list[Entry]:
-        """Return what is stored under some keys, leaving out those under which nothing is."""
+        """Return what is stored under some keys, all of one moment, leaving out the misses."""
         if len(keys) > limits.KEYS_MAX:
             raise ValidationFailed(
                 f"At most {limits.KEYS_MAX} keys can be recalled at once.",
                 field="keys",
                 limit=limits.KEYS_MAX,
             )
-        found = (self.recall(key, namespace=namespace, as_of=as_of, branch=branch) for key in keys)
+        with self._store.snapshot():
+            found = [
+                self.recall(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
+                for key in dict.fromkeys(keys)
+            ]
         return [entry for entry in found if entry is not None]
 
     def search(
@@ -302,7 +315,16 @@ class Memory(Entries, Branching):
             raise MissingRequired("Name a key, or the sequence of a logged event.", field="key")
         if key is not None:
             check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
-        space = entries(namespace or self._caller.namespace)
+        if sequence is not None and not 1 <= sequence <= OPEN_END:
+            raise ValidationFailed(
+                f"No logged event has sequence {sequence}.", field="sequence", limit=OPEN_END
+            )
+        where = check_names(
+            namespace or self._caller.namespace,
+            field="namespace",
+            chars_max=limits.NAMESPACE_CHARS_MAX,
+        )
+        space = entries(where)
         request = Request(self._caller.actor)
         erased = self._store.purge(request, space=space, key=key, sequence=sequence)
         self._foundation.index.forget_vectors()
@@ -377,7 +399,8 @@ def _check_count(count: object, *, field: str, most: int) -> None:
 def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
-    if not cursor.isdecimal() or int(cursor) > 10_000:  # noqa: PLR2004 -- nobody pages so far
+    # Nobody pages further than ten thousand.
+    if not cursor.isdecimal() or len(cursor) > CURSOR_CHARS_MAX or int(cursor) > 10_000:  # noqa: PLR2004
         raise ValidationFailed(
             "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import orjson
 
@@ -30,6 +30,7 @@ class Foundation:
     index: Index
     durability: str
     version: str
+    redaction: Literal["none", "basic", "strict"] = "basic"
 
     def write(
         self,

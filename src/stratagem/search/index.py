@@ -11,6 +11,7 @@ when the next search begins.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,10 +42,15 @@ _TERM_COUNTS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A version that a search found, with a score in [0, 1]."""
+    """A version that a search found, with a score in [0, 1].
+
+    Scores compare what one search found. `cosine` is how near its meaning is by itself; NaN
+    where there is no vector.
+    """
 
     sequence: int
     score: float
+    cosine: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ class Index:
         vectors: list[bytes | None] = [None] * len(texts)
         if embed and self.embedder is not None:
             if self.embedder.loaded:
-                rows = self.embedder.embed([_embedded(text) for text, _ in texts])
+                rows = _embed(self.embedder, [text for text, _ in texts])
                 vectors = [row.tobytes() for row in rows]
             else:
                 self.warm()
@@ -115,7 +121,7 @@ class Index:
             Document(
                 _terms(text.title),
                 _terms(text.body),
-                " ".join(map(_content_terms, context)),
+                " ".join([*_aside(text), *map(_content_terms, context)]),
                 vector,
             )
             for (text, context), vector in zip(texts, vectors, strict=True)
@@ -130,10 +136,14 @@ class Index:
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         limit: int,
+        title: str = "",
+        weights: tuple[float, float, float] = ranking.FIELD_WEIGHTS,
     ) -> Ranking:
         """Return the best `limit` versions for a query, among those a view shows.
 
         `spaces` and `tags`, where given, restrict the search; several tags mean all of them.
+        `title` is the part of a long query that says by itself what it is about; `weights`
+        are those of title, body, and context or aside.
         """
         terms = analysis.query_terms(query)
         asked = self._worth_asking(reader, terms)
@@ -141,7 +151,7 @@ class Index:
             reader.matches(
                 view,
                 analysis.match_expression(asked),
-                weights=ranking.FIELD_WEIGHTS,
+                weights=weights,
                 spaces=spaces,
                 tags=tags,
                 limit=max(limit, ranking.LEXICAL_DEPTH),
@@ -150,11 +160,19 @@ class Index:
             else []
         )
         scores = {found.sequence: found.score for found in lexical}
-        vector = self._query_vector(reader, analysis.leave_out(query, set(terms) - set(asked)))
+        wanted = Text(title, analysis.leave_out(query, set(terms) - set(asked)), titled=True)
+        vector = self._query_vector(reader, wanted)
         if vector is None:
             return Ranking(_lexical_only(scores, limit), terms, "lexical")
         found = self._fused(reader, view, vector, scores, spaces=spaces, tags=tags, limit=limit)
         return Ranking(found, terms, "hybrid", waiting=reader.unembedded_count())
+
+    def rarity(self, reader: Reader, terms: Sequence[str]) -> dict[str, float]:
+        """Return how much each term tells: the rarer, the more."""
+        total = max(reader.text_count(), 1)
+        return {
+            term: math.log1p(total / (1 + self._term_count(reader, term, total))) for term in terms
+        }
 
     def settle(self) -> None:
         """Give short queues of texts their vectors, so that a search sees the latest writes."""
@@ -178,7 +196,7 @@ class Index:
                 texts = _texts(reader, reader.unembedded(_BATCH))
             if not texts:
                 break
-            rows = embedder.embed(list(texts.values()))
+            rows = _embed(embedder, list(texts.values()))
             made = {at: row.tobytes() for at, row in zip(texts, rows, strict=True)}
             store.write(_keeping(made, embedder.name), Request(_ACTOR))
             done += len(made)
@@ -236,10 +254,10 @@ class Index:
         self._term_counts[term] = (count, total)
         return count
 
-    def _query_vector(self, reader: Reader, query: str) -> NDArray[np.float32] | None:
+    def _query_vector(self, reader: Reader, query: Text) -> NDArray[np.float32] | None:
         if self.embedder is None or reader.setting("embedder") != self.embedder.name:
             return None
-        vector = self.embedder.embed([query])[0]
+        vector = _embed(self.embedder, [query])[0]
         return vector if vector.any() else None
 
     def _fused(
@@ -269,47 +287,73 @@ class Index:
         sequences = np.fromiter(cosines, np.int64, len(cosines))
         bm25 = np.fromiter((lexical.get(at, 0.0) for at in cosines), np.float64, len(cosines))
         cosine = np.fromiter(cosines.values(), np.float64, len(cosines))
-        return _best(sequences, ranking.fuse(bm25, cosine), limit)
+        return _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
 
 
 def _lexical_only(scores: dict[int, float], limit: int) -> list[Ranked]:
     sequences = np.fromiter(scores, np.int64, len(scores))
     bm25 = np.fromiter(scores.values(), np.float64, len(scores))
-    return _best(sequences, ranking.fuse(bm25, np.full(len(scores), np.nan)), limit)
+    unknown = np.full(len(scores), np.nan)
+    return _best(sequences, ranking.fuse(bm25, unknown), unknown, limit)
 
 
-def _best(sequences: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[Ranked]:
+def _best(
+    sequences: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    cosines: NDArray[np.float64],
+    limit: int,
+) -> list[Ranked]:
     """Return the highest scores; of equals the newer first."""
     order = np.lexsort((-sequences, -scores))[:limit]
-    return [Ranked(int(sequences[at]), float(scores[at])) for at in order if scores[at] > 0]
-
-
-@lru_cache(maxsize=4096)
-def _short_terms(text: str) -> str:
-    return " ".join(analysis.terms(text))
+    return [
+        Ranked(int(sequences[at]), float(scores[at]), float(cosines[at]))
+        for at in order
+        if scores[at] > 0
+    ]
 
 
 def _terms(text: str) -> str:
-    # Messages of a session are analysed again as the context of those that follow.
-    return _short_terms(text) if len(text) <= 1_000 else " ".join(analysis.terms(text))  # noqa: PLR2004
+    return " ".join(analysis.terms(text))
 
 
+# A message of a session is analysed again as the context of those that follow.
 @lru_cache(maxsize=4096)
 def _content_terms(text: str) -> str:
     return " ".join(analysis.content_terms(text))
 
 
-def _embedded(text: Text) -> str:
-    return f"{text.title}\n{text.body}" if text.title else text.body
+def _aside(text: Text) -> list[str]:
+    return [_terms(text.aside)] if text.aside else []
 
 
-def _texts(reader: Reader, sequences: list[int]) -> dict[int, str]:
+def _embed(embedder: Embedder, texts: Sequence[Text]) -> NDArray[np.float32]:
+    """Return the vectors of texts; a title that says it all counts as much as the whole."""
+    rows = embedder.embed([_whole(text) for text in texts])
+    titled = [place for place, text in enumerate(texts) if text.titled and text.title]
+    if titled:
+        titles = embedder.embed([texts[place].title for place in titled])
+        rows[titled] = _normalised(rows[titled] + titles)
+    return rows
+
+
+def _normalised(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[np.float32]
+    unit = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return unit
+
+
+def _whole(text: Text) -> str:
+    return "\n".join(part for part in (text.title, text.body, text.aside) if part)
+
+
+def _texts(reader: Reader, sequences: list[int]) -> dict[int, Text]:
     hits = reader.hits(sequences)
-    texts: dict[int, str] = {}
+    texts: dict[int, Text] = {}
     for sequence in sequences:
         hit = hits[sequence]
         text = reader.kinds.project(hit.kind, orjson.loads(hit.payload), hit.key).text
-        texts[sequence] = _embedded(text) if text else ""
+        texts[sequence] = text or Text("", "")
     return texts
 
 

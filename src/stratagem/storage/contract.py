@@ -271,6 +271,10 @@ class Reader(Protocol):
         """Return the versions that carry every one of some tags."""
         ...
 
+    def faceted(self, view: View, facet: str, *, limit: int = -1) -> list[int]:
+        """Return the versions with a facet that a view shows, oldest first; the newest `limit`."""
+        ...
+
     def term_documents(self, term: str) -> int:
         """Return in how many texts a term occurs."""
         ...

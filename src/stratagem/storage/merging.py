@@ -115,8 +115,7 @@ def compare(reader: Reader, here: View, there: View) -> list[Change]:
     subjects = sorted(
         set(_changed(reader, here.lineage, known)) | set(_changed(reader, there.lineage, known))
     )
-    ours = reader.current_many(here.lineage, subjects)
-    theirs = reader.current_many(there.lineage, subjects)
+    ours, theirs = _seen(reader, here, subjects), _seen(reader, there, subjects)
     changes = []
     for subject in subjects:
         one, other = ours.get(subject), theirs.get(subject)
@@ -155,8 +154,11 @@ class _Merging:
         self.merge.vector = vector
         self.records()
         self.stream()
-        self.merge.news = any(
-            upto > self.ours_known.get(branch, 0) for branch, upto in vector.items()
+        # Of itself the source always knows more than before, if only that time has passed.
+        self.merge.news = self.merge.news or any(
+            upto > self.ours_known.get(branch, 0)
+            for branch, upto in vector.items()
+            if branch != self.source.id
         )
         unused = sorted(set(self.decisions) - self.used)
         if unused:
@@ -170,6 +172,7 @@ class _Merging:
 
     def records(self) -> None:
         subjects = _changed(self.reader, self.reader.lineage(self.source), self.base_known)
+        self.merge.news = bool(subjects)
         theirs = self.reader.current_many(self.reader.lineage(self.source), subjects)
         ours = self.reader.current_many(self.reader.lineage(self.target), subjects)
         apart = [
@@ -232,6 +235,7 @@ class _Merging:
             for cut in reversed(self.reader.lineage(self.source))
             for event in self.reader.changed_stream(cut, self.base_known.get(cut.branch, 0))
         ]
+        self.merge.news = self.merge.news or bool(gained)
         for event in gained:
             if not self.has(event):
                 assert event.payload is not None
@@ -314,6 +318,15 @@ def _changed(reader: Reader, lineage: Lineage, known: Mapping[int, int]) -> list
     for cut in lineage:
         found.update(reader.changed_subjects(cut, known.get(cut.branch, 0)))
     return sorted(found)
+
+
+def _seen(reader: Reader, view: View, subjects: Sequence[int]) -> dict[int, Record]:
+    """Return the records of some subjects that a view shows: none that have expired in it."""
+    records = reader.current_many(view.lineage, subjects)
+    seen = reader.visible_among(view, [record.version.sequence for record in records.values()])
+    return {
+        subject: record for subject, record in records.items() if record.version.sequence in seen
+    }
 
 
 def _knowledge(reader: Reader, view: View) -> Vector:

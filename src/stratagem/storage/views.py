@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import tzinfo
 from difflib import get_close_matches
 
+from stratagem import limits
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END, Branch, Lineage, View
+from stratagem.engine.values import check_text
 from stratagem.errors import BranchNotFound, ValidationFailed
 from stratagem.storage.contract import Reader, Store
 
@@ -62,8 +64,10 @@ class Views:
     def forget(self, branch: str) -> None:
         """Look everything about a branch up anew when it is next asked for."""
         self._lineages.pop(branch, None)
-        for known in [known for known in self._pasts if known[0] == branch]:
-            del self._pasts[known]
+        # A copy first, in one step: other threads go on adding moments.
+        for known in list(self._pasts):
+            if known[0] == branch:
+                self._pasts.pop(known, None)
 
     def view(self, reader: Reader, branch: str, as_of: str | int | None = None) -> View:
         """Return the view of a branch at a moment, or of its present.
@@ -99,7 +103,9 @@ def find_branch(reader: Reader, name: str, *, field: str = "branch") -> Branch:
 
     Raises:
         BranchNotFound: There is none; branches with a similar name are suggested.
+        ValidationFailed: No branch can have that name.
     """
+    check_text(name, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
     branch = reader.branch(name)
     if branch is not None:
         return branch

@@ -112,15 +112,15 @@ class SqliteTransaction(SqliteReader):
         row = self._row("request", self._request.actor, self._request.id)
         if row is None:
             return None
-        if row[0] != self._request.fingerprint:
-            raise RequestReused(
-                "This request id was used before, with other arguments.",
-                field="request_id",
-                request_id=self._request.id,
-            )
         if row[1] is None:
             raise RequestReused(
                 "This request was answered before, and its result has been purged since.",
+                field="request_id",
+                request_id=self._request.id,
+            )
+        if row[0] != self._request.fingerprint:
+            raise RequestReused(
+                "This request id was used before, with other arguments.",
                 field="request_id",
                 request_id=self._request.id,
             )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 import apsw
+import orjson
 
 from stratagem import limits
 from stratagem.errors import (
@@ -18,12 +20,23 @@ from stratagem.errors import (
     StratagemError,
 )
 
-__all__ = ["APPLICATION_ID", "Durability", "connect", "translated", "translation"]
+__all__ = [
+    "APPLICATION_ID",
+    "DAMAGE",
+    "MEMORY",
+    "Durability",
+    "connect",
+    "translated",
+    "translation",
+]
 
 Durability = Literal["full", "fast"]
 
+MEMORY = ":memory:"
 # "STRA": tells our files from other people's SQLite databases.
 APPLICATION_ID = 0x53545241
+# Every text in the file was UTF-8 and every payload JSON when it was written.
+DAMAGE = (UnicodeDecodeError, orjson.JSONDecodeError)
 _WAL_PAGES_MAX = 4_000
 _WAL_BYTES_KEPT = 64 * 1024 * 1024
 # For each thread that reads; the operating system caches the file for all of them.
@@ -31,9 +44,16 @@ _CACHE_KIB = 8 * 1024
 
 
 def connect(
-    path: str, *, durability: Durability = "full", read_only: bool = False
+    path: str,
+    *,
+    durability: Durability = "full",
+    read_only: bool = False,
+    lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
 ) -> apsw.Connection:
-    """Open a connection with the settings every reader and writer shares."""
+    """Open a connection with the settings every reader and writer shares.
+
+    Nothing is written: the file may turn out to be another program's.
+    """
     flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOMUTEX
     flags |= (
         apsw.SQLITE_OPEN_READONLY
@@ -41,11 +61,10 @@ def connect(
         else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     )
     connection = apsw.Connection(path, flags=flags, statementcachesize=200)
-    connection.set_busy_timeout(int(limits.LOCK_WAIT_SECONDS * 1000))
+    connection.set_busy_timeout(int(lock_wait_seconds * 1000))
     # Without it each bound probe of a lineage is prepared anew at every execution.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     if not read_only:
-        connection.pragma("journal_mode", "wal")
         connection.pragma("journal_size_limit", _WAL_BYTES_KEPT)
         connection.wal_autocheckpoint(_WAL_PAGES_MAX)
         connection.pragma("secure_delete", "on")
@@ -60,22 +79,28 @@ def translated(path: str) -> Iterator[None]:
     """Turn the driver's errors into ours."""
     try:
         yield
-    except apsw.Error as error:
+    except (apsw.Error, *DAMAGE) as error:
         raise translation(error, path) from error
     except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise StorageFull("The disk is full.", path=path) from error
         raise StorageUnavailable(f"The database cannot be used: {error}.", path=path) from error
 
 
-def translation(error: apsw.Error, path: str) -> StratagemError:
+def translation(error: Exception, path: str) -> StratagemError:
     """Return our error for one of the driver's."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StorageBusy("Another process holds the database.", path=path)
     if isinstance(error, apsw.FullError):
         return StorageFull("The disk is full.", path=path)
     if isinstance(error, apsw.ReadOnlyError):
-        return ReadOnly("The database file cannot be written.", path=path)
+        return ReadOnly(
+            "The database file cannot be written.",
+            hint="Check the permissions of the file, of its folder and of -wal and -shm beside it.",
+            path=path,
+        )
     if isinstance(error, apsw.NotADBError):
         return DatabaseCorrupt("The file is not a Stratagem database.", path=path)
-    if isinstance(error, apsw.CorruptError):
+    if isinstance(error, (apsw.CorruptError, *DAMAGE)):
         return DatabaseCorrupt(f"The database is damaged: {error}.", path=path)
     return StorageUnavailable(f"The database cannot be used: {error}.", path=path)

@@ -61,11 +61,12 @@ def _chain(
     purged: set[int] = set()
     anchored = expect is None
     for event in maintenance.log(connection, 0):
-        yield from _link(event, previous, last)
+        broken = _broken(event, previous, last)
+        yield from broken
         anchored = anchored or (event.sequence, event.hash.hex()) == expect
         if event.payload is None:
             empty.add(event.sequence)
-        elif event.kind == CONTENT_PURGED:
+        elif event.kind == CONTENT_PURGED and not broken:
             purged |= set(orjson.loads(event.payload)["sequences"])
         previous, last = event.hash, event
         if event.sequence % 10_000 == 0:
@@ -80,6 +81,14 @@ def _chain(
             f"event {expect[0]}",
             repairable=False,
         )
+
+
+def _broken(event: Event, previous: bytes, last: Event | None) -> list[Finding]:
+    try:
+        return list(_link(event, previous, last))
+    except TypeError:
+        # Damage can leave a value of another type where no constraint was asked again.
+        return [Finding("An event cannot be read.", f"event {event.sequence}", repairable=False)]
 
 
 def _link(event: Event, previous: bytes, last: Event | None) -> Iterator[Finding]:

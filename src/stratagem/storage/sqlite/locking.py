@@ -49,6 +49,14 @@ class WriterLock:
     def release(self) -> None:
         """Let the next writer in."""
         if self._file is not None:
+            assert fcntl is not None
+            # Closing alone would leave it to a child forked meanwhile, which has a copy.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self.disown()
+
+    def disown(self) -> None:
+        """Let go of it without letting anyone in: it is the parent process that has it."""
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 

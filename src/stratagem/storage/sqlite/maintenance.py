@@ -95,7 +95,7 @@ def purge(
             raise
         # Freed pages and the write-ahead log still hold the bytes until these two ran.
         connection.execute("VACUUM")
-        connection.pragma("wal_checkpoint(truncate)")
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         return erased
 
     return store.exclusive(work)

@@ -17,7 +17,7 @@ from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch, Lineage
 from stratagem.engine.records import Projection, Text
 from stratagem.storage.contract import Document, Indexer
-from stratagem.storage.sqlite.reading import SqliteReader
+from stratagem.storage.sqlite.reading import FACET_MARK, SqliteReader
 from stratagem.storage.sqlite.statements import SQL, statement
 
 __all__ = ["BRANCH_EVENTS", "Fact", "Projector"]
@@ -116,7 +116,9 @@ class Projector:
             (fact.sequence, fact.subject, fact.branch, fact.space_id, meaning.deleted,
              meaning.expires_at)
         )  # fmt: skip
-        rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
+        if meaning.tags or meaning.facets:
+            rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
+            rows.tags += [(FACET_MARK + facet, fact.sequence) for facet in meaning.facets]
         if meaning.text is not None:
             self._index(fact, meaning, meaning.text, rows)
         if before is None or (before.expires_at is not None and before.expires_at <= at):

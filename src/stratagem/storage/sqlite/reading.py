@@ -16,10 +16,13 @@ from stratagem.engine.events import GENESIS, Head, Space
 from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, trace
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import Found, Hit, Record, StreamEvent, VectorRow, Version
-from stratagem.storage.sqlite.connection import translation
+from stratagem.storage.sqlite.connection import DAMAGE, translation
 from stratagem.storage.sqlite.statements import SQL, statement
 
-__all__ = ["Names", "SqliteReader"]
+__all__ = ["FACET_MARK", "Names", "SqliteReader"]
+
+# A facet is kept as a tag that begins with a character no caller's tag can have.
+FACET_MARK = "\x01"
 
 
 class Names:
@@ -86,12 +89,12 @@ class SqliteReader:
         return at
 
     def current(self, lineage: Lineage, space: Space, key: str) -> Version | None:
-        number = self._names.spaces.get(space) or self.space_id(space)
-        if number is None:
-            return None
         try:
+            number = self._names.spaces.get(space) or self.space_id(space)
+            if number is None:
+                return None
             row = self._execute(_recall(len(lineage)), (number, key, *lineage.numbers)).fetchone()
-        except apsw.Error as error:
+        except (apsw.Error, *DAMAGE) as error:
             raise translation(error, self._connection.filename) from error
         if row is None or row[2] in self.kinds.deletions or row[3] is None:
             return None
@@ -207,6 +210,11 @@ class SqliteReader:
         rows = self._execute(SQL["tagged"], (_array(wanted), len(wanted)))
         return np.fromiter((row[0] for row in rows), np.int64)
 
+    def faceted(self, view: View, facet: str, *, limit: int = -1) -> list[int]:
+        sql = statement("faceted", len(view.lineage), 4)
+        rows = self._execute(sql, (view.time, FACET_MARK + facet, limit, *view.lineage.numbers))
+        return [row[0] for row in rows][::-1]
+
     def term_documents(self, term: str) -> int:
         return self._one("term_documents", term) or 0
 
@@ -266,7 +274,10 @@ class SqliteReader:
         return rows
 
     def unembedded(self, limit: int) -> list[int]:
-        return [row[0] for row in self._execute(SQL["unembedded"], (limit,))]
+        try:
+            return [row[0] for row in self._execute(SQL["unembedded"], (limit,))]
+        except (apsw.Error, *DAMAGE) as error:
+            raise translation(error, self._connection.filename) from error
 
     def unembedded_count(self) -> int:
         return int(self._one("unembedded_count"))
@@ -294,10 +305,14 @@ class SqliteReader:
         return known
 
     def _row(self, name: str, *parameters: Any) -> Any:
-        return self._execute(SQL[name], parameters).fetchone()
+        # Single look-ups are made outside of any snapshot, which would translate.
+        try:
+            return self._execute(SQL[name], parameters).fetchone()
+        except (apsw.Error, *DAMAGE) as error:
+            raise translation(error, self._connection.filename) from error
 
     def _one(self, name: str, *parameters: Any) -> Any:
-        row = self._execute(SQL[name], parameters).fetchone()
+        row = self._row(name, *parameters)
         return row[0] if row else None
 
 

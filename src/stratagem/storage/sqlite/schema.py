@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+import stat
 from typing import TYPE_CHECKING
 
 import apsw
 
+from stratagem import limits
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseCorrupt, DatabaseTooNew, StorageUnavailable
 from stratagem.storage.contract import Request
 from stratagem.storage.sqlite import maintenance
-from stratagem.storage.sqlite.connection import APPLICATION_ID
+from stratagem.storage.sqlite.connection import APPLICATION_ID, MEMORY
 from stratagem.storage.sqlite.reading import Names
 from stratagem.storage.sqlite.statements import SQL, migrations, script
 
@@ -33,19 +35,49 @@ def open_writer(store: SqliteStore) -> apsw.Connection:
         DatabaseTooNew: A newer Stratagem wrote the file.
         DatabaseCorrupt: It is some other program's file.
     """
-    if store.read_only and not Path(store.location).exists():
-        raise StorageUnavailable("There is no database at this path.", path=store.location)
-    try:
-        connection = store.connect()
-    except apsw.BusyError:
-        # Another process is just creating the file.
-        with store.locked():
-            connection = store.connect()
+    if store.location != MEMORY:
+        _refuse_other_than_files(store.location, read_only=store.read_only)
+    connection = store.connect()
     _refuse_foreign(connection, store.location)
-    if not _is_current(connection) and not store.read_only:
+    if store.read_only:
+        _refuse_outdated(connection, store.location)
+        return connection
+    _use_wal(connection, store)
+    if not _is_current(connection):
         with store.locked():
             _upgrade(connection, store)
     return connection
+
+
+def _refuse_other_than_files(path: str, *, read_only: bool) -> None:
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        if read_only:
+            raise StorageUnavailable("There is no database at this path.", path=path) from None
+        return
+    except ValueError as error:
+        raise StorageUnavailable("No file can have this name.", path=ascii(path)) from error
+    if not stat.S_ISREG(mode):
+        raise StorageUnavailable("The path is not a file.", path=path)
+
+
+def _use_wal(connection: apsw.Connection, store: SqliteStore) -> None:
+    try:
+        connection.pragma("journal_mode", "wal")
+    except apsw.BusyError:
+        # Another process is just creating the file.
+        with store.locked():
+            connection.pragma("journal_mode", "wal")
+
+
+def _refuse_outdated(connection: apsw.Connection, path: str) -> None:
+    if not _is_current(connection):
+        raise StorageUnavailable(
+            "The database is empty or of an older version.",
+            path=path,
+            hint="Open it once for writing: that brings it up to date.",
+        )
 
 
 def _refuse_foreign(connection: apsw.Connection, path: str) -> None:

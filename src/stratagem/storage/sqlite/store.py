@@ -8,6 +8,7 @@ Each piece of work stands behind a savepoint, so that one failing does not undo 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -25,14 +26,13 @@ from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
 from stratagem.storage.sqlite import examining, maintenance, schema
 from stratagem.storage.sqlite.appending import Adapters, SqliteTransaction
-from stratagem.storage.sqlite.connection import Durability, connect, translated
+from stratagem.storage.sqlite.connection import MEMORY, Durability, connect, translated
 from stratagem.storage.sqlite.locking import WriterLock
 from stratagem.storage.sqlite.reading import Names, SqliteReader
 
-__all__ = ["SqliteStore"]
+__all__ = ["MEMORY", "SqliteStore"]
 
 T = TypeVar("T")
-MEMORY = ":memory:"
 
 
 class _Ticket:
@@ -64,6 +64,8 @@ class SqliteStore:
         read_only: bool = False,
         lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
     ) -> None:
+        # Threads connect later, and the working directory may be another by then.
+        path = path if path == MEMORY else os.path.abspath(path)  # noqa: PTH100
         self.kinds = kinds
         self.location = path
         self.read_only = read_only
@@ -80,9 +82,16 @@ class SqliteStore:
         self._queue: deque[_Ticket] = deque()
         self._leading = threading.Lock()
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
-        self._closed = False
-        with translated(path):
-            self._writer = schema.open_writer(self)
+        self._unusable = ""
+        self._file: tuple[int, int] | None = None
+        try:
+            with translated(path):
+                self._writer = schema.open_writer(self)
+        except BaseException:
+            self.close()
+            raise
+        self._file = None if path == MEMORY else _identity(path)
+        _open_stores.add(self)
 
     def now(self) -> int:
         return self._adapters.clock()
@@ -135,11 +144,12 @@ class SqliteStore:
         if self.read_only:
             raise ReadOnly("The database was opened for reading only.")
         with self._leading, translated(self.location), self.locked():
-            return work(self._open_writer())
+            return work(self._writer)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep the writers of other processes out."""
+        self._refuse_unusable()
         self._file_lock.acquire(self._lock_wait_seconds)
         try:
             yield
@@ -164,7 +174,7 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._leading:
-            self._closed = True
+            self._unusable = self._unusable or "The database was closed."
             for connection in list(self._connections):
                 with suppress(apsw.Error):
                     connection.close()
@@ -192,16 +202,38 @@ class SqliteStore:
 
     def connect(self) -> apsw.Connection:
         """Open one more connection, which `close` will close."""
-        if self._closed:
-            raise StorageUnavailable("The database was closed.", hint="Open it again.")
-        connection = connect(self.uri, durability=self._durability, read_only=self.read_only)
+        self._refuse_unusable()
+        connection = connect(
+            self.uri,
+            durability=self._durability,
+            read_only=self.read_only,
+            lock_wait_seconds=self._lock_wait_seconds,
+        )
         self._connections.add(connection)
         return connection
 
-    def _open_writer(self) -> apsw.Connection:
-        if self._closed:
-            raise StorageUnavailable("The database was closed.", hint="Open it again.")
-        return self._writer
+    def disown(self) -> None:
+        """Leave everything to the process that this one was forked from.
+
+        SQLite's connections can neither be used on both sides of a fork nor be closed here.
+        """
+        self._unusable = "The database was opened before this process was forked."
+        _inherited.extend(self._connections)
+        self._connections.clear()
+        self._file_lock.disown()
+        self._queue, self._leading = deque(), threading.Lock()
+        self._local = threading.local()
+
+    def _refuse_unusable(self) -> None:
+        if self._unusable:
+            raise StorageUnavailable(self._unusable, hint="Open it again.", path=self.location)
+        if self._file is not None and self._file != _identity(self.location):
+            # What is written to a file without a name is gone when it is closed.
+            raise StorageUnavailable(
+                "The database file was moved, deleted or replaced while it was open.",
+                hint="Open it again.",
+                path=self.location,
+            )
 
     def _lead(self) -> None:
         """Run and commit the work of everybody in the queue."""
@@ -219,7 +251,7 @@ class SqliteStore:
                 raise
 
     def _commit(self, batch: list[_Ticket]) -> None:
-        connection = self._open_writer()
+        connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
         names = Names()
         try:
@@ -264,3 +296,25 @@ class SqliteStore:
         if not alone:
             connection.execute("RELEASE work")
         return transaction.head()
+
+
+_open_stores: WeakSet[SqliteStore] = WeakSet()
+_inherited: list[apsw.Connection] = []
+
+
+def _disown_all() -> None:
+    for store in list(_open_stores):
+        store.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Return what tells the file at a path from any other."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

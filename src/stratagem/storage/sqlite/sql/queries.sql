@@ -189,6 +189,11 @@ AND v.seq IN (
 SELECT v.seq FROM json_each(?2) w CROSS JOIN versions v ON v.seq = w.value
 WHERE {visible}
 
+-- name: faceted
+-- The newest versions with a facet that a view shows.
+SELECT v.seq FROM tags t CROSS JOIN versions v ON v.seq = t.seq
+WHERE t.tag = ?2 AND {visible} ORDER BY v.seq DESC LIMIT ?3
+
 -- name: tagged
 -- The versions that carry every tag of a JSON array.
 SELECT seq FROM tags WHERE tag IN (SELECT value FROM json_each(?1))
@@ -368,8 +373,9 @@ UPDATE events SET payload = NULL, salt = NULL WHERE seq IN (SELECT value FROM js
 UPDATE subjects SET key = ?2 WHERE id = ?1
 
 -- name: erase_results
--- Remove remembered results that may quote some events (a JSON array of sequences).
-UPDATE requests SET result = NULL WHERE EXISTS (
+-- Remove remembered results that may quote some events (a JSON array of sequences), and the
+-- fingerprints of their arguments, which have no salt: short ones could be guessed.
+UPDATE requests SET result = NULL, fingerprint = x'' WHERE EXISTS (
     SELECT 1 FROM json_each(?1) w WHERE w.value BETWEEN first_seq AND last_seq)
 
 -- name: erase_vectors

@@ -1,0 +1,27 @@
+"""One row for each promise, by name, in the order in which they are measured."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.bench import Row
+from benchmarks.rows import branching, opening, protocol, recalling, searching, storing
+
+__all__ = ["ROWS"]
+
+ROWS: Final[dict[str, Row]] = {
+    row.name: row
+    for row in (
+        recalling.ROW,
+        storing.STORE,
+        storing.BULK,
+        branching.FORK,
+        branching.DIFF,
+        branching.MERGE,
+        searching.SEARCH,
+        searching.LEXICAL,
+        opening.OPEN,
+        opening.MEMORY,
+        protocol.ROW,
+    )
+}

@@ -1,0 +1,1 @@
+"""The quality of search, measured on data that stays outside of the project."""

@@ -1,0 +1,5 @@
+"""`python -m stratagem` is `stratagem`."""
+
+from stratagem.surfaces.cli import main
+
+main()

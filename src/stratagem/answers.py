@@ -1,0 +1,128 @@
+"""Answers as plain JSON, cut to what fits beside a conversation.
+
+An answer that was cut says so, says how much was left out, and gives the cursor that
+continues it. Nothing is ever cut silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import orjson
+
+__all__ = ["fit_list", "fit_value", "fitting", "noted", "plain"]
+
+# Null is a value that can be stored, so these are kept when they are None.
+_KEPT = frozenset({"value"})
+# Room for what an answer says about having been cut.
+_NOTE_CHARS = 250
+# However much else an answer says, of a value at least this much is shown.
+_ROOM_MIN = 100
+
+
+def plain(answer: Any) -> Any:
+    """Return an answer as JSON, without the optional fields that are empty."""
+    if is_dataclass(answer):
+        return {
+            each.name: plain(value)
+            for each in fields(answer)
+            if (value := getattr(answer, each.name)) is not None or each.name in _KEPT
+        }
+    if isinstance(answer, list):
+        return [plain(each) for each in answer]
+    return answer
+
+
+def fit_list(
+    answer: dict[str, Any],
+    chars_max: int,
+    next_of: Callable[[int], str] | None,
+    *,
+    field: str = "results",
+) -> dict[str, Any]:
+    """Keep as many results as fit, at least one, and say where the rest begins.
+
+    `next_of` gives the cursor after so many results; None where the call must not be
+    repeated to see the rest, because it wrote something.
+    """
+    results = answer[field]
+    kept = fitting(results, chars_max - _chars(answer | {field: []}) - _NOTE_CHARS)
+    left = len(results) - len(kept)
+    if not left:
+        return answer | {field: kept}
+    note = (
+        f"{left} more {'was' if left == 1 else 'were'} left out to stay within {chars_max} "
+        "characters"
+    )
+    cut = answer | {field: kept, "truncated": True}
+    if next_of is None:
+        return noted(cut, f"{note}; all {len(results)} were written.")
+    following = next_of(len(kept))
+    return noted(cut | {"next": following}, f"{note}; call again with cursor={following!r}.")
+
+
+def fitting(results: Sequence[Any], chars_max: int) -> list[Any]:
+    """Return as many results as fit, at least one: that is shortened if it has to be."""
+    room = max(chars_max, _ROOM_MIN)
+    kept: list[Any] = []
+    for result in results:
+        # A comma parts it from the next.
+        size = _chars(result) + 1
+        if kept and size > room:
+            break
+        kept.append(result if size <= room else _shortened(result, room))
+        room -= size
+    return kept
+
+
+def noted(answer: dict[str, Any], note: str) -> dict[str, Any]:
+    """Return an answer with one more thing to say about it."""
+    return answer | {"note": f"{answer['note']} {note}" if answer.get("note") else note}
+
+
+def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, Any]:
+    """Cut a single value that is too long, and say how to go on reading it."""
+    room = max(chars_max - _chars(answer | {"value": None}) - _NOTE_CHARS, _ROOM_MIN)
+    value = answer.get("value")
+    if begin == 0 and _chars(value) <= room:
+        return answer
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    piece = _piece(text, begin, room)
+    end = begin + len(piece)
+    cut = answer | {"value": piece, "truncated": end < len(text)}
+    of = "text" if isinstance(value, str) else "the value's JSON text"
+    note = f"Characters {begin} to {end} of {len(text)} of {of}"
+    if end < len(text):
+        return cut | {
+            "next": str(end),
+            "note": f"{note}; call again with cursor={str(end)!r}, or name a path.",
+        }
+    return cut | {"note": f"{note}; this is the end."}
+
+
+def _shortened(result: Any, room: int) -> Any:
+    """Return one result whose values alone are too long, with their beginnings."""
+    if not isinstance(result, Mapping):
+        return result
+    shortened = dict(result)
+    for name in ("value", "before", "after", "base", "ours", "theirs"):
+        if name in shortened and _chars(shortened[name]) > room // 4:
+            value = shortened[name]
+            text = value if isinstance(value, str) else orjson.dumps(value).decode()
+            shortened[name] = _piece(text, 0, room // 4) + "…"
+            shortened["value_truncated"] = True
+    return shortened
+
+
+def _piece(text: str, begin: int, room: int) -> str:
+    """Return as much of a text as takes so many characters when it is written as JSON."""
+    piece = text[begin : begin + room]
+    while piece and (size := _chars(piece) - 2) > room:
+        piece = piece[: len(piece) * room // size]
+    return piece
+
+
+def _chars(value: Any) -> int:
+    return len(orjson.dumps(value).decode())

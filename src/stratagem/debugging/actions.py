@@ -1,0 +1,70 @@
+"""What to do next: the words that lead a model through the work."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stratagem.debugging.models import NextAction
+
+__all__ = [
+    "after_outcome",
+    "duplicate_incident",
+    "no_match",
+    "no_solutions",
+    "solution_added",
+    "try_solution",
+]
+
+_WORDS: Final = {
+    "NO_MATCH_DEBUG_THEN_ADD_INCIDENT": "No relevant incidents found. Debug normally. If a fix is "
+    "found, call add_incident to store the incident + solution + outcome.",
+    "NO_SOLUTIONS_ADD_ONE": "Incidents were found but no solutions exist. Debug normally. Once you "
+    "find a fix that works, call add_solution for the best matching incident, then record_outcome.",
+    "TRY_SOLUTION_AND_RECORD_OUTCOME": "Try the recommended solution. After attempting it, call "
+    "record_outcome with worked=true or false.",
+    "DONE_OR_ADD_ENV_VARIANT": "Done. If this fix works in another environment, add_solution to "
+    "the same incident and then record_outcome.",
+    "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT": "Debug further. If you find a new fix for the "
+    "same incident, call add_solution (then record_outcome). If the root cause is different, call "
+    "add_incident to create a new incident.",
+    "RECORD_OUTCOME_FOR_NEW_SOLUTION": "If you try this solution, call record_outcome with "
+    "solution_id, worked, and env.",
+    "USE_ADD_SOLUTION_FOR_EXISTING_INCIDENT": "An incident already exists. Use add_solution with "
+    "this incident_id, then record_outcome after you try it.",
+}
+
+
+def _action(kind: str) -> NextAction:
+    return NextAction(kind, _WORDS[kind])
+
+
+def no_match() -> NextAction:
+    """Return what to do when nothing like it is known."""
+    return _action("NO_MATCH_DEBUG_THEN_ADD_INCIDENT")
+
+
+def no_solutions() -> NextAction:
+    """Return what to do when it is known, but no fix is."""
+    return _action("NO_SOLUTIONS_ADD_ONE")
+
+
+def try_solution() -> NextAction:
+    """Return what to do when a fix is known."""
+    return _action("TRY_SOLUTION_AND_RECORD_OUTCOME")
+
+
+def after_outcome(*, worked: bool) -> NextAction:
+    """Return what to do when a fix was tried."""
+    return _action(
+        "DONE_OR_ADD_ENV_VARIANT" if worked else "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
+    )
+
+
+def solution_added() -> NextAction:
+    """Return what to do when a fix was added, and nobody tried it yet."""
+    return _action("RECORD_OUTCOME_FOR_NEW_SOLUTION")
+
+
+def duplicate_incident() -> NextAction:
+    """Return what to do when the incident is there already."""
+    return _action("USE_ADD_SOLUTION_FOR_EXISTING_INCIDENT")

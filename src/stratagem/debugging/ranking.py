@@ -1,0 +1,209 @@
+"""Which fix to try first.
+
+A fix is worth trying when its incident is the one at hand (relevance) and when it worked for
+others, most of all for others like the caller (reliability). Each outcome counts by how like
+the caller's its environment was, how old it is and whether it is its author's own claim
+(`engine.evidence`); a fix without evidence stands at the base rate of the others.
+
+    final = relevance · reliability + a little for a recent success, which decides ties
+
+A success can only raise each factor and a failure only lower it. Fixes of one incident with
+the same steps are one fix: they pool their evidence, and the variant made for the environment
+most like the caller's speaks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stratagem.debugging.environments import Environment, similarity
+from stratagem.debugging.models import RankedSolution, SolutionStats
+from stratagem.engine import evidence
+from stratagem.engine.evidence import Belief, Observation
+
+__all__ = ["Candidate", "Outcome", "Solution", "counted", "rank", "stats"]
+
+# Ties only: the difference that one weak outcome makes is larger.
+RECENCY_BOOST_MAX: Final = 0.01
+RECENCY_HALF_LIFE_DAYS: Final = 90
+_DAY_US: Final = 24 * 3600 * 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One attempt. `claim`: reported by the fix's author with the fix itself."""
+
+    sequence: int
+    solution_id: str
+    worked: bool
+    environment: Environment
+    at: int
+    claim: bool = False
+    lookup_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A fix as it was added."""
+
+    solution_id: str
+    incident_id: str
+    steps: tuple[str, ...]
+    steps_key: str
+    environment: Environment
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fix with all its variants and outcomes, and how well its incident fits."""
+
+    incident_title: str
+    relevance: float
+    variants: tuple[Solution, ...]
+    outcomes: tuple[Outcome, ...]
+
+
+def counted(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return the outcomes that count: of several from one lookup for one fix, the last."""
+    last: dict[tuple[str, str], int] = {}
+    listed = list(outcomes)
+    for outcome in listed:
+        if outcome.lookup_id is not None:
+            last[outcome.lookup_id, outcome.solution_id] = outcome.sequence
+    return [
+        outcome
+        for outcome in listed
+        if outcome.lookup_id is None
+        or last[outcome.lookup_id, outcome.solution_id] == outcome.sequence
+    ]
+
+
+def believe(outcomes: Sequence[Outcome], caller: Environment, now: int, *, prior: float) -> Belief:
+    """Return how reliable a fix is for a caller."""
+    return evidence.believe(
+        (
+            Observation(
+                outcome.worked,
+                evidence.weight(
+                    similarity=similarity(caller, outcome.environment),
+                    age_us=now - outcome.at,
+                    trust=evidence.CLAIM_TRUST if outcome.claim else 1.0,
+                ),
+            )
+            for outcome in outcomes
+        ),
+        prior=prior,
+    )
+
+
+def rank(
+    candidates: Iterable[Candidate],
+    caller: Environment,
+    now: int,
+    *,
+    priors: Mapping[str, float],
+) -> list[RankedSolution]:
+    """Return the fixes, the one to try first first; `priors` is by incident."""
+    ranked = [
+        _ranked(candidate, caller, now, priors[candidate.variants[0].incident_id])
+        for candidate in candidates
+    ]
+    return sorted(ranked, key=lambda each: (-each.final_solution_score, each.solution_id))
+
+
+def stats(
+    outcomes: Sequence[Outcome], caller: Environment, now: int, *, prior: float
+) -> SolutionStats:
+    """Return the evidence for a fix, as a caller sees it."""
+    belief = believe(outcomes, caller, now, prior=prior)
+    buckets: dict[str, dict[str, int]] = {}
+    for outcome in outcomes:
+        bucket = buckets.setdefault(outcome.environment.bucket, {"worked": 0, "failed": 0})
+        bucket["worked" if outcome.worked else "failed"] += 1
+    overall = _counts(outcomes)
+    return SolutionStats(
+        worked=overall["worked"],
+        failed=overall["failed"],
+        reliability_score=round(belief.mean, 6),
+        effective_sample_size=round(belief.sample_size, 3),
+        interval_90=[round(belief.low, 4), round(belief.high, 4)],
+        buckets=buckets,
+    )
+
+
+def _ranked(candidate: Candidate, caller: Environment, now: int, prior: float) -> RankedSolution:
+    belief = believe(candidate.outcomes, caller, now, prior=prior)
+    speaker = max(
+        candidate.variants,
+        key=lambda each: (similarity(caller, each.environment), -each.sequence),
+    )
+    nearest = _nearest(candidate, caller)
+    here = [each for each in candidate.outcomes if each.environment.bucket == nearest.bucket]
+    boost = _recency(candidate.outcomes, now)
+    likeness = similarity(caller, nearest)
+    final = min(1.0, candidate.relevance * belief.mean + boost)
+    return RankedSolution(
+        solution_id=speaker.solution_id,
+        incident_id=speaker.incident_id,
+        incident_title=candidate.incident_title,
+        steps=list(speaker.steps),
+        best_env_bucket_match=nearest.bucket,
+        env_match_score=round(likeness, 4),
+        reliability_score=round(belief.mean, 6),
+        recency_boost=round(boost, 6),
+        final_solution_score=round(final, 6),
+        relevance=round(candidate.relevance, 4),
+        effective_sample_size=round(belief.sample_size, 3),
+        interval_90=[round(belief.low, 4), round(belief.high, 4)],
+        nearest_bucket=_counts(here),
+        overall=_counts(candidate.outcomes),
+        why=_why(candidate, nearest.bucket, likeness, _counts(here)),
+        variants=[
+            each.solution_id
+            for each in candidate.variants
+            if each.solution_id != speaker.solution_id
+        ],
+    )
+
+
+def _nearest(candidate: Candidate, caller: Environment) -> Environment:
+    """Return the environment most like the caller's for which there is any evidence."""
+    known = [each.environment for each in candidate.outcomes]
+    known = known or [each.environment for each in candidate.variants]
+    return max(known, key=lambda each: (similarity(caller, each), each.bucket))
+
+
+def _recency(outcomes: Sequence[Outcome], now: int) -> float:
+    """Return the boost of the newest success; failures never give one."""
+    newest = max((each.at for each in outcomes if each.worked), default=None)
+    if newest is None:
+        return 0.0
+    age_days = max(0.0, (now - newest) / _DAY_US)
+    return float(RECENCY_BOOST_MAX * 2.0 ** (-age_days / RECENCY_HALF_LIFE_DAYS))
+
+
+def _counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    worked = sum(each.worked for each in outcomes)
+    return {"worked": worked, "failed": len(outcomes) - worked}
+
+
+def _why(candidate: Candidate, bucket: str, likeness: float, here: Mapping[str, int]) -> str:
+    """Say in a sentence why a fix ranks where it does."""
+    problem = (
+        "The same error signature"
+        if candidate.relevance >= 1
+        else f"A similar problem (relevance {candidate.relevance:.2f})"
+    )
+    overall = _counts(candidate.outcomes)
+    tried = overall["worked"] + overall["failed"]
+    if not tried:
+        return f"{problem}; nobody has reported on this fix yet."
+    total: Any = f"{overall['worked']} of {tried}"
+    near = here["worked"] + here["failed"]
+    place = f"in {bucket or 'an unknown environment'} (match {likeness:.2f})"
+    if near == tried:
+        return f"{problem}; it worked in {total} attempts, {place}."
+    return f"{problem}; it worked in {total} attempts, {here['worked']} of {near} of them {place}."

@@ -1,0 +1,156 @@
+"""Reading incidents, solutions and outcomes as a view shows them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from stratagem import limits
+from stratagem.debugging.environments import Environment, canonical, from_bucket
+from stratagem.debugging.kinds import (
+    FAILURE,
+    INCIDENTS,
+    SOLUTIONS,
+    SUCCESS,
+    facet_incident,
+    facet_lookup,
+    facet_solution,
+)
+from stratagem.debugging.ranking import Outcome, Solution, counted
+from stratagem.engine import evidence
+from stratagem.engine.lineage import View
+from stratagem.errors import IncidentNotFound, LookupNotFound, SolutionNotFound
+from stratagem.storage.contract import Hit, Reader
+
+__all__ = ["Book"]
+
+
+class Book:
+    """What debugging knows, in one view."""
+
+    def __init__(self, reader: Reader, view: View) -> None:
+        self.reader = reader
+        self.view = view
+
+    def incident(self, incident_id: str) -> Mapping[str, Any]:
+        """Return an incident.
+
+        Raises:
+            IncidentNotFound: The view shows none with this id.
+        """
+        version = self.reader.current(self.view.lineage, INCIDENTS, incident_id)
+        if version is None or version.payload is None:
+            raise IncidentNotFound(
+                f"There is no incident {incident_id!r} on this branch.",
+                field="incident_id",
+                incident_id=incident_id,
+            )
+        content: Mapping[str, Any] = orjson.loads(version.payload)
+        return content
+
+    def solution(self, solution_id: str) -> Solution:
+        """Return a solution.
+
+        Raises:
+            SolutionNotFound: The view shows none with this id.
+        """
+        version = self.reader.current(self.view.lineage, SOLUTIONS, solution_id)
+        if version is None or version.payload is None:
+            raise SolutionNotFound(
+                f"There is no solution {solution_id!r} on this branch.",
+                field="solution_id",
+                solution_id=solution_id,
+            )
+        return _solution(orjson.loads(version.payload), version.sequence)
+
+    def require_lookup(self, lookup_id: str) -> None:
+        """Check that a lookup was made on this branch.
+
+        Raises:
+            LookupNotFound: The view shows none with this id.
+        """
+        if not self.reader.faceted(self.view, facet_lookup(lookup_id), limit=1):
+            raise LookupNotFound(
+                f"There is no lookup {lookup_id!r} on this branch.",
+                field="lookup_id",
+                lookup_id=lookup_id,
+            )
+
+    def solutions(self, incident_id: str) -> list[Solution]:
+        """Return the solutions of an incident, oldest first."""
+        return [
+            _solution(orjson.loads(hit.payload), hit.sequence)
+            for hit in self._faceted(facet_incident(incident_id))
+        ]
+
+    def outcomes(self, solutions: Sequence[Solution]) -> list[Outcome]:
+        """Return the outcomes of some solutions that count, oldest first."""
+        hits = [
+            hit
+            for solution in solutions
+            for hit in self._faceted(facet_solution(solution.solution_id))
+        ]
+        ordered = sorted(hits, key=lambda hit: hit.sequence)
+        return counted(_outcome(hit) for hit in ordered)
+
+    def variants(self, solution: Solution) -> list[Solution]:
+        """Return the solutions of one incident that have the same steps as this one."""
+        return [
+            each
+            for each in self.solutions(solution.incident_id)
+            if each.steps_key == solution.steps_key
+        ]
+
+    def prior(self, incident_id: str) -> float:
+        """Return the base rate of the other incidents: nothing lifts its own prior."""
+        worked = self.reader.tally(self.view, SUCCESS)
+        failed = self.reader.tally(self.view, FAILURE)
+        own = self.outcomes(self.solutions(incident_id))
+        own_worked = sum(each.worked for each in own)
+        return evidence.base_rate(
+            max(0, worked - own_worked), max(0, failed - (len(own) - own_worked))
+        )
+
+    def _faceted(self, facet: str) -> list[Hit]:
+        sequences = self.reader.faceted(self.view, facet, limit=limits.OUTCOMES_READ_MAX)
+        hits = self.reader.hits(sequences)
+        return [hits[sequence] for sequence in sequences]
+
+
+def steps_key(steps: Sequence[str]) -> str:
+    """Return what tells fixes apart: their words, whatever the case, spacing and numbering."""
+    words = " ".join(" ".join(steps).casefold().split())
+    return hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def environment_of(content: Mapping[str, Any]) -> Environment:
+    """Return the environment that a record was made in."""
+    given = from_bucket(content.get("env_bucket") or "")
+    return given if given is not None else canonical(content.get("env") or {})
+
+
+def _solution(content: Mapping[str, Any], sequence: int) -> Solution:
+    return Solution(
+        solution_id=content["solution_id"],
+        incident_id=content["incident_id"],
+        steps=tuple(content["steps"]),
+        steps_key=content["steps_key"],
+        environment=environment_of(content),
+        sequence=sequence,
+    )
+
+
+def _outcome(hit: Hit) -> Outcome:
+    content = orjson.loads(hit.payload)
+    return Outcome(
+        sequence=hit.sequence,
+        solution_id=content["solution_id"],
+        worked=content["worked"],
+        environment=environment_of(content),
+        at=content.get("at", hit.at),
+        claim=content.get("claim", False),
+        lookup_id=content.get("lookup_id"),
+    )

@@ -1,0 +1,514 @@
+"""Debug memory: the fix that worked, for an environment like the caller's.
+
+Four operations, each of which says what to do next. Everything is an event on a branch, so a
+fix learned on a branch is invisible elsewhere until it is merged, and a lookup in the past sees
+what was known then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stratagem import limits
+from stratagem.debugging import actions, checks, kinds, ranking, retrieval
+from stratagem.debugging.environments import Environment
+from stratagem.debugging.models import (
+    IncidentAdded,
+    IncidentMatch,
+    NextAction,
+    OutcomeRecorded,
+    RankedSolutions,
+    SolutionAdded,
+    SolutionStats,
+)
+from stratagem.debugging.ranking import Candidate, Outcome, Solution
+from stratagem.debugging.records import Book, steps_key
+from stratagem.debugging.redaction import mask
+from stratagem.debugging.retrieval import Match
+from stratagem.debugging.signatures import VERSION, fingerprint
+from stratagem.engine.events import Draft
+from stratagem.engine.lineage import View
+from stratagem.search.foundation import Bound
+from stratagem.storage.contract import Appended, Reader, Transaction
+from stratagem.storage.views import find_branch
+
+__all__ = ["Debugging"]
+
+# Above it two incidents are likely the same one, told differently.
+_TWIN_LIKENESS = 0.8
+_QUERY_KEPT_CHARS = 2_000
+
+
+class Debugging(Bound):
+    """The four operations of debugging, for one caller."""
+
+    def ranked_solutions(
+        self,
+        query_text: str,
+        env: Mapping[str, Any] | str,
+        *,
+        limit: int = limits.SOLUTIONS_DEFAULT,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> RankedSolutions:
+        """Find incidents like a problem and rank their fixes for an environment."""
+        checks.query(query_text)
+        checks.limit(limit)
+        caller = checks.environment(env, local=self._caller.local)
+        problem = retrieval.read(query_text)
+        self._foundation.index.settle()
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
+            matches, mode = retrieval.find(
+                self._foundation,
+                reader,
+                view,
+                problem,
+                limit=max(limits.INCIDENTS_LISTED, limit),
+            )
+            book = Book(reader, view)
+            solutions = {match.incident_id: book.solutions(match.incident_id) for match in matches}
+            candidates = [
+                candidate
+                for match in matches
+                for candidate in _candidates(book, match, solutions[match.incident_id])
+            ]
+            priors = {
+                incident: book.prior(incident) for incident, known in solutions.items() if known
+            }
+            ranked = ranking.rank(candidates, caller, view.time, priors=priors)[:limit]
+        answer = RankedSolutions(
+            lookup_id=None,
+            incidents=[_incident_match(match, solutions[match.incident_id]) for match in matches],
+            ranked_solutions=ranked,
+            recommended_solution=ranked[0] if ranked else None,
+            next_action=_next(matches, ranked),
+            env_bucket=caller.bucket,
+            mode=mode,
+        )
+        if as_of is None and not self._caller.read_only and not self._store.read_only:
+            answer.lookup_id = self._keep_lookup(problem, caller, answer, branch)
+        return answer
+
+    def record_outcome(
+        self,
+        solution_id: str,
+        worked: bool,  # noqa: FBT001 -- the document's order
+        env: Mapping[str, Any] | str,
+        *,
+        lookup_id: str | None = None,
+        env_bucket: str | None = None,
+        notes: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> OutcomeRecorded:
+        """Record whether a solution worked, and say what that changed."""
+        checks.boolean(worked, field="worked")
+        place = checks.place(env, env_bucket, local=self._caller.local)
+        text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
+        name = branch or self._caller.branch
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            view = self._views.view(transaction, name)
+            book = Book(transaction, view)
+            solution = book.solution(solution_id)
+            if lookup_id is not None:
+                book.require_lookup(lookup_id)
+            before = _standing(book, solution, place.environment, transaction.at)
+            draft = _outcome_draft(
+                transaction,
+                solution,
+                worked=worked,
+                place=place,
+                notes=text,
+                lookup_id=lookup_id,
+            )
+            transaction.append(view.branch, [draft])
+            after = _standing(book, solution, place.environment, transaction.at)
+            return {
+                "outcome_id": draft.content["outcome_id"],
+                "before": before,
+                "after": after,
+            }
+
+        answer = self._write(
+            work,
+            request_id,
+            "record_outcome",
+            {
+                "solution_id": solution_id,
+                "worked": worked,
+                "bucket": place.environment.bucket,
+                "lookup_id": lookup_id,
+                "notes": text,
+                "branch": name,
+            },
+        )
+        before, after = answer["before"], answer["after"]
+        return OutcomeRecorded(
+            ok=True,
+            outcome_id=answer["outcome_id"],
+            solution_id=solution_id,
+            env_bucket=place.environment.bucket,
+            counted=before["attempts"] != after["attempts"] or before["stats"] != after["stats"],
+            stats=SolutionStats(**after["stats"]),
+            effect={
+                "reliability_before": before["stats"]["reliability_score"],
+                "reliability_after": after["stats"]["reliability_score"],
+                "rank_before": before["rank"],
+                "rank_after": after["rank"],
+                "of": after["of"],
+            },
+            next_action=actions.after_outcome(worked=worked),
+            note=place.note,
+        )
+
+    def add_solution(
+        self,
+        incident_id: str,
+        steps: str | Sequence[str],
+        env: Mapping[str, Any] | str,
+        *,
+        env_bucket: str | None = None,
+        lookup_id: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> SolutionAdded:
+        """Add a fix to an incident; evidence comes later, by record_outcome."""
+        listed = [self._mask(step) for step in checks.steps(steps)]
+        place = checks.place(env, env_bucket, local=self._caller.local)
+        name = branch or self._caller.branch
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            view = self._views.view(transaction, name)
+            book = Book(transaction, view)
+            book.incident(incident_id)
+            if lookup_id is not None:
+                book.require_lookup(lookup_id)
+            draft = _solution_draft(transaction, incident_id, listed, place, lookup_id)
+            transaction.append(view.branch, [draft])
+            return {"solution_id": draft.key}
+
+        answer = self._write(
+            work,
+            request_id,
+            "add_solution",
+            {
+                "incident_id": incident_id,
+                "steps": listed,
+                "bucket": place.environment.bucket,
+                "lookup_id": lookup_id,
+                "branch": name,
+            },
+        )
+        return SolutionAdded(
+            solution_id=answer["solution_id"],
+            incident_id=incident_id,
+            env_bucket=place.environment.bucket,
+            next_action=actions.solution_added(),
+            note=place.note,
+        )
+
+    def add_incident(
+        self,
+        title: str,
+        steps: str | Sequence[str],
+        env: Mapping[str, Any] | str,
+        worked: bool,  # noqa: FBT001 -- the document's order
+        *,
+        error_signature: str | None = None,
+        summary: str | None = None,
+        tags: Sequence[str] | None = None,
+        lookup_id: str | None = None,
+        env_bucket: str | None = None,
+        notes: str | None = None,
+        distinct: bool = False,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> IncidentAdded:
+        """Add an incident with its fix and the fix's outcome: all of it, or nothing."""
+        checks.boolean(worked, field="worked")
+        listed = [self._mask(step) for step in checks.steps(steps)]
+        place = checks.place(env, env_bucket, local=self._caller.local)
+        signature = checks.optional(error_signature, "error_signature", limits.SIGNATURE_CHARS_MAX)
+        content: dict[str, Any] = {
+            "title": self._mask(checks.line(title, "title", limits.TITLE_CHARS_MAX)),
+            "error_signature": self._masked(signature),
+            "fingerprint": fingerprint(signature or ""),
+            "signature_version": VERSION,
+            "summary": self._masked(checks.optional(summary, "summary", limits.SUMMARY_CHARS_MAX)),
+            "tags": checks.tags(tags),
+            "lookup_id": lookup_id,
+        }
+        kept = {key: value for key, value in content.items() if value not in (None, "", [])}
+        text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
+        name = branch or self._caller.branch
+
+        def work(transaction: Transaction) -> dict[str, Any]:
+            view = self._views.view(transaction, name)
+            book = Book(transaction, view)
+            if lookup_id is not None:
+                book.require_lookup(lookup_id)
+            if not distinct and (twin := _same_signature(transaction, view, kept)) is not None:
+                return {"twin": twin}
+            similar = self._likely_twin(transaction, view, kept)
+            return {
+                **_add_all(transaction, view, kept, listed, place, worked=worked, notes=text),
+                "similar": similar,
+            }
+
+        answer = self._write(
+            work,
+            request_id,
+            "add_incident",
+            {
+                **kept,
+                "steps": listed,
+                "bucket": place.environment.bucket,
+                "worked": worked,
+                "notes": text,
+                "distinct": distinct,
+                "branch": name,
+            },
+        )
+        if "twin" in answer:
+            return _duplicate(answer["twin"])
+        return IncidentAdded(
+            incident_id=answer["incident_id"],
+            solution_id=answer["solution_id"],
+            outcome_id=answer["outcome_id"],
+            duplicate=False,
+            next_action=actions.after_outcome(worked=worked),
+            title=kept["title"],
+            env_bucket=place.environment.bucket,
+            similar_incident=answer["similar"],
+            note=place.note,
+        )
+
+    def _likely_twin(
+        self, reader: Reader, view: View, content: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return the incident that is probably the same, told in other words."""
+        told = [content.get(name) for name in ("title", "error_signature", "summary")]
+        problem = retrieval.Problem(
+            "\n".join(part for part in told if part)[: limits.QUERY_CHARS_MAX],
+            content["title"],
+            "",
+        )
+        matches, _mode = retrieval.find(self._foundation, reader, view, problem, limit=1)
+        if not matches or matches[0].likeness < _TWIN_LIKENESS:
+            return None
+        twin = matches[0]
+        return {
+            "incident_id": twin.incident_id,
+            "title": twin.content["title"],
+            "likeness": round(twin.likeness, 3),
+        }
+
+    def _keep_lookup(
+        self,
+        problem: retrieval.Problem,
+        caller: Environment,
+        answer: RankedSolutions,
+        branch: str | None,
+    ) -> str:
+        """Remember what was recommended, so that outcomes can be tied to it."""
+        name = branch or self._caller.branch
+        content: dict[str, Any] = {
+            "query": self._mask(problem.text[:_QUERY_KEPT_CHARS]),
+            "fingerprint": problem.fingerprint,
+            "env_bucket": caller.bucket,
+            "incidents": [match.incident_id for match in answer.incidents],
+            "solutions": [each.solution_id for each in answer.ranked_solutions],
+        }
+
+        def work(transaction: Transaction) -> str:
+            lookup_id = _new_id("look", transaction)
+            draft = Draft(
+                kinds.SOLUTIONS_RANKED, {"lookup_id": lookup_id, **content}, kinds.LOOKUPS
+            )
+            transaction.append(find_branch(transaction, name), [draft])
+            return lookup_id
+
+        return self._foundation.write(self._caller, work)
+
+    def _write(
+        self,
+        work: Any,
+        request_id: str | None,
+        operation: str,
+        arguments: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        answer: dict[str, Any] = self._foundation.write(
+            self._caller, work, request_id=request_id, operation=operation, arguments=arguments
+        )
+        return answer
+
+    def _mask(self, text: str) -> str:
+        return mask(text, self._foundation.redaction)
+
+    def _masked(self, text: str | None) -> str | None:
+        return None if text is None else self._mask(text)
+
+
+def _candidates(book: Book, match: Match, solutions: Sequence[Solution]) -> list[Candidate]:
+    """Return the fixes of an incident, those with the same steps as one."""
+    groups: dict[str, list[Solution]] = {}
+    for solution in solutions:
+        groups.setdefault(solution.steps_key, []).append(solution)
+    return [
+        Candidate(
+            match.content["title"], match.relevance, tuple(group), tuple(book.outcomes(group))
+        )
+        for group in groups.values()
+    ]
+
+
+def _incident_match(match: Match, solutions: Sequence[Solution]) -> IncidentMatch:
+    return IncidentMatch(
+        incident_id=match.incident_id,
+        title=match.content["title"],
+        relevance=round(match.relevance, 4),
+        exact=match.exact,
+        solutions=len({solution.steps_key for solution in solutions}),
+        summary=(match.content.get("summary") or "")[:300] or None,
+    )
+
+
+def _next(matches: Sequence[Match], ranked: Sequence[Any]) -> NextAction:
+    if not matches:
+        return actions.no_match()
+    return actions.try_solution() if ranked else actions.no_solutions()
+
+
+def _standing(book: Book, solution: Solution, caller: Environment, now: int) -> dict[str, Any]:
+    """Return where a fix stands among those of its incident, and its evidence."""
+    incident = book.incident(solution.incident_id)
+    match = Match(solution.incident_id, incident, 1.0, exact=True, likeness=1.0)
+    prior = book.prior(solution.incident_id)
+    candidates = _candidates(book, match, book.solutions(solution.incident_id))
+    ranked = ranking.rank(candidates, caller, now, priors={solution.incident_id: prior})
+    places = [
+        place
+        for place, each in enumerate(ranked, 1)
+        if solution.solution_id in {each.solution_id, *each.variants}
+    ]
+    outcomes: list[Outcome] = book.outcomes(book.variants(solution))
+    stats = ranking.stats(outcomes, caller, now, prior=prior)
+    return {
+        "rank": places[0],
+        "of": len(ranked),
+        "attempts": len(outcomes),
+        "stats": {name: getattr(stats, name) for name in SolutionStats.__slots__},
+    }
+
+
+def _same_signature(
+    reader: Reader, view: View, content: Mapping[str, Any]
+) -> dict[str, str] | None:
+    problem = retrieval.Problem("", "", content.get("fingerprint", ""))
+    exact = retrieval.exact(reader, view, problem)
+    if not exact:
+        return None
+    return {"incident_id": exact[0].incident_id, "title": exact[0].content["title"]}
+
+
+def _duplicate(twin: Mapping[str, str]) -> IncidentAdded:
+    return IncidentAdded(
+        incident_id=twin["incident_id"],
+        solution_id=None,
+        outcome_id=None,
+        duplicate=True,
+        next_action=actions.duplicate_incident(),
+        title=twin["title"],
+        note="Nothing was written. Pass distinct=true if this is another problem all the same.",
+    )
+
+
+def _add_all(
+    transaction: Transaction,
+    view: View,
+    content: Mapping[str, Any],
+    steps: list[str],
+    place: checks.Place,
+    *,
+    worked: bool,
+    notes: str | None,
+) -> dict[str, Any]:
+    incident_id = _new_id("inc", transaction)
+    incident = Draft(
+        kinds.INCIDENT_ADDED,
+        {"incident_id": incident_id, **content},
+        kinds.INCIDENTS,
+        incident_id,
+    )
+    lookup_id = content.get("lookup_id")
+    solution = _solution_draft(transaction, incident_id, steps, place, lookup_id)
+    assert solution.key is not None
+    outcome = _outcome_draft(
+        transaction,
+        Solution(solution.key, incident_id, tuple(steps), "", place.environment, 0),
+        worked=worked,
+        place=place,
+        notes=notes,
+        lookup_id=None,
+        claim=True,
+    )
+    appended: list[Appended] = transaction.append(view.branch, [incident, solution, outcome])
+    assert len(appended) == len((incident, solution, outcome))
+    return {
+        "incident_id": incident_id,
+        "solution_id": solution.key,
+        "outcome_id": outcome.content["outcome_id"],
+    }
+
+
+def _solution_draft(
+    transaction: Transaction,
+    incident_id: str,
+    steps: list[str],
+    place: checks.Place,
+    lookup_id: str | None,
+) -> Draft:
+    solution_id = _new_id("sol", transaction)
+    content: dict[str, Any] = {
+        "solution_id": solution_id,
+        "incident_id": incident_id,
+        "steps": steps,
+        "steps_key": steps_key(steps),
+        **place.content,
+    }
+    if lookup_id is not None:
+        content["lookup_id"] = lookup_id
+    return Draft(kinds.SOLUTION_ADDED, content, kinds.SOLUTIONS, solution_id)
+
+
+def _outcome_draft(
+    transaction: Transaction,
+    solution: Solution,
+    *,
+    worked: bool,
+    place: checks.Place,
+    notes: str | None,
+    lookup_id: str | None,
+    claim: bool = False,
+) -> Draft:
+    content: dict[str, Any] = {
+        "outcome_id": _new_id("out", transaction),
+        "solution_id": solution.solution_id,
+        "incident_id": solution.incident_id,
+        "worked": worked,
+        **place.content,
+    }
+    optional = {"notes": notes, "lookup_id": lookup_id, "claim": claim or None}
+    content |= {name: value for name, value in optional.items() if value is not None}
+    kind = kinds.FIX_WORKED if worked else kinds.FIX_FAILED
+    return Draft(kind, content, kinds.outcomes(worked=worked))
+
+
+def _new_id(prefix: str, transaction: Transaction) -> str:
+    """Return an id that no other database makes: the head's hash is salted at random."""
+    seed = f"{prefix}:{transaction.head().sequence}".encode()
+    return f"{prefix}_{hashlib.sha256(transaction.head().hash + seed).hexdigest()[:16]}"

@@ -1,0 +1,153 @@
+"""Words and phrases that the rules know: names whose digits mean something, and contexts.
+
+All of it is data. A context says how the words after it are to be read: as a name that is part
+of what went wrong, as a code that says what went wrong, or as a value that happened to be there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "CODES",
+    "CODE_HOSTS",
+    "NAMED",
+    "PORTS",
+    "TECHNICAL",
+    "TOP_LEVEL_DOMAINS",
+    "TOP_LEVEL_DOMAINS_SURE",
+    "VALUED",
+]
+
+# Names whose digits tell them apart from others of their kind: `int32` is not `int64`.
+TECHNICAL: Final = (
+    r"u?int(?:8|16|32|64|128)(?:_t)?",
+    r"[iu](?:8|16|32|64|128)",
+    r"b?float(?:8|16|32|64|128)?(?:_e\dm\d)?",
+    r"[bf]p?(?:16|32|64)",
+    r"(?:complex|decimal|fixed|varchar|timestamp)(?:32|64|128|256)",
+    r"(?:utf|ucs)[-_]?(?:7|8|16|32)(?:[-_]?[lb]e)?(?:mb[34](?:_\w{1,40})?)?",
+    r"(?:iso[-_]?)?8859[-_]\d{1,2}",
+    r"(?:cp|windows[-_])(?:437|850|932|936|949|950|125\d)",
+    r"latin[-_]?\d",
+    r"(?:sha|shake)[-_]?(?:1|2|3|128|224|256|384|512)",
+    r"(?:md[245]|base(?:16|32|36|58|62|64|85)|crc(?:16|32|64)|ed25519|x25519|aes[-_]?(?:128|192|256))",
+    r"(?:x86(?:[-_]64)?|x64|amd64|i[3456]86|arm(?:64|v[678]\w?)?|aarch64|ppc64(?:le)?|s390x|win(?:32|64))",
+    r"(?:wasm|riscv)(?:32|64)",
+    r"(?:http[23]?|ipv[46]|oauth[12]|tls(?:v?1(?:\.[0-3])?)?|ssl(?:v?[23])?|socks[45]|s3|ec2|k8s|k3s)",
+    r"(?:i18n|l10n|a11y|h26[45]|mp[34]|web[23]|es[56]|es20[12]\d|h2|p2p|b2b|r2|d3|v8|gb18030)",
+    r"(?:python|py|ruby|php|perl|lua|pip|node|java|jdk|qt|gtk)[23]",
+    r"(?:log4j2?|slf4j|neo4j|sqlite3|psycopg[23]?|boto3?|urllib[23]|bs4|pg8000|x509|libc6|glib2)",
+    r"GLIBC(?:XX)?_\d{1,2}(?:\.\d{1,3}){1,2}",
+    r"(?:conv|pool|batchnorm|linear)[123]d",
+)
+
+# What stands after these is the name of a module, package, class, symbol or program.
+NAMED: Final = (
+    r"No module named:?",
+    r"(?:Cannot|Can't|Could not|Couldn't|could not|cannot) (?:find|resolve|locate|load)"
+    r" (?:the )?(?:module|package|library|class|main class|crate|extension|plugin|type|symbol)"
+    r"(?: or load main class)?(?: named)?:?",
+    r"Can't resolve",
+    r"can't find crate for",
+    r"unresolved (?:import|external symbol|module)",
+    r"use of (?:undeclared|unresolved)(?: \w{1,20}){0,4}",
+    r"no required module provides package",
+    r"package (?=\S{1,200} is not in)",
+    r"package (?=\S{1,200} does not exist)",
+    r"(?:module|package) not found:?",
+    r"cannot import name",
+    r"(?:ClassNotFoundException|NoClassDefFoundError):",
+    r"undefined (?:reference to|symbol:?)",
+    r"undefined:",
+    r"multiple definition of",
+    r"(?:library not found for|cannot find) -l",
+    r"unable to find library -l",
+    r"No matching distribution found for",
+    r"that satisfies the requirement",
+    r"Unable to locate package",
+    r"No package(?= '?[\w.+-]{1,80}'? (?:found|available))",
+    r"command not found:",
+    r"(?:is not|isn't) in the npm registry",
+    r"No such built-in module:",
+    r"Unknown (?:database|system variable|storage engine)",
+    r"No such module:?",
+    r"Plugin (?:with id|not found:?)",
+)
+
+# Codes: numbers that say what went wrong. They stay as they are.
+CODES: Final = (
+    r"\[?\b(?:Errno|errno|WinError|os error|NTSTATUS|winerror)\b[ :=]{0,2}-?\d{1,10}\]?",
+    r"\bHTTP(?:/\d(?:\.\d)?)?[ \":-]{1,3}(?:(?:[Ee]rror|[Ss]tatus|[Cc]ode|[Rr]esponse)[ :]{1,2}){0,2}"
+    r"[1-5]\d\d(?!\d)",
+    r"\b[Ss]tatus(?:[ _]?[Cc]ode)?\b'?(?: of| is| was)?[ :=]{0,3}\(?[1-5]\d\d(?!\d)",
+    r"(?<![\w.])[45]\d\d(?=:? (?:Bad|Unauthorized|Payment|Forbidden|Not|Method|Proxy|Request|Conflict"
+    r"|Gone|Length|Precondition|Payload|URI|Unsupported|Range|Unprocessable|Locked|Failed|Too|Upgrade"
+    r"|Internal|Service|Gateway|Client|Server|Loop|Insufficient)\b)",
+    r"\b(?:exit(?:ed|s)?|return(?:ed|s)?|terminated|failed)\b(?: [a-z-]{1,12}){0,4} (?:code|status|value)"
+    r"\b[ :=]{0,3}\(?-?\d{1,10}",
+    r"\bexit (?:code|status)\b[ :=]{0,3}\(?-?\d{1,10}",
+    r"\bexit(?:ed)? (?:with )?\(?-?\d{1,3}(?!\d)",
+    r"\breturned \d{1,3} exit status",
+    r"\bExited \(\d{1,3}\)",
+    r"\b(?:on|by|with|received)? ?signal:? \d{1,2}(?!\d)",
+    r"\bSQL ?STATE\b[ \[(:='\"]{0,3}[0-9A-Z]{5}\b",
+    r"\b[Ss]ql[Cc]ode\b[ =:]{1,2}-?\d{1,6}",
+    r"\b(?:ERROR|Error|error) \d{1,5}(?: \([0-9A-Z]{5}\))?(?![\w.])",
+    r"(?:^|(?<=: )|(?<=\())\(\d{3,5}, (?=')",
+    r"\b[Ee]rr(?:or)?[ _-]?(?:[Cc]ode|[Nn]umber|[Nn]o)\b[ :=#]{0,3}[(']?-?(?:0x[0-9A-Fa-f]{1,8}|[0-9A-Z]{1,6})\b",
+    r"\b[Cc]ode\b'?[ :=]{1,3}'?(?:-?\d{1,4}|(?=[0-9A-Z]{0,4}\d)[0-9A-Z]{5})\b(?![.\w])",
+    r"\bHRESULT\b[ :=(]{0,3}0x[0-9A-Fa-f]{8}",
+    r"\b0x(?:8007|C000)[0-9A-Fa-f]{4}\b",
+    r"(?:^|(?<=error )|(?<=Error )|(?<=[\[(])|(?<=: ))[A-Z]{1,8}-?\d{3,6}[A-Z]?(?=[:\]])",
+    r"(?:^|(?<=: ))E\d{4,5}(?= )",
+    r"\bcurl: \(\d{1,3}\)",
+    r"\(\d{1,3}: (?=[A-Z])",
+    r"\berror:[0-9A-F]{8}(?=:)",
+    r"(?<![\w-])-32[67]\d\d(?!\d)",
+)
+
+# What stands in quotes after these was put in by somebody; it says nothing about the cause.
+VALUED: Final = (
+    r"invalid literal for (?:int|float|Decimal)\(\) with base \d{1,2}:",
+    r"could not convert string to (?:float|int|complex):",
+    r"[Dd]uplicate entry",
+    r"invalid input (?:syntax|value) for (?:type |enum )?[\w ]{1,40}:",
+    r"[Ii]ncorrect [\w ]{1,40} value:",
+    r"For input string:",
+    r"parsing",
+    r"[Ii]nvalid (?:value|date|number|timestamp|email|uuid|argument value|isoformat string):?",
+    r"does not match format",
+    r"time data",
+    r"host ?name",
+    r"(?:for|by) user",
+    r"server at",
+)
+
+# Code lives under these: what follows them is the name of a package.
+CODE_HOSTS: Final = (
+    r"github\.com",
+    r"gitlab\.com",
+    r"bitbucket\.org",
+    r"golang\.org",
+    r"google\.golang\.org",
+    r"gopkg\.in",
+    r"go\.uber\.org",
+    r"k8s\.io",
+    r"sigs\.k8s\.io",
+)
+
+# A name of two parts is a host only with these; `model.net` and `logger.info` are code.
+TOP_LEVEL_DOMAINS_SURE: Final = ("com", "org", "edu", "gov", "local", "internal", "localdomain")
+TOP_LEVEL_DOMAINS: Final = (
+    *TOP_LEVEL_DOMAINS_SURE,
+    *("net", "io", "dev", "cloud", "ai", "co", "uk", "de", "fr", "jp", "cn", "ru", "us", "eu", "info"),
+    *("lan", "corp", "home", "test", "example", "svc", "app", "tech", "in", "br", "nl", "ch", "se"),
+    *("au", "ca", "it", "es", "pl", "xyz", "online", "site", "mil", "int", "biz", "invalid"),
+)
+
+# A well-known port names the service that did not answer; any other is a value.
+PORTS: Final = frozenset(
+    (22, 25, 53, 389, 1433, 1521, 2181, 2375, 2376, 2379, 3306, 5432, 5672, 6379, 6443)
+    + (9042, 9092, 9200, 11211, 27017)
+)

@@ -1,0 +1,240 @@
+"""How much to believe that something works, from what was observed.
+
+Everything of worth (a fix, a correction, a tool) has outcomes for and against. An outcome
+counts the more, the more its circumstances were like the ones asked about, the newer it is and
+the more its reporter can be trusted:
+
+    weight = max(0.05, similarity) · 2^(−age / 365 days) · trust
+
+The belief is a Beta distribution. Before any evidence it stands at a base rate, as if two
+outcomes had been seen; each outcome then adds its weight to its side:
+
+    Beta(2 · prior + Σ weights for, 2 · (1 − prior) + Σ weights against)
+
+So 9 of 10 beats 1 of 1, which beats untried, which beats 0 of 1, which beats 0 of 10. The first
+of these holds for weights up to 1 and priors up to 0.83, which is why the base rate is capped.
+
+Three choices a reader might undo:
+
+* The effective sample size is Σ weights, not Kish's (Σw)²/Σw². Kish's number ignores scale: ten
+  outcomes of weight 0.05 would be reported as ten, though they move the belief as half an
+  outcome does. Σ weights is what the belief is in fact made of, and what its interval shows.
+* The mean is 1 / (1 + against / for) of sums that are rounded once. Each step is monotone even
+  in floating point and independent of order, so a success never lowers a belief by a bit, and
+  equal evidence gives equal numbers.
+* The interval is exact (Newton on the distribution function), not normal: with two outcomes a
+  normal interval leaves [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp, fsum, inf, isnan, lgamma, log, log1p, sqrt
+from typing import Final, NamedTuple
+
+__all__ = [
+    "BASE_RATE_CAP",
+    "CLAIM_TRUST",
+    "HALF_LIFE_DAYS",
+    "PRIOR_WEIGHT",
+    "SIMILARITY_MIN",
+    "Belief",
+    "Observation",
+    "base_rate",
+    "believe",
+    "weight",
+]
+
+# How many outcomes the base rate is worth.
+PRIOR_WEIGHT: Final = 2.0
+# Above 0.83 one success of one would beat nine of ten.
+BASE_RATE_CAP: Final = 0.8
+# Even a wholly different environment says something.
+SIMILARITY_MIN: Final = 0.05
+# Software a year older is half as telling.
+HALF_LIFE_DAYS: Final = 365
+# An author believes in the own fix; somebody else's report counts twice as much.
+CLAIM_TRUST: Final = 0.5
+
+_HALF_LIFE_US: Final = HALF_LIFE_DAYS * 24 * 3600 * 1_000_000
+# A base rate from two outcomes lies halfway between theirs and 0.5.
+_BASE_RATE_WEIGHT: Final = 2.0
+# Nothing is impossible, nothing certain: the ends that a float would round to.
+_MEAN_MIN: Final = 1e-15
+# The interval leaves this much out on each side; the normal distribution's quantile of it.
+_TAIL: Final = 0.05
+_TAIL_Z: Final = -1.6448536269514722
+# With this much on both sides the Cornish–Fisher expansion is right to seven digits, and the
+# series would need hundreds of terms.
+_EXPANSION_FROM: Final = 1_000.0
+# With less than this on a side the expansion is no better than a normal guess.
+_ROUGH_BELOW: Final = 5.0
+# Beside a small count, a larger one than this moves the interval by less than 1e-7.
+_SERIES_MAX: Final = 1e9
+
+
+class Observation(NamedTuple):
+    """One outcome, and what it counts."""
+
+    worked: bool
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """How likely something is to work.
+
+    `mean` lies strictly between 0 and 1; `low` and `high` enclose it and 90 % of the belief.
+    `successes` and `failures` are sums of weights, `sample_size` is both together: how many
+    fresh outcomes of the very same circumstances the evidence is worth.
+    """
+
+    mean: float
+    sample_size: float
+    low: float
+    high: float
+    successes: float
+    failures: float
+
+
+def weight(*, similarity: float, age_us: int, trust: float = 1.0) -> float:
+    """Return what an outcome counts, from 0 to 1.
+
+    Nearer counts at least as much as farther, newer as older. A time in the future is now.
+    """
+    likeness = max(SIMILARITY_MIN, _within(similarity, 1.0))
+    # An age beyond this weighs nothing; larger integers do not fit into a float.
+    half_lives = min(max(age_us, 0), 2_000 * _HALF_LIFE_US) / _HALF_LIFE_US
+    return float(likeness * 2.0**-half_lives * _within(trust, 1.0))
+
+
+def base_rate(successes: float, failures: float) -> float:
+    """Return what to expect of something untried, given how others fared.
+
+    Without others it is 0.5. It never reaches 0, and never exceeds `BASE_RATE_CAP`.
+    """
+    rate = _mean(
+        _within(successes) + _BASE_RATE_WEIGHT / 2, _within(failures) + _BASE_RATE_WEIGHT / 2
+    )
+    return min(BASE_RATE_CAP, rate)
+
+
+def believe(observations: Iterable[Observation], *, prior: float = 0.5) -> Belief:
+    """Return what the observations let one believe, in whatever order they come.
+
+    A prior above `BASE_RATE_CAP` counts as the cap.
+    """
+    counts: tuple[list[float], list[float]] = [], []
+    for worked, counted in observations:
+        counts[bool(worked)].append(_within(counted))
+    failures, successes = fsum(counts[0]), fsum(counts[1])
+    expected = min(BASE_RATE_CAP, max(_MEAN_MIN, 0.5 if isnan(prior) else prior))
+    a = PRIOR_WEIGHT * expected + successes
+    b = PRIOR_WEIGHT * (1 - expected) + failures
+    mean = _mean(a, b)
+    low, high = _interval(a, b)
+    return Belief(
+        mean=mean,
+        sample_size=successes + failures,
+        # Most of a very skewed belief can lie on one side of its mean.
+        low=min(low, mean),
+        high=max(high, mean),
+        successes=successes,
+        failures=failures,
+    )
+
+
+def _within(number: float, most: float = 1e15) -> float:
+    """Return a number from 0 to `most`; what is no number is nothing."""
+    return 0.0 if isnan(number) else float(min(max(number, 0.0), most))
+
+
+def _mean(a: float, b: float) -> float:
+    return min(1 - _MEAN_MIN, max(_MEAN_MIN, 1 / (1 + b / a)))
+
+
+# Fixes without evidence, and those tried once, share their few intervals.
+@lru_cache(maxsize=4096)
+def _interval(a: float, b: float) -> tuple[float, float]:
+    """Return the quantiles of Beta(a, b) that leave a tail out on each side."""
+    if min(a, b) >= _EXPANSION_FROM:
+        return _expanded(a, b, _TAIL_Z), _expanded(a, b, -_TAIL_Z)
+    a, b = min(a, _SERIES_MAX), min(b, _SERIES_MAX)
+    return _odds_share(_tail_logit(a, b)), _odds_share(-_tail_logit(b, a))
+
+
+def _expanded(a: float, b: float, z: float) -> float:
+    """Return a quantile by the Cornish–Fisher expansion up to the fourth cumulant."""
+    n = a + b
+    deviation = sqrt(a / n * (b / n) / (n + 1))
+    skewness = 2 * (b - a) / (n + 2) * sqrt((n + 1) / a / b)
+    kurtosis = 6 * ((a - b) ** 2 * (n + 1) - a * b * (n + 2)) / (a * b * (n + 2) * (n + 3))
+    shift = (
+        (z**2 - 1) * skewness / 6
+        + (z**3 - 3 * z) * kurtosis / 24
+        - (2 * z**3 - 5 * z) * skewness**2 / 36
+    )
+    return a / n + deviation * (z + shift)
+
+
+def _tail_logit(a: float, b: float) -> float:
+    """Return the logit of the lower quantile of Beta(a, b).
+
+    Seen on the scale of logits a Beta distribution is log-concave whatever its shape, hence so
+    is its distribution function F, and Newton on log F cannot run away: from the left of the
+    root it approaches from the left, from the right it lands on the left.
+    """
+    log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
+    logit = _guess(a, b, log_beta)
+    for _ in range(100):
+        log_share, log_density = _cumulated(a, b, logit, log_beta)
+        step = (log(_TAIL) - log_share) * exp(log_share - log_density)
+        logit += step
+        # Newton doubles the digits: what is left is less than the square of this.
+        if abs(step) < 1e-5:  # noqa: PLR2004
+            break
+    return logit
+
+
+def _guess(a: float, b: float, log_beta: float) -> float:
+    """Return a logit near the lower quantile; a + b is never less than the prior's weight."""
+    # Far out F is a power of the odds, and so is 1 − F: exact ends for a side below 1.
+    if a < 1:
+        return (log(_TAIL) + log(a) + log_beta) / a
+    if b < 1:
+        return -(log1p(-_TAIL) + log(b) + log_beta) / b
+    if min(a, b) < _ROUGH_BELOW:
+        return log(a / b) + _TAIL_Z * sqrt(1 / a + 1 / b)
+    share = _expanded(a, b, _TAIL_Z)
+    return log(share / (1 - share))
+
+
+def _cumulated(a: float, b: float, logit: float, log_beta: float) -> tuple[float, float]:
+    """Return the logarithms of F and of its slope at a logit."""
+    if logit > 0:
+        log_rest, log_density = _cumulated(b, a, -logit, log_beta)
+        return log1p(-min(exp(log_rest), 1 - 1e-12)), log_density
+    odds = exp(logit)
+    log_density = a * logit - (a + b) * log1p(odds) - log_beta
+    return log_density + log(_series(a, b, odds / (1 + odds)) / a), log_density
+
+
+def _series(a: float, b: float, x: float) -> float:
+    """Return a·B(a, b)·F(x) / (x^a·(1−x)^b), a sum of positive terms (DLMF 8.17.8), x ≤ 1/2."""
+    total = term = 1.0
+    above, below = a + b, a + 1
+    while term > 1e-10 * total:
+        term *= above / below * x
+        total += term
+        above += 1
+        below += 1
+    return total
+
+
+def _odds_share(logit: float) -> float:
+    if logit > 0:
+        return 1 / (1 + exp(-logit))
+    odds = exp(logit)
+    return odds / (1 + odds)

@@ -1,0 +1,156 @@
+"""The portable file of a branch.
+
+Lines of JSON: a header, one line for each entry and each logged event, and an end with the
+number of lines before it and their SHA-256, so that a file that was cut or altered is known.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from stratagem.engine.events import Draft
+from stratagem.errors import StorageFull, StorageUnavailable
+from stratagem.memory.sources import (
+    Fault,
+    Format,
+    Line,
+    Position,
+    entry_draft,
+    event_draft,
+    field_of,
+    read_lines,
+    refusing,
+)
+
+__all__ = ["FORMAT", "VERSION", "BranchFile", "write_branch_file"]
+
+FORMAT = "stratagem-branch"
+VERSION = 1
+
+
+class BranchFile:
+    """A branch that was exported. A file that was cut or altered is refused at its end."""
+
+    format: Format = "stratagem"
+
+    def __init__(self, path: Path, namespace: str | None) -> None:
+        self._path = path
+        self._namespace = namespace
+
+    def drafts(self, position: Position) -> Iterator[Draft]:
+        """See `stratagem.memory.sources.Source`."""
+        seal = _Seal()
+        for line in read_lines(self._path, position):
+            with refusing(self._path, line.number):
+                draft = self._draft(line.record) if seal.read(line) else None
+            if draft is not None:
+                yield draft
+        with refusing(self._path, None):
+            seal.close()
+
+    def _draft(self, record: Mapping[str, Any]) -> Draft:
+        namespace = self._namespace or record.get("namespace")
+        if record["type"] == "event":
+            return event_draft(record, namespace)
+        options = {name: record.get(name) for name in ("tags", "session", "index", "expires")}
+        return entry_draft(field_of(record, "key"), field_of(record, "value"), namespace, **options)
+
+
+def write_branch_file(
+    path: Path, header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]
+) -> tuple[int, str]:
+    """Write a branch into a file; return its size and the hash it ends with.
+
+    It is written under another name and renamed when it is durable, so that half of one never
+    has its name.
+    """
+    try:
+        # Readable by its owner alone: an export holds all that the memory holds.
+        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            size, digest = _write(handle, {"format": FORMAT, "version": VERSION, **header}, lines)
+            Path(aside).replace(path)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        kind = StorageFull if error.errno == errno.ENOSPC else StorageUnavailable
+        raise kind(f"{path} cannot be written: {error.strerror}.", path=str(path)) from error
+    return size, digest
+
+
+class _Seal:
+    """Reads an exported file along, and knows whether it is the one that was written."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._counts = {"entry": 0, "event": 0}
+        self._header: Mapping[str, Any] | None = None
+        self._ended = False
+
+    def read(self, line: Line) -> bool:
+        """Check a line; say whether it is a record."""
+        kind = line.record.get("type")
+        if self._ended:
+            raise Fault("something follows the end of the export")
+        if self._header is None:
+            self._header = _check_header(line.record)
+        elif kind == "end":
+            self._end(line)
+        elif kind in self._counts:
+            self._counts[kind] += 1
+        else:
+            raise Fault(f"its type is {kind!r}, not entry, event or end")
+        self._digest.update(line.data)
+        return kind in self._counts
+
+    def close(self) -> None:
+        """Check that nothing is missing."""
+        if self._header is None or not self._ended:
+            raise Fault("it was cut short: its last line is missing")
+        said = (self._header.get("entries"), self._header.get("events"))
+        if said != (self._counts["entry"], self._counts["event"]):
+            raise Fault("it does not hold as many entries and events as it says")
+
+    def _end(self, line: Line) -> None:
+        said, found = line.record.get("lines"), line.number - 1
+        if said != found:
+            raise Fault(f"{said} lines were exported, {found} are here")
+        if line.record.get("sha256") != self._digest.hexdigest():
+            raise Fault("the lines above it are not the ones that were exported")
+        self._ended = True
+
+
+def _check_header(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    if record.get("format") != FORMAT:
+        raise Fault(f"it does not begin an export: its format is not {FORMAT!r}")
+    version = record.get("version")
+    if version != VERSION:
+        raise Fault(f"it is version {version!r} of the format; this Stratagem reads {VERSION}")
+    return record
+
+
+def _write(
+    handle: int, header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]
+) -> tuple[int, str]:
+    digest, count = hashlib.sha256(), 0
+    with os.fdopen(handle, "wb") as file:
+        for line in chain([header], lines):
+            data = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+            digest.update(data)
+            file.write(data)
+            count += 1
+        end = {"type": "end", "lines": count, "sha256": digest.hexdigest()}
+        file.write(orjson.dumps(end, option=orjson.OPT_APPEND_NEWLINE))
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell(), digest.hexdigest()

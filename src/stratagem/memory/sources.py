@@ -1,0 +1,208 @@
+"""Where entries and logged events can be imported from.
+
+A source gives its records one by one, each checked as a write would check it, and can be
+read again: an import reads it once to find every fault, and once more to write. What cannot
+be taken is refused with the file, the line and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, get_args
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.engine.events import Draft
+from stratagem.errors import ImportRefused, StratagemError
+from stratagem.memory.entries import check_names, check_tags
+from stratagem.memory.kinds import ENTRY_STORED, EVENT_LOGGED, entries, logged_events
+
+__all__ = [
+    "FORMATS",
+    "Fault",
+    "Format",
+    "Line",
+    "Position",
+    "Source",
+    "entry_draft",
+    "event_draft",
+    "field_of",
+    "read_lines",
+    "refusing",
+]
+
+Format = Literal["stratagem", "mcp-memory", "markdown"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+# Called with how much of the source was read, and how much there is.
+Position = Callable[[int, int], None]
+
+# A value's JSON, with every character escaped in the longest way.
+_LINE_BYTES_MAX = 8 * limits.VALUE_BYTES_MAX
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Source(Protocol):
+    """Records that can be imported, readable more than once."""
+
+    @property
+    def format(self) -> Format:
+        """The form it is in."""
+        ...
+
+    def drafts(self, position: Position) -> Iterator[Draft]:
+        """Return every record as the event that writes it.
+
+        Raises:
+            ImportRefused: A record cannot be taken, or the source is damaged.
+        """
+        ...
+
+
+class Line(NamedTuple):
+    """A line of a file, its place, and the JSON object it holds."""
+
+    number: int
+    record: dict[str, Any]
+    data: bytes
+
+
+class Fault(Exception):
+    """What is wrong with a record, on its way to whoever knows which line it is in."""
+
+
+@contextmanager
+def refusing(path: Path, line: int | None) -> Iterator[None]:
+    """Turn what is wrong with a record into a refusal that says where it is."""
+    try:
+        yield
+    except ImportRefused:
+        raise
+    except (StratagemError, Fault) as error:
+        reason = error.message if isinstance(error, StratagemError) else str(error)
+        place = f"{path}, line {line}" if line else str(path)
+        details: dict[str, Any] = {"file": str(path), "reason": reason}
+        if line:
+            details["line"] = line
+        raise ImportRefused(f"{place}: {reason.rstrip('.')}.", **details) from error
+
+
+def read_lines(path: Path, position: Position) -> Iterator[Line]:
+    """Return each line of a file as the JSON object it must be.
+
+    Raises:
+        ImportRefused: One is not, or the file cannot be read.
+    """
+    number, read = 0, 0
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            while data := file.readline(_LINE_BYTES_MAX):
+                number, read = number + 1, read + len(data)
+                if data.strip():
+                    yield Line(number, _object(path, number, data), data)
+                if number % 1_000 == 0:
+                    position(read, size)
+    except OSError as error:
+        raise ImportRefused(
+            f"{path} cannot be read: {error.strerror}.", file=str(path), hint="Check the path."
+        ) from error
+    if not read:
+        raise ImportRefused(f"{path} is empty.", file=str(path))
+
+
+def entry_draft(
+    key: object,
+    value: Any,
+    namespace: object,
+    *,
+    tags: Any = None,
+    session: object = None,
+    index: object = None,
+    expires: object = None,
+) -> Draft:
+    """Return the event that stores an entry, checked as a store would check it."""
+    name = check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+    values.encode(value)
+    content = {"value": value, **_shared(tags, session)}
+    if index is False:
+        content["index"] = False
+    if expires is not None:
+        content["expires_at"] = _microseconds(expires)
+    return Draft(ENTRY_STORED, content, entries(_check_namespace(namespace)), name)
+
+
+def event_draft(record: Mapping[str, Any], namespace: object) -> Draft:
+    """Return the event that logs an event of another log, checked as a log would check it.
+
+    It keeps the time and sequence it first had: by these it is known when it comes again.
+    """
+    data = field_of(record, "data")
+    values.encode(data, field="data")
+    event = values.check_text(
+        record.get("event"), field="event", chars_max=limits.EVENT_LABEL_CHARS_MAX
+    )
+    content = {"event": event, "data": data, **_shared(record.get("tags"), record.get("session"))}
+    _microseconds(record.get("timestamp"))
+    content["imported"] = {
+        "timestamp": record["timestamp"],
+        "sequence": _check_sequence(record.get("sequence")),
+    }
+    return Draft(EVENT_LOGGED, content, logged_events(_check_namespace(namespace)))
+
+
+def field_of(record: Mapping[str, Any], name: str) -> Any:
+    """Return a field that a record must have."""
+    if name not in record:
+        raise Fault(f"it has no {name}")
+    return record[name]
+
+
+def _object(path: Path, number: int, data: bytes) -> dict[str, Any]:
+    with refusing(path, number):
+        if len(data) >= _LINE_BYTES_MAX:
+            raise Fault(f"it is longer than {_LINE_BYTES_MAX:,} bytes")
+        try:
+            record = orjson.loads(data)
+        except orjson.JSONDecodeError as error:
+            raise Fault(f"it is not whole JSON ({error.msg})") from error
+        if not isinstance(record, dict):
+            raise Fault("it is not a JSON object")
+    return record
+
+
+def _shared(tags: Any, session: object) -> dict[str, Any]:
+    """Return what entries and events have in common, in the form that a write gives it."""
+    if tags is not None and not isinstance(tags, list):
+        raise Fault("its tags are not a list")
+    shared: dict[str, Any] = {}
+    if unique := check_tags(tags or ()):
+        shared["tags"] = unique
+    if session is not None:
+        shared["session"] = values.check_text(
+            session, field="session", chars_max=limits.SESSION_CHARS_MAX
+        )
+    return shared
+
+
+def _check_namespace(namespace: object) -> str:
+    return check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
+
+
+def _check_sequence(sequence: object) -> int:
+    if not isinstance(sequence, int) or isinstance(sequence, bool) or sequence < 1:
+        raise Fault(f"its sequence is {sequence!r}")
+    return sequence
+
+
+def _microseconds(text: object) -> int:
+    try:
+        moment = datetime.fromisoformat(str(text))
+        return (moment - _EPOCH) // timedelta(microseconds=1)
+    except (ValueError, TypeError) as error:
+        raise Fault(f"{text!r} is no time in ISO 8601 with an offset") from error

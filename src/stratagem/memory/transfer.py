@@ -1,0 +1,321 @@
+"""A branch out into one portable file, and files of several forms in.
+
+An import reads its source twice. The first reading checks every record and writes nothing, so
+that a fault anywhere means that nothing was imported. The second writes in transactions of a
+thousand. Both are safe to repeat: an entry that is there already is left alone, and an event
+carries the time and sequence it first had, by which it is known wherever it was imported
+before. So an import that was interrupted is completed by running it again, and nothing is
+ever there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments, values
+from stratagem.engine.events import Draft, Space
+from stratagem.engine.lineage import Lineage, View
+from stratagem.errors import DatabaseCorrupt, ImportRefused, ValidationFailed
+from stratagem.memory.branch_file import FORMAT, BranchFile, write_branch_file
+from stratagem.memory.entries import expired
+from stratagem.memory.kinds import ENTRY, EVENT, logged_events
+from stratagem.memory.markdown import MarkdownFolder
+from stratagem.memory.server_file import MemoryServerFile
+from stratagem.memory.sources import FORMATS, Format, Source, read_lines
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Progress, Reader, Store, Transaction, Version
+from stratagem.storage.views import find_branch
+
+__all__ = ["Exported", "Imported", "export_branch", "import_from"]
+
+_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote."""
+
+    file: str
+    branch: str
+    entries: int
+    events: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did, or would do: to entries, and to logged events."""
+
+    file: str
+    format: Format
+    branch: str
+    preview: bool
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    logged: int = 0
+    known: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many records were dealt with."""
+        return self.created + self.updated + self.unchanged + self.logged + self.known
+
+    def plus(self, counts: Mapping[str, int]) -> Imported:
+        """Return the sum with what one more batch did."""
+        more: dict[str, Any] = {name: getattr(self, name) + each for name, each in counts.items()}
+        return replace(self, **more)
+
+
+def export_branch(
+    foundation: Foundation,
+    path: Path,
+    *,
+    branch: str,
+    progress: Progress,
+    as_of: str | int | None = None,
+    overwrite: bool = False,
+) -> Exported:
+    """Write all entries and logged events that a view shows into one file.
+
+    Raises:
+        ValidationFailed: There is a file already, and it may not be overwritten.
+    """
+    if path.exists() and not overwrite:
+        raise ValidationFailed(
+            f"There is a file at {path} already.", field="file", hint="Name another, or --force."
+        )
+    with foundation.store.snapshot() as reader:
+        view = _fixed(reader, foundation.views.view(reader, branch, as_of))
+        counts = {"entries": reader.tally(view, ENTRY), "events": reader.tally(view, EVENT)}
+    header = {"branch": branch, "as_of": as_of, "sequence": view.limit, **counts}
+    lines = _counted(_records(foundation.store, view), counts, progress)
+    size, digest = write_branch_file(path, header, lines)
+    return Exported(str(path), branch, counts["entries"], counts["events"], size, digest)
+
+
+def import_from(
+    foundation: Foundation,
+    caller: Caller,
+    path: Path,
+    *,
+    progress: Progress,
+    form: Format | None = None,
+    namespace: str | None = None,
+    preview: bool = False,
+) -> Imported:
+    """Read entries and logged events from a file or folder into the caller's branch.
+
+    Everything is checked before anything is written. `preview` writes nothing at all.
+    `namespace` replaces those that an exported branch names.
+
+    Raises:
+        ImportRefused: Something cannot be taken, or the file is damaged. Nothing was written.
+    """
+    source = _source(path, form or _form_of(path), namespace, caller)
+    work = _Import(foundation, caller, preview=preview)
+    total = work.check(source, progress)
+    done = Imported(str(path), source.format, caller.branch, preview)
+    for batch in _batches(source.drafts(lambda _done, _total: None)):
+        done = done.plus(work.take(batch))
+        progress(done.total, total, "importing")
+    return done
+
+
+class _Import:
+    """Writes checked records, leaving alone what is there already."""
+
+    def __init__(self, foundation: Foundation, caller: Caller, *, preview: bool) -> None:
+        self._foundation = foundation
+        self._caller = caller
+        self._preview = preview
+        self._known: dict[str, set[tuple[Any, ...]]] = {}
+        self._known_to: dict[str, int] = {}
+
+    def check(self, source: Source, progress: Progress) -> int:
+        """Read everything once; return how many records there are."""
+        with self._foundation.store.snapshot() as reader:
+            find_branch(reader, self._caller.branch)
+        return sum(1 for _ in source.drafts(lambda at, of: progress(at, of, "checking")))
+
+    def take(self, batch: list[Draft]) -> dict[str, int]:
+        """Write what is new of some records, all of it or nothing; return what was done."""
+        if self._preview:
+            with self._foundation.store.snapshot() as reader:
+                lineage = reader.lineage(find_branch(reader, self._caller.branch))
+                return self._news(reader, lineage, batch)[1]
+
+        def work(transaction: Transaction) -> dict[str, int]:
+            target = find_branch(transaction, self._caller.branch)
+            drafts, counts = self._news(transaction, transaction.lineage(target), batch)
+            if drafts:
+                transaction.append(target, drafts)
+            return counts
+
+        return self._foundation.write(self._caller, work)
+
+    def _news(
+        self, reader: Reader, lineage: Lineage, batch: list[Draft]
+    ) -> tuple[list[Draft], dict[str, int]]:
+        """Return what has to be written, and how many records met which fate."""
+        self._recognise(reader, lineage, batch)
+        counts: dict[str, int] = {}
+        drafts = []
+        for draft in batch:
+            fate = self._fate(reader, lineage, draft)
+            counts[fate] = counts.get(fate, 0) + 1
+            if fate not in {"unchanged", "known"}:
+                drafts.append(draft)
+        return drafts, counts
+
+    def _fate(self, reader: Reader, lineage: Lineage, draft: Draft) -> str:
+        assert draft.space is not None
+        if draft.key is None:
+            namespace = draft.space.namespace
+            return "known" if _identity(draft.content) in self._known[namespace] else "logged"
+        there = reader.current(lineage, draft.space, draft.key)
+        if there is None:
+            return "created"
+        same = values.same(orjson.loads(there.payload or b"null"), draft.content)
+        return "unchanged" if same else "updated"
+
+    def _recognise(self, reader: Reader, lineage: Lineage, batch: list[Draft]) -> None:
+        """Learn of the events that came since the last look, those of other processes too."""
+        for namespace in {each.space.namespace for each in batch if each.space and not each.key}:
+            known = self._known.setdefault(namespace, set())
+            after = self._known_to.get(namespace, 0)
+            space = logged_events(namespace)
+            while page := reader.stream(lineage, space, after=after, limit=_PAGE):
+                known.update(_identity(_first_told(version)) for version in page)
+                after = page[-1].sequence
+            self._known_to[namespace] = after
+
+
+def _form_of(path: Path) -> Format:
+    """Tell which form a file or folder is in."""
+    if path.is_dir() or path.suffix.lower() == ".md":
+        return "markdown"
+    line = next(read_lines(path, lambda _done, _total: None), None)
+    first = line.record if line else {}
+    if first.get("format") == FORMAT:
+        return "stratagem"
+    if first.get("type") in {"entity", "relation"}:
+        return "mcp-memory"
+    raise ImportRefused(
+        f"{path}: its first line does not tell which form it is in.",
+        file=str(path),
+        line=1,
+        hint=f"Name the form with --format: {', '.join(FORMATS)}.",
+    )
+
+
+def _source(path: Path, form: str, namespace: str | None, caller: Caller) -> Source:
+    if form == "stratagem":
+        return BranchFile(path, namespace)
+    target = namespace or caller.namespace
+    if form == "mcp-memory":
+        return MemoryServerFile(path, target)
+    if form == "markdown":
+        return MarkdownFolder(path, target)
+    raise ValidationFailed(f"There is no form {form!r}.", field="format", allowed=list(FORMATS))
+
+
+def _batches(drafts: Iterator[Draft]) -> Iterator[list[Draft]]:
+    while batch := list(islice(drafts, limits.ITEMS_MAX)):
+        yield batch
+
+
+def _fixed(reader: Reader, view: View) -> View:
+    """End a view at the head, so that what is written meanwhile does not show in it."""
+    limit = min(view.limit, reader.head().sequence)
+    return View(view.branch, reader.lineage(view.branch, limit), view.time)
+
+
+def _records(store: Store, view: View) -> Iterator[dict[str, Any]]:
+    """Return a view's entries, then its events, in pages that hold no transaction open."""
+    with store.snapshot() as reader:
+        spaces = sorted(reader.spaces().values())
+    for space in spaces:
+        if space.kind == ENTRY:
+            yield from _entries(store, view, space)
+    for space in spaces:
+        if space.kind == EVENT:
+            yield from _events(store, view, space)
+
+
+def _entries(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
+    after: str | None = ""
+    while after is not None:
+        with store.snapshot() as reader:
+            page, after = reader.records(view.lineage, space, after=after, limit=_PAGE)
+        for key, version in page:
+            content = orjson.loads(version.payload or b"{}")
+            if not expired(content, view.time):
+                yield _entry_line(space.namespace, key, version, content)
+
+
+def _events(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
+    after = 0
+    while True:
+        with store.snapshot() as reader:
+            page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
+        if not page:
+            return
+        yield from (_event_line(space.namespace, _first_told(version)) for version in page)
+        after = page[-1].sequence
+
+
+def _entry_line(
+    namespace: str, key: str, version: Version, content: Mapping[str, Any]
+) -> dict[str, Any]:
+    line = {"type": "entry", "key": key, "namespace": namespace, "value": content["value"]}
+    line |= {name: content[name] for name in ("tags", "session", "index") if name in content}
+    if "expires_at" in content:
+        line["expires"] = moments.iso(content["expires_at"])
+    return line | {"version": version.sequence, "timestamp": moments.iso(version.at)}
+
+
+def _event_line(namespace: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    line = {"type": "event", "event": content["event"], "namespace": namespace}
+    line |= {name: content[name] for name in ("data", "tags", "session") if name in content}
+    return {**line, **content["imported"]}
+
+
+def _first_told(version: Version) -> dict[str, Any]:
+    """Return what an event says, with the time and sequence it had where it was logged."""
+    content: dict[str, Any] = orjson.loads(version.payload or b"{}")
+    own = {"timestamp": moments.iso(version.at), "sequence": version.sequence}
+    return {"imported": own, **content}
+
+
+def _identity(content: Mapping[str, Any]) -> tuple[Any, ...]:
+    origin = content["imported"]
+    return (origin["timestamp"], origin["sequence"], content["event"])
+
+
+def _counted(
+    lines: Iterable[dict[str, Any]], counts: Mapping[str, int], progress: Progress
+) -> Iterator[dict[str, Any]]:
+    """Pass lines on, and make sure that there are as many as the header says."""
+    found = {"entry": 0, "event": 0}
+    total = sum(counts.values())
+    for done, line in enumerate(lines, 1):
+        found[line["type"]] += 1
+        yield line
+        if done % _PAGE == 0 or done == total:
+            progress(done, total, "exporting")
+    if (found["entry"], found["event"]) != (counts["entries"], counts["events"]):
+        raise DatabaseCorrupt(
+            f"The branch shows {found['entry']} entries and {found['event']} events; its tallies "
+            f"say {counts['entries']} and {counts['events']}. Nothing was exported.",
+            hint="Something may have been purged meanwhile: try again, then `stratagem doctor`.",
+        )

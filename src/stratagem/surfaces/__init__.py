@@ -1,0 +1,1 @@
+"""Ways in: each a thin translation of the table of operations."""

@@ -1,0 +1,24 @@
+"""The command line, for people.
+
+Every command is a translation of one operation, or of one way to look after a database. What a
+command needs is imported when it runs, so that `stratagem mcp` and a shell's completion start
+without the rest.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command that the arguments of this process name, and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        # A pipe on Windows takes a code page by default, which has no room for other scripts.
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    from stratagem.surfaces.cli.app import root_command
+
+    root_command().main(prog_name="stratagem")

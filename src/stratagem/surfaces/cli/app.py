@@ -1,0 +1,177 @@
+"""The root of the command line: which commands there are, and where each is written."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from stratagem.surfaces.cli.output import Output
+from stratagem.surfaces.cli.session import Options, shared_parameters
+
+__all__ = ["COMMANDS", "app", "root_command"]
+
+_HERE: Final = "stratagem.surfaces.cli"
+# Each command with the module that has it, in the order of the help page.
+COMMANDS: Final[dict[str, str]] = {
+    **dict.fromkeys(("store", "recall", "search", "forget", "log", "history"), "memory"),
+    **dict.fromkeys(("branch",), "branches"),
+    **dict.fromkeys(("status", "operations", "call"), "table"),
+    **dict.fromkeys(("export", "import"), "transfer"),
+    **dict.fromkeys(("mcp", "serve"), "servers"),
+    **dict.fromkeys(("init",), "clients"),
+    **dict.fromkeys(("doctor", "rebuild", "embed", "purge"), "upkeep"),
+}
+_PIPE_CLOSED: Final = 141
+
+
+class Root(TyperGroup):
+    """The commands, each imported when it is asked for.
+
+    An operation of the table that has no command of its own gets one from its parameters.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        del ctx
+        from stratagem.surfaces.cli.generic import generated_names
+
+        return [*COMMANDS, *generated_names()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or None where there is none of that name."""
+        if cmd_name not in self.commands:
+            found = _load(cmd_name)
+            if found is not None:
+                self.commands[cmd_name] = found
+            else:
+                # So that a name that is near can be suggested.
+                self.commands = {name: self.get_command(ctx, name) for name in COMMANDS}
+        return self.commands.get(cmd_name)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command to the last byte of its answer."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has seen enough, as in `| head`.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(_PIPE_CLOSED) from None
+        return result
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command that some arguments name, and exit with its code."""
+        del standalone_mode
+        given = list(sys.argv[1:] if args is None else args)
+        # What cannot be read cannot say in which form to complain, so this looks for itself.
+        output = Output(json="--json" in given)
+        try:
+            with output.reporting():
+                code = super().main(
+                    given,
+                    prog_name,
+                    complete_var,
+                    standalone_mode=False,
+                    windows_expand_args=windows_expand_args,
+                    **extra,
+                )
+        except typer.Exit as error:
+            code = error.exit_code
+        except typer.Abort:
+            output.note("Stopped. Nothing was changed.")
+            code = 1
+        except typer.TyperException as error:
+            code = output.usage(error)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def root_command() -> Root:
+    """Return the command line as one command."""
+    command = typer.main.get_command(app)
+    assert isinstance(command, Root)
+    return command
+
+
+def _load(name: str) -> Any:
+    """Import and return a command."""
+    module = COMMANDS.get(name)
+    if module is None:
+        from stratagem.surfaces.cli.generic import generated_command
+
+        return generated_command(name)
+    source: typer.Typer = import_module(f"{_HERE}.{module}").app
+    # Alone: making a command out of its parameters takes longer than most of them run.
+    alone = typer.Typer(add_completion=False)
+    alone.registered_commands = [each for each in source.registered_commands if each.name == name]
+    alone.registered_groups = [each for each in source.registered_groups if each.name == name]
+    made: Any = typer.main.get_command(alone)
+    return made.commands[name] if alone.registered_groups else made
+
+
+def _version(wanted: bool | None) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"stratagem {version('stratagem')}")
+        raise typer.Exit
+
+
+def _root(ctx: typer.Context, **given: Any) -> None:
+    """Memory for AI agents that branches and travels in time."""
+    given.pop("version", None)
+    ctx.obj = Options().overridden(given)
+    source = ctx.get_parameter_source("namespace")
+    if source is not None and source.name == "ENVIRONMENT":
+        ctx.obj = replace(ctx.obj, namespace_asked=False)
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help(), nl=False)
+
+
+_root.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        inspect.Parameter(
+            "version",
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                bool | None,
+                typer.Option(
+                    "--version", callback=_version, is_eager=True, help="Say which it is."
+                ),
+            ],
+        ),
+        *shared_parameters(environment=True),
+    ]
+)
+
+app = typer.Typer(
+    cls=Root,
+    name="stratagem",
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.callback(
+    invoke_without_command=True,
+    epilog="What stands under Everywhere goes before or after a command, or into the environment: "
+    "STRATAGEM_DB, STRATAGEM_BRANCH and so on.",
+)(_root)

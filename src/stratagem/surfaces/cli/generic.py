@@ -1,0 +1,113 @@
+"""Commands for operations that have none written for them, made from their parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any, Final
+
+import typer
+
+from stratagem.operation import Operation
+from stratagem.surfaces.cli.app import COMMANDS
+from stratagem.surfaces.cli.inputs import read_json
+from stratagem.surfaces.cli.session import Session, command, shared_parameters
+
+__all__ = ["command_of", "generated_command", "generated_names"]
+
+_PREFIX: Final = "strata_"
+_TYPES: Final[dict[str, Any]] = {"string": str, "integer": int, "number": float, "boolean": bool}
+
+
+def command_of(operation: str) -> str:
+    """Return the command that runs an operation."""
+    return operation.removeprefix(_PREFIX).replace("_", "-")
+
+
+def generated_names() -> list[str]:
+    """Return the commands that are made from the table."""
+    from stratagem.operations import TABLE
+
+    return [name for name in map(command_of, TABLE) if name not in COMMANDS]
+
+
+def generated_command(name: str) -> Any:
+    """Return the command of that name, or None where no operation has it."""
+    from stratagem.operations import TABLE
+
+    for operation in TABLE.values():
+        if name in {command_of(operation.name), operation.name}:
+            return _made(operation)
+    return None
+
+
+def _made(operation: Operation) -> Any:
+    from stratagem.operations import input_schema
+
+    schema = input_schema(operation.name)
+    properties: dict[str, dict[str, Any]] = schema["properties"]
+    shared = {parameter.name for parameter in shared_parameters()}
+    own = [
+        _parameter(name, described, required=name in schema.get("required", ()))
+        for name, described in properties.items()
+        if name not in shared
+    ]
+
+    def run(session: Session, **given: Any) -> None:
+        arguments = {
+            name: _value(name, each, properties[name])
+            for name, each in given.items()
+            if each is not None
+        }
+        _answer(session, operation, session.call(operation.name, **arguments))
+
+    context = inspect.Parameter("session", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    run.__signature__ = inspect.Signature([context, *own])  # type: ignore[attr-defined]
+    run.__name__, run.__doc__ = operation.name, operation.description
+    made = typer.Typer(add_completion=False)
+    made.command(command_of(operation.name), rich_help_panel="More")(command(run))
+    return typer.main.get_command(made)
+
+
+def _parameter(name: str, described: dict[str, Any], *, required: bool) -> inspect.Parameter:
+    option = typer.Option(f"--{name.replace('_', '-')}", help=_help(described), show_default=False)
+    kind = _type(described)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else None,
+        annotation=Annotated[kind if required else kind | None, option],
+    )
+
+
+def _type(described: dict[str, Any]) -> Any:
+    if _is_list_of_text(described):
+        return list[str]
+    kind = described.get("type")
+    return _TYPES.get(kind, str) if isinstance(kind, str) else str
+
+
+def _is_list_of_text(described: dict[str, Any]) -> bool:
+    items = described.get("items") or {}
+    return described.get("type") == "array" and items.get("type") == "string"
+
+
+def _help(described: dict[str, Any]) -> str:
+    words = described.get("description", "")
+    if described.get("type") in {"object", "array", None} and not _is_list_of_text(described):
+        words = f"{words} (JSON)".strip()
+    if choices := described.get("enum"):
+        words = f"{words}: {', '.join(map(str, choices))}".lstrip(": ")
+    return str(words)
+
+
+def _value(name: str, given: Any, described: dict[str, Any]) -> Any:
+    if isinstance(given, str) and described.get("type") in {"object", "array", None}:
+        return read_json(given, field=name)
+    return given
+
+
+def _answer(session: Session, operation: Operation, answer: dict[str, Any]) -> None:
+    if session.output.json:
+        session.output.data(answer)
+    else:
+        session.output.line(operation.summarise(answer))

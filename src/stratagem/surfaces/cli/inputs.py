@@ -1,0 +1,89 @@
+"""What people type, and what it means: values, files, standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from stratagem.errors import InvalidInput, ValidationFailed
+
+__all__ = ["read_bytes", "read_items", "read_json", "read_value"]
+
+
+def read_value(given: str, *, text: bool = False) -> Any:
+    """Return the value that was given: JSON where it is JSON, else text; `-` reads stdin.
+
+    `text` takes it as it is, whatever it looks like.
+    """
+    from_stdin = given == "-"
+    words = _decoded(read_bytes("-")) if from_stdin else given
+    if text:
+        return words
+    try:
+        return _parsed(words)
+    except ValueError:
+        # `echo hello |` means hello.
+        return words.removesuffix("\n") if from_stdin else words
+
+
+def read_json(given: str, *, field: str) -> Any:
+    """Return the JSON that was given; `-` reads stdin.
+
+    Raises:
+        InvalidInput: It is no JSON.
+    """
+    words = _decoded(read_bytes("-")) if given == "-" else given
+    try:
+        return _parsed(words)
+    except ValueError as error:
+        raise InvalidInput(
+            f"`{field}` is not JSON: {error}.",
+            field=field,
+            hint='Quote it for the shell, as in \'{"key": "a"}\', or give - and pipe it in.',
+        ) from error
+
+
+def read_items(given: str) -> list[Any]:
+    """Return the items of a file: a JSON array, or a line of JSON for each."""
+    words = _decoded(read_bytes(given))
+    try:
+        if words.lstrip().startswith("["):
+            items = _parsed(words)
+        else:
+            items = [_parsed(line) for line in words.splitlines() if line.strip()]
+    except ValueError as error:
+        raise InvalidInput(
+            f"The items are neither a JSON array nor lines of JSON: {error}.", field="items"
+        ) from error
+    return list(items)
+
+
+def read_bytes(given: str) -> bytes:
+    """Return what is in a file; `-` is stdin."""
+    if given == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(given).read_bytes()
+    except OSError as error:
+        raise ValidationFailed(f"{given} cannot be read: {error.strerror}.", file=given) from error
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValidationFailed("The input is not text in UTF-8.") from error
+
+
+def _parsed(words: str) -> Any:
+    """Parse JSON to the letter: large integers stay exact, and NaN is not a number of JSON."""
+    try:
+        return json.loads(words, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValidationFailed("The value is nested too deeply.", field="value") from error
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")

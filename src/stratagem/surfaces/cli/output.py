@@ -1,0 +1,158 @@
+"""Where answers go: to people as text and tables, to programs as JSON.
+
+Answers go to stdout; what is said about them (notes, progress, errors) to stderr, but for
+errors in JSON, which are answers. Nothing that was stored can move the cursor or colour the
+screen: control characters are shown, not sent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from stratagem import errors
+from stratagem.errors import InternalFault, InvalidInput, StratagemError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Output", "confirmed", "printable"]
+
+# Wide enough for any key: what goes into a file or a pipe is never wrapped.
+_UNBOUNDED = 10_000
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_SHOWN = {code: text for code, text in _CONTROL.items() if chr(code) not in "\n\t"} | {13: ""}
+
+Render = Callable[["Console", Mapping[str, Any]], None]
+
+
+class Output:
+    """Where one command's answer goes, and in which form."""
+
+    def __init__(self, *, json: bool = False) -> None:
+        self.json = json
+
+    @cached_property
+    def console(self) -> Console:
+        """Where people read answers."""
+        return _console(stderr=False)
+
+    @cached_property
+    def aside(self) -> Console:
+        """Where people read what is said about answers."""
+        return _console(stderr=True)
+
+    def answer(self, answer: Mapping[str, Any], render: Render) -> None:
+        """Give an answer: rendered for people, or as it is for programs."""
+        if self.json:
+            self.data(answer)
+        else:
+            render(self.console, answer)
+            if note := answer.get("note"):
+                self.note(note)
+
+    def data(self, answer: Any) -> None:
+        """Print JSON: on one line, or indented on a terminal."""
+        import orjson
+
+        option = orjson.OPT_INDENT_2 if sys.stdout.isatty() else None
+        sys.stdout.write(orjson.dumps(answer, option=option, default=str).decode() + "\n")
+
+    def line(self, text: str, style: str = "") -> None:
+        """Print a line for people."""
+        self.console.print(printable(text), style=style, soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Say something about the answer."""
+        self.aside.print(printable(text), style="dim", soft_wrap=True)
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Turn an error into words, or JSON, and its exit code."""
+        try:
+            yield
+        except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
+            raise
+        except StratagemError as error:
+            raise typer.Exit(self.fail(error)) from error
+        except Exception as error:
+            raise typer.Exit(self.fail(_defect(error))) from error
+
+    def fail(self, error: StratagemError) -> int:
+        """Report an error; return its exit code."""
+        if self.json:
+            self.data(error.envelope())
+        else:
+            self._explain(error)
+        return errors.TABLE[error.code].exit_code
+
+    def usage(self, error: typer.TyperException) -> int:
+        """Report a command line that was not understood; return the exit code."""
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "stratagem"
+        message = error.format_message()
+        message += "" if message.endswith((".", "?")) else "."
+        return self.fail(InvalidInput(message, hint=f"See `{path} --help`."))
+
+    def _explain(self, error: StratagemError) -> None:
+        from rich.text import Text
+
+        self.aside.print(Text.assemble(("Error: ", "bold red"), (printable(error.message), "red")))
+        if conflicts := error.details.get("conflicts"):
+            from stratagem.surfaces.cli.tables import conflicts_table, show
+
+            show(self.aside, conflicts_table(conflicts))
+        if error.hint:
+            self.aside.print(Text.assemble(("Hint: ", "bold"), printable(error.hint)))
+
+
+def confirmed(output: Output, question: str, *, yes: bool) -> bool:
+    """Ask whether to go on; who cannot be asked must have said so beforehand.
+
+    Raises:
+        InvalidInput: Nobody can be asked.
+    """
+    if yes:
+        return True
+    if output.json or not sys.stdin.isatty():
+        raise InvalidInput(
+            "This asks for confirmation, and there is nobody to ask.",
+            hint="Nothing was changed. Add --yes to do it.",
+        )
+    return typer.confirm(printable(question), err=True)
+
+
+def printable(text: str) -> str:
+    """Return a text whose control characters are seen instead of obeyed."""
+    return text.translate(_SHOWN)
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would end the process here, with another code than ours.
+            raise BrokenPipeError
+
+    console = Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _UNBOUNDED
+    return console
+
+
+def _defect(error: Exception) -> InternalFault:
+    if os.environ.get("STRATAGEM_DEBUG", "0") not in {"", "0"}:
+        import traceback
+
+        traceback.print_exception(error)
+    return InternalFault(
+        f"{type(error).__name__}: {error}",
+        hint="This is a defect: please report it, with what STRATAGEM_DEBUG=1 prints.",
+    )

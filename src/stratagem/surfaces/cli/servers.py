@@ -1,0 +1,100 @@
+"""mcp and serve: the ways in for agents."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stratagem.operation import DEFAULT_TOOLSETS
+from stratagem.surfaces.cli.session import Session, command
+from stratagem.surfaces.mcp.settings import PORT_DEFAULT, ServerSettings
+
+__all__ = ["app"]
+
+app = typer.Typer()
+PANEL = "For agents"
+HOST_DEFAULT = "127.0.0.1"
+
+Toolsets = Annotated[
+    str | None,
+    typer.Option(
+        envvar="STRATAGEM_TOOLSETS",
+        metavar="NAMES",
+        help=f"Which tools to offer, by commas. Default: {','.join(DEFAULT_TOOLSETS)}.",
+    ),
+]
+
+
+@app.command("mcp", rich_help_panel=PANEL)
+@command
+def _mcp(session: Session, *, toolsets: Toolsets = None) -> None:
+    """Serve one agent on stdin and stdout. This is what an agent's settings start."""
+    from stratagem.surfaces.mcp import run_stdio
+
+    # Standard output belongs to the protocol.
+    session.output.json = False
+    run_stdio(_settings(session, toolsets))
+
+
+@app.command("serve", rich_help_panel=PANEL)
+@command
+def _serve(
+    session: Session,
+    *,
+    toolsets: Toolsets = None,
+    host: Annotated[
+        str, typer.Option(envvar="STRATAGEM_HOST", help="An address of this machine.")
+    ] = HOST_DEFAULT,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            envvar="STRATAGEM_PORT",
+            help=f"Default: {PORT_DEFAULT}, or another where that is taken.",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(envvar="STRATAGEM_ALLOW_HOST", help="A name to be reached by; repeatable."),
+    ] = None,
+) -> None:
+    """Serve any number of agents on http://HOST:PORT/mcp."""
+    from stratagem.surfaces.mcp import run_http
+
+    run_http(
+        _settings(
+            session,
+            toolsets,
+            host=host,
+            port=PORT_DEFAULT if port is None else port,
+            port_given=port is not None,
+            allow_hosts=tuple(allow_host or ()),
+        )
+    )
+
+
+def _settings(
+    session: Session,
+    toolsets: str | None,
+    *,
+    host: str = HOST_DEFAULT,
+    port: int = PORT_DEFAULT,
+    port_given: bool = False,
+    allow_hosts: tuple[str, ...] = (),
+) -> ServerSettings:
+    names = [name.strip() for name in (toolsets or "").split(",")]
+    return ServerSettings(
+        database=session.database,
+        namespace=session.namespace,
+        branch=session.branch,
+        toolsets=tuple(name for name in names if name) or DEFAULT_TOOLSETS,
+        read_only=bool(session.options.read_only),
+        durability=session.options.durability or "full",
+        embedder=session.embedder,
+        host=host,
+        port=port,
+        port_given=port_given,
+        allow_hosts=allow_hosts,
+    )

@@ -1,0 +1,227 @@
+"""What all commands have in common: the options that say where to work, and how.
+
+They can be given before the command, after it, or as environment variables; the one nearest to
+the command wins.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from stratagem.errors import StorageUnavailable
+from stratagem.places import database_path
+from stratagem.surfaces.cli.output import Output
+
+if TYPE_CHECKING:
+    from stratagem.bootstrap import Runtime
+    from stratagem.operation import Caller
+
+__all__ = ["Options", "Session", "command", "shared_parameters"]
+
+ACTOR = "cli"
+PANEL = "Everywhere"
+
+Durability = Literal["full", "fast"]
+Embedder = Literal["static", "minilm", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of every command, as given so far."""
+
+    db: str | None = None
+    namespace: str | None = None
+    branch: str | None = None
+    durability: Durability | None = None
+    embedder: Embedder | None = None
+    auto_embed: bool | None = None
+    read_only: bool | None = None
+    json: bool | None = None
+    # A namespace from the environment is where to write, not a filter for searches.
+    namespace_asked: bool = False
+
+    def overridden(self, given: Mapping[str, Any]) -> Options:
+        """Return the options with those that were given nearer to the command."""
+        nearer = {name: value for name, value in given.items() if value is not None}
+        asked = self.namespace_asked or "namespace" in nearer
+        return replace(self, **nearer, namespace_asked=asked)
+
+
+class Session:
+    """One run of a command: the database it works on, and where its answer goes."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.output = Output(json=bool(options.json))
+
+    @cached_property
+    def database(self) -> str:
+        """The database to work on."""
+        return self.options.db if self.options.db == ":memory:" else str(self._path)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of whatever names none."""
+        return self.options.namespace or "default"
+
+    @property
+    def branch(self) -> str:
+        """The branch to work on."""
+        return self.options.branch or "default"
+
+    @property
+    def embedder(self) -> str | None:
+        """The embedder that was asked for, if any was."""
+        return "none" if self.options.auto_embed is False else self.options.embedder
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls. A process ends with its command, so it has nothing to switch."""
+        from stratagem.operation import Caller
+
+        return Caller(ACTOR, self.namespace, self.branch, can_switch=False)
+
+    @contextmanager
+    def runtime(
+        self, *, must_exist: bool = False, read_only: bool | None = None
+    ) -> Iterator[Runtime]:
+        """Open the database for as long as the block runs."""
+        if must_exist and not Path(self.database).is_file():
+            raise StorageUnavailable(
+                f"There is no database at {self.database}.",
+                path=self.database,
+                hint="Name one with --db, or store something first.",
+            )
+        from stratagem.bootstrap import Settings, start
+
+        settings = Settings(
+            self.database,
+            durability=self.options.durability or "full",
+            embedder=self.embedder,
+            read_only=bool(self.options.read_only) if read_only is None else read_only,
+        )
+        runtime = start(settings)
+        try:
+            yield runtime
+        finally:
+            runtime.close()
+
+    def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """Run an operation with those arguments that were given."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        with self.runtime() as runtime:
+            return runtime.call(operation, given, self.caller)
+
+    @property
+    def _path(self) -> Path:
+        return database_path(self.options.db)
+
+
+def command(run: Callable[..., None]) -> Callable[..., None]:
+    """Make a function of a session and its own options into a command with the shared ones."""
+    own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+    context = inspect.Parameter("ctx", _KEYWORD, annotation=typer.Context)
+
+    def invoke(ctx: typer.Context, **given: Any) -> None:
+        options: Options = ctx.obj
+        nearer = {name: given.pop(name, None) for name in _SHARED}
+        # Commands below this one, where there are any, begin with what was given here.
+        ctx.obj = options.overridden(nearer)
+        session = Session(ctx.obj)
+        if ctx.invoked_subcommand is None:
+            with session.output.reporting():
+                run(session, **given)
+
+    invoke.__name__, invoke.__doc__ = run.__name__.rstrip("_"), run.__doc__
+    parameters = [context, *(each.replace(kind=_KEYWORD) for each in own), *shared_parameters()]
+    invoke.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return invoke
+
+
+def shared_parameters(*, environment: bool = False) -> list[inspect.Parameter]:
+    """Return the shared options; with `environment`, those that the environment can set."""
+    parameters = []
+    for name, (kind, flags, details) in _SHARED.items():
+        envvar = f"STRATAGEM_{name.upper()}" if environment else None
+        option = typer.Option(
+            *flags,
+            envvar=envvar,
+            rich_help_panel=PANEL,
+            show_default=False,
+            show_envvar=False,
+            # Rarely wanted: taken by every command, shown on the first page of help alone.
+            hidden=name in _RARE and not environment,
+            **details,
+        )
+        annotation = Annotated[kind, option]  # type: ignore[valid-type]
+        parameters.append(inspect.Parameter(name, _KEYWORD, default=None, annotation=annotation))
+    return parameters
+
+
+def _branches(ctx: typer.Context, incomplete: str) -> list[str]:
+    from stratagem.surfaces.cli.completion import branches
+
+    return branches(ctx, incomplete)
+
+
+def _namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
+    from stratagem.surfaces.cli.completion import namespaces
+
+    return namespaces(ctx, incomplete)
+
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_RARE = frozenset({"durability", "embedder", "auto_embed"})
+_SHARED: dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]] = {
+    "db": (
+        str | None,
+        ("--db",),
+        {
+            "metavar": "FILE",
+            "help": "The database. Default: of .stratagem/ here or above, else your own.",
+        },
+    ),
+    "namespace": (
+        str | None,
+        ("--namespace",),
+        {
+            "metavar": "NAME",
+            "help": "Where keys belong. Default: default.",
+            "autocompletion": _namespaces,
+        },
+    ),
+    "branch": (
+        str | None,
+        ("--branch",),
+        {
+            "metavar": "NAME",
+            "help": "The branch to work on. Default: default.",
+            "autocompletion": _branches,
+        },
+    ),
+    "durability": (
+        Durability | None,
+        ("--durability",),
+        {"metavar": "full|fast", "help": "What a write survives: power failure, killed process."},
+    ),
+    "embedder": (
+        Embedder | None,
+        ("--embedder",),
+        {"metavar": "NAME", "help": "What finds by meaning: static, minilm, none."},
+    ),
+    "auto_embed": (
+        bool | None,
+        ("--auto-embed/--no-auto-embed",),
+        {"metavar": "", "help": "no: the same as --embedder none."},
+    ),
+    "read_only": (bool | None, ("--read-only",), {"metavar": "", "help": "Refuse to write."}),
+    "json": (bool | None, ("--json",), {"metavar": "", "help": "Answer in JSON, errors too."}),
+}

@@ -1,0 +1,84 @@
+"""status, operations and call: the table of operations itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from stratagem.operation import Operation
+from stratagem.surfaces.cli.inputs import read_json
+from stratagem.surfaces.cli.session import Session, command
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command("status", rich_help_panel="Memory")
+@command
+def _status(session: Session) -> None:
+    """Show the current branch and namespace, and how much is stored."""
+    from stratagem.surfaces.cli.tables import show_fields
+
+    session.output.answer(session.call("strata_status"), show_fields)
+
+
+@app.command("operations", rich_help_panel="Any operation")
+@command
+def _operations(session: Session) -> None:
+    """List every operation, by the name that SDK and MCP know it by too."""
+    from stratagem.operations import TABLE
+
+    if session.output.json:
+        session.output.data({"results": [_described(each) for each in TABLE.values()]})
+        return
+    from stratagem.surfaces.cli.generic import command_of
+    from stratagem.surfaces.cli.tables import brief, show, table
+
+    rows = table("OPERATION", "COMMAND", "TOOLSET", "DOES", "DESCRIPTION")
+    for each in TABLE.values():
+        first = each.description.split(". ")[0].rstrip(".")
+        rows.add_row(each.name, command_of(each.name), each.toolset, _does(each), brief(first))
+    show(session.output.console, rows)
+
+
+@app.command("call", rich_help_panel="Any operation")
+@command
+def _call(
+    session: Session,
+    *,
+    name: Annotated[str, typer.Argument(help="The operation, as strata_store.")],
+    arguments: Annotated[
+        str, typer.Argument(metavar="[JSON]", help="Its parameters; - reads stdin.")
+    ] = "{}",
+) -> None:
+    """Run any operation by name, on JSON; the answer is JSON."""
+    session.output.json = True
+    given = read_json(arguments, field="arguments")
+    with session.runtime() as runtime:
+        session.output.data(runtime.call(name, given, session.caller))
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    from stratagem.operations import input_schema
+    from stratagem.surfaces.cli.generic import command_of
+
+    return {
+        "name": operation.name,
+        "command": command_of(operation.name),
+        "toolset": operation.toolset,
+        "title": operation.title,
+        "description": operation.description,
+        "read_only": operation.read_only,
+        "destructive": operation.destructive,
+        "idempotent": operation.idempotent,
+        "input_schema": input_schema(operation.name),
+        "output_schema": operation.output_schema,
+    }
+
+
+def _does(operation: Operation) -> str:
+    if operation.read_only:
+        return "reads"
+    return "erases" if operation.toolset == "admin" and operation.destructive else "writes"

@@ -1,0 +1,303 @@
+"""Answers as people read them: lines and tables, without boxes, so that they can be copied.
+
+Keys, names and ids are never cut: on a narrow terminal they fold. Values are shown in one line,
+as far as there is room; `recall` shows all of one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.highlighter import JSONHighlighter
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stratagem.surfaces.cli.output import printable
+
+__all__ = [
+    "branches_table",
+    "brief",
+    "changes_table",
+    "conflicts_table",
+    "plural",
+    "show",
+    "show_branches",
+    "show_diff",
+    "show_entries",
+    "show_entry",
+    "show_fields",
+    "show_history",
+    "show_hits",
+    "show_merge",
+    "table",
+    "value_text",
+    "when",
+]
+
+Answer = Mapping[str, Any]
+
+_VALUE_CHARS: Final = 160
+_BAR_CHARS: Final = 8
+_UNDER_NAME: Final = (0, 0, 0, _BAR_CHARS + 7)
+_MARKED: Final = re.compile(r"\*\*(.+?)\*\*")
+_CHANGES: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+
+
+def table(*columns: str) -> Table:
+    """Return an empty table."""
+    made = Table(box=None, pad_edge=False, header_style="bold dim", padding=(0, 2, 0, 0))
+    for name in columns:
+        made.add_column(name, overflow="fold")
+    return made
+
+
+def show(console: Console, rows: Table) -> None:
+    """Print a table; into a file or a pipe without the spaces that fill it up."""
+    for column in rows.columns:
+        # What cannot be cut keeps its width, and values give way, unless it is very long itself.
+        longest = max((cell_len(str(cell)) for cell in column.cells), default=0)
+        cuttable = any(isinstance(cell, Text) and cell.no_wrap for cell in column.cells)
+        column.no_wrap = not cuttable and longest <= console.width // 2
+    if console.is_terminal:
+        console.print(rows)
+        return
+    with console.capture() as printed:
+        console.print(rows)
+    lines = [line.rstrip() for line in printed.get().splitlines()]
+    console.file.write("\n".join(lines) + "\n")
+
+
+def show_entry(console: Console, answer: Answer) -> None:
+    """Show one entry: what is known about it, then its value, whole."""
+    if not answer["found"]:
+        console.print("Nothing is stored there.")
+        return
+    facts = [f"version {answer['version']}", when(answer["timestamp"])]
+    if answer["namespace"] != "default":
+        facts.insert(0, answer["namespace"])
+    if answer.get("tags"):
+        facts.append(f"tags: {', '.join(answer['tags'])}")
+    if answer.get("expires"):
+        facts.append(f"expires {when(answer['expires'])}")
+    title = Text.assemble((printable(answer["key"]), "bold"), ("  " + " · ".join(facts), "dim"))
+    console.print(title, soft_wrap=True)
+    console.print(value_text(answer["value"]), soft_wrap=True)
+
+
+def show_entries(console: Console, answer: Answer) -> None:
+    """Show several entries, a line each."""
+    rows = table("KEY", "VERSION", "WHEN", "VALUE")
+    for entry in answer["results"]:
+        rows.add_row(
+            printable(entry["key"]),
+            str(entry["version"]),
+            when(entry["timestamp"]),
+            brief(entry["value"]),
+        )
+    if answer["results"]:
+        show(console, rows)
+    if missing := answer.get("missing"):
+        console.print(f"Nothing is stored under {', '.join(map(repr, missing))}.", soft_wrap=True)
+
+
+def show_hits(console: Console, answer: Answer) -> None:
+    """Show what a search found: how well it fits, what it is, and why it was found."""
+    for hit in answer["results"]:
+        name = printable(hit.get("key") or f"{hit['event']} @{hit['sequence']}")
+        facts = [hit["kind"], when(hit["timestamp"])]
+        if hit["namespace"] != "default":
+            facts.insert(1, hit["namespace"])
+        if hit["tags"]:
+            facts.append(f"tags: {', '.join(hit['tags'])}")
+        console.print(
+            Text.assemble(
+                (_bar(hit["score"]), "cyan"),
+                f" {hit['score']:.2f}  ",
+                (name, "bold"),
+                ("  " + " · ".join(facts), "dim"),
+            ),
+            soft_wrap=True,
+        )
+        console.print(Padding(_snippet(console, hit["snippet"]), _UNDER_NAME, expand=False))
+    if not answer["results"]:
+        console.print("Nothing was found.")
+    elif answer["mode"] == "lexical":
+        console.print("By words only: no embedder is in use.", style="dim")
+
+
+def show_history(console: Console, answer: Answer) -> None:
+    """Show the versions of an entry, or the time range of a branch."""
+    if "results" not in answer:
+        _show_range(console, answer)
+        return
+    rows = table("VERSION", "WHEN", "VALUE", "TAGS")
+    for each in answer["results"]:
+        value = Text("forgotten", "dim") if each["deleted"] else brief(each["value"])
+        tags = printable(", ".join(each["tags"]))
+        rows.add_row(str(each["version"]), when(each["timestamp"]), value, tags)
+    if answer["results"]:
+        show(console, rows)
+    else:
+        console.print("Nothing was ever stored there.")
+
+
+def show_fields(console: Console, answer: Answer) -> None:
+    """Show named figures, a line each."""
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(style="dim")
+    rows.add_column(overflow="fold")
+    for name, value in answer.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(_plain(value))
+        rows.add_row(name.replace("_", " "), printable(shown))
+    show(console, rows)
+
+
+def branches_table(branches: Sequence[Answer]) -> Table:
+    """Return branches, the current one marked."""
+    rows = table("", "BRANCH", "FORKED FROM", "AT", "CREATED")
+    for branch in branches:
+        current = branch["current"]
+        rows.add_row(
+            "*" if current else " ",
+            Text(printable(branch["name"]), "bold green" if current else ""),
+            printable(branch.get("parent", "")),
+            f"@{branch['forked_at']}" if "forked_at" in branch else "",
+            when(branch["created"]),
+        )
+    return rows
+
+
+def show_branches(console: Console, answer: Answer) -> None:
+    """Show all branches."""
+    show(console, branches_table(answer["results"]))
+
+
+def changes_table(changes: Sequence[Answer]) -> Table:
+    """Return what differs, with its value before and after."""
+    rows = table("", "KEY", "BEFORE", "AFTER")
+    for change in changes:
+        sign, style = _CHANGES[change["change"]]
+        key = printable(change["key"])
+        if change["namespace"] != "default":
+            key = f"{change['namespace']}: {key}"
+        before, after = change.get("before"), change.get("after")
+        rows.add_row(
+            Text(sign, style),
+            Text(key, style),
+            "" if change["change"] == "added" else brief(before),
+            "" if change["change"] == "removed" else brief(after),
+        )
+    return rows
+
+
+def conflicts_table(conflicts: Sequence[Answer]) -> Table:
+    """Return conflicts with their sides next to each other."""
+    rows = table("CONFLICT", "KEY", "AT", "BASE", "OURS", "THEIRS")
+    for conflict in conflicts:
+        rows.add_row(
+            conflict["id"],
+            printable(conflict["key"]),
+            conflict["path"],
+            *(_side(conflict.get(side.lower())) for side in _SIDES),
+        )
+    return rows
+
+
+def show_diff(console: Console, answer: Answer) -> None:
+    """Show how another branch differs."""
+    console.print(
+        f"{answer['compare']} against {answer['branch']}: {answer['added']} added, "
+        f"{answer['removed']} removed, {answer['changed']} changed",
+        soft_wrap=True,
+    )
+    if answer["results"]:
+        show(console, changes_table(answer["results"]))
+
+
+def show_merge(console: Console, answer: Answer) -> None:
+    """Show what a merge did, or would do."""
+    verb = "Would merge" if answer["preview"] else "Merged"
+    entries, events = plural(answer["merged"], "entry"), plural(answer["events"], "event")
+    console.print(
+        f"{verb} {entries} and {events} from {answer['source']} into {answer['target']}.",
+        soft_wrap=True,
+    )
+    if answer["results"]:
+        show(console, changes_table(answer["results"]))
+    if answer["conflicts"]:
+        console.print(f"{plural(len(answer['conflicts']), 'conflict')} to decide:")
+        show(console, conflicts_table(answer["conflicts"]))
+
+
+def brief(value: Any) -> Text:
+    """Return a value in one line, of which a table shows as much as there is room for."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = printable(" ".join(text[: 2 * _VALUE_CHARS].split()))
+    cut = line if len(line) <= _VALUE_CHARS else line[: _VALUE_CHARS - 1] + "…"
+    return Text(cut, no_wrap=True, overflow="ellipsis")
+
+
+def value_text(value: Any) -> Text:
+    """Return a value whole: text as it is, anything else as indented JSON."""
+    if isinstance(value, str):
+        return Text(printable(value))
+    text = Text(printable(json.dumps(value, indent=2, ensure_ascii=False)))
+    JSONHighlighter().highlight(text)
+    return text
+
+
+def when(timestamp: str) -> str:
+    """Return a time in the reader's own zone, to the second."""
+    return datetime.fromisoformat(timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else many}"
+
+
+_SIDES: Final = ("BASE", "OURS", "THEIRS")
+
+
+def _show_range(console: Console, answer: Answer) -> None:
+    branch = answer["branch"]
+    if "oldest" not in answer:
+        console.print(f"The branch {branch} shows nothing yet.")
+        return
+    console.print(
+        f"The branch {branch} can be seen from {when(answer['oldest'])} "
+        f"(@{answer['oldest_sequence']}) to {when(answer['latest'])} "
+        f"(@{answer['latest_sequence']}).",
+        soft_wrap=True,
+    )
+
+
+def _side(value: Any) -> Text:
+    return Text("none", "dim") if value is None else brief(value)
+
+
+def _bar(score: float) -> str:
+    full = round(score * _BAR_CHARS)
+    return "█" * full + "░" * (_BAR_CHARS - full)
+
+
+def _snippet(console: Console, snippet: str) -> Text:
+    """Return a snippet, its marks as colours where there are colours and else as they are."""
+    if console.color_system is None:
+        return Text(printable(snippet))
+    text = Text()
+    for place, part in enumerate(_MARKED.split(printable(snippet))):
+        text.append(part, "bold yellow" if place % 2 else "")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value

@@ -1,0 +1,128 @@
+"""export and import: a branch as one file, and files of several forms in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from stratagem.surfaces.cli.memory import AsOf
+from stratagem.surfaces.cli.progress import progress
+from stratagem.surfaces.cli.session import Session, command
+
+__all__ = ["app"]
+
+app = typer.Typer()
+PANEL = "Looking after a database"
+
+Form = Literal["auto", "stratagem", "mcp-memory", "markdown"]
+
+
+@app.command("export", rich_help_panel=PANEL)
+@command
+def _export(
+    session: Session,
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
+    as_of: AsOf = None,
+    force: Annotated[bool, typer.Option("--force", metavar="", help="Replace a file.")] = False,
+) -> None:
+    """Write a branch into one portable file: its entries and its logged events."""
+    from stratagem.memory.transfer import export_branch
+
+    with session.runtime(must_exist=True) as runtime, progress(session.output) as report:
+        done = export_branch(
+            runtime.foundation,
+            file,
+            branch=session.branch,
+            as_of=as_of,
+            overwrite=force,
+            progress=report,
+        )
+    session.output.answer(asdict(done), _show_export)
+
+
+@app.command("import", rich_help_panel=PANEL)
+@command
+def _import(
+    session: Session,
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder of Markdown.")],
+    form: Annotated[
+        Form, typer.Option("--format", help="Told from the file where it is auto.")
+    ] = "auto",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="Check everything, write nothing.")
+    ] = False,
+) -> None:
+    """Read an exported branch, the file of the MCP memory server, or a folder of Markdown.
+
+    Everything is checked before anything is written, and importing the same again changes
+    nothing.
+    """
+    from stratagem.memory.transfer import import_from
+
+    with (
+        _interruptible(session),
+        session.runtime() as runtime,
+        progress(session.output) as report,
+    ):
+        embedder = runtime.foundation.index.embedder
+        if embedder is not None and not dry_run:
+            # Loaded now, each batch is embedded as it is written.
+            embedder.load()
+        done = import_from(
+            runtime.foundation,
+            session.caller,
+            file,
+            form=None if form == "auto" else form,
+            namespace=session.options.namespace if session.options.namespace_asked else None,
+            preview=dry_run,
+            progress=report,
+        )
+    session.output.answer(asdict(done), _show_import)
+
+
+@contextmanager
+def _interruptible(session: Session) -> Iterator[None]:
+    """Say what an interruption leaves behind."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        session.output.note("Interrupted. What is written stays; import again to complete it.")
+        raise
+
+
+def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
+    from stratagem.surfaces.cli.tables import plural
+
+    what = f"{plural(answer['entries'], 'entry')} and {plural(answer['events'], 'event')}"
+    console.print(
+        f"Exported {what} of {answer['branch']} to {answer['file']} ({answer['bytes']:,} bytes).",
+        soft_wrap=True,
+    )
+
+
+def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
+    verb = "Would import" if answer["preview"] else "Imported"
+    parts = [
+        f"{answer[name]:,} {words}"
+        for name, words in (
+            ("created", "new entries"),
+            ("updated", "changed entries"),
+            ("unchanged", "entries as they were"),
+            ("logged", "new events"),
+            ("known", "events known already"),
+        )
+        if answer[name]
+    ]
+    what = ", ".join(parts) or "nothing"
+    console.print(
+        f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
+        soft_wrap=True,
+    )

@@ -1,0 +1,34 @@
+"""The operations as tools of the Model Context Protocol, on stdio and on HTTP.
+
+Starting is what a user waits for, so each way in imports its own parts when it is called, and
+the database is opened after the handshake.
+"""
+
+from stratagem.surfaces.mcp.settings import ServerSettings
+
+__all__ = ["ServerSettings", "run_http", "run_stdio"]
+
+
+def run_stdio(settings: ServerSettings) -> None:
+    """Serve one client on stdin and stdout until it closes stdin, or until a signal.
+
+    Raises:
+        ValidationFailed: There is no toolset of a name that was given.
+    """
+    from stratagem.surfaces.mcp import stdio
+
+    stdio.run(settings)
+
+
+def run_http(settings: ServerSettings) -> None:
+    """Serve any number of clients on a loopback address until a signal.
+
+    Prints the address and how to connect an agent.
+
+    Raises:
+        ServiceUnavailable: The port is taken.
+        ValidationFailed: The address is not this machine's own, or there is no such toolset.
+    """
+    from stratagem.surfaces.mcp import http
+
+    http.run(settings)

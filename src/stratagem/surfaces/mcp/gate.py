@@ -1,0 +1,60 @@
+"""Who may speak to a server on this machine: not a web page.
+
+A page in the user's browser can send requests to a loopback address, and by giving its own name
+that address (DNS rebinding) it can read the answers. Its `Host` and `Origin` headers give it
+away, so both are checked before anything else of a request is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+__all__ = ["Gate", "allowed_hosts", "origins_of"]
+
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+def allowed_hosts(host: str, port: int, more: Iterable[str]) -> list[str]:
+    """Return the `Host` headers that are let in; names without a port get the server's."""
+    own = f"[{host}]" if ":" in host else host
+    names = [*_LOOPBACK, own, *more]
+    with_port = [name if _has_port(name) else f"{name}:{port}" for name in names]
+    return list(dict.fromkeys(name.lower() for name in with_port))
+
+
+def origins_of(hosts: Iterable[str]) -> list[str]:
+    """Return the `Origin` headers of pages that some hosts themselves serve."""
+    return [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+
+
+class Gate:
+    """Refuses requests that name a foreign host or come from a foreign page."""
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+        self._origins = frozenset(origins_of(self._hosts))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer it with 403."""
+        refusal = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
+        if refusal is None:
+            await self._app(scope, receive, send)
+        else:
+            await PlainTextResponse(refusal, 403)(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> str | None:
+        hosts = [host.lower() for host in headers.getlist("host")]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return "This host is not allowed. To allow it: stratagem serve --allow-host NAME:PORT\n"
+        if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
+            return "This origin is not allowed.\n"
+        return None
+
+
+def _has_port(name: str) -> bool:
+    return ":" in name.rpartition("]")[2]

@@ -1,0 +1,132 @@
+"""The protocol's requests, each handed to the part that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+import mcp_types as types
+from anyio import CapacityLimiter, to_thread
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from stratagem import limits
+from stratagem.errors import InvalidInput
+from stratagem.surfaces.mcp import instructions, resources
+from stratagem.surfaces.mcp.callers import Callers
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.mcp.tools import Tools, failure
+
+__all__ = ["build"]
+
+T = TypeVar("T")
+Context = ServerRequestContext[Any, Any]
+Page = types.PaginatedRequestParams | None
+
+# A list stays the same while a server runs; the next one may have been started with another.
+_LIST = CacheHint(ttl_ms=60_000)
+
+
+def build(settings: ServerSettings, database: Database, callers: Callers) -> Server[Any]:
+    """Return a server that any transport can carry."""
+    handlers = _Handlers(settings, database, callers)
+    server: Server[Any] = Server(
+        "stratagem",
+        version=_version(),
+        title="Stratagem",
+        instructions=instructions.instructions(settings),
+        cache_hints={"tools/list": _LIST, "prompts/list": _LIST, "resources/templates/list": _LIST},
+        # No argument of ours is repeated in a header, so there are none to compare.
+        get_tool_input_schema=lambda _name: None,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
+        on_read_resource=handlers.read_resource,
+    )
+    server.middleware.append(_answer_arguments_that_are_no_object)
+    return server
+
+
+class _Handlers:
+    def __init__(self, settings: ServerSettings, database: Database, callers: Callers) -> None:
+        self._settings = settings
+        self._database = database
+        self._callers = callers
+        self._tools = Tools(settings, database)
+        self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
+
+    async def list_tools(self, _context: Context, page: Page) -> types.ListToolsResult:
+        _only_page(page)
+        return types.ListToolsResult(tools=await self._in_thread(lambda: self._tools.listing))
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        caller = self._callers.of(context)
+        arguments = params.arguments or {}
+        return await self._in_thread(lambda: self._tools.call(params.name, arguments, caller))
+
+    async def list_prompts(self, _context: Context, page: Page) -> types.ListPromptsResult:
+        _only_page(page)
+        return types.ListPromptsResult(prompts=instructions.prompts(self._settings))
+
+    async def get_prompt(
+        self, _context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        return instructions.prompt(self._settings, params.name, params.arguments or {})
+
+    async def list_resources(self, _context: Context, page: Page) -> types.ListResourcesResult:
+        _only_page(page)
+        return types.ListResourcesResult(resources=resources.RESOURCES)
+
+    async def list_resource_templates(
+        self, _context: Context, page: Page
+    ) -> types.ListResourceTemplatesResult:
+        _only_page(page)
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        caller = self._callers.of(context)
+        version = context.protocol_version
+        return await self._in_thread(
+            lambda: resources.read(self._database, params.uri, caller, version)
+        )
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Run what may wait for the disk. A client that leaves does not stop it halfway."""
+        return await to_thread.run_sync(work, limiter=self._limiter)
+
+
+def _only_page(page: Page) -> None:
+    if page is not None and page.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "This list has one page; leave the cursor out.")
+
+
+async def _answer_arguments_that_are_no_object(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Tell the model what the protocol would only tell the client."""
+    arguments = (ctx.params or {}).get("arguments")
+    if ctx.method != "tools/call" or arguments is None or isinstance(arguments, Mapping):
+        return await call_next(ctx)
+    kind = type(arguments).__name__
+    result = failure(InvalidInput(f"The arguments of a tool are a JSON object, not {kind}."))
+    answer = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        del answer["resultType"]
+    return answer
+
+
+def _version() -> str:
+    try:
+        return version("stratagem")
+    except PackageNotFoundError:
+        return "0.0.0"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.behaviour.surfaces import SURFACES, Answer, Surface, Wanted
+from tests.contracts.samples import Clock
+
+
+class Refused(Exception):
+    """An operation answered with an error."""
+
+    def __init__(self, envelope: Answer) -> None:
+        super().__init__(f"{envelope['error']}: {envelope['message']}")
+        self.envelope = envelope
+
+
+class Call:
+    """Runs operations on one surface; `call.store(key=…)` is `strata_store`."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+
+    def __call__(self, name: str, /, **arguments: Any) -> Answer:
+        answer = self._surface.run(name, arguments)
+        if answer.get("success") is False:
+            raise Refused(answer)
+        return answer
+
+    def __getattr__(self, name: str) -> Callable[..., Answer]:
+        return lambda **arguments: self(f"strata_{name}", **arguments)
+
+    def value(self, key: str, **view: Any) -> Any:
+        """Return the value under a key; `Ellipsis` where there is none."""
+        answer = self("strata_recall", key=key, **view)
+        return answer["value"] if answer["found"] else ...
+
+    def keys(self, query: str, **options: Any) -> list[str]:
+        """Return the keys of entries and the labels of events that a search finds."""
+        found = self("strata_search", query=query, **options)["results"]
+        return [hit.get("key") or hit["event"] for hit in found]
+
+    def head(self) -> str:
+        """Return where the log ends; any write moves it."""
+        head: str = self("strata_status")["head"]
+        return head
+
+    def refusal(self, name: str, /, **arguments: Any) -> Answer:
+        """Run an operation that must be refused without a trace; return the error."""
+        before = self.head()
+        envelope = self._surface.run(name, arguments)
+        assert envelope.get("success") is False, envelope
+        assert set(envelope) == {"success", "error", "message", "details", "hint"}
+        assert envelope["message"]
+        assert envelope["hint"]
+        assert self.head() == before, "something was written"
+        return envelope
+
+
+Opener = Callable[..., Call]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=SURFACES)
+def surface(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def opened(surface: str, tmp_path: Path, clock: Clock) -> Iterator[Opener]:
+    """Open the test's one database over the surface, with other settings or once more."""
+    with ExitStack() as stack:
+
+        def open_call(**settings: Any) -> Call:
+            wanted = Wanted(tmp_path / "memory.db", clock, **settings)
+            return Call(stack.enter_context(closing(SURFACES[surface](wanted))))
+
+        yield open_call
+
+
+@pytest.fixture
+def call(opened: Opener) -> Call:
+    return opened()

@@ -1,0 +1,123 @@
+"""The ways in that every behaviour is tried on. A new one is one more row in `SURFACES`.
+
+A surface runs an operation by its name on plain JSON and answers in plain JSON; where the
+operation is refused, with the envelope of the error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any, Protocol
+
+from anyio.from_thread import start_blocking_portal
+from mcp import Client
+
+from stratagem import Stratagem, StratagemError
+from stratagem.bootstrap import Runtime, Settings, start
+from stratagem.operation import Caller
+from stratagem.storage.sqlite.appending import Adapters
+from stratagem.surfaces.mcp.callers import ProcessCaller
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.server import build
+from stratagem.surfaces.mcp.settings import ServerSettings
+from tests.contracts.samples import Clock, salts
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The database that a surface is to stand on."""
+
+    path: Path
+    clock: Clock
+    embedder: str = "none"
+    read_only: bool = False
+
+    def start(self) -> Runtime:
+        return start(
+            Settings(
+                str(self.path),
+                durability="fast",
+                embedder=self.embedder,
+                read_only=self.read_only,
+                adapters=Adapters(self.clock, salts()),
+                zone=UTC,
+            )
+        )
+
+
+class Surface(Protocol):
+    def run(self, name: str, arguments: Answer) -> Answer: ...
+
+    def close(self) -> None: ...
+
+
+class Embedded:
+    """`db.call` of the SDK."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._db = Stratagem(wanted.start(), Caller())
+
+    def run(self, name: str, arguments: Answer) -> Answer:
+        try:
+            answer = self._db.call(name, arguments)
+        except StratagemError as error:
+            answer = error.envelope()
+        return as_json(answer)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+class Mcp:
+    """The MCP server, with the official client, in this process."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        settings = ServerSettings(str(wanted.path), toolsets=("memory", "admin"))
+        self._database = _Prepared(settings, wanted.start())
+        server = build(settings, self._database, ProcessCaller(settings))
+        self._opening = start_blocking_portal()
+        self._portal = self._opening.__enter__()
+        self._session = self._portal.wrap_async_context_manager(Client(server, mode="legacy"))
+        self._client = self._session.__enter__()
+
+    def run(self, name: str, arguments: Answer) -> Answer:
+        result = self._portal.call(self._client.call_tool, name, arguments)
+        assert isinstance(result.structured_content, dict)
+        assert result.is_error == (result.structured_content.get("success") is False)
+        return result.structured_content
+
+    def close(self) -> None:
+        self._session.__exit__(None, None, None)
+        self._opening.__exit__(None, None, None)
+        self._database.close()
+
+
+class _Prepared(Database):
+    """A database that is open already."""
+
+    def __init__(self, settings: ServerSettings, runtime: Runtime) -> None:
+        super().__init__(settings)
+        self._prepared = runtime
+
+    def runtime(self) -> Runtime:
+        return self._prepared
+
+    def close(self) -> None:
+        self._prepared.close()
+
+
+def as_json(answer: Answer) -> Answer:
+    """Return an answer as it arrives elsewhere; it must be nothing but JSON."""
+    text = json.dumps(answer, allow_nan=False)
+    arrived: Answer = json.loads(text)
+    assert arrived == answer
+    return arrived
+
+
+SURFACES: dict[str, Callable[[Wanted], Surface]] = {"embedded": Embedded, "mcp": Mcp}

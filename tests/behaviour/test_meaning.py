@@ -1,0 +1,124 @@
+"""Searching by words and by meaning, with the embedder that comes with Stratagem."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.behaviour.conftest import Call, Opener
+from tests.behaviour.manifest import proves
+
+TEXTS = {
+    "dog": "The puppy chased its tail around the garden",
+    "money": "Interest rates were raised by the central bank",
+    "sea": "Waves broke over the harbour wall all night",
+    "code": "The function returns null when the list is empty",
+}
+
+
+@pytest.fixture
+def call(opened: Opener) -> Call:
+    call = opened(embedder="static")
+    for key, text in TEXTS.items():
+        call.store(key=key, value=text)
+    return call
+
+
+@proves("meaning:hybrid")
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [("a young hound at play", "dog"), ("finance and loans", "money"), ("a storm at the coast", "sea")],
+)
+def test_a_text_is_found_by_what_it_means(call: Call, query: str, key: str) -> None:
+    answer = call.search(query=query)
+
+    assert answer["mode"] == "hybrid"
+    assert answer["results"][0]["key"] == key
+
+
+@proves("meaning:hybrid")
+def test_words_still_count(call: Call) -> None:
+    call.store(key="serial", value="QX-7731-B")
+
+    assert call.keys("QX-7731-B")[0] == "serial"
+
+
+@proves("meaning:at-once")
+def test_the_newest_write_is_found_by_meaning_at_once(call: Call) -> None:
+    call.store(key="new", value="Guitars and drums were heard from the stage")
+
+    assert call.keys("a rock concert")[0] == "new"
+    assert call.status()["unembedded"] == 0
+
+
+@proves("meaning:views")
+def test_meaning_is_searched_in_the_same_view_as_words(call: Call) -> None:
+    moment = call.status()["head"].split(":")[0]
+    call.branch(action="fork", name="trial")
+    call.store(key="cat", value="A kitten slept on the sofa", tags=["pet"], namespace="home")
+    call.forget(key="dog")
+    call.store(key="money", value="Nothing to see here", branch="trial")
+
+    query = "household pets"
+
+    assert set(call.keys(query, k=50)) <= {"cat", "money", "sea", "code"}
+    assert "dog" in call.keys(query, k=50, as_of=f"@{moment}")
+    assert "cat" not in call.keys(query, k=50, as_of=f"@{moment}")
+    assert "cat" not in call.keys(query, k=50, branch="trial")
+    assert "dog" in call.keys(query, k=50, branch="trial")
+    assert call.keys(query, tags=["pet"]) == ["cat"]
+    assert call.keys(query, namespace="home") == ["cat"]
+
+
+@proves("meaning:views")
+def test_a_replaced_text_is_not_found_by_what_it_meant(call: Call) -> None:
+    call.store(key="dog", value="Interest on the loan is due")
+    call.branch(action="fork", name="trial")
+    call.store(key="dog", value="Interest on the other loan", branch="trial")
+
+    for branch in ("default", "trial"):
+        (hit,) = [
+            hit
+            for hit in call.search(query="puppy in the garden", k=50, branch=branch)["results"]
+            if hit["key"] == "dog"
+        ] or [{"value": "Interest"}]
+        assert hit["value"].startswith("Interest")
+
+
+@proves("meaning:score")
+def test_scores_lie_between_zero_and_one_and_fall(call: Call) -> None:
+    for query in ("puppy", "a young hound", "bank function harbour"):
+        scores = [hit["score"] for hit in call.search(query=query, k=50)["results"]]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 < score <= 1 for score in scores)
+
+
+@proves("meaning:reopen")
+def test_vectors_are_kept_when_the_database_is_opened_again(opened: Opener, call: Call) -> None:
+    before = call.keys("a young hound at play", k=50)
+
+    again = opened(embedder="static")
+
+    assert again.status()["unembedded"] == 0
+    assert again.keys("a young hound at play", k=50) == before
+
+
+@proves("meaning:later")
+def test_what_was_written_without_an_embedder_is_embedded_when_there_is_one(
+    opened: Opener,
+) -> None:
+    plain = opened(embedder="none")
+    for key, text in TEXTS.items():
+        plain.store(key=key, value=text)
+    assert plain.search(query="a young hound at play")["mode"] == "lexical"
+
+    answer = opened(embedder="static").search(query="a young hound at play")
+
+    assert answer["mode"] == "hybrid"
+    assert answer["results"][0]["key"] == "dog"
+
+
+@proves("meaning:purge")
+def test_what_was_purged_is_not_found_by_meaning(call: Call) -> None:
+    call.purge(key="dog")
+
+    assert "dog" not in call.keys("a young hound at play", k=50)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from tests.behaviour.conftest import Call
+from tests.behaviour.manifest import proves
+
+
+@proves("recall:answer")
+def test_a_recall_answers_with_the_entry(call: Call) -> None:
+    stored = call.store(key="city", value={"name": "Oslo"}, tags=["norway"])
+
+    answer = call.recall(key="city")
+
+    assert answer == {
+        "found": True,
+        "key": "city",
+        "value": {"name": "Oslo"},
+        "version": stored["version"],
+        "timestamp": stored["timestamp"],
+        "namespace": "default",
+        "tags": ["norway"],
+    }
+
+
+@proves("recall:miss")
+def test_a_miss_is_an_answer_and_no_error(call: Call) -> None:
+    assert call.recall(key="city") == {"found": False}
+    assert call.recall(key="city", namespace="nowhere") == {"found": False}
+
+
+@proves("recall:miss")
+def test_a_stored_null_is_no_miss(call: Call) -> None:
+    call.store(key="k", value=None)
+
+    answer = call.recall(key="k")
+
+    assert answer["found"] is True
+    assert answer["value"] is None
+
+
+@proves("recall:keys")
+def test_several_keys_are_recalled_in_the_order_asked_and_misses_are_named(call: Call) -> None:
+    for key in "abc":
+        call.store(key=key, value=key.upper())
+
+    answer = call.recall(keys=["c", "x", "a", "y"])
+
+    assert answer["found"] is True
+    assert [entry["key"] for entry in answer["results"]] == ["c", "a"]
+    assert answer["missing"] == ["x", "y"]
+    assert answer["truncated"] is False
+
+
+@proves("recall:keys")
+def test_keys_that_are_all_missing_are_not_found(call: Call) -> None:
+    answer = call.recall(keys=["x", "y"])
+
+    assert (answer["found"], answer["results"], answer["missing"]) == (False, [], ["x", "y"])
+
+
+@proves("recall:keys")
+def test_several_keys_are_recalled_from_one_view(call: Call) -> None:
+    then = call.store(items=[{"key": "a", "value": 1}, {"key": "b", "value": 1}])["version"]
+    call.branch(action="fork", name="trial")
+    call.store(items=[{"key": "a", "value": 2}, {"key": "b", "value": 2}], branch="trial")
+    call.store(key="a", value=3)
+
+    def values(**view: object) -> list[object]:
+        return [entry["value"] for entry in call.recall(keys=["a", "b"], **view)["results"]]
+
+    assert values() == [3, 1]
+    assert values(branch="trial") == [2, 2]
+    assert values(as_of=f"@{then}") == [1, 1]
+
+
+@proves("recall:keys", "path:recall")
+def test_one_place_of_several_entries_is_recalled(call: Call) -> None:
+    call.store(key="a", value={"n": 1})
+    call.store(key="b", value={"m": 2})
+
+    answer = call.recall(keys=["a", "b"], path="$.n")
+
+    assert [(entry["key"], entry["value"]) for entry in answer["results"]] == [("a", 1)]
+    assert answer["missing"] == ["b"]
+
+
+@proves("recall:views")
+def test_a_recall_names_its_branch_and_moment(call: Call) -> None:
+    first = call.store(key="k", value="first")
+    call.branch(action="fork", name="trial")
+    call.store(key="k", value="second")
+    call.store(key="k", value="third", branch="trial")
+
+    assert call.value("k") == "second"
+    assert call.value("k", branch="trial") == "third"
+    assert call.value("k", as_of=f"@{first['version']}") == "first"
+    assert call.value("k", branch="trial", as_of=f"@{first['version']}") == "first"
+    assert call.recall(key="k", as_of="@1") == {"found": False}

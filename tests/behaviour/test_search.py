@@ -1,0 +1,284 @@
+"""Searching by words; `test_meaning` searches by meaning too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.behaviour.conftest import Call
+from tests.behaviour.manifest import proves
+from tests.contracts.samples import Clock
+
+
+@proves("search:hit")
+def test_a_hit_of_an_entry_shows_all_of_it(call: Call) -> None:
+    stored = call.store(key="city", value={"name": "Oslo", "by": "a fjord"}, tags=["norway"])
+
+    answer = call.search(query="fjord")
+
+    (hit,) = answer["results"]
+    assert hit["kind"] == "entry"
+    assert (hit["key"], hit["namespace"]) == ("city", "default")
+    assert hit["value"] == {"name": "Oslo", "by": "a fjord"}
+    assert (hit["version"], hit["timestamp"]) == (stored["version"], stored["timestamp"])
+    assert hit["tags"] == ["norway"]
+    assert "**fjord**" in hit["snippet"]
+    assert "sequence" not in hit
+    assert answer["truncated"] is False
+
+
+@proves("search:nothing")
+def test_a_search_that_finds_nothing_is_an_answer(call: Call) -> None:
+    empty = call.search(query="anything")
+    call.store(key="k", value="something")
+
+    answer = call.search(query="anything")
+
+    assert empty["results"] == answer["results"] == []
+    assert answer["truncated"] is False
+
+
+@proves("search:lexical")
+def test_without_an_embedder_a_search_says_that_it_is_lexical(call: Call) -> None:
+    call.store(key="k", value="fjord")
+
+    assert call.search(query="fjord")["mode"] == "lexical"
+    assert call.status()["auto_embed"] is False
+
+
+@proves("search:score")
+def test_scores_lie_between_zero_and_one_and_fall(call: Call) -> None:
+    for number in range(20):
+        call.store(key=f"k{number}", value="fjord " * (number % 4) + "water " * number)
+
+    hits = call.search(query="fjord water", k=50)["results"]
+
+    scores = [hit["score"] for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == 1.0
+    assert all(0 <= score <= 1 for score in scores)
+
+
+@proves("search:ties")
+def test_of_equal_hits_the_newer_comes_first_every_time(call: Call) -> None:
+    for number in range(12):
+        call.store(key=f"k{number:02}", value="the same fjord")
+
+    answers = [call.keys("fjord", k=5) for _ in range(3)]
+
+    assert answers == [["k11", "k10", "k09", "k08", "k07"]] * 3
+
+
+@proves("search:ranking")
+def test_rarer_words_and_titles_count_for_more(call: Call) -> None:
+    for number in range(20):
+        call.store(key=f"filler{number}", value="water everywhere and nothing else")
+    call.store(key="notes", value="the fjord has water")
+    call.store(key="fjord", value="a deep one")
+
+    assert call.keys("fjord water", k=2) == ["fjord", "notes"]
+
+
+@proves("search:k")
+def test_the_number_of_results_is_ten_unless_asked_otherwise(call: Call) -> None:
+    call.store(items=[{"key": f"k{number}", "value": "fjord"} for number in range(60)])
+
+    few, many = call.search(query="fjord"), call.search(query="fjord", k=50)
+
+    assert (len(few["results"]), few["truncated"]) == (10, True)
+    assert (len(many["results"]), many["truncated"]) == (50, True)
+    assert len(call.search(query="fjord", k=1)["results"]) == 1
+
+
+@proves("search:paging")
+def test_pages_of_a_search_give_every_hit_once(call: Call) -> None:
+    call.store(items=[{"key": f"k{number:02}", "value": "fjord"} for number in range(25)])
+
+    first = call.search(query="fjord")
+    second = call.search(query="fjord", cursor=first["next"])
+    third = call.search(query="fjord", cursor=second["next"])
+
+    keys = [hit["key"] for answer in (first, second, third) for hit in answer["results"]]
+    assert keys == [f"k{number:02}" for number in range(24, -1, -1)]
+    assert "next" not in third
+
+
+FOUND: dict[str, tuple[Any, str]] = {
+    "another case": ("The FJORD is deep", "fjord"),
+    "another form": ("she was running", "run"),
+    "another form of the query": ("to connect", "connections"),
+    "accents left out": ("café in Zürich", "cafe zurich"),
+    "accents written": ("cafe", "café"),
+    "decomposed accents": ("cafe\u0301", "caf\u00e9"),
+    "full width": ("ＡＢＣ１２３", "abc123"),
+    "a ligature": ("ﬁne", "fine"),
+    "Chinese": ("我喜欢喝绿茶", "绿茶"),
+    "Chinese, one character": ("我喜欢喝绿茶", "茶"),
+    "Japanese": ("東京タワーに行きました", "東京"),
+    "Japanese kana": ("東京タワーに行きました", "タワー"),
+    "Korean": ("서울에서 만나요", "서울"),
+    "Thai": ("สวัสดีครับ", "สวัสดี"),
+    "Russian": ("Привет, мир", "привет"),
+    "Greek": ("Καλημέρα κόσμε", "καλημερα"),
+    "Arabic": ("مرحبا بالعالم", "مرحبا"),
+    "Hebrew": ("שלום עולם", "שלום"),
+    "camel case": ("call getUserName() first", "user name"),
+    "camel case, whole": ("call getUserName() first", "getUserName"),
+    "camel case, lower": ("call getUserName() first", "getusername"),
+    "snake case": ("set max_retry_count to 3", "retry"),
+    "snake case, whole": ("set max_retry_count to 3", "max_retry_count"),
+    "dotted": ("import os.path.join", "path"),
+    "dotted, whole": ("import os.path.join", "os.path.join"),
+    "a path": ("see src/stratagem/limits.py", "limits.py"),
+    "a version": ("Python 3.11.7 is needed", "3.11.7"),
+    "an error code": ("failed with ECONNREFUSED", "econnrefused"),
+    "an address": ("mail ada@example.org", "ada@example.org"),
+    "a number": ({"port": 8080}, "8080"),
+    "a field": ({"portNumber": 1}, "port number"),
+    "deep inside": ({"a": [{"b": {"c": "treasure"}}]}, "treasure"),
+    "a boolean": ({"enabled": True}, "enabled true"),
+    "an emoji": ("ship it 🚀", "🚀"),
+    "stop words only": ("to be or not to be", "to be or not to be"),
+    "C++": ("written in C++", "C++"),
+}
+
+
+@proves("search:languages")
+@pytest.mark.parametrize(("value", "query"), FOUND.values(), ids=FOUND)
+def test_a_text_is_found_by_words_in_any_language_and_spelling(
+    call: Call, value: Any, query: str
+) -> None:
+    call.store(key="other", value="nothing of the kind")
+    call.store(key="wanted", value=value)
+
+    assert call.keys(query)[:1] == ["wanted"]
+
+
+NOT_FOUND = {
+    "part of a word": ("fjordland", "fjord"),
+    "characters that are not together": ("绿色的茶", "绿茶"),
+}
+
+
+@proves("search:languages")
+@pytest.mark.parametrize(("value", "query"), NOT_FOUND.values(), ids=NOT_FOUND)
+def test_a_text_is_not_found_by_what_it_does_not_say(call: Call, value: str, query: str) -> None:
+    call.store(key="k", value=value)
+
+    assert call.keys(query) == []
+
+
+@proves("search:key")
+def test_an_entry_is_found_by_its_key(call: Call) -> None:
+    call.store(key="deploy/production-token", value=1)
+
+    assert call.keys("production") == call.keys("deploy/production-token")
+    assert call.keys("production") == ["deploy/production-token"]
+
+
+@proves("search:tags")
+def test_several_tags_mean_all_of_them(call: Call) -> None:
+    call.store(key="both", value="fjord", tags=["a", "b"])
+    call.store(key="one", value="fjord", tags=["a"])
+    call.log(event="event", data="fjord", tags=["b", "a", "c"])
+
+    assert set(call.keys("fjord", tags=["a"])) == {"both", "one", "event"}
+    assert set(call.keys("fjord", tags=["a", "b"])) == {"both", "event"}
+    assert call.keys("fjord", tags=["a", "A"]) == []
+
+
+@proves("search:filters-first")
+def test_filters_apply_before_the_best_are_taken(call: Call) -> None:
+    faint = "fjord " + "water " * 60
+    call.store(key="tagged", value=faint, tags=["t"])
+    call.store(key="spaced", value=faint, namespace="other")
+    call.branch(action="fork", name="trial")
+    call.store(key="branched", value=faint, branch="trial")
+    call.store(items=[{"key": f"k{number}", "value": "fjord"} for number in range(60)])
+
+    assert call.keys("fjord", k=1, tags=["t"]) == ["tagged"]
+    assert call.keys("fjord", k=1, namespace="other") == ["spaced"]
+    assert set(call.keys("fjord", k=50, branch="trial")) == {"tagged", "spaced", "branched"}
+    assert set(call.keys("fjord", k=50, as_of="@3")) == {"tagged", "spaced"}
+
+
+@proves("search:namespaces")
+def test_all_namespaces_are_searched_unless_one_is_named(call: Call) -> None:
+    call.store(key="a", value="fjord")
+    call.store(key="b", value="fjord", namespace="other")
+
+    assert set(call.keys("fjord")) == {"a", "b"}
+    assert call.keys("fjord", namespace="other") == ["b"]
+    assert call.keys("fjord", namespace="third") == []
+
+
+@proves("search:views")
+def test_a_search_sees_exactly_what_a_recall_there_would_see(call: Call, clock: Clock) -> None:
+    moments = []
+    for turn in range(4):
+        clock.advance(10)
+        moments.append(call.store(key=f"k{turn % 3}", value=f"fjord {turn}")["version"])
+        if turn == 1:
+            call.branch(action="fork", name="trial")
+        if turn > 1:
+            call.store(key="k0", value=f"fjord trial {turn}", branch="trial")
+            moments.append(call.forget(key="k1", branch="trial").get("version", 1))
+            call.store(key="brief", value="fjord brief", ttl="5s", branch="trial")
+
+    for branch in ("default", "trial"):
+        for view in ({}, *({"as_of": f"@{moment}"} for moment in moments)):
+            recalled = call.recall(keys=["k0", "k1", "k2", "brief"], branch=branch, **view)
+            found = call.search(query="fjord", branch=branch, k=50, **view)
+            assert {(hit["key"], hit["version"]) for hit in found["results"]} == {
+                (entry["key"], entry["version"]) for entry in recalled["results"]
+            }, (branch, view)
+
+
+@proves("search:no-leaks")
+def test_nothing_forgotten_later_or_of_another_branch_is_found(call: Call) -> None:
+    then = call.store(key="k", value="visible")["version"]
+    call.branch(action="fork", name="trial")
+    call.store(key="secret", value="treasure", branch="trial")
+    call.log(event="secret", data="treasure", branch="trial")
+    call.store(key="gone", value="treasure")
+    call.forget(key="gone")
+    call.store(key="replaced", value="treasure")
+    call.store(key="replaced", value="plain")
+    call.store(key="late", value="treasure late")
+
+    assert call.keys("treasure") == ["late"]
+    assert call.keys("treasure", as_of=f"@{then}") == []
+    call.branch(action="delete", name="trial")
+    assert call.keys("treasure") == ["late"]
+
+
+@proves("search:snippet")
+def test_a_snippet_shows_the_words_in_their_place(call: Call) -> None:
+    call.store(key="k", value="water " * 200 + "the deep Fjord of Norway " + "water " * 200)
+
+    snippet = call.search(query="fjord norway")["results"][0]["snippet"]
+
+    assert "deep **Fjord** of **Norway**" in snippet
+    assert snippet.startswith("…")
+    assert snippet.endswith("…")
+    assert len(snippet) <= 240
+
+
+@proves("search:long-text")
+def test_a_long_text_is_found_by_its_beginning_and_kept_whole(call: Call) -> None:
+    text = "beginning " + "x " * 150_000 + "ending"
+    call.store(key="k", value=text)
+
+    assert call.keys("beginning") == ["k"]
+    assert call.recall(key="k", max_chars=1_000_000)["value"] == text
+
+
+@proves("search:long-query")
+def test_a_question_may_be_a_whole_error_message(call: Call) -> None:
+    call.store(key="k", value="ConnectionResetError in worker")
+    message = "Traceback (most recent call last):\n" + "  File 'a.py', line 1\n" * 300
+    message += "ConnectionResetError: [Errno 104]"
+
+    assert call.keys(message[:10_000]) in ([], ["k"])
+    assert call.keys(message[-2_000:]) == ["k"]

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.behaviour.conftest import Call
+from tests.behaviour.manifest import proves
+from tests.contracts.samples import Clock
+
+
+@proves("ttl:hides")
+def test_an_entry_is_gone_from_its_time_on(call: Call, clock: Clock) -> None:
+    call.store(key="k", value="fjord", ttl="10s", tags=["t"])
+    clock.advance(9.999_999)
+    during = (call.value("k"), call.keys("fjord"), call.status()["keys"])
+
+    clock.advance(0.000_002)
+
+    assert during == ("fjord", ["k"], 1)
+    assert call.value("k") is ...
+    assert call.keys("fjord") == call.keys("fjord", tags=["t"]) == []
+    assert call.recall(keys=["k"])["missing"] == ["k"]
+    assert call.status()["keys"] == 0
+
+
+@proves("ttl:shown")
+def test_an_entry_says_when_it_expires(call: Call) -> None:
+    call.store(key="k", value=1, ttl="1h")
+    call.store(key="lasting", value=1)
+
+    assert call.recall(key="k")["expires"] == "2026-05-28T21:26:40.000001Z"
+    assert "expires" not in call.recall(key="lasting")
+
+
+@proves("ttl:past")
+def test_views_of_earlier_moments_still_show_what_has_expired(call: Call, clock: Clock) -> None:
+    stored = call.store(key="k", value="fjord", ttl="10s")
+    clock.advance(60)
+    call.store(key="other", value=1)
+
+    for moment in (f"@{stored['version']}", "55 seconds ago"):
+        assert call.value("k", as_of=moment) == "fjord"
+        assert call.keys("fjord", as_of=moment) == ["k"]
+    assert call.recall(key="k", as_of="5 seconds ago") == {"found": False}
+    assert call.keys("fjord", as_of="5 seconds ago") == []
+
+
+@proves("ttl:writes")
+def test_a_write_after_expiry_creates_the_entry_anew(call: Call, clock: Clock) -> None:
+    call.store(key="k", value="old", ttl="10s")
+    clock.advance(60)
+
+    answer = call.store(key="k", value="new")
+
+    assert answer["status"] == "created"
+    assert call.status()["keys"] == 1
+    clock.advance(60)
+    assert call.value("k") == "new"
+
+
+@proves("ttl:writes")
+def test_an_expired_entry_cannot_be_forgotten_nor_expected(call: Call, clock: Clock) -> None:
+    version = call.store(key="k", value="old", ttl="10s")["version"]
+    clock.advance(60)
+    head = call.head()
+
+    forgotten = call.forget(key="k")
+    unmoved = call.head()
+    conflict = call.refusal("strata_store", key="k", value=1, expected_version=version)
+    created = call.store(key="k", value=1, expected_version=0)
+
+    assert forgotten["deleted"] is False
+    assert unmoved == head
+    assert conflict["error"] == "version_conflict"
+    assert created["status"] == "created"
+
+
+@proves("ttl:writes", "path:store")
+def test_a_change_of_one_place_keeps_the_time_unless_a_new_one_is_given(
+    call: Call, clock: Clock
+) -> None:
+    call.store(key="k", value={"a": 1}, ttl="10s")
+    clock.advance(5)
+    call.store(key="k", value=2, path="$.a")
+    kept = call.recall(key="k")["expires"]
+
+    call.store(key="k", value=3, path="$.a", ttl="10s")
+
+    assert kept == "2026-05-28T20:26:50.000001Z"
+    assert call.recall(key="k")["expires"] == "2026-05-28T20:26:55.000001Z"
+
+
+@proves("ttl:writes", "path:store")
+def test_a_change_of_one_place_of_an_expired_entry_begins_anew(call: Call, clock: Clock) -> None:
+    call.store(key="k", value={"a": 1, "b": 1}, ttl="10s", tags=["t"])
+    clock.advance(60)
+
+    call.store(key="k", value=2, path="$.a")
+
+    answer = call.recall(key="k")
+    assert (answer["value"], answer["tags"]) == ({"a": 2}, [])
+    assert "expires" not in answer
+
+
+@proves("ttl:branch")
+def test_a_fork_borrows_an_entry_with_its_time(call: Call, clock: Clock) -> None:
+    call.store(key="k", value=1, ttl="10s")
+    call.branch(action="fork", name="trial")
+    call.store(key="k", value="lasting", branch="trial")
+    call.branch(action="fork", name="copy")
+
+    clock.advance(60)
+
+    assert call.value("k") is call.value("k", branch="copy") is ...
+    assert call.value("k", branch="trial") == "lasting"
+
+
+@proves("ttl:branch")
+def test_expiry_is_no_change_in_a_merge(call: Call, clock: Clock) -> None:
+    call.store(key="k", value="brief", ttl="10s")
+    call.branch(action="fork", name="trial")
+    clock.advance(60)
+
+    answer = call.branch(action="merge", source="trial")
+    back = call.branch(action="merge", source="default", branch="trial")
+
+    assert (answer["merged"], back["merged"]) == (0, 0)
+
+
+GOOD: list[tuple[Any, str]] = [
+    (90, "20:28:10"),
+    (0.5, "20:26:40.5"),
+    ("90", "20:28:10"),
+    ("90s", "20:28:10"),
+    ("2 minutes", "20:28:40"),
+    ("1h 30m", "21:56:40"),
+]
+
+
+@proves("ttl:words")
+@pytest.mark.parametrize(("ttl", "expires"), GOOD, ids=repr)
+def test_a_length_of_time_is_seconds_or_words(call: Call, ttl: Any, expires: str) -> None:
+    call.store(key="k", value=1, ttl=ttl)
+
+    assert call.recall(key="k")["expires"].startswith(f"2026-05-28T{expires}")
+
+
+@proves("ttl:words", "input:values")
+@pytest.mark.parametrize(
+    "ttl", [0, -1, "0s", "-5s", "soon", "", "1 month", 1e30, "200 years", [1], {}], ids=repr
+)
+def test_a_length_of_time_that_is_none_is_refused(call: Call, ttl: Any) -> None:
+    refused = call.refusal("strata_store", key="k", value=1, ttl=ttl)
+
+    assert (refused["error"], refused["details"]["field"]) == ("validation_error", "ttl")

@@ -1,0 +1,51 @@
+"""Databases opened in the ways that faults need and people do not."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
+
+from stratagem import limits
+from stratagem.bootstrap import Runtime
+from stratagem.engine.records import Kinds
+from stratagem.memory.kinds import KINDS
+from stratagem.operation import Caller
+from stratagem.sdk import Stratagem
+from stratagem.search.foundation import Foundation
+from stratagem.search.index import Index
+from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.sqlite.store import SqliteStore
+from stratagem.storage.views import Views
+
+
+def read_clock() -> int:
+    return time.time_ns() // 1000  # noqa: TID251 -- the clock of a database under test
+
+
+def open_with(
+    path: Path,
+    *,
+    clock: Callable[[], int] = read_clock,
+    lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
+) -> Stratagem:
+    """Open a database with a clock or a patience of one's own."""
+    index = Index(None, None)
+    store = SqliteStore(
+        str(path),
+        kinds=Kinds(KINDS),
+        indexer=index,
+        adapters=Adapters(clock, os.urandom),
+        lock_wait_seconds=lock_wait_seconds,
+    )
+    index.attach(store, follow=False)
+    foundation = Foundation(store, Views(store, UTC), index, "full", "0")
+    return Stratagem(Runtime(foundation), Caller())
+
+
+def examine(db: Stratagem) -> list[str]:
+    """Return what is wrong with a database, in words."""
+    findings = db.runtime.foundation.store.examine(lambda _done, _total, _what: None, None)
+    return [f"{finding.what} ({finding.where})" for finding in findings]

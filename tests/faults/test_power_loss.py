@@ -1,0 +1,158 @@
+"""A power failure loses nothing that was acknowledged with full durability.
+
+With `durability="fast"` it may lose the latest writes, but what is left is what the log was
+at some moment: its beginning, whole, with read models that belong to it.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+import pytest
+
+import stratagem
+from tests.faults.conftest import Say
+from tests.faults.disk import SURVIVALS, Disk, in_place
+from tests.faults.opening import examine
+from tests.faults.workload import Acknowledged, Durability, Told, Worker
+
+THREADS = 3
+CHECKPOINTS = (
+    apsw.SQLITE_CHECKPOINT_PASSIVE,
+    apsw.SQLITE_CHECKPOINT_RESTART,
+    apsw.SQLITE_CHECKPOINT_TRUNCATE,
+)
+
+
+class Recorded(NamedTuple):
+    """A stretch of work on a disk that remembers."""
+
+    path: Path
+    disk: Disk
+    hashes: list[bytes]
+    # How much had happened to the disk when the log was known to be this long.
+    acknowledged: list[tuple[int, int]]
+
+    def safe_at(self, moment: int) -> int:
+        """Return how much of the log was acknowledged by then."""
+        return max((length for when, length in self.acknowledged if when <= moment), default=0)
+
+
+def record(folder: Path, durability: Durability, seed: int, rounds: int) -> Recorded:
+    """Work with several threads, checkpoints, purges and reopenings, and remember all of it."""
+    path, draw = folder / "power.db", random.Random(seed)
+    acknowledged: list[tuple[int, int]] = []
+    hashes: list[bytes] = []
+    with in_place(Disk(folder, remember=True)) as disk:
+
+        def tell(told: Told) -> None:
+            if isinstance(told, Acknowledged):
+                length = told.answer.get("version") or told.answer.get("sequence") or 0
+                acknowledged.append((disk.moment, length))
+
+        for number in range(3):
+            with stratagem.open(str(path), durability=durability, embedder="none") as db:
+                workers = [Worker(db, f"{number}.{each}", seed, tell) for each in range(THREADS)]
+                for _ in range(rounds):
+                    work_at_once(workers, 3)
+                    if draw.random() < 0.3:
+                        checkpoint(path, draw.choice(CHECKPOINTS))
+                hashes = [event.hash for event in db.runtime.foundation.store.log()]
+    return Recorded(path, disk, hashes, acknowledged)
+
+
+def work_at_once(workers: list[Worker], steps: int) -> None:
+    def work(worker: Worker) -> None:
+        for _ in range(steps):
+            worker.step()
+
+    threads = [threading.Thread(target=work, args=[worker]) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def checkpoint(path: Path, mode: int) -> None:
+    connection = apsw.Connection(str(path))
+    connection.wal_checkpoint(mode=mode)
+    connection.close()
+
+
+def cut_the_power(
+    recorded: Recorded, folder: Path, seed: int, cuts: int
+) -> Iterator[tuple[int, int]]:
+    """Cut the power at random moments; yield how much was acknowledged, and how much is left."""
+    draw = random.Random(seed)
+    for _ in range(cuts):
+        moment, survival = draw.randint(0, recorded.disk.moment), draw.choice(SURVIVALS)
+        cut = folder / "cut"
+        cut.mkdir()
+        for name, content in recorded.disk.after_power_loss(moment, survival, draw).items():
+            (cut / Path(name).name).write_bytes(content)
+        with stratagem.open(str(cut / recorded.path.name), embedder="none") as db:
+            hashes = [event.hash for event in db.runtime.foundation.store.log()]
+            assert examine(db) == [], (moment, survival)
+            db.memory.store("after", "the power came back")
+        shutil.rmtree(cut)
+        # A log that was never synced at all is begun anew.
+        left = 0 if hashes[0] != recorded.hashes[0] else len(hashes)
+        assert hashes == recorded.hashes[:left] or (not left and len(hashes) == 1), survival
+        yield recorded.safe_at(moment), left
+
+
+@pytest.mark.parametrize(
+    ("rounds", "cuts"), [(6, 40), pytest.param(40, 400, marks=pytest.mark.slow)]
+)
+def test_full_durability_keeps_every_acknowledged_write(
+    tmp_path: Path, seed: int, say: Say, rounds: int, cuts: int
+) -> None:
+    recorded = record(tmp_path, "full", seed, rounds)
+
+    checked = 0
+    for safe, left in cut_the_power(recorded, tmp_path, seed, cuts):
+        assert left >= safe
+        checked += safe
+
+    say(f"{cuts} power cuts, {checked} acknowledged events checked, none lost")
+
+
+@pytest.mark.parametrize(
+    ("rounds", "cuts"), [(6, 30), pytest.param(40, 400, marks=pytest.mark.slow)]
+)
+def test_fast_durability_keeps_a_beginning_of_the_log(
+    tmp_path: Path, seed: int, say: Say, rounds: int, cuts: int
+) -> None:
+    recorded = record(tmp_path, "fast", seed, rounds)
+
+    lost = Counter(left < safe for safe, left in cut_the_power(recorded, tmp_path, seed, cuts))
+
+    # The disk would hardly be tried if it never forgot anything.
+    assert lost[True] > 0
+    say(f"{cuts} power cuts, {lost[True]} with writes lost, every log a whole beginning")
+
+
+def test_a_log_that_outgrows_its_checkpoint_is_safe_too(tmp_path: Path, seed: int) -> None:
+    """Write enough for SQLite to checkpoint of itself, and cut the power around that."""
+    path, acknowledged = tmp_path / "power.db", []
+    draw = random.Random(seed)
+    with in_place(Disk(tmp_path, remember=True)) as disk:
+        with stratagem.open(str(path), embedder="none") as db:
+            for number in range(22):
+                text = draw.randbytes(400_000).hex()
+                stored = db.memory.store(f"key {number}", text, index=False)
+                acknowledged.append((disk.moment, stored.version))
+            hashes = [event.hash for event in db.runtime.foundation.store.log()]
+            synced = [entry.name for entry in disk.entries if entry.call == "sync"]
+            assert synced.count(str(path)) > 1, "no checkpoint was made"
+        recorded = Recorded(path, disk, hashes, acknowledged)
+
+    for safe, left in cut_the_power(recorded, tmp_path, seed, 12):
+        assert left >= safe

@@ -1,0 +1,92 @@
+"""What goes wrong, in words, in JSON and as an exit code."""
+
+import json
+
+import pytest
+
+from stratagem import errors
+from stratagem.bootstrap import Runtime
+from stratagem.errors import StratagemError
+from tests.surfaces.cli.console import Cli
+
+
+def error_classes() -> list[type[StratagemError]]:
+    return StratagemError.__subclasses__()
+
+
+@pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.code)
+def test_every_error_has_its_words_and_its_exit_code(
+    cli: Cli, kind: type[StratagemError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise kind("Something is so.", hint="Do this.")
+
+    monkeypatch.setattr(Runtime, "call", fail)
+
+    result = cli.run("status")
+    in_json = cli.run("status", "--json")
+
+    assert result.exit_code == in_json.exit_code == errors.TABLE[kind.code].exit_code
+    assert result.stderr == "Error: Something is so.\nHint: Do this.\n"
+    assert (result.stdout, in_json.stderr) == ("", "")
+    assert json.loads(in_json.stdout) == {
+        "success": False,
+        "error": kind.code,
+        "message": "Something is so.",
+        "details": {},
+        "hint": "Do this.",
+    }
+
+
+@pytest.mark.parametrize("debugging", ["0", "1"])
+def test_a_defect_is_reported_shortly_unless_somebody_debugs(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, debugging: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(Runtime, "call", fail)
+
+    result = cli.run("status", STRATAGEM_DEBUG=debugging)
+
+    assert result.exit_code == 1
+    assert "Error: ZeroDivisionError: oh" in result.stderr
+    assert ("Traceback" in result.stderr) is (debugging == "1")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("serch", "x"), "Did you mean 'search'"),
+        (("recall",), "Missing argument"),
+        (("recall", "a", "--nope"), "No such option"),
+        (("search", "a", "-k", "many"), "valid integer"),
+        (("branch", "explode"), "No such command"),
+        (("--embedder", "magic", "status"), "magic"),
+    ],
+)
+def test_a_command_line_that_is_not_understood_says_so(
+    cli: Cli, args: tuple[str, ...], words: str
+) -> None:
+    said = cli.refused(*args, code=2)
+    in_json = cli.run(*args, "--json")
+
+    assert words in said
+    assert "--help`" in said
+    assert in_json.exit_code == 2
+    assert json.loads(in_json.stdout)["error"] == "invalid_input"
+
+
+def test_a_file_that_is_no_database_is_refused(cli: Cli) -> None:
+    cli.database.write_bytes(b"hello, world " * 1000)
+
+    assert "not a Stratagem database" in cli.refused("status", code=7)
+
+
+def test_an_interrupt_ends_with_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runtime, "call", interrupt)
+
+    assert cli.run("status").exit_code == 130

@@ -1,0 +1,272 @@
+"""store, recall, search, forget, log, history and status."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stratagem import limits
+from tests.surfaces.cli.console import Cli
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("Oslo", "Oslo"),
+        ("42", 42),
+        ("true", True),
+        ("null", None),
+        ('{"a": [1]}', {"a": [1]}),
+        ('"42"', "42"),
+        ("NaN", "NaN"),
+        ("007", "007"),
+        ("{broken", "{broken"),
+        ("18446744073709551615", 2**64 - 1),
+    ],
+)
+def test_a_value_is_json_where_it_is_json_and_else_text(cli: Cli, given: str, value: Any) -> None:
+    cli("store", "key", given)
+
+    assert cli.json("recall", "key")["value"] == value
+
+
+def test_text_is_taken_as_it_is(cli: Cli) -> None:
+    cli("store", "key", "42", "--text")
+
+    assert cli.json("recall", "key")["value"] == "42"
+
+
+@pytest.mark.parametrize(
+    ("flags", "value"), [((), "line one\nline two"), (("--text",), "line one\nline two\n")]
+)
+def test_a_dash_reads_the_value_from_stdin(cli: Cli, flags: tuple[str, ...], value: str) -> None:
+    cli("store", "key", "-", *flags, given="line one\nline two\n")
+
+    assert cli.json("recall", "key")["value"] == value
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '[{"key": "a", "value": 1}, {"key": "b", "value": 2}]',
+        '{"key": "a", "value": 1}\n\n{"key": "b", "value": 2}\n',
+    ],
+)
+def test_items_come_from_a_file_or_from_stdin(cli: Cli, given: str) -> None:
+    Path("items.json").write_text(given)
+
+    assert "Stored 2 entries" in cli("store", "--items", "items.json")
+    assert "Stored 2 entries" in cli("store", "--items", "-", given=given)
+    assert cli.json("recall", "b")["value"] == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "words"),
+    [
+        (("store", "--items", "-"), "{broken", "neither a JSON array"),
+        (("store", "--items", "no-such-file"), None, "cannot be read"),
+        (("store", "key", "-"), b"\xff\xfe", "not text in UTF-8"),
+        (("store", "key", "-"), "[" * 100_000, "nested too deeply"),
+        (("store", "key", "123456789012345678901234567890"), None, "64 bits"),
+        (("store", "key"), None, "value"),
+        (("store", "--text"), None, "key"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused(
+    cli: Cli, args: tuple[str, ...], given: str | bytes | None, words: str
+) -> None:
+    assert words in cli.refused(*args, code=2, given=given)
+    assert cli.json("status")["keys"] == 0
+
+
+def test_store_hands_on_all_of_its_options(cli: Cli) -> None:
+    first = cli.json("store", "key", '{"a": 1}', "-t", "x", "-t", "y", "--ttl", "7d", "--no-index")
+
+    cli("store", "key", "2", "--path", "$.a", "--expected-version", str(first["version"]))
+
+    entry = cli.json("recall", "key")
+    assert entry["value"] == {"a": 2}
+    assert entry["tags"] == ["x", "y"]
+    assert "expires" in entry
+    assert "Nothing was found" in cli("search", "key", "--no-auto-embed")
+
+
+def test_a_store_that_expected_another_version_is_refused(cli: Cli) -> None:
+    cli("store", "key", "1")
+
+    said = cli.refused("store", "key", "2", "--expected-version", "0", code=4)
+
+    assert "version" in said
+
+
+def test_a_request_id_makes_a_repeat_harmless(cli: Cli) -> None:
+    first = cli.json("log", "note", "once", "--request-id", "r1")
+
+    again = cli.json("log", "note", "once", "--request-id", "r1")
+
+    assert again == first
+    assert cli.json("status")["events"] == 1
+
+
+def test_recall_shows_what_is_known_about_an_entry(cli: Cli) -> None:
+    cli("store", "city", "Oslo", "-t", "north")
+
+    shown = cli("recall", "city")
+
+    title, value = shown.splitlines()
+    assert title.startswith("city  version 2 · ")
+    assert title.endswith("tags: north")
+    assert value == "Oslo"
+
+
+def test_recall_raw_gives_the_value_alone(cli: Cli) -> None:
+    cli("store", "text", "one\ttwo \x1b[31m", "--text")
+    cli("store", "json", '{"a": 1}')
+
+    assert cli("recall", "text", "--raw") == "one\ttwo \x1b[31m\n"
+    assert json.loads(cli("recall", "json", "--raw")) == {"a": 1}
+
+
+def test_a_miss_is_no_error(cli: Cli) -> None:
+    assert cli("recall", "nothing") == "Nothing is stored there.\n"
+    assert cli("recall", "nothing", "--raw") == ""
+    assert cli.json("recall", "nothing") == {"found": False}
+
+
+def test_several_keys_are_recalled_as_a_table(cli: Cli) -> None:
+    cli("store", "a", "1")
+    cli("store", "b", "2")
+
+    shown = cli("recall", "a", "b", "c")
+
+    assert [line.split()[0] for line in shown.splitlines()[:3]] == ["KEY", "a", "b"]
+    assert "Nothing is stored under 'c'." in shown
+
+
+def test_a_value_longer_than_any_answer_is_recalled_whole(cli: Cli) -> None:
+    value = "x" * (limits.ANSWER_CHARS_MAX + 10)
+    cli("store", "long", "-", given=value)
+
+    assert cli("recall", "long", "--raw") == value + "\n"
+    assert cli.json("recall", "long")["value"] == value
+
+
+def test_recall_shows_the_past(cli: Cli) -> None:
+    first = cli.json("store", "city", "Oslo")
+    cli("store", "city", "Bergen")
+
+    assert "Oslo" in cli("recall", "city", "--as-of", f"@{first['version']}")
+
+
+def test_search_shows_score_name_and_why(cli: Cli) -> None:
+    cli("store", "prefs/theme", "The user prefers dark mode")
+    cli("log", "observation", "The deploy timed out", "-t", "ops")
+
+    shown = cli("search", "dark", "mode")
+
+    assert "1.00  prefs/theme  entry · " in shown
+    assert "prefers **dark** **mode**" in shown
+    assert "observation @3  event" in cli("search", "deploy", "--tag", "ops")
+
+
+def test_a_terminal_gets_colours_instead_of_marks(cli: Cli) -> None:
+    cli("store", "theme", "dark mode")
+
+    shown = cli("search", "dark", FORCE_COLOR="1", TERM="xterm")
+
+    assert "\x1b[" in shown
+    assert "**" not in shown
+    assert "dark" in shown
+
+
+def test_search_says_that_there_is_more_and_goes_on_from_there(cli: Cli) -> None:
+    for number in range(3):
+        cli("store", f"note-{number}", "the same words", "--no-auto-embed")
+
+    first = cli.run("search", "words", "-k", "2", "--no-auto-embed")
+    rest = cli("search", "words", "-k", "2", "--cursor", "2", "--no-auto-embed")
+
+    assert "There is more: add --cursor 2." in first.stderr
+    assert rest.count("entry · ") == 1
+
+
+def test_keys_are_never_cut_where_there_is_no_terminal(cli: Cli) -> None:
+    key = "k" * limits.KEY_CHARS_MAX
+    cli("store", key, "value " * 100)
+    cli("store", "short", "1")
+
+    for shown in (cli("recall", key, "short"), cli("search", "value"), cli("recall", key)):
+        assert key in shown
+        assert "\x1b" not in shown
+
+
+def test_what_was_stored_cannot_send_control_codes(cli: Cli) -> None:
+    cli("store", "evil", "before \x1b[2J\x07 after", "--text")
+
+    for shown in (
+        cli("recall", "evil"),
+        cli("search", "before"),
+        cli("history", "evil"),
+        cli("recall", "evil", "evil"),
+    ):
+        assert "\x1b" not in shown
+        assert r"\x1b[2J" in shown
+
+
+def test_forget_removes_one_key_or_several(cli: Cli) -> None:
+    for key in ("a", "b", "c"):
+        cli("store", key, "1")
+
+    assert cli("forget", "a") == "Forgot 'a'.\n"
+    assert cli("forget", "b", "c") == "Forgot 'b', 'c'.\n"
+    assert cli("forget", "a") == "Nothing was stored there.\n"
+
+
+def test_history_lists_versions_and_what_was_forgotten(cli: Cli) -> None:
+    cli("store", "city", "Oslo", "-t", "north")
+    cli("store", "city", "Bergen")
+    cli("forget", "city")
+
+    lines = cli("history", "city").splitlines()
+
+    assert [line.split()[0] for line in lines] == ["VERSION", "4", "3", "2"]
+    shown = zip(("forgotten", "Bergen", "Oslo"), lines[1:], strict=True)
+    assert all(word in line for word, line in shown)
+    assert "north" in lines[3]
+
+
+def test_history_pages(cli: Cli) -> None:
+    for number in range(3):
+        cli("store", "counter", str(number))
+
+    first = cli.run("history", "counter", "--limit", "2")
+
+    assert "add --cursor 3" in first.stderr
+    assert len(cli("history", "counter", "--cursor", "3").splitlines()) == 2
+
+
+def test_history_without_a_key_is_the_time_range(cli: Cli) -> None:
+    assert "shows nothing yet" in cli("history")
+
+    cli("store", "city", "Oslo")
+
+    assert cli("history").startswith("The branch default can be seen from ")
+
+
+def test_a_key_that_was_never_stored_has_no_history(cli: Cli) -> None:
+    assert cli("history", "nothing") == "Nothing was ever stored there.\n"
+
+
+def test_log_takes_text_and_json(cli: Cli) -> None:
+    cli("log", "message", '{"who": "ada"}', "--session", "chat")
+    cli("log", "message", "plain words", "--session", "chat")
+
+    found = cli.json("search", "ada")["results"][0]
+
+    assert (found["value"], found["session"]) == ({"who": "ada"}, "chat")
+    assert "events      2" in cli("status")
+
+
+def test_status_names_the_database(cli: Cli) -> None:
+    assert str(cli.database) in cli("status")

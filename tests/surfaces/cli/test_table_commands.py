@@ -1,0 +1,147 @@
+"""operations, call, and commands made from the table."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from stratagem import operations
+from stratagem.operation import Caller, Operation, object_schema
+from stratagem.surfaces.cli.generic import command_of
+from tests.surfaces.cli.console import Cli
+
+
+@pytest.mark.parametrize("name", operations.TABLE)
+def test_every_operation_is_a_command(cli: Cli, name: str) -> None:
+    assert "Usage" in cli(command_of(name), "--help")
+
+
+@pytest.mark.parametrize("name", operations.TABLE)
+def test_every_parameter_of_an_operation_is_an_option_or_argument(cli: Cli, name: str) -> None:
+    """Parameters that have another form at the command line are named here, with that form."""
+    forms = {
+        "strata_store": {"index": "--no-index", "tags": "--tag"},
+        "strata_recall": {"cursor": "--raw", "max_chars": "--raw", "keys": "KEY"},
+        "strata_search": {"max_chars": "-k", "tags": "--tag"},
+        "strata_forget": {"keys": "KEY"},
+        "strata_log": {"tags": "--tag"},
+        "strata_branch": {
+            "action": "merge",
+            "compare": "OTHER",
+            "decisions": "--decide",
+            "max_chars": "--cursor",
+        },
+        "strata_history": {"max_chars": "--limit"},
+    }.get(name, {})
+    pages = cli(command_of(name), "--help")
+    if name == "strata_branch":
+        pages += "".join(cli("branch", action, "--help") for action in ("fork", "merge", "diff"))
+
+    shown = [
+        forms.get(field, field).replace("_", "-").lower()
+        for field in operations.input_schema(name)["properties"]
+    ]
+
+    assert [field for field in shown if field not in pages.lower()] == []
+
+
+def test_operations_are_listed_with_their_commands(cli: Cli) -> None:
+    rows = [line.split()[:4] for line in cli("operations").splitlines()]
+
+    assert ["strata_recall", "recall", "memory", "reads"] in rows
+    assert ["strata_purge", "purge", "admin", "erases"] in rows
+    assert len(rows) == len(operations.TABLE) + 1
+
+
+def test_operations_in_json_have_their_schemas(cli: Cli) -> None:
+    listed = {each["name"]: each for each in cli.json("operations")["results"]}
+
+    assert listed.keys() == operations.TABLE.keys()
+    assert listed["strata_recall"]["input_schema"] == operations.input_schema("strata_recall")
+
+
+def test_any_operation_is_called_by_name(cli: Cli) -> None:
+    cli("call", "strata_store", '{"key": "city", "value": "Oslo"}')
+
+    answer = json.loads(cli("call", "strata_recall", "-", given='{"key": "city"}'))
+
+    assert answer["value"] == "Oslo"
+    assert json.loads(cli("call", "strata_status"))["keys"] == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "code"),
+    [
+        (("strata_recal",), "unknown_operation", 2),
+        (("strata_recall", "{broken"), "invalid_input", 2),
+        (("strata_recall", "[]"), "invalid_input", 2),
+        (("strata_recall", '{"kex": 1}'), "validation_error", 2),
+        (("strata_recall", '{"key": "a", "branch": "nope"}'), "branch_not_found", 3),
+    ],
+)
+def test_a_call_that_fails_answers_in_json_too(
+    cli: Cli, args: tuple[str, ...], error: str, code: int
+) -> None:
+    result = cli.run("call", *args)
+
+    assert result.exit_code == code
+    assert json.loads(result.stdout)["error"] == error
+
+
+class EchoInput(BaseModel):
+    """What a made-up operation takes."""
+
+    word: str = Field(description="A word")
+    times: int = Field(1, description="How often")
+    loud: bool | None = Field(None, description="Whether to shout")
+    tags: list[str] | None = None
+    options: dict[str, Any] | None = None
+
+
+@pytest.fixture
+def echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_foundation: object, given: BaseModel, caller: Caller) -> dict[str, Any]:
+        return {**given.model_dump(exclude_unset=True), "actor": caller.actor}
+
+    operation = Operation(
+        name="echo_words",
+        toolset="tests",
+        title="Echo",
+        description="Say it again.",
+        input_model=EchoInput,
+        output_schema=object_schema(word="string"),
+        run=run,
+        summarise=lambda answer: f"You said {answer['word']}.",
+    )
+    monkeypatch.setitem(operations.TABLE, "echo_words", operation)
+    monkeypatch.setitem(
+        operations.TABLE, "strata_search_more", dataclasses.replace(operation, name="strata_more")
+    )
+    operations.input_schema.cache_clear()
+
+
+@pytest.mark.usefixtures("echo")
+@pytest.mark.parametrize("name", ["echo-words", "echo_words"])
+def test_an_operation_without_a_command_of_its_own_gets_one(cli: Cli, name: str) -> None:
+    assert "echo-words" in cli()
+    assert "How often" in cli(name, "--help")
+    assert cli(name, "--word", "hello") == "You said hello.\n"
+    assert cli.json(
+        name, "--word", "hi", "--times", "2", "--loud", "--tags", "a", "--tags", "b",
+        "--options", '{"deep": [1]}',
+    ) == {
+        "word": "hi",
+        "times": 2,
+        "loud": True,
+        "tags": ["a", "b"],
+        "options": {"deep": [1]},
+        "actor": "cli",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("echo")
+def test_a_made_command_refuses_what_the_operation_refuses(cli: Cli) -> None:
+    assert "Missing option" in cli.refused("echo-words", code=2)
+    assert "not JSON" in cli.refused("echo-words", "--word", "a", "--options", "{", code=2)

@@ -1,0 +1,100 @@
+"""export and import at the command line; what they do is tested in unit/memory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.cli.console import Cli
+
+
+@pytest.fixture
+def filled(cli: Cli) -> Cli:
+    cli("store", "city", "Oslo", "-t", "north")
+    cli("log", "note", "it rains", "--session", "weather")
+    return cli
+
+
+def test_a_branch_goes_out_and_comes_in_elsewhere(filled: Cli, tmp_path: Path) -> None:
+    other = Cli(tmp_path / "other.db")
+
+    said = filled("export", "out.jsonl")
+    back = other("import", "out.jsonl")
+
+    assert said.startswith("Exported 1 entry and 1 event of default to out.jsonl (")
+    assert back == "Imported out.jsonl (stratagem) into default: 1 new entries, 1 new events.\n"
+    assert other.json("recall", "city")["tags"] == ["north"]
+    assert other("import", "out.jsonl").endswith(
+        "1 entries as they were, 1 events known already.\n"
+    )
+
+
+def test_a_dry_run_writes_nothing(filled: Cli, tmp_path: Path) -> None:
+    filled("export", "out.jsonl")
+    other = Cli(tmp_path / "other.db")
+
+    said = other("import", "out.jsonl", "--dry-run")
+
+    assert said.startswith("Would import out.jsonl")
+    assert other.json("status")["keys"] == 0
+
+
+def test_a_file_is_only_replaced_by_force(filled: Cli) -> None:
+    Path("out.jsonl").write_text("mine")
+
+    assert "--force" in filled.refused("export", "out.jsonl", code=2)
+    assert Path("out.jsonl").read_text() == "mine"
+    assert filled("export", "out.jsonl", "--force").startswith("Exported")
+
+
+def test_a_damaged_file_is_refused_with_its_line(filled: Cli) -> None:
+    filled("export", "out.jsonl")
+    text = Path("out.jsonl").read_text()
+    Path("out.jsonl").write_text(text.replace("Oslo", "Rome"))
+
+    said = filled.refused("import", "out.jsonl", "--branch", "default", code=2)
+    envelope = json.loads(filled.run("import", "out.jsonl", "--json").stdout)
+
+    assert "out.jsonl, line 4" in said
+    assert envelope["error"] == "import_refused"
+    assert envelope["details"]["line"] == 4
+
+
+def test_a_past_moment_and_another_branch_are_exported(filled: Cli) -> None:
+    filled("branch", "fork", "trial")
+    filled("store", "city", "Bergen", "--branch", "trial")
+
+    filled("export", "past.jsonl", "--as-of", "@2")
+    filled("export", "trial.jsonl", "--branch", "trial")
+
+    assert json.loads(Path("past.jsonl").read_text().splitlines()[0])["events"] == 0
+    assert "Bergen" in Path("trial.jsonl").read_text()
+
+
+def test_a_namespace_is_only_replaced_where_it_was_asked_for(filled: Cli, tmp_path: Path) -> None:
+    filled("export", "out.jsonl")
+    other = Cli(tmp_path / "other.db")
+
+    other("import", "out.jsonl", STRATAGEM_NAMESPACE="home")
+    other("import", "out.jsonl", "--namespace", "work")
+
+    assert other.json("status")["namespaces"] == ["default", "work"]
+
+
+def test_imported_texts_are_found_by_meaning_at_once(filled: Cli, tmp_path: Path) -> None:
+    filled("export", "out.jsonl")
+    other = Cli(tmp_path / "other.db")
+
+    other("import", "out.jsonl")
+
+    assert other.json("status")["unembedded"] == 0
+
+
+def test_the_format_can_be_named(cli: Cli) -> None:
+    Path("notes").mkdir()
+    Path("notes/a.md").write_text("# A\n")
+
+    assert "(markdown)" in cli("import", "notes")
+    assert "does not begin an export" in cli.refused(
+        "import", "notes/a.md", "--format", "stratagem", code=2
+    ) or "not whole JSON" in cli.refused("import", "notes/a.md", "--format", "stratagem", code=2)

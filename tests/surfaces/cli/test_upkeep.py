@@ -1,0 +1,128 @@
+"""doctor, rebuild, embed and purge."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.surfaces.cli.console import Cli
+
+
+@contextmanager
+def opened(cli: Cli) -> Iterator[apsw.Connection]:
+    with closing(apsw.Connection(str(cli.database))) as connection:
+        yield connection
+
+
+@pytest.fixture
+def filled(cli: Cli) -> Cli:
+    cli("store", "city", "Oslo", "-t", "north")
+    cli("store", "city", "Bergen", "-t", "west")
+    cli("log", "note", "it rains")
+    return cli
+
+
+def test_a_healthy_database_is_found_healthy_and_gives_an_anchor(filled: Cli) -> None:
+    shown = filled("doctor")
+
+    anchor = shown.split("--expect ")[1].strip()
+    assert "Healthy: 4 events" in shown
+    assert anchor == filled.json("status")["head"]
+    assert "Healthy" in filled("doctor", "--expect", anchor)
+
+
+def test_a_log_without_its_anchor_is_damaged(filled: Cli) -> None:
+    result = filled.run("doctor", "--expect", f"9:{'a' * 64}")
+
+    assert result.exit_code == 7
+    assert "cut short or rewritten" in result.stdout
+
+
+@pytest.mark.parametrize("anchor", ["12", "a:b", "1:xyz"])
+def test_what_is_no_anchor_is_refused(filled: Cli, anchor: str) -> None:
+    assert "is no anchor" in filled.refused("doctor", "--expect", anchor, code=2)
+
+
+def test_damaged_read_models_are_found_and_repaired(filled: Cli) -> None:
+    with opened(filled) as connection:
+        connection.execute("DELETE FROM tags")
+
+    found = filled.run("doctor")
+    repaired = filled("doctor", "--repair")
+
+    assert found.exit_code == 7
+    assert "repairable  The read model tags differs from the log." in found.stdout
+    assert "--repair" in found.stdout
+    assert "repaired  The read model tags" in repaired
+    assert "Healthy" in repaired
+    assert "city" in filled("search", "Bergen", "--tag", "west")
+
+
+def test_a_damaged_log_is_found_and_not_papered_over(filled: Cli) -> None:
+    with opened(filled) as connection:
+        connection.execute("UPDATE events SET payload = CAST('{}' AS BLOB) WHERE seq = 2")
+
+    result = filled.run("doctor", "--repair")
+
+    assert result.exit_code == 7
+    assert "damaged  The content of an event was altered. (event 2)" in result.stdout
+    assert "restore a backup" in result.stdout
+
+
+def test_the_report_in_json_says_the_same(filled: Cli) -> None:
+    healthy = filled.json("doctor")
+
+    assert healthy["healthy"]
+    assert healthy["findings"] == []
+    assert healthy["head"] == filled.json("status")["head"]
+
+
+@pytest.mark.parametrize("command", ["doctor", "rebuild", "embed"])
+def test_a_database_that_is_not_there_is_not_made(cli: Cli, command: str) -> None:
+    assert "There is no database" in cli.refused(command, code=6)
+    assert not cli.database.exists()
+
+
+def test_rebuild_makes_the_read_models_anew(filled: Cli) -> None:
+    with opened(filled) as connection:
+        connection.execute("DELETE FROM versions")
+
+    said = filled("rebuild")
+
+    assert said.startswith("Rebuilt from 4 events;")
+    assert "Bergen" in filled("recall", "city")
+    assert filled.json("status")["unembedded"] == 0
+
+
+def test_embed_gives_waiting_texts_their_vectors(cli: Cli) -> None:
+    cli("store", "city", "Oslo", "--no-auto-embed")
+
+    assert cli("embed", "--no-auto-embed") == "No embedder is in use.\n"
+    assert cli("embed") == "Embedded 1 texts.\n"
+    assert cli("embed") == "Embedded 0 texts.\n"
+
+
+def test_purge_erases_for_good_when_told_so(filled: Cli) -> None:
+    assert "--yes" in filled.refused("purge", "city", code=2)
+    assert "Bergen" in filled("recall", "city")
+
+    assert filled("purge", "city", "--yes").startswith("Erased 2 events.")
+    assert filled("purge", "--sequence", "4", "-y").startswith("Erased 1 events.")
+    assert b"Bergen" not in filled.database.read_bytes()
+    assert "Healthy" in filled("doctor")
+
+
+def test_purge_must_be_told_what_to_erase(filled: Cli) -> None:
+    assert "Name a key" in filled.refused("purge", "--yes", code=2)
+
+
+def test_an_export_notices_that_the_read_models_are_wrong(filled: Cli) -> None:
+    with opened(filled) as connection:
+        connection.execute("UPDATE tallies SET live = live + 1")
+
+    said = filled.refused("export", "out.jsonl", code=7)
+
+    assert "Nothing was exported" in said
+    assert not Path("out.jsonl").exists()

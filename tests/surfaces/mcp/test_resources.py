@@ -1,0 +1,159 @@
+"""Resources and prompts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from mcp import Client, MCPError
+
+import stratagem
+from tests.surfaces.mcp.clients import MODES, Mode, connected
+
+pytestmark = pytest.mark.anyio
+
+
+async def read(client: Client, uri: str) -> dict[str, Any]:
+    (content,) = (await client.read_resource(uri)).contents
+    assert content.mime_type == "application/json"
+    assert content.uri == uri
+    document: dict[str, Any] = json.loads(getattr(content, "text", ""))
+    return document
+
+
+@pytest.fixture
+def stored(path: Path) -> Path:
+    """Give a database with two versions of an entry, and another value on a branch."""
+    with stratagem.open(str(path)) as db:
+        db.memory.store("city", "Oslo", tags=["place"])
+        db.memory.fork("trial")
+        db.memory.store("city", "Bergen")
+        db.memory.store("city", "Paris", branch="trial")
+    return path
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_what_can_be_read_is_listed(path: Path, mode: Mode) -> None:
+    async with connected(path, mode) as client:
+        resources = (await client.list_resources()).resources
+        templates = (await client.list_resource_templates()).resource_templates
+
+    assert [resource.uri for resource in resources] == ["stratagem://status"]
+    assert [template.uri_template for template in templates] == [
+        "stratagem://entries/{namespace}/{key}{?branch,as_of}",
+        "stratagem://history/{namespace}/{key}{?branch,as_of}",
+    ]
+    assert all(resource.description for resource in resources)
+    assert all(template.description for template in templates)
+
+
+async def test_a_list_has_one_page(path: Path) -> None:
+    async with connected(path) as client:
+        with pytest.raises(MCPError, match="one page"):
+            await client.list_resources(cursor="2")
+
+
+async def test_the_status_is_a_resource(stored: Path) -> None:
+    async with connected(stored) as client:
+        status = await read(client, "stratagem://status")
+
+    assert (status["keys"], status["branches"]) == (1, 2)
+
+
+async def test_an_entry_is_read_by_its_address(stored: Path) -> None:
+    async with connected(stored) as client:
+        now = await read(client, "stratagem://entries/default/city")
+        branch = await read(client, "stratagem://entries/default/city?branch=trial")
+        past = await read(client, "stratagem://entries/default/city?as_of=%402")
+
+    assert (now["value"], branch["value"], past["value"]) == ("Bergen", "Paris", "Oslo")
+    assert past["tags"] == ["place"]
+
+
+async def test_the_history_of_an_entry_is_read_by_its_address(stored: Path) -> None:
+    async with connected(stored) as client:
+        history = await read(client, "stratagem://history/default/city")
+
+    assert [version["value"] for version in history["results"]] == ["Bergen", "Oslo"]
+
+
+@pytest.mark.parametrize("key", ["a b", "a/b", "ø?&#%", "100%", "город", "..", 'quo"te'])
+async def test_any_key_has_an_address(path: Path, key: str) -> None:
+    with stratagem.open(str(path)) as db:
+        db.memory.store(key, "here", namespace="my space/1")
+
+    async with connected(path) as client:
+        entry = await read(
+            client, f"stratagem://entries/{quote('my space/1', safe='')}/{quote(key, safe='')}"
+        )
+
+    assert (entry["key"], entry["namespace"]) == (key, "my space/1")
+
+
+@pytest.mark.parametrize(("mode", "code"), [("auto", -32602), ("legacy", -32002)])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "stratagem://entries/default/nowhere",
+        "stratagem://history/default/nowhere",
+        "stratagem://entries/default",
+        "stratagem://entries/default/",
+        "stratagem://entries//city",
+        "stratagem://status/city",
+        "stratagem://nothing/default/city",
+        "file:///etc/passwd",
+        "http://[::1/",
+        "",
+    ],
+)
+async def test_where_nothing_is_the_protocol_says_so(
+    stored: Path, mode: Mode, code: int, uri: str
+) -> None:
+    async with connected(stored, mode) as client:
+        with pytest.raises(MCPError, match="There is nothing at") as caught:
+            await client.read_resource(uri)
+
+    assert caught.value.code == code
+    assert caught.value.data == {"uri": uri}
+
+
+async def test_an_address_on_a_branch_that_is_not_there_says_what_is_wrong(stored: Path) -> None:
+    async with connected(stored) as client:
+        with pytest.raises(MCPError, match="Did you mean 'trial'") as caught:
+            await client.read_resource("stratagem://entries/default/city?branch=trail")
+
+    assert caught.value.data["error"] == "branch_not_found"
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_prompts_are_listed_and_filled_in(path: Path, mode: Mode) -> None:
+    async with connected(path, mode) as client:
+        prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+        recall = await client.get_prompt("recall_context", {"topic": "the login page"})
+        remember = await client.get_prompt("remember_session", {"summary": "We chose SQLite."})
+        blank = await client.get_prompt("remember_session")
+
+    assert list(prompts) == ["recall_context", "remember_session"]
+    texts = [getattr(got.messages[0].content, "text", "") for got in (recall, remember, blank)]
+    assert "the login page" in texts[0]
+    assert "strata_search" in texts[0]
+    assert "We chose SQLite." in texts[1]
+    assert "strata_store" in texts[2]
+
+
+async def test_a_prompt_that_is_not_there_or_not_complete_is_refused(path: Path) -> None:
+    async with connected(path) as client:
+        with pytest.raises(MCPError, match="recall_context, remember_session"):
+            await client.get_prompt("recall")
+        with pytest.raises(MCPError, match="needs 'topic'"):
+            await client.get_prompt("recall_context", {"topic": " "})
+
+
+async def test_a_read_only_server_offers_no_prompt_that_writes(path: Path) -> None:
+    async with connected(path, read_only=True) as client:
+        prompts = (await client.list_prompts()).prompts
+
+    assert [prompt.name for prompt in prompts] == ["recall_context"]

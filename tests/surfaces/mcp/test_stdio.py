@@ -1,0 +1,162 @@
+"""A server process on stdin and stdout."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+import stratagem
+from stratagem import limits
+from tests.surfaces.mcp.clients import (
+    CLIENT,
+    INITIALIZE,
+    MODES,
+    Mode,
+    Stdio,
+    server_command,
+)
+
+STORE = {"name": "strata_store", "arguments": {"key": "city", "value": "Oslo"}}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_official_client_works_over_stdio(path: Path, mode: Mode) -> None:
+    command, *arguments = server_command("stdio", path)
+    found: list[Any] = []
+
+    async with Client(
+        StdioServerParameters(command=command, args=arguments), mode=mode, client_info=CLIENT
+    ) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        await client.call_tool("strata_store", {"key": "city", "value": "Oslo"})
+
+        async def recall() -> None:
+            result = await client.call_tool("strata_recall", {"key": "city"})
+            found.append(result.structured_content["value"])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(recall)
+
+    assert "strata_recall" in names
+    assert found == ["Oslo"] * 20
+
+
+def test_a_client_that_says_nothing_may_leave(path: Path) -> None:
+    with Stdio(path) as server:
+        status, out, _ = server.end()
+
+    assert (status, out) == (0, "")
+    assert not path.exists()
+
+
+def test_the_end_of_stdin_ends_the_process_after_what_was_asked_is_answered(path: Path) -> None:
+    with Stdio(path) as server:
+        server.request("initialize", **INITIALIZE)
+        server.notify("notifications/initialized")
+        for number in range(10):
+            arguments = {"key": f"k{number}", "value": number}
+            server.request("tools/call", name="strata_store", arguments=arguments)
+
+        status, out, err = server.end()
+
+    answers = {message["id"]: message for message in map(json.loads, out.splitlines())}
+    assert (status, err) == (0, "")
+    assert sorted(answers) == list(range(1, 12))
+    assert all("result" in answer for answer in answers.values())
+    with stratagem.open(str(path)) as db:
+        assert db.memory.status().keys == 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_in_good_order(path: Path, number: signal.Signals) -> None:
+    with Stdio(path) as server:
+        server.shake_hands()
+        server.ask("tools/call", **STORE)
+
+        server.process.send_signal(number)
+
+        assert server.process.wait(timeout=20) == 0
+
+
+def test_lines_that_are_no_messages_are_refused_and_the_next_one_is_answered(path: Path) -> None:
+    deep = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 10_000
+    lines = [b"not json", b"[]", b'{"jsonrpc":"1.0"}', b"\xff\xfe", deep, b'{"a":"\\ud800"}']
+
+    with Stdio(path) as server:
+        server.shake_hands()
+        for line in [*lines, b"", b"  "]:
+            server.write(line)
+        refusals = [server.read() for _ in lines]
+        server.write(b"x" * (limits.REQUEST_BYTES_MAX + 1))
+        too_long = server.read()
+        after = server.ask("ping")
+
+    assert [refusal["error"]["code"] for refusal in refusals] == [-32700] * len(lines)
+    assert all(refusal["id"] is None for refusal in refusals)
+    assert too_long["error"]["code"] == -32600
+    assert f"{limits.REQUEST_BYTES_MAX:,}" in too_long["error"]["message"]
+    assert after["result"] == {}
+
+
+def test_a_request_that_was_cancelled_holds_nothing_up(path: Path) -> None:
+    with Stdio(path) as server:
+        server.shake_hands()
+        for _ in range(5):
+            number = server.request("tools/call", **STORE)
+            server.notify("notifications/cancelled", requestId=number)
+        server.request("ping")
+
+        status, out, _ = server.end()
+
+    assert status == 0
+    assert any(json.loads(line)["result"] == {} for line in out.splitlines())
+
+
+def test_only_the_protocol_is_on_stdout(path: Path) -> None:
+    command = server_command("stdio", path)
+    command[2] = command[2].replace(
+        "run(ServerSettings",
+        "from stratagem import bootstrap; start = bootstrap.start\n"
+        "bootstrap.start = lambda settings: print('noise', flush=True) or start(settings)\n"
+        "run(ServerSettings",
+    )
+    with Stdio(path, command=command) as server:
+        server.shake_hands()
+        answer = server.ask("tools/call", **STORE)
+
+        status, out, err = server.end()
+
+    assert answer["result"]["structuredContent"]["key"] == "city"
+    assert (status, out, err) == (0, "", "noise\n")
+
+
+def test_an_unknown_toolset_is_refused_at_once(path: Path) -> None:
+    with Stdio(path, toolsets=["memroy"]) as server:
+        status, out, err = server.end()
+
+    assert (status, out) == (1, "")
+    assert "There is no toolset named 'memroy'" in err
+
+
+def test_a_database_that_cannot_be_opened_is_named_in_the_log(path: Path) -> None:
+    path.mkdir()
+
+    with Stdio(path) as server:
+        hello = server.shake_hands()
+        answer = server.ask("tools/call", **STORE)
+        status, _, err = server.end()
+
+    assert hello["result"]["serverInfo"]["name"] == "stratagem"
+    assert answer["result"]["isError"] is True
+    assert answer["result"]["structuredContent"]["error"].startswith("storage_")
+    assert status == 0
+    assert "stratagem: " in err
+    assert "Traceback" not in err
