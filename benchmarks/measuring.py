@@ -1,7 +1,8 @@
 """Measuring two ways of doing the same work so that noise hits both.
 
 The two take turns, round by round, and each round begins with the other one. A figure is the
-median over the rounds, and a ratio is one of medians.
+median over the rounds, and a ratio is one of medians. Processor time is taken beside: on a busy
+machine, where whoever takes longer is interrupted more often, its ratio is the truer one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TypeVar
 
 __all__ = ["Clock", "Pair", "Times"]
@@ -22,9 +23,10 @@ Operation = Callable[[T], object]
 
 @dataclass(slots=True)
 class Times:
-    """Seconds per operation, one number for each round."""
+    """Seconds per operation, by the clock and of the processor, for each round."""
 
     seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
@@ -49,6 +51,11 @@ class Pair:
         """How many times as long ours takes."""
         return self.ours.median / self.plain.median
 
+    @property
+    def cpu_ratio(self) -> float:
+        """How many times as much of the processor ours takes."""
+        return median(self.ours.cpu_seconds) / median(self.plain.cpu_seconds)
+
 
 class Clock:
     """Takes times; with a profiler, also where ours goes."""
@@ -71,19 +78,18 @@ class Clock:
         _timed(operation, items, into)
 
     def alternate(
-        self, ours: Operation[T], plain: Operation[T], items: Sequence[T], rounds: int
+        self, ours: Operation[T], plain: Operation[T], rounds: Sequence[Sequence[T]]
     ) -> Pair:
-        """Let the two take turns on all items; the first round of each only warms up."""
-        _timed(ours, items, Times())
-        _timed(plain, items, Times())
+        """Let the two take turns on the items of each round; the first round warms up."""
         gc.collect()
         pair = Pair()
-        for turn in range(rounds):
+        for turn, items in enumerate(rounds):
+            into = pair if turn else Pair()
             if turn % 2:
-                self.plain(plain, items, pair.plain)
-            self.ours(ours, items, pair.ours)
+                self.plain(plain, items, into.plain)
+            self.ours(ours, items, into.ours)
             if not turn % 2:
-                self.plain(plain, items, pair.plain)
+                self.plain(plain, items, into.plain)
         return pair
 
     def each(self, ours: Operation[T], plain: Operation[T], items: Sequence[T]) -> Pair:
@@ -96,7 +102,8 @@ class Clock:
 
 
 def _timed(operation: Operation[T], items: Sequence[T], into: Times) -> None:
-    begin = perf_counter()
+    begin, cpu_begin = perf_counter(), process_time()
     for item in items:
         operation(item)
     into.seconds.append((perf_counter() - begin) / len(items))
+    into.cpu_seconds.append((process_time() - cpu_begin) / len(items))

@@ -32,6 +32,7 @@ class Figure:
     unit: str
     plain: float | None = None
     promise: str = ""
+    cpu_ratio: float | None = None
     passed: bool | None = None
     beside: float | None = None
     note: str = ""
@@ -58,7 +59,7 @@ def report(figures: Sequence[Figure]) -> RenderableType:
     table = Table(title="Promises, and what was measured", title_justify="left")
     table.add_column("work")
     table.add_column("entries", justify="right", no_wrap=True)
-    for column in ("ours", "plain", "ratio", *(("stratadb",) if beside else ())):
+    for column in ("ours", "plain", "ratio", "of CPU", *(("stratadb",) if beside else ())):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("promise")
     table.add_column("", no_wrap=True)
@@ -91,7 +92,8 @@ def _cells(figure: Figure, *, beside: bool) -> list[str]:
         f"{figure.size:,}" if figure.size else "",
         _value(figure.ours, figure.unit),
         _value(figure.plain, figure.unit),
-        f"{figure.ratio:.2f} ×" if figure.ratio is not None else "",
+        _times(figure.ratio),
+        _times(figure.cpu_ratio),
     ]
     if beside:
         cells.append(_value(figure.beside, figure.unit))
@@ -104,6 +106,10 @@ def _value(value: float | None, unit: str) -> str:
     if unit == "s":
         return seconds(value)
     return f"{value:,.0f}{unit}" if unit == "/s" else f"{value:,.0f} {unit}"
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f} ×"
 
 
 def _verdict(figure: Figure) -> str:

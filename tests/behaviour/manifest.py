@@ -12,6 +12,23 @@ from typing import TypeVar
 T = TypeVar("T", bound=Callable[..., object])
 
 MANIFEST: dict[str, str] = {
+    "debug:no-match": "An unknown problem is answered as unknown, with what to do.",
+    "debug:exact": "The same error is the same incident, whatever its paths, lines and values.",
+    "debug:similar": "A problem told in other words is found, with less relevance.",
+    "debug:outcome": "Outcomes change the evidence, and the answer says how.",
+    "debug:once-per-lookup": "Repeated reports from one lookup count once, the last of them.",
+    "debug:environment": "Evidence counts by how like the caller's its environment is.",
+    "debug:order": "Fixes of one incident are ordered by their evidence.",
+    "debug:pool": "The same steps are one fix, with pooled evidence.",
+    "debug:duplicate": "A known signature is not added twice unless insisted.",
+    "debug:twin": "A near match is written, and its likely twin named.",
+    "debug:branches": "A branch's fixes are its own until merged; outcomes never conflict.",
+    "debug:past": "A lookup in the past knows what was known then.",
+    "debug:secrets": "Secrets are masked before anything is kept.",
+    "debug:bad-input": "Bad input is refused whole, naming the field.",
+    "debug:bucket": "A canonical bucket overrides the environment.",
+    "debug:retry": "A repeated request is written once.",
+    "debug:logs": "The error is found in a long log.",
     "store:answer": "A write answers with key, version, time, namespace and created or updated.",
     "store:any-json": "Any JSON value comes back exactly as it was stored.",
     "store:replaces": "A store replaces the entry whole, tags and expiry included.",

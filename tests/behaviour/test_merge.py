@@ -459,3 +459,19 @@ def test_a_merged_value_that_no_store_would_take_is_refused(call: Call) -> None:
 
     assert refused["error"] == "validation_error"
     assert refused["details"]["limit"] == 4 * 1024 * 1024
+
+
+@proves("merge:again")
+def test_a_change_that_reached_the_source_by_another_way_is_not_lost(call: Call) -> None:
+    call.store(key="k", value=1)
+    call.branch(action="fork", name="theirs")
+    call.branch(action="fork", name="ours")
+    call.store(key="k", value=2, branch="theirs")
+    call.branch(action="merge", source="theirs", branch="ours")
+    call.store(key="k", value=1, branch="theirs")
+    call.branch(action="merge", source="theirs")
+
+    call.branch(action="merge", source="default", branch="ours")
+
+    assert call.value("k", branch="ours") == 1
+    assert call.branch(action="diff", compare="ours")["results"] == []

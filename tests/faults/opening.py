@@ -14,6 +14,7 @@ from stratagem.engine.records import Kinds
 from stratagem.memory.kinds import KINDS
 from stratagem.operation import Caller
 from stratagem.sdk import Stratagem
+from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
 from stratagem.storage.sqlite.appending import Adapters
@@ -30,9 +31,10 @@ def open_with(
     *,
     clock: Callable[[], int] = read_clock,
     lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
+    embedder: str = "none",
 ) -> Stratagem:
     """Open a database with a clock or a patience of one's own."""
-    index = Index(None, None)
+    index = Index(embedding.choose(embedder), path.with_name(f"{path.name}-vectors"))
     store = SqliteStore(
         str(path),
         kinds=Kinds(KINDS),

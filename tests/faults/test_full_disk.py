@@ -33,25 +33,25 @@ class Room(NamedTuple):
     enlarge: Callable[[], None]
 
 
-def little_room(folder: Path) -> Room:
+def little_room(folder: Path, size: int = SIZE) -> Room:
     system = ctypes.CDLL(None, use_errno=True)
     apart = NEW_MOUNTS if os.geteuid() == 0 else NEW_MOUNTS | NEW_USER
     place = os.fsencode(folder)
     mounted = (
         system.unshare(apart) == 0
         and system.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None) == 0
-        and system.mount(b"none", place, b"tmpfs", 0, b"size=%d" % SIZE) == 0
+        and system.mount(b"none", place, b"tmpfs", 0, b"size=%d" % size) == 0
     )
     if mounted:
         remount = 32
 
         def enlarge() -> None:
-            done = system.mount(b"none", place, b"tmpfs", remount, b"size=%d" % (8 * SIZE))
+            done = system.mount(b"none", place, b"tmpfs", remount, b"size=%d" % (8 * size))
             assert done == 0, os.strerror(ctypes.get_errno())
 
         return Room(StorageFull, enlarge)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     return Room(
         StorageUnavailable, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     )

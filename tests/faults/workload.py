@@ -134,7 +134,12 @@ class Worker:
     def _value(self, name: str) -> dict[str, Any]:
         words = " ".join(self._random.choices(WORDS, k=self._random.randrange(3, 40)))
         padding = "x" * (self._random.randrange(20_000) if self._random.random() < 0.05 else 0)
-        return {"by": name, "text": words, "padding": padding}
+        return {"by": name, "text": f"{words} {word_of(name)}", "padding": padding}
+
+
+def word_of(name: str) -> str:
+    """Return a word that only one write has."""
+    return f"word{name.replace('.', 'x')}"
 
 
 @dataclass
@@ -159,6 +164,11 @@ class Ledger:
         else:
             self.refused.add(told.id)
 
+    @property
+    def unanswered(self) -> set[str]:
+        """What was asked for, and may or may not have been done."""
+        return self.intents.keys() - self.acknowledged.keys() - self.refused
+
     def check(self, events: Sequence[Event]) -> None:
         """Compare a log with what was told."""
         made: dict[str, list[Event]] = defaultdict(list)
@@ -176,7 +186,7 @@ class Ledger:
 
     def repeat_unanswered(self, db: stratagem.Stratagem) -> int:
         """Ask again for what was never answered: each is then written exactly once."""
-        unanswered = self.intents.keys() - self.acknowledged.keys() - self.refused
+        unanswered = self.unanswered
         for name in sorted(unanswered):
             try:
                 self.acknowledged[name] = perform(db, self.intents[name])
@@ -225,7 +235,7 @@ def _check_views(db: stratagem.Stratagem, ledger: Ledger) -> None:
     for version, intent in latest[-1:]:
         given = intent.arguments
         results = db.memory.search(
-            given["value"]["text"], branch=given["branch"], as_of=f"@{version}", k=50
+            word_of(intent.id), branch=given["branch"], as_of=f"@{version}", k=50
         )
         assert any(hit.version == version for hit in results), f"{intent} is not found"
 

@@ -7,12 +7,12 @@ what was known then.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stratagem import limits
 from stratagem.debugging import actions, checks, kinds, ranking, retrieval
+from stratagem.debugging.drafts import add_all, new_id, outcome_draft, solution_draft
 from stratagem.debugging.environments import Environment
 from stratagem.debugging.models import (
     IncidentAdded,
@@ -24,14 +24,14 @@ from stratagem.debugging.models import (
     SolutionStats,
 )
 from stratagem.debugging.ranking import Candidate, Outcome, Solution
-from stratagem.debugging.records import Book, steps_key
+from stratagem.debugging.records import Book
 from stratagem.debugging.redaction import mask
 from stratagem.debugging.retrieval import Match
 from stratagem.debugging.signatures import VERSION, fingerprint
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.search.foundation import Bound
-from stratagem.storage.contract import Appended, Reader, Transaction
+from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
 __all__ = ["Debugging"]
@@ -117,7 +117,7 @@ class Debugging(Bound):
             if lookup_id is not None:
                 book.require_lookup(lookup_id)
             before = _standing(book, solution, place.environment, transaction.at)
-            draft = _outcome_draft(
+            draft = outcome_draft(
                 transaction,
                 solution,
                 worked=worked,
@@ -187,7 +187,7 @@ class Debugging(Bound):
             book.incident(incident_id)
             if lookup_id is not None:
                 book.require_lookup(lookup_id)
-            draft = _solution_draft(transaction, incident_id, listed, place, lookup_id)
+            draft = solution_draft(transaction, incident_id, listed, place, lookup_id)
             transaction.append(view.branch, [draft])
             return {"solution_id": draft.key}
 
@@ -255,7 +255,7 @@ class Debugging(Bound):
                 return {"twin": twin}
             similar = self._likely_twin(transaction, view, kept)
             return {
-                **_add_all(transaction, view, kept, listed, place, worked=worked, notes=text),
+                **add_all(transaction, view, kept, listed, place, worked=worked, notes=text),
                 "similar": similar,
             }
 
@@ -325,7 +325,7 @@ class Debugging(Bound):
         }
 
         def work(transaction: Transaction) -> str:
-            lookup_id = _new_id("look", transaction)
+            lookup_id = new_id("look", transaction)
             draft = Draft(
                 kinds.SOLUTIONS_RANKED, {"lookup_id": lookup_id, **content}, kinds.LOOKUPS
             )
@@ -425,90 +425,3 @@ def _duplicate(twin: Mapping[str, str]) -> IncidentAdded:
         title=twin["title"],
         note="Nothing was written. Pass distinct=true if this is another problem all the same.",
     )
-
-
-def _add_all(
-    transaction: Transaction,
-    view: View,
-    content: Mapping[str, Any],
-    steps: list[str],
-    place: checks.Place,
-    *,
-    worked: bool,
-    notes: str | None,
-) -> dict[str, Any]:
-    incident_id = _new_id("inc", transaction)
-    incident = Draft(
-        kinds.INCIDENT_ADDED,
-        {"incident_id": incident_id, **content},
-        kinds.INCIDENTS,
-        incident_id,
-    )
-    lookup_id = content.get("lookup_id")
-    solution = _solution_draft(transaction, incident_id, steps, place, lookup_id)
-    assert solution.key is not None
-    outcome = _outcome_draft(
-        transaction,
-        Solution(solution.key, incident_id, tuple(steps), "", place.environment, 0),
-        worked=worked,
-        place=place,
-        notes=notes,
-        lookup_id=None,
-        claim=True,
-    )
-    appended: list[Appended] = transaction.append(view.branch, [incident, solution, outcome])
-    assert len(appended) == len((incident, solution, outcome))
-    return {
-        "incident_id": incident_id,
-        "solution_id": solution.key,
-        "outcome_id": outcome.content["outcome_id"],
-    }
-
-
-def _solution_draft(
-    transaction: Transaction,
-    incident_id: str,
-    steps: list[str],
-    place: checks.Place,
-    lookup_id: str | None,
-) -> Draft:
-    solution_id = _new_id("sol", transaction)
-    content: dict[str, Any] = {
-        "solution_id": solution_id,
-        "incident_id": incident_id,
-        "steps": steps,
-        "steps_key": steps_key(steps),
-        **place.content,
-    }
-    if lookup_id is not None:
-        content["lookup_id"] = lookup_id
-    return Draft(kinds.SOLUTION_ADDED, content, kinds.SOLUTIONS, solution_id)
-
-
-def _outcome_draft(
-    transaction: Transaction,
-    solution: Solution,
-    *,
-    worked: bool,
-    place: checks.Place,
-    notes: str | None,
-    lookup_id: str | None,
-    claim: bool = False,
-) -> Draft:
-    content: dict[str, Any] = {
-        "outcome_id": _new_id("out", transaction),
-        "solution_id": solution.solution_id,
-        "incident_id": solution.incident_id,
-        "worked": worked,
-        **place.content,
-    }
-    optional = {"notes": notes, "lookup_id": lookup_id, "claim": claim or None}
-    content |= {name: value for name, value in optional.items() if value is not None}
-    kind = kinds.FIX_WORKED if worked else kinds.FIX_FAILED
-    return Draft(kind, content, kinds.outcomes(worked=worked))
-
-
-def _new_id(prefix: str, transaction: Transaction) -> str:
-    """Return an id that no other database makes: the head's hash is salted at random."""
-    seed = f"{prefix}:{transaction.head().sequence}".encode()
-    return f"{prefix}_{hashlib.sha256(transaction.head().hash + seed).hexdigest()[:16]}"

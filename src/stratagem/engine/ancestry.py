@@ -12,7 +12,7 @@ into a virtual base, as nothing else gives every side its due.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from stratagem.engine.lineage import Cut
 
@@ -34,19 +34,23 @@ def joined(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
     return both
 
 
-def maximal(versions: Sequence[Cut], knowledge: Callable[[int, int], Vector]) -> list[Cut]:
-    """Return the versions that no other of them knew of when it was written.
+def maximal(versions: Mapping[Cut, Mapping[int, int]]) -> list[Cut]:
+    """Return the versions that none of the others knows.
 
-    A version is named by its branch and sequence.
+    A version is named by its branch and sequence, and comes with what its branch knows. Two
+    that know each other hold the same, or one would have been written anew: the later stands
+    for both.
     """
-    if len(versions) < 2:  # noqa: PLR2004 -- one version is its own maximum
-        return list(versions)
-    known = [knowledge(branch, sequence) for branch, sequence in versions]
+    kept: list[Cut] = []
+    for version in sorted(versions, key=lambda cut: cut.limit, reverse=True):
+        if not any(_knows(versions[other], version) for other in kept):
+            kept.append(version)
     return [
         version
-        for place, version in enumerate(versions)
-        if not any(
-            other != place and vector.get(version.branch, 0) >= version.limit
-            for other, vector in enumerate(known)
-        )
+        for version in kept
+        if not any(other != version and _knows(versions[other], version) for other in kept)
     ]
+
+
+def _knows(vector: Mapping[int, int], version: Cut) -> bool:
+    return vector.get(version.branch, 0) >= version.limit

@@ -8,11 +8,16 @@ which is why a rebuilt read model is identical to the one that grew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["EventKind", "Kinds", "Projection", "RecordKind", "Text"]
+from stratagem.engine.events import Draft, Space
+
+__all__ = ["FACET_MARK", "EventKind", "Kinds", "Link", "Projection", "RecordKind", "Text"]
+
+# A facet is kept as a tag that begins with a character no caller's tag can have.
+FACET_MARK = "\x01"
 
 
 class Text(NamedTuple):
@@ -28,11 +33,25 @@ class Text(NamedTuple):
     titled: bool = False
 
 
+class Link(NamedTuple):
+    """What a record says about two others of one space: that one leads to the other.
+
+    Only records that are older than the one that links them can be linked.
+    """
+
+    space: Space
+    source: str
+    target: str
+    label: str
+    weight: float
+
+
 class Projection(NamedTuple):
     """What an event means to the read models.
 
     `facets` are names that a system finds the record by, such as whom it belongs to. They
-    are kept like tags, but no caller can write one.
+    are kept like tags, but no caller can write one. Records are listed in the order of their
+    `numbers`, and counted by their `group` where their kind is a grouped one.
     """
 
     deleted: bool = False
@@ -41,6 +60,9 @@ class Projection(NamedTuple):
     facets: tuple[str, ...] = ()
     session: str | None = None
     text: Text | None = None
+    links: tuple[Link, ...] = ()
+    numbers: tuple[tuple[str, float], ...] = ()
+    group: str | None = None
 
 
 # Takes a payload, and the key of the record it belongs to.
@@ -68,6 +90,10 @@ class RecordKind:
 
     `set_fields` are the payload fields whose value is a set of strings. A kind without
     `writes` is a stream: its events stand for themselves, and a merge carries them over.
+    Of `yielding` fields a merge keeps the target's value where both sides changed it.
+
+    A `derived` kind follows from other records: a merge leaves it out, and `settle` brings it
+    up to date; it is called with the transaction, the branch and what the merge wrote to it.
     """
 
     name: str
@@ -76,6 +102,10 @@ class RecordKind:
     deletes: str | None = None
     set_fields: frozenset[str] = field(default_factory=frozenset)
     validate: Callable[[Mapping[str, Any]], None] | None = None
+    yielding: frozenset[str] = field(default_factory=frozenset)
+    grouped: bool = False
+    derived: bool = False
+    settle: Callable[[Any, Any, Sequence[Draft]], None] | None = None
 
 
 class Kinds:
@@ -84,6 +114,7 @@ class Kinds:
     def __init__(self, kinds: Iterable[RecordKind]) -> None:
         self.records = {kind.name: kind for kind in kinds}
         self.events = {event.name: event for kind in self.records.values() for event in kind.events}
+        self.grouped = frozenset(name for name, kind in self.records.items() if kind.grouped)
         self.deletions = frozenset(name for name, event in self.events.items() if event.deletes)
 
     def record(self, name: str) -> RecordKind:

@@ -225,7 +225,8 @@ def _say_status(answer: Mapping[str, Any]) -> str:
 
 
 def _say_purged(answer: Mapping[str, Any]) -> str:
-    return f"Erased {answer['erased']} events. {answer['note']}"
+    count = answer["erased"]
+    return f"Erased {count} {'event' if count == 1 else 'events'}. {answer['note']}"
 
 
 def _with_note(lines: list[str], answer: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Draft, Event, Head, Space
 from stratagem.engine.lineage import Branch, Cut, Lineage, View
 from stratagem.engine.records import Kinds, Text
+from stratagem.storage.catalogue import Catalogue
 
 __all__ = [
     "Appended",
@@ -160,7 +161,7 @@ class Indexer(Protocol):
         ...
 
 
-class Reader(Protocol):
+class Reader(Catalogue, Protocol):
     """One consistent state of the log."""
 
     @property

@@ -20,9 +20,10 @@ import orjson
 from stratagem.engine import merge as three_way_merge
 from stratagem.engine.ancestry import Vector, common, joined, maximal
 from stratagem.engine.events import Draft, Space
-from stratagem.engine.lineage import Branch, Cut, Lineage, View
+from stratagem.engine.lineage import Branch, Cut, View
 from stratagem.engine.merge import ABSENT, Base, Side, virtual_base
 from stratagem.engine.paths import Steps
+from stratagem.engine.records import RecordKind
 from stratagem.engine.values import same
 from stratagem.errors import BranchProtected, MergeConflict, ValidationFailed
 from stratagem.storage.contract import Reader, Record, StreamEvent, Transaction, Version
@@ -106,6 +107,9 @@ def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: M
     sequence = transaction.record_merge(target, source, merge.vector)
     if merge.drafts:
         transaction.append(target, merge.drafts)
+        for kind in transaction.kinds.records.values():
+            if kind.settle is not None:
+                kind.settle(transaction, target, merge.drafts)
     return sequence
 
 
@@ -120,7 +124,9 @@ def compare(reader: Reader, here: View, there: View) -> list[Change]:
     for subject in subjects:
         one, other = ours.get(subject), theirs.get(subject)
         record = one or other
-        if record is not None and not _alike(one, other):
+        if record is None or reader.kinds.record(record.space.kind).derived:
+            continue
+        if not _alike(one, other):
             changes.append(Change(record.space, record.key, _content(one), _content(other)))
     return sorted(changes, key=lambda change: (change.space, change.key))
 
@@ -171,7 +177,10 @@ class _Merging:
         return self.merge
 
     def records(self) -> None:
-        subjects = _changed(self.reader, self.reader.lineage(self.source), self.base_known)
+        # Not only what lies in its lineage: where a merge found both sides alike it wrote
+        # nothing, and yet the source knows more than before.
+        learnt = [Cut(branch, upto) for branch, upto in self.theirs_known.items()]
+        subjects = _changed(self.reader, learnt, self.base_known)
         self.merge.news = bool(subjects)
         theirs = self.reader.current_many(self.reader.lineage(self.source), subjects)
         ours = self.reader.current_many(self.reader.lineage(self.target), subjects)
@@ -183,7 +192,9 @@ class _Merging:
         bases = _Bases(self.reader, self.set_fields, names)
         bases.load(known)
         for subject in apart:
-            base = bases.of(subject, known.get(subject, []))
+            if self.kind(names[subject][0]).derived:
+                continue
+            base = bases.of(subject, known.get(subject, []), self.base_known)
             self.record(names[subject], base, ours.get(subject), theirs.get(subject))
 
     def record(
@@ -193,7 +204,9 @@ class _Merging:
         ours, theirs = _content(mine), _content(yours)
         sets = self.set_fields(space)
         merged = three_way_merge.three_way(base, ours, theirs, sets=sets)
-        if not merged.conflicts:
+        # Where they conflict, the value holds our side.
+        yielding = self.kind(space).yielding
+        if all(each.path and each.path[0] in yielding for each in merged.conflicts):
             if not same_side(merged.value, ours):
                 self.write(space, key, ours, merged.value, yours)
             return
@@ -218,7 +231,7 @@ class _Merging:
         return "source" if self.strategy == "source_wins" else "target"
 
     def write(self, space: Space, key: str, ours: Side, value: Side, theirs: Record | None) -> None:
-        kind = self.reader.kinds.record(space.kind)
+        kind = self.kind(space)
         content: Any = {} if value is ABSENT else value
         event = kind.deletes if value is ABSENT else kind.writes
         assert event is not None, f"{space.kind} records cannot be merged"
@@ -253,7 +266,10 @@ class _Merging:
         return self.ours_known.get(branch, 0) >= root
 
     def set_fields(self, space: Space) -> frozenset[str]:
-        return self.reader.kinds.record(space.kind).set_fields
+        return self.kind(space).set_fields
+
+    def kind(self, space: Space) -> RecordKind:
+        return self.reader.kinds.record(space.kind)
 
 
 class _Bases:
@@ -272,20 +288,24 @@ class _Bases:
         wanted = {cut.limit for cuts in candidates.values() for cut in cuts} - set(self._versions)
         self._versions |= self._reader.payloads(sorted(wanted))
 
-    def of(self, subject: int, candidates: Sequence[Cut]) -> Base:
-        newest = sorted(maximal(candidates, self.knowledge))
+    def of(self, subject: int, candidates: Sequence[Cut], known: Vector) -> Base:
+        """Return the base among the newest versions of the branches that a vector knows."""
+        # A version stands for its branch up to where that is known: whatever the branch merged
+        # after writing it and without changing it, it has taken into account.
+        learnt = {cut: self.knowledge(cut.branch, known[cut.branch]) for cut in candidates}
+        newest = sorted(maximal(learnt))
         if not newest:
             return ABSENT
         value: Base = self.content(newest[0])
-        known = self.knowledge(*newest[0])
+        so_far = learnt[newest[0]]
         for version in newest[1:]:
-            shared = common(known, self.knowledge(*version))
+            shared = common(so_far, learnt[version])
             older = self._reader.known_versions([subject], shared)
             self.load(older)
-            base = self.of(subject, older.get(subject, []))
+            base = self.of(subject, older.get(subject, []), shared)
             sets = self._set_fields(self._names[subject][0])
             value = virtual_base(base, value, self.content(version), sets=sets)
-            known = joined(known, self.knowledge(*version))
+            so_far = joined(so_far, learnt[version])
         return value
 
     def knowledge(self, branch: int, sequence: int) -> Vector:
@@ -312,10 +332,10 @@ def _decided(
     return three_way_merge.resolve(base, ours, theirs, prefer=prefer, sets=sets)
 
 
-def _changed(reader: Reader, lineage: Lineage, known: Mapping[int, int]) -> list[int]:
-    """Return the subjects that a lineage changed beyond what is known of its branches."""
+def _changed(reader: Reader, cuts: Iterable[Cut], known: Mapping[int, int]) -> list[int]:
+    """Return the subjects that some branches changed beyond what is known of them."""
     found: set[int] = set()
-    for cut in lineage:
+    for cut in cuts:
         found.update(reader.changed_subjects(cut, known.get(cut.branch, 0)))
     return sorted(found)
 

@@ -1,6 +1,5 @@
 """operations, call, and commands made from the table."""
 
-import dataclasses
 import json
 from typing import Any
 
@@ -98,12 +97,15 @@ class EchoInput(BaseModel):
     loud: bool | None = Field(None, description="Whether to shout")
     tags: list[str] | None = None
     options: dict[str, Any] | None = None
+    session: str | None = None
+    operation: str | None = None
+    origin: str | None = Field(None, alias="from")
 
 
 @pytest.fixture
 def echo(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(_foundation: object, given: BaseModel, caller: Caller) -> dict[str, Any]:
-        return {**given.model_dump(exclude_unset=True), "actor": caller.actor}
+        return {**given.model_dump(exclude_unset=True, by_alias=True), "actor": caller.actor}
 
     operation = Operation(
         name="echo_words",
@@ -116,9 +118,6 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> None:
         summarise=lambda answer: f"You said {answer['word']}.",
     )
     monkeypatch.setitem(operations.TABLE, "echo_words", operation)
-    monkeypatch.setitem(
-        operations.TABLE, "strata_search_more", dataclasses.replace(operation, name="strata_more")
-    )
     operations.input_schema.cache_clear()
 
 
@@ -130,13 +129,16 @@ def test_an_operation_without_a_command_of_its_own_gets_one(cli: Cli, name: str)
     assert cli(name, "--word", "hello") == "You said hello.\n"
     assert cli.json(
         name, "--word", "hi", "--times", "2", "--loud", "--tags", "a", "--tags", "b",
-        "--options", '{"deep": [1]}',
+        "--options", '{"deep": [1]}', "--session", "s", "--operation", "o", "--from", "f",
     ) == {
         "word": "hi",
         "times": 2,
         "loud": True,
         "tags": ["a", "b"],
         "options": {"deep": [1]},
+        "session": "s",
+        "operation": "o",
+        "from": "f",
         "actor": "cli",
     }  # fmt: skip
 

@@ -141,7 +141,23 @@ CODE_HOSTS: Final = (
 TOP_LEVEL_DOMAINS_SURE: Final = ("com", "org", "edu", "gov", "local", "internal", "localdomain")
 TOP_LEVEL_DOMAINS: Final = (
     *TOP_LEVEL_DOMAINS_SURE,
-    *("net", "io", "dev", "cloud", "ai", "co", "uk", "de", "fr", "jp", "cn", "ru", "us", "eu", "info"),
+    *(
+        "net",
+        "io",
+        "dev",
+        "cloud",
+        "ai",
+        "co",
+        "uk",
+        "de",
+        "fr",
+        "jp",
+        "cn",
+        "ru",
+        "us",
+        "eu",
+        "info",
+    ),
     *("lan", "corp", "home", "test", "example", "svc", "app", "tech", "in", "br", "nl", "ch", "se"),
     *("au", "ca", "it", "es", "pl", "xyz", "online", "site", "mil", "int", "biz", "invalid"),
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["examine"]
 
-_COMPARED = ("branches", "versions", "tallies", "knows", "tags", "turns")
+_COMPARED = ("branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns")
 _FINDINGS_MAX = 100
 
 

@@ -7,7 +7,7 @@ event at a time costs several times as much.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -15,9 +15,10 @@ import orjson
 
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch, Lineage
-from stratagem.engine.records import Projection, Text
+from stratagem.engine.records import FACET_MARK, Link, Projection, Text
 from stratagem.storage.contract import Document, Indexer
-from stratagem.storage.sqlite.reading import FACET_MARK, SqliteReader
+from stratagem.storage.sqlite.catalogue import group_tally
+from stratagem.storage.sqlite.reading import SqliteReader
 from stratagem.storage.sqlite.statements import SQL, statement
 
 __all__ = ["BRANCH_EVENTS", "Fact", "Projector"]
@@ -62,6 +63,8 @@ class _Rows:
         self.versions: list[tuple[Any, ...]] = []
         self.superseded: list[tuple[int, int]] = []
         self.tags: list[tuple[str, int]] = []
+        self.links: list[tuple[int, bool, str, float, int, int]] = []
+        self.numbers: list[tuple[int, str, float, int]] = []
         self.turns: list[tuple[int, str, int, int]] = []
         self.texts: list[tuple[int, Text, list[str]]] = []
 
@@ -119,6 +122,10 @@ class Projector:
         if meaning.tags or meaning.facets:
             rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
             rows.tags += [(FACET_MARK + facet, fact.sequence) for facet in meaning.facets]
+        if meaning.links:
+            rows.links += self._links(fact, meaning.links)
+        if meaning.numbers:
+            rows.numbers += [(fact.space_id, *number, fact.sequence) for number in meaning.numbers]
         if meaning.text is not None:
             self._index(fact, meaning, meaning.text, rows)
         if before is None or (before.expires_at is not None and before.expires_at <= at):
@@ -131,6 +138,8 @@ class Projector:
         before = None if fact.subject is None or fact.fresh else self._version_before(fact)
         live = before if before and not before.deleted else None
         self._count(fact.branch, fact.space.kind, (not meaning.deleted) - (live is not None))
+        if fact.space.kind in self._reader.kinds.grouped:
+            self._regroup(fact, meaning, live)
         if before and before.branch == fact.branch:
             rows.superseded.append((fact.sequence, before.sequence))
         if fact.subject is not None:
@@ -159,6 +168,33 @@ class Projector:
             lineage = self._reader.lineage(self._reader.branch_by_id(branch))
             live = self._reader.tally_of(lineage, kind)
         self._tallies[branch, kind] = live + change
+
+    def _regroup(self, fact: Fact, meaning: Projection, before: _Before | None) -> None:
+        """Count a record in its group, and no longer in the one it was in before."""
+        assert fact.space is not None
+        left = self._group_of(before.sequence, fact.key) if before else None
+        for group, change in ((left, -1), (meaning.group, 1)):
+            if group is not None and left != meaning.group:
+                self._count(fact.branch, group_tally(fact.space.kind, group), change)
+
+    def _group_of(self, sequence: int, key: str | None) -> str | None:
+        version = self._reader.payloads([sequence])[sequence]
+        if version.payload is None:
+            return None
+        return self._reader.kinds.project(version.kind, orjson.loads(version.payload), key).group
+
+    def _links(
+        self, fact: Fact, links: Sequence[Link]
+    ) -> Iterator[tuple[int, bool, str, float, int, int]]:
+        """Return what two records are found by from each other."""
+        assert fact.subject is not None
+        for link in links:
+            ends = self._reader.subjects(link.space, (link.source, link.target))
+            # A subject that took a purged one's name is younger, and is not what was linked.
+            if len(ends) == len({link.source, link.target}) and max(ends.values()) < fact.subject:
+                source, target = ends[link.source], ends[link.target]
+                yield source, True, link.label, link.weight, fact.sequence, target
+                yield target, False, link.label, link.weight, fact.sequence, source
 
     def _index(self, fact: Fact, meaning: Projection, text: Text, rows: _Rows) -> None:
         assert fact.space_id is not None
@@ -223,6 +259,10 @@ class Projector:
             many(SQL["supersede"], rows.superseded)
         if rows.tags:
             many(SQL["insert_tag"], rows.tags)
+        if rows.links:
+            many(SQL["insert_link"], rows.links)
+        if rows.numbers:
+            many(SQL["insert_number"], rows.numbers)
         if rows.turns:
             many(SQL["insert_turn"], rows.turns)
         if rows.texts and self._indexer is not None:

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import GENESIS, Head, Space
 from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, trace
-from stratagem.engine.records import Kinds
+from stratagem.engine.records import FACET_MARK, Kinds
 from stratagem.storage.contract import Found, Hit, Record, StreamEvent, VectorRow, Version
+from stratagem.storage.sqlite.catalogue import SqliteCatalogue
 from stratagem.storage.sqlite.connection import DAMAGE, translation
 from stratagem.storage.sqlite.statements import SQL, statement
 
-__all__ = ["FACET_MARK", "Names", "SqliteReader"]
-
-# A facet is kept as a tag that begins with a character no caller's tag can have.
-FACET_MARK = "\x01"
+__all__ = ["Names", "SqliteReader"]
 
 
 class Names:
@@ -37,7 +35,7 @@ class Names:
         self.branches: dict[int, Branch] = {}
 
 
-class SqliteReader:
+class SqliteReader(SqliteCatalogue):
     """See `stratagem.storage.contract.Reader`."""
 
     def __init__(self, connection: apsw.Connection, kinds: Kinds, names: Names) -> None:

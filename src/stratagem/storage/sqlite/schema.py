@@ -25,7 +25,7 @@ __all__ = ["READ_MODELS_VERSION", "VERSION", "open_writer"]
 
 VERSION = max(number for number, _ in migrations())
 # Raised with every change to read_models.sql or to what is written into them.
-READ_MODELS_VERSION = 1
+READ_MODELS_VERSION = 2
 
 
 def open_writer(store: SqliteStore) -> apsw.Connection:

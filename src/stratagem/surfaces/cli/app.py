@@ -82,7 +82,7 @@ class Root(TyperGroup):
         del standalone_mode
         given = list(sys.argv[1:] if args is None else args)
         # What cannot be read cannot say in which form to complain, so this looks for itself.
-        output = Output(json="--json" in given)
+        output = Output(json="--json" in given or "STRATAGEM_JSON" in os.environ)
         try:
             with output.reporting():
                 code = super().main(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from keyword import iskeyword
 from typing import Annotated, Any, Final
 
 import typer
@@ -52,16 +53,14 @@ def _made(operation: Operation) -> Any:
         if name not in shared
     ]
 
-    def run(session: Session, **given: Any) -> None:
-        arguments = {
-            name: _value(name, each, properties[name])
-            for name, each in given.items()
-            if each is not None
-        }
-        _answer(session, operation, session.call(operation.name, **arguments))
+    # By position only: an operation may have a parameter of any name.
+    def run(context: Session, /, **given: Any) -> None:
+        named = {name.removesuffix("_"): each for name, each in given.items() if each is not None}
+        arguments = {name: _value(name, each, properties[name]) for name, each in named.items()}
+        _answer(context, operation, context.call(operation.name, **arguments))
 
-    context = inspect.Parameter("session", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    run.__signature__ = inspect.Signature([context, *own])  # type: ignore[attr-defined]
+    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_ONLY)
+    run.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
     run.__name__, run.__doc__ = operation.name, operation.description
     made = typer.Typer(add_completion=False)
     made.command(command_of(operation.name), rich_help_panel="More")(command(run))
@@ -72,7 +71,7 @@ def _parameter(name: str, described: dict[str, Any], *, required: bool) -> inspe
     option = typer.Option(f"--{name.replace('_', '-')}", help=_help(described), show_default=False)
     kind = _type(described)
     return inspect.Parameter(
-        name,
+        f"{name}_" if iskeyword(name) else name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if required else None,
         annotation=Annotated[kind if required else kind | None, option],

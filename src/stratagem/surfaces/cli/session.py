@@ -114,7 +114,7 @@ class Session:
         finally:
             runtime.close()
 
-    def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:
         """Run an operation with those arguments that were given."""
         given = {name: value for name, value in arguments.items() if value is not None}
         with self.runtime() as runtime:

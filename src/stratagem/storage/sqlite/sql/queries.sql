@@ -106,6 +106,7 @@ WHERE s.space = ?1 AND s.key > ?2 ORDER BY s.key LIMIT ?3
 -- A page of the events of a space that stand for themselves, oldest first.
 SELECT e.seq, e.at, e.kind, e.payload FROM versions v CROSS JOIN events e ON e.seq = v.seq
 WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.space = ?4 AND v.subject IS NULL
+    AND v.deleted = 0
 ORDER BY v.seq LIMIT ?5
 
 -- name: first_event
@@ -193,6 +194,67 @@ WHERE {visible}
 -- The newest versions with a facet that a view shows.
 SELECT v.seq FROM tags t CROSS JOIN versions v ON v.seq = t.seq
 WHERE t.tag = ?2 AND {visible} ORDER BY v.seq DESC LIMIT ?3
+
+-- name: facets_containing
+-- The versions that a view shows with a facet between two, in which a text occurs.
+SELECT v.seq FROM tags t CROSS JOIN versions v ON v.seq = t.seq
+WHERE t.tag >= ?2 AND t.tag < ?3 AND instr(substr(t.tag, length(?2) + 1), ?4) AND {visible} LIMIT ?5
+
+-- name: linked
+-- What can be reached from some nodes (a JSON array of subjects) in a view, either way.
+SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+FROM json_each(?2) w CROSS JOIN links l ON l.node = w.value CROSS JOIN versions v ON v.seq = l.seq
+WHERE {visible} LIMIT ?3
+
+-- name: linked_by
+-- What can be reached from some nodes (a JSON array of subjects) in a view, by one kind of link.
+SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+FROM json_each(?2) w
+CROSS JOIN links l ON l.node = w.value AND l.outgoing = ?4 AND l.label = ?5
+CROSS JOIN versions v ON v.seq = l.seq
+WHERE {visible} LIMIT ?3
+
+-- name: strongest_links
+-- The strongest links of one kind of a node, to records that a view shows.
+SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+FROM links l CROSS JOIN versions v ON v.seq = l.seq
+WHERE l.node = ?2 AND l.outgoing = ?3 AND l.label = ?4 AND {visible}
+    AND (SELECT deleted FROM versions WHERE seq = coalesce(NULL, {probes})) = 0
+ORDER BY l.weight DESC, l.seq LIMIT ?5
+
+-- name: link_count
+-- How many links some nodes (a JSON array of subjects) ever had, up to a number.
+SELECT count(*) FROM (
+    SELECT 1 FROM json_each(?1) w CROSS JOIN links l ON l.node = w.value LIMIT ?2)
+
+-- name: ordered_up
+-- The versions of a space that a view shows, in order of a number, after one of them.
+SELECT n.value, n.seq FROM numbers n CROSS JOIN versions v ON v.seq = n.seq
+WHERE n.space = ?2 AND n.name = ?3 AND (n.value, n.seq) > (?4, ?5) AND n.value <= ?6 AND {visible}
+ORDER BY n.value, n.seq LIMIT ?7
+
+-- name: ordered_down
+-- The versions of a space that a view shows, in falling order of a number, after one of them.
+SELECT n.value, n.seq FROM numbers n CROSS JOIN versions v ON v.seq = n.seq
+WHERE n.space = ?2 AND n.name = ?3 AND (n.value, n.seq) < (?4, ?5) AND n.value >= ?6 AND {visible}
+ORDER BY n.value DESC, n.seq DESC LIMIT ?7
+
+-- name: group_tallies
+-- The tallies between two names that a branch had at a sequence; it skips from name to name.
+WITH RECURSIVE names (kind) AS (
+    SELECT min(kind) FROM tallies WHERE branch = ?1 AND kind > ?3 AND kind < ?4
+    UNION ALL
+    SELECT (SELECT min(t.kind) FROM tallies t
+        WHERE t.branch = ?1 AND t.kind > names.kind AND t.kind < ?4)
+    FROM names WHERE kind IS NOT NULL
+)
+SELECT kind, (SELECT live FROM tallies t
+    WHERE t.branch = ?1 AND t.kind = names.kind AND t.seq <= ?2 ORDER BY t.seq DESC LIMIT 1)
+FROM names WHERE kind IS NOT NULL
+
+-- name: version_count
+-- How many events changed records of a kind, on any branch.
+SELECT count(*) FROM versions WHERE space IN (SELECT id FROM spaces WHERE kind = ?1)
 
 -- name: tagged
 -- The versions that carry every tag of a JSON array.
@@ -289,6 +351,14 @@ UPDATE versions SET seq_to = ?1 WHERE seq = ?2
 -- name: insert_tag
 -- Record a tag of a version.
 INSERT OR IGNORE INTO tags (tag, seq) VALUES (?, ?)
+
+-- name: insert_link
+-- Record what can be reached from a node.
+INSERT INTO links (node, outgoing, label, weight, seq, other) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: insert_number
+-- Record a number that a version is listed by.
+INSERT INTO numbers (space, name, value, seq) VALUES (?, ?, ?, ?)
 
 -- name: insert_turn
 -- Record a message of a session.

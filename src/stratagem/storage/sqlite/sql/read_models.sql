@@ -28,7 +28,8 @@ CREATE INDEX versions_branch ON versions (branch);
 CREATE INDEX versions_superseded ON versions (seq_to) WHERE seq_to IS NOT NULL;
 CREATE INDEX versions_expiring ON versions (expires_at) WHERE expires_at IS NOT NULL;
 
--- How many live records of a kind a branch shows, after each transaction that changed it.
+-- How many live records of a kind a branch shows, after each transaction that changed it; also
+-- of each group of a kind.
 CREATE TABLE tallies (
     branch INTEGER NOT NULL,
     kind   TEXT NOT NULL,
@@ -49,6 +50,27 @@ CREATE TABLE tags (
     tag TEXT NOT NULL,
     seq INTEGER NOT NULL,
     PRIMARY KEY (tag, seq)
+) STRICT, WITHOUT ROWID;
+
+-- What records say about two others, once from either end: `other` can be reached from `node`.
+-- The strongest come first, so that a few of many are found without reading the rest.
+CREATE TABLE links (
+    node     INTEGER NOT NULL,
+    outgoing INTEGER NOT NULL,
+    label    TEXT NOT NULL,
+    weight   REAL NOT NULL,
+    seq      INTEGER NOT NULL,
+    other    INTEGER NOT NULL,
+    PRIMARY KEY (node, outgoing, label, weight DESC, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Numbers that records are listed in the order of.
+CREATE TABLE numbers (
+    space INTEGER NOT NULL,
+    name  TEXT NOT NULL,
+    value REAL NOT NULL,
+    seq   INTEGER NOT NULL,
+    PRIMARY KEY (space, name, value, seq)
 ) STRICT, WITHOUT ROWID;
 
 -- The messages of a session that give later ones their context.

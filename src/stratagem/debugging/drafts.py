@@ -1,0 +1,105 @@
+"""The events that debugging writes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from stratagem.debugging import checks, kinds
+from stratagem.debugging.ranking import Solution
+from stratagem.debugging.records import steps_key
+from stratagem.engine.events import Draft
+from stratagem.engine.lineage import View
+from stratagem.storage.contract import Transaction
+
+__all__ = ["add_all", "new_id", "outcome_draft", "solution_draft"]
+
+
+def add_all(
+    transaction: Transaction,
+    view: View,
+    content: Mapping[str, Any],
+    steps: list[str],
+    place: checks.Place,
+    *,
+    worked: bool,
+    notes: str | None,
+) -> dict[str, Any]:
+    """Append an incident with its fix and the fix's outcome; return their ids."""
+    incident_id = new_id("inc", transaction)
+    incident = Draft(
+        kinds.INCIDENT_ADDED,
+        {"incident_id": incident_id, **content},
+        kinds.INCIDENTS,
+        incident_id,
+    )
+    lookup_id = content.get("lookup_id")
+    solution = solution_draft(transaction, incident_id, steps, place, lookup_id)
+    assert solution.key is not None
+    outcome = outcome_draft(
+        transaction,
+        Solution(solution.key, incident_id, tuple(steps), "", place.environment, 0),
+        worked=worked,
+        place=place,
+        notes=notes,
+        lookup_id=None,
+        claim=True,
+    )
+    transaction.append(view.branch, [incident, solution, outcome])
+    return {
+        "incident_id": incident_id,
+        "solution_id": solution.key,
+        "outcome_id": outcome.content["outcome_id"],
+    }
+
+
+def solution_draft(
+    transaction: Transaction,
+    incident_id: str,
+    steps: list[str],
+    place: checks.Place,
+    lookup_id: str | None,
+) -> Draft:
+    """Return the event that adds a fix."""
+    solution_id = new_id("sol", transaction)
+    content: dict[str, Any] = {
+        "solution_id": solution_id,
+        "incident_id": incident_id,
+        "steps": steps,
+        "steps_key": steps_key(steps),
+        **place.content,
+    }
+    if lookup_id is not None:
+        content["lookup_id"] = lookup_id
+    return Draft(kinds.SOLUTION_ADDED, content, kinds.SOLUTIONS, solution_id)
+
+
+def outcome_draft(
+    transaction: Transaction,
+    solution: Solution,
+    *,
+    worked: bool,
+    place: checks.Place,
+    notes: str | None,
+    lookup_id: str | None,
+    claim: bool = False,
+) -> Draft:
+    """Return the event that records an outcome."""
+    content: dict[str, Any] = {
+        "outcome_id": new_id("out", transaction),
+        "solution_id": solution.solution_id,
+        "incident_id": solution.incident_id,
+        "worked": worked,
+        **place.content,
+    }
+    optional = {"notes": notes, "lookup_id": lookup_id, "claim": claim or None}
+    content |= {name: value for name, value in optional.items() if value is not None}
+    kind = kinds.FIX_WORKED if worked else kinds.FIX_FAILED
+    return Draft(kind, content, kinds.outcomes(worked=worked))
+
+
+def new_id(prefix: str, transaction: Transaction) -> str:
+    """Return an id that no other database makes: the head's hash is salted at random."""
+    seed = f"{prefix}:{transaction.head().sequence}".encode()
+    return f"{prefix}_{hashlib.sha256(transaction.head().hash + seed).hexdigest()[:16]}"

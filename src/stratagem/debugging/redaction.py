@@ -1,0 +1,260 @@
+"""What must not be kept: secrets, and what says who somebody is.
+
+Rules are tried in the order of their tables, each over the whole text. `basic` masks what is a
+secret or personal by its shape or by the name before it, and leaves hashes, versions, packages
+and addresses alone, because an error cannot be understood without them. `strict` masks those
+that could tell where an error happened.
+
+A placeholder stands for what was there (`[token]`, `[email]`, `~`), and no rule fits a
+placeholder, so masking twice is masking once. Every pattern is bounded and begins at an edge
+that a run of letters has only once, so the time is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, Literal, NamedTuple
+
+__all__ = ["Level", "mask", "mask_json"]
+
+Level = Literal["none", "basic", "strict"]
+
+
+class _Rule(NamedTuple):
+    """A pattern, what takes its place, and words without which it cannot fit."""
+
+    pattern: re.Pattern[str]
+    replacement: str | Callable[[re.Match[str]], str]
+    hints: tuple[str, ...] = ()
+
+
+def mask(text: str, level: Level = "basic") -> str:
+    """Return a text with its secrets and personal data replaced by placeholders."""
+    if level == "none":
+        return text
+    lowered = text.lower()
+    for rule in _BASIC if level == "basic" else _STRICT:
+        if not rule.hints or any(hint in lowered for hint in rule.hints):
+            text = rule.pattern.sub(rule.replacement, text)
+    return text
+
+
+def mask_json(value: Any, level: Level = "basic") -> Any:
+    """Return a JSON value with every string in it masked; keys stay.
+
+    A string under a key that names a secret (`{"password": …}`) is one, whatever it looks like.
+    """
+    if level == "none":
+        return value
+    if isinstance(value, str):
+        return mask(value, level)
+    if isinstance(value, list):
+        return [mask_json(item, level) for item in value]
+    if isinstance(value, dict):
+        return {key: _mask_field(key, item, level) for key, item in value.items()}
+    return value
+
+
+def _mask_field(key: Any, value: Any, level: Level) -> Any:
+    if isinstance(value, str) and _SECRET_KEY.fullmatch(str(key)) and _is_secret(value):
+        return _SECRET
+    return mask_json(value, level)
+
+
+_TOKEN: Final = "[token]"
+_SECRET: Final = "[secret]"
+_EDGE: Final = r"(?<![A-Za-z0-9])"
+_END: Final = r"(?![A-Za-z0-9])"
+
+_PRIVATE_KEY: Final = (
+    r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?:(?!-----)[\s\S]){0,20000}-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    # Cut off: as much as looks like a key.
+    r"|(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{16,128}){0,400})"
+)
+
+# Shapes that their makers chose so that they can be found.
+_TOKENS: Final = (
+    r"(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}",
+    r"gh[pousr]_[A-Za-z0-9]{16,255}",
+    r"github_pat_\w{16,255}",
+    r"gl(?:pat|ptt|dt|rt|soat|cbt|agent|ft|imt|oas)-[\w-]{12,255}",
+    r"xox[abceoprs]-[\w-]{8,255}",
+    r"xapp-\d-[\w-]{10,255}",
+    r"sk-(?:proj|ant|svcacct|admin|or|lf)-[\w-]{12,255}",
+    r"sk-(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}",
+    r"AIza[\w-]{30,40}",
+    r"ya29\.[\w-]{16,1024}",
+    r"GOCSPX-[\w-]{16,64}",
+    r"(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{8,255}",
+    r"whsec_[A-Za-z0-9+/=]{16,255}",
+    r"npm_[A-Za-z0-9]{20,64}",
+    r"pypi-[\w-]{16,512}",
+    r"(?:hf|gsk|r8|sbp|fo1|nfp|figd|glsa|sntrys|dckr_pat|lin_api|ntn|pul|rubygems|sl)_(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}",
+    r"do[opr]_v1_[a-f0-9]{32,64}",
+    r"SG\.[\w-]{12,64}\.[\w-]{12,64}",
+    r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,64}",
+    r"sq0[a-z]{3}-[\w-]{16,64}",
+    r"hv[sbr]\.[\w-]{16,255}",
+    r"dapi[0-9a-f]{32}",
+    r"xai-[A-Za-z0-9]{32,128}",
+    r"AGE-SECRET-KEY-1[A-Z0-9]{20,80}",
+    r"ATATT3x[\w=-]{20,255}",
+    r"NRAK-[A-Z0-9]{20,40}",
+    r"(?:SK|AC)[0-9a-f]{32}",
+    r"key-[0-9a-f]{32}",
+    r"\d{8,10}:AA[\w-]{32,36}",
+    r"eyJ[\w-]{6,2048}\.[\w-]{4,4096}(?:\.[\w-]{0,1024}){0,3}",
+)
+
+_SECRET_NAMES: Final = (
+    r"(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credentials?|api[-_ ]?key|apikey"
+    r"|(?:access|private|account|auth|encryption|signing|master|session|license|sharedaccess|shared[-_]access|secret)[-_]?key"
+    r"|(?:session|csrf|xsrf)[-_]?(?:id|token)|sessid|x-amz-signature|x-amz-credential|bearer|pat|otp)"
+)
+_SECRET_HINTS: Final = (
+    *("pass", "pwd", "secret", "token", "credential", "key", "sess", "csrf", "xsrf", "x-amz", "bearer"),
+    *("pat", "otp"),
+)
+# `Unexpected token: x` is what a parser says; `pad_token` is a word of a vocabulary.
+_NO_SECRET_BEFORE: Final = "".join(
+    f"(?<!{word})"
+    for word in (
+        *("expected ", "xpected ", "nvalid ", "llegal ", "nknown ", "issing ", "bad ", "ext ", "this "),
+        *("eos_", "bos_", "pad_", "unk_", "sep_", "cls_", "mask_", "stop_", "next_", "page_"),
+    )
+)
+_SECRET_KEY: Final = re.compile(
+    rf"(?i)(?:[\w.-]{{0,60}}[_.-]|[\w.-]{{0,60}}?){_NO_SECRET_BEFORE}{_SECRET_NAMES}"
+)
+_NOT_SECRET: Final = re.compile(
+    r"""(?ix) (?: none | null | nil | true | false | yes | no | undefined | str(?:ing)? | int | bytes | bool | any | object
+    | optional.* | required | missing | empty | invalid | expired | not | is | was | the | an? | of | in | for | must | should | cannot
+    | char | const | var | let | void | number | text | type | auto | default | unknown | unset | set | on | off
+    | [*x.•…-]{1,} | <[^>]*> | [$%{].* | \[[^\]]*\] | (?:os|process|env|self|config|settings|args|ctx|this|request|getenv|secrets?|vault)[.\[(].* | ~ ) [.,;:!?)]*"""
+)
+_VALUE: Final = (
+    r"(?:\\?\"(?P<double>[^\"\\\r\n]{1,500})\\?\"|\\?'(?P<single>[^'\\\r\n]{1,500})\\?'|(?P<bare>[^\s,;&\"'\\(){}\[\]<>|]{1,500}))"
+)
+
+
+def _is_secret(value: str) -> bool:
+    return bool(value) and _NOT_SECRET.fullmatch(value) is None
+
+
+def _assigned(match: re.Match[str]) -> str:
+    """Mask the value and leave its name and its quotes."""
+    value = match["double"] or match["single"] or match["bare"]
+    if not _is_secret(value):
+        return match[0]
+    begin = match[0].rindex(value)
+    return match[0][:begin] + _SECRET + match[0][begin + len(value) :]
+
+
+def _windows_home(match: re.Match[str]) -> str:
+    return "~" + (match["rest"] or "")
+
+
+def _card(match: re.Match[str]) -> str:
+    digits = [int(digit) for digit in match[0] if digit.isdigit()]
+    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]  # noqa: PLR2004 - Luhn
+    return "[card]" if (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 else match[0]
+
+
+def _rule(
+    pattern: str, replacement: str | Callable[[re.Match[str]], str], *hints: str
+) -> _Rule:
+    return _Rule(re.compile(pattern), replacement, hints)
+
+
+_BASIC: Final = (
+    _rule(_PRIVATE_KEY, "[key]", "private key"),
+    # Git's own user is no secret, and a name alone is none either.
+    _rule(
+        r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/'\"<>@:]{0,300}:[^\s/'\"<>]{0,300}@(?=[\w\[~.-])",
+        rf"\g<scheme>{_SECRET}@",
+        "://",
+    ),
+    _rule(r"(?<=://)(?=[A-Za-z_-]{0,40}\d)[\w-]{16,255}(?=@)", _SECRET, "://"),
+    _rule(r"(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{8,255}", _TOKEN, "hooks.slack"),
+    _rule(
+        rf"(?i)(?P<name>{_EDGE}(?:proxy-)?authorization\\?[\"']?\s{{0,4}}[:=]\s{{0,4}}\\?[\"']?)"
+        r"(?P<scheme>(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)\s{1,4})?[^\s\"'\\,}\]][^\r\n\"'\\}]{0,2000}",
+        rf"\g<name>\g<scheme>{_TOKEN}",
+        "authorization",
+    ),
+    _rule(
+        rf"(?i)(?P<name>{_EDGE}(?:set-)?cookie\\?[\"']?: {{0,4}}\\?[\"']?)(?=[\w.-]{{1,80}}=)[^\r\n\"'\\]{{1,4000}}",
+        rf"\g<name>{_TOKEN}",
+        "cookie",
+    ),
+    _rule(
+        rf"(?P<scheme>{_EDGE}[Bb]earer\s{{1,4}})(?:(?=[A-Za-z._~+/=-]{{0,60}}\d)[\w.~+/=-]{{8,4096}}|[\w.~+/=-]{{24,4096}})",
+        rf"\g<scheme>{_TOKEN}",
+        "bearer",
+    ),
+    _rule(
+        rf"(?P<scheme>{_EDGE}Basic\s{{1,4}})(?=[A-Za-z0-9+/]{{0,60}}(?:\d|=|[a-z][A-Z]))[A-Za-z0-9+/]{{8,1024}}={{0,2}}",
+        rf"\g<scheme>{_TOKEN}",
+        "basic",
+    ),
+    _rule(rf"(?<![\w-])(?:{'|'.join(_TOKENS)})(?![A-Za-z0-9])", _TOKEN),
+    _rule(rf"(?i)(?P<open><(?P<tag>[\w:.-]{{0,40}}{_SECRET_NAMES})>)[^<\r\n]{{1,500}}(?=</)", rf"\g<open>{_SECRET}", "</"),
+    _rule(
+        rf"(?i)(?<![\w-])(?P<name>--?(?:[\w]{{1,20}}-){{0,3}}{_SECRET_NAMES}\s{{1,4}})(?!-){_VALUE}",
+        _assigned,
+        *_SECRET_HINTS,
+    ),
+    _rule(
+        rf"(?i)(?<![\w.-])(?P<name>[\w.-]{{0,60}}?{_NO_SECRET_BEFORE}{_SECRET_NAMES}\\?[\"']?\s{{0,4}}(?:=>|:=|[:=](?![:=]))\s{{0,4}}(?:\(\w{{1,20}}\) ?)?){_VALUE}",
+        _assigned,
+        *_SECRET_HINTS,
+    ),
+    _rule(r"(?P<name>\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\r\n;|&]{0,200}?\s-p)(?!\[)[^\s'\"]{1,200}", rf"\g<name>{_SECRET}", " -p"),
+    _rule(r"(?P<name>\bcurl\b[^\r\n;|&]{0,300}?\s(?:-u|--user)\s{1,4})(?!\[)(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})", rf"\g<name>{_SECRET}", "curl"),
+    _rule(
+        r"(?<![\w.+%/:-])(?!git@)[\w.+%-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,6}"
+        r"(?!(?:service|socket|timer|mount|target|slice|scope|py|js|ts|rb|go|so|json|ya?ml)(?![\w-]))[A-Za-z]{2,24}(?![\w-]|\.\w)",
+        "[email]",
+        "@",
+    ),
+    _rule(r"(?<![\w.~-])/(?:var/|export/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}", "~", "/home/", "/users/"),
+    _rule(
+        r"(?i)(?<![\w])(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}(?:users|documents and settings)[\\/]{1,2}"
+        r"(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])|[^\s\\/:*?\"'<>|,;)]{1,64})(?P<rest>)",
+        _windows_home,
+        "users",
+        "documents and settings",
+    ),
+)
+
+_OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+_HEX4: Final = r"[0-9a-fA-F]{1,4}"
+_DOMAINS: Final = "com|org|net|edu|gov|mil|io|dev|cloud|ai|co|uk|de|fr|jp|cn|ru|us|eu|info|biz|lan|local|internal|corp|test|example"
+
+_STRICT: Final = (
+    *_BASIC,
+    _rule(rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"),
+    _rule(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?\d)", "[ip]", "."),
+    _rule(
+        rf"(?<![\w:.>\]])(?=[0-9a-fA-F:]{{0,38}}\d)(?:(?:{_HEX4}:){{7}}{_HEX4}"
+        rf"|(?:{_HEX4}:){{1,7}}:(?:{_HEX4}(?::{_HEX4}){{0,6}})?|::(?:{_HEX4}(?::{_HEX4}){{0,6}}))(?![\w:])",
+        "[ip]",
+        ":",
+    ),
+    _rule(
+        rf"(?<![\w.@-])(?:(?:[A-Za-z0-9][\w-]{{0,62}}\.){{2,6}}(?:{_DOMAINS})"
+        r"|[A-Za-z0-9][\w-]{0,62}\.(?:com|org|edu|gov|local|internal))(?![\w(-]|\.\w)",
+        "[host]",
+        ".",
+    ),
+    _rule(rf"(?<![\w.-])(?:\d[ -]?){{12,18}}\d(?![\w-])", _card),
+    _rule(r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}|\(\d{3}\) ?\d{3}[-.]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])", "[phone]"),
+    _rule(rf"{_EDGE}(?=[a-fA-F]{{0,40}}\d)(?=\d{{0,40}}[a-fA-F])(?:[0-9a-f]{{16,1024}}|[0-9A-F]{{16,1024}}){_END}", "[hex]"),
+    _rule(
+        rf"{_EDGE}(?=[A-Za-z+/_-]{{0,60}}\d)(?=[A-Z0-9+/_-]{{0,60}}[a-z])(?=[a-z0-9+/_-]{{0,60}}[A-Z])"
+        rf"[A-Za-z0-9+_-]{{24,4096}}={{0,2}}{_END}",
+        _TOKEN,
+    ),
+)

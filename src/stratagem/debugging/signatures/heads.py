@@ -1,0 +1,120 @@
+"""What an error says of itself: its type, its code and its message, on one line.
+
+Shells, compilers and test runners say one thing in several ways. Where the difference is only
+who says it, the ways become one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["CHAIN", "TYPE", "compose", "is_message", "rewrite"]
+
+_LINES_MORE_MAX: Final = 2
+
+# The type of an exception at the beginning of a line, and what it says.
+TYPE: Final = re.compile(r"^(?:[\w$]+(?:\.|::))*[\w$]+(?: \[[\w-]+\])?(?::(?=\s|$)|$)")
+_TYPE_SURE: Final = re.compile(
+    r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt|Exit|Warning|Group|Panic)\d?"
+    r"(?: \[[\w-]+\])?(?::(?=\s|$)|$)"
+    r"|^(?:[a-z_]\w*\.)+[A-Z]\w+: |^(?:error|Error)(?: \[[\w-]+\])?: |^[a-z_]+\.(?:gaierror|timeout|error|herror): "
+)
+_MESSAGE: Final = re.compile(
+    r"^(?:panic|fatal error|Exception in thread|Uncaught|Unhandled|goroutine stack exceeds)\b"
+    r"|\bpanicked at\b|\b\w+Sanitizer: |\bruntime error: |signal SIG[A-Z]+|^PHP |^\S+\.rb:\d+:in |^error\[E\d"
+)
+# A cause below what it caused.
+CHAIN: Final = re.compile(
+    r"^\s*(?:Caused by|Suppressed|Wrapped by|\[cause\]|\[errors\]|---> ?|Cause):?(?:\s+|(?<=>)|$)(?P<head>.*)$"
+)
+
+_NOTE: Final = re.compile(
+    r"^\s*(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|note|help|hint|Hint|Note|Require stack|Background)\b ?:|^\s*\[(?:SQL|parameters|generated in)"
+    r"|^\s*\((?:Background|node:)|^\s*For (?:further|more) information|^\s*(?:During|The above)\b|^\s*at |^\s*\.\.\. |^- /|^\s*See "
+)
+
+_REWRITES: Final = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r'^Exception in thread "[^"]*" ', ""),
+        (
+            r"^(?:\(node:\d+\) )?(?:\[\w+\] )?(?:UnhandledPromiseRejectionWarning: |Uncaught (?:exception: )?(?:\(in promise\) )?|Unhandled exception\. |Unhandled Rejection \(\w+\): )+",
+            "",
+        ),
+        (r"^PHP (?:Fatal|Parse) error: +(?:Uncaught )?", ""),
+        (r" in /\S+\.php:\d+$", ""),
+        (r"^\S+\.rb:\d+:in ['`][^']*': (.*) \(([\w:]+)\)$", r"\2: \1"),
+        (r"^thread '[^']*'(?: \(\d+\))? panicked at '(.*)', \S+$", r"panicked: \1"),
+        (r"^thread '[^']*'(?: \(\d+\))? panicked at \S+?: ?", "panicked: "),
+        (r" \[recovered(?:, repanicked)?\]$", ""),
+        (
+            r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: on (?:unknown )?address| \(pc 0x|: 0x[0-9a-f]+ at pc).*$",
+            r"\1",
+        ),
+        (
+            r'^(?:Program|Process|Thread \S+(?: "[^"]*")?) (?:received|terminated with|stopped on) signal (SIG\w+)',
+            r"signal \1",
+        ),
+        (
+            r"^(?:-?/?(?:[\w.-]+/)*(?:ba|z|da|k|a|c)?sh|/?(?:[\w.~-]+/)*[\w.-]+\.(?:sh|bash|zsh))(?::(?: line)? ?\d+)?: (?!-c)",
+            "",
+        ),
+        (r"^-(?:ba)?sh: ", ""),
+        (r"^command not found: (\S+)$", r"\1: command not found"),
+        (r"^(\S+): not found$", r"\1: command not found"),
+        (r"^make(?:\[\d+\])?: \*\*\* ", "make: "),
+        (r"^(\S+\.[cm]?[jt]sx?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (TS\d+: )", r"\1: error \2"),
+        (r"^FAILED \S+ - ", ""),
+        (r"^E {3,}", ""),
+        (r"^(assert\b)", r"AssertionError: \1"),
+        (r"^(?:__main__|__mp_main__)\.(?=\w)", ""),
+        (r"^(\w+)\('(.*)',?\)$", r"\1: \2"),
+    )
+)
+_PANIC_BEFORE_MESSAGE: Final = re.compile(r"panicked at \S+:\d+:$")
+_LABEL: Final = re.compile(r"^[\s\d|]*(?:[-~]+ +)?\^+[-~^]* (?P<label>\S.{1,300})$")
+_COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: ")
+_LABEL_LINES_MAX: Final = 10
+
+
+def is_message(line: str) -> bool:
+    """Say whether a line is surely the message of an error."""
+    return bool(_TYPE_SURE.match(line) or _MESSAGE.search(line))
+
+
+def compose(texts: Sequence[str], begin: int, end: int) -> str:
+    """Return the message that begins at a line, with the lines it cannot be without."""
+    first = texts[begin].strip()
+    if _PANIC_BEFORE_MESSAGE.search(first) or (CHAIN.match(first) and first.endswith(":")):
+        following = next((text.strip() for text in texts[begin + 1 : end] if text.strip()), "")
+        return rewrite(f"{first} {following}")
+    if _COMPILER.match(first):
+        return rewrite(first + _label(texts[begin + 1 : begin + 1 + _LABEL_LINES_MAX]))
+    return rewrite(" ".join([first, *_more(first, texts[begin + 1 : end])]))
+
+
+def rewrite(head: str) -> str:
+    """Return a message without who says it."""
+    for pattern, replacement in _REWRITES:
+        head = pattern.sub(replacement, head, count=1)
+    return head.strip()
+
+
+def _more(first: str, texts: Sequence[str]) -> list[str]:
+    """Return the lines that finish what the first one began."""
+    counted = "validation error" in first
+    more: list[str] = []
+    for text in texts[: _LINES_MORE_MAX + 1]:
+        unfinished = counted or first.endswith(":") or text.startswith((" ", "\t"))
+        if not text.strip() or not unfinished or _NOTE.match(text) or len(more) == _LINES_MORE_MAX:
+            break
+        more.append(text.strip())
+    return more
+
+
+def _label(texts: Sequence[str]) -> str:
+    """Return what rustc writes below the place: without it, all mismatches look alike."""
+    match = next(filter(None, map(_LABEL.match, texts)), None)
+    return f": {match['label']}" if match else ""

@@ -1,0 +1,93 @@
+"""Finding records by what they are, rather than by key or by text.
+
+A system tells the store, with each event, which other records its record links, which numbers
+it is listed by and which group it belongs to (`engine.records.Projection`). These look-ups
+give that back for any view. Each costs as much as what it returns, not as what there is: a
+well-connected record, or a long list, is read only as far as was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Lineage, View
+
+__all__ = ["Catalogue", "Linked", "Listed"]
+
+
+class Linked(NamedTuple):
+    """A link seen from one of its ends: `node` and `other` are numbers of subjects."""
+
+    node: int
+    outgoing: bool
+    label: str
+    weight: float
+    sequence: int
+    other: int
+
+
+class Listed(NamedTuple):
+    """A version, and the number it is listed by."""
+
+    value: float
+    sequence: int
+
+
+class Catalogue(Protocol):
+    """The part of a reader that finds records by what they are."""
+
+    def subjects(self, space: Space, keys: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the subjects with some keys, leaving out unknown ones."""
+        ...
+
+    def linked(
+        self,
+        view: View,
+        nodes: Sequence[int],
+        *,
+        limit: int = -1,
+        by: tuple[bool, str] | None = None,
+    ) -> list[Linked]:
+        """Return the links of some records in a view; `by` says outgoing or not, and the label.
+
+        The records at the other end may be deleted.
+        """
+        ...
+
+    def strongest_links(
+        self, view: View, node: int, *, outgoing: bool, label: str, limit: int
+    ) -> list[Linked]:
+        """Return a record's links of one kind to live ones: the strongest, of equals the oldest."""
+        ...
+
+    def link_count(self, nodes: Sequence[int], limit: int) -> int:
+        """Return about how many links some records have on all branches; at most `limit`."""
+        ...
+
+    def ordered(
+        self,
+        view: View,
+        space: Space,
+        name: str,
+        *,
+        between: tuple[float, float],
+        after: Listed | None = None,
+        descending: bool = False,
+        limit: int,
+    ) -> list[Listed]:
+        """Return a page of a space's versions in a view, in the order of a number."""
+        ...
+
+    def group_tallies(self, lineage: Lineage, kind: str) -> dict[str, int]:
+        """Return how many live records of a kind each of its groups has; none are left out."""
+        ...
+
+    def facets_containing(self, view: View, prefix: str, part: str, *, limit: int) -> list[int]:
+        """Return versions with a facet that begins with one text and has another in the rest."""
+        ...
+
+    def version_count(self, kind: str) -> int:
+        """Return how many events changed records of a kind, on all branches together."""
+        ...

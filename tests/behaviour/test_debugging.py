@@ -1,0 +1,330 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.behaviour.conftest import Call
+from tests.behaviour.manifest import proves
+from tests.contracts.samples import Clock
+
+LINUX = {"os": "linux", "python": "3.12", "framework": "torch 2.1"}
+MACOS = {"os": "macos", "python": "3.12", "framework": "torch 2.1"}
+ERROR = """Traceback (most recent call last):
+  File "/home/alice/app/main.py", line 3, in <module>
+    import torchvision
+ModuleNotFoundError: No module named 'torchvision'
+"""
+SAME_ERROR = """Traceback (most recent call last):
+  File "/srv/build.91/app/main.py", line 41, in <module>
+    import torchvision
+ModuleNotFoundError: No module named 'torchvision'
+"""
+DAY = 24 * 3600 * 1_000_000
+
+
+def add(call: Call, **changes: Any) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "title": "torchvision is missing",
+        "error_signature": ERROR,
+        "summary": "The image lacks torchvision.",
+        "steps": ["pip install torchvision"],
+        "env": LINUX,
+        "worked": True,
+    }
+    return call("add_incident", **{**arguments, **changes})
+
+
+def ranked(call: Call, query: str = SAME_ERROR, **options: Any) -> dict[str, Any]:
+    return call("ranked_solutions", **{"query_text": query, "env": LINUX, **options})
+
+
+@proves("debug:no-match")
+def test_an_unknown_problem_is_to_be_debugged_and_added(call: Call) -> None:
+    add(call)
+
+    answer = ranked(call, "the coffee machine in the kitchen is broken")
+
+    assert answer["incidents"] == answer["ranked_solutions"] == []
+    assert answer["recommended_solution"] is None
+    assert answer["next_action"]["type"] == "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
+    assert answer["next_action"]["instructions"].startswith("No relevant incidents found.")
+
+
+@proves("debug:exact")
+def test_the_same_error_elsewhere_is_the_same_incident(call: Call) -> None:
+    added = add(call)
+
+    answer = ranked(call)
+
+    best = answer["recommended_solution"]
+    assert best["incident_id"] == added["incident_id"]
+    assert best["solution_id"] == added["solution_id"]
+    assert best["relevance"] == 1.0
+    assert answer["incidents"][0]["exact"] is True
+    assert best["best_env_bucket_match"] == answer["env_bucket"]
+    assert best["env_match_score"] == 1.0
+    assert 0 < best["reliability_score"] < 1
+    assert best["interval_90"][0] <= best["reliability_score"] <= best["interval_90"][1]
+    assert best["overall"] == best["nearest_bucket"] == {"worked": 1, "failed": 0}
+    assert "same error signature" in best["why"]
+    assert answer["next_action"]["type"] == "TRY_SOLUTION_AND_RECORD_OUTCOME"
+
+
+@proves("debug:similar")
+def test_a_problem_told_in_other_words_is_found_with_less_relevance(call: Call) -> None:
+    added = add(call)
+
+    answer = ranked(call, "python says the module torchvision is missing in the image")
+
+    assert answer["incidents"][0]["incident_id"] == added["incident_id"]
+    assert 0 < answer["incidents"][0]["relevance"] < 1
+
+
+@proves("debug:outcome")
+def test_outcomes_change_the_evidence_and_say_so(call: Call) -> None:
+    added = add(call)
+    solution = added["solution_id"]
+    lookup = ranked(call)["lookup_id"]
+
+    good = call("record_outcome", solution_id=solution, worked=True, env=LINUX, lookup_id=lookup)
+    bad = call("record_outcome", solution_id=solution, worked=False, env=MACOS)
+
+    assert good["ok"] is True
+    assert good["next_action"]["type"] == "DONE_OR_ADD_ENV_VARIANT"
+    assert good["effect"]["reliability_after"] > good["effect"]["reliability_before"]
+    assert bad["next_action"]["type"] == "DEBUG_FURTHER_THEN_ADD_SOLUTION_OR_INCIDENT"
+    assert bad["effect"]["reliability_after"] < bad["effect"]["reliability_before"]
+    assert (bad["stats"]["worked"], bad["stats"]["failed"]) == (2, 1)
+
+
+@proves("debug:once-per-lookup")
+def test_repeated_reports_from_one_lookup_count_once(call: Call) -> None:
+    solution = add(call)["solution_id"]
+    lookup = ranked(call)["lookup_id"]
+    report = {"solution_id": solution, "worked": True, "env": LINUX, "lookup_id": lookup}
+    first = call("record_outcome", **report)
+
+    again = call("record_outcome", **report)
+    changed = call("record_outcome", **{**report, "worked": False})
+
+    assert first["counted"] is True
+    assert again["counted"] is False
+    assert again["stats"] == first["stats"]
+    assert (changed["stats"]["worked"], changed["stats"]["failed"]) == (1, 1)
+
+
+@proves("debug:environment")
+def test_the_fix_that_worked_in_an_environment_like_the_callers_comes_first(call: Call) -> None:
+    incident = add(call, steps="brew install it", env=MACOS)["incident_id"]
+    other = call("add_solution", incident_id=incident, steps="apt-get install it", env=LINUX)
+    for _ in range(3):
+        call("record_outcome", solution_id=other["solution_id"], worked=True, env=LINUX)
+        call("record_outcome", solution_id=other["solution_id"], worked=False, env=MACOS)
+
+    here, there = ranked(call, env=LINUX), ranked(call, env=MACOS)
+
+    assert other["next_action"]["type"] == "RECORD_OUTCOME_FOR_NEW_SOLUTION"
+    assert here["recommended_solution"]["steps"] == ["apt-get install it"]
+    assert there["recommended_solution"]["steps"] == ["brew install it"]
+
+
+@proves("debug:order")
+def test_evidence_orders_fixes_of_one_incident(call: Call) -> None:
+    incident = add(call, steps="claimed by its author", worked=False)["incident_id"]
+    tried = {"nine of ten": (9, 1), "one of one": (1, 0), "untried": (0, 0), "none of one": (0, 1)}
+    for steps, (worked, failed) in tried.items():
+        solution = call("add_solution", incident_id=incident, steps=steps, env=LINUX)
+        for outcome in [True] * worked + [False] * failed:
+            call(
+                "record_outcome",
+                solution_id=solution["solution_id"],
+                worked=outcome,
+                env=LINUX,
+            )
+
+    order = [each["steps"][0] for each in ranked(call, limit=20)["ranked_solutions"]]
+
+    assert [steps for steps in order if steps in tried] == list(tried)
+
+
+@proves("debug:pool")
+def test_the_same_steps_are_one_fix_whatever_the_environment(call: Call) -> None:
+    added = add(call)
+    variant = call(
+        "add_solution",
+        incident_id=added["incident_id"],
+        steps=["  PIP install   torchvision "],
+        env=MACOS,
+    )
+    call("record_outcome", solution_id=variant["solution_id"], worked=True, env=MACOS)
+
+    answers = [ranked(call, env=env)["ranked_solutions"] for env in (LINUX, MACOS)]
+
+    assert [len(answer) for answer in answers] == [1, 1]
+    assert answers[0][0]["overall"] == answers[1][0]["overall"] == {"worked": 2, "failed": 0}
+    assert answers[0][0]["solution_id"] == added["solution_id"]
+    assert answers[1][0]["solution_id"] == variant["solution_id"]
+
+
+@proves("debug:duplicate")
+def test_a_known_signature_is_not_added_twice_unless_insisted(call: Call) -> None:
+    first = add(call)
+    head = call.head()
+
+    again = add(call, error_signature=SAME_ERROR, title="cannot import torchvision")
+    unchanged = call.head()
+    insisted = add(call, error_signature=SAME_ERROR, distinct=True)
+
+    assert again["duplicate"] is True
+    assert again["incident_id"] == first["incident_id"]
+    assert again["title"] == "torchvision is missing"
+    assert again["solution_id"] is None
+    assert again["next_action"]["type"] == "USE_ADD_SOLUTION_FOR_EXISTING_INCIDENT"
+    assert unchanged == head
+    assert insisted["duplicate"] is False
+    assert insisted["incident_id"] != first["incident_id"]
+
+
+@proves("debug:twin")
+def test_a_near_match_is_written_and_its_likely_twin_named(call: Call) -> None:
+    first = add(call, error_signature=None)
+
+    second = add(call, error_signature=None, steps="use another image")
+
+    assert second["duplicate"] is False
+    assert second["similar_incident"]["incident_id"] == first["incident_id"]
+    assert second["similar_incident"]["title"] == "torchvision is missing"
+
+
+@proves("debug:branches")
+def test_what_a_branch_learned_is_invisible_elsewhere_until_merged(call: Call) -> None:
+    added = add(call)
+    call.branch(action="fork", name="trial")
+    solution = added["solution_id"]
+    learned = call(
+        "add_solution",
+        incident_id=added["incident_id"],
+        steps="pin the version",
+        env=LINUX,
+        branch="trial",
+    )
+    for branch in ("trial", "default"):
+        call("record_outcome", solution_id=solution, worked=True, env=LINUX, branch=branch)
+    before = ranked(call)["ranked_solutions"]
+
+    merged = call.branch(action="merge", source="trial")
+
+    after = ranked(call)["ranked_solutions"]
+    assert len(before) == 1
+    assert before[0]["overall"]["worked"] == 2
+    assert merged["conflicts"] == []
+    assert {each["solution_id"] for each in after} == {solution, learned["solution_id"]}
+    assert next(e for e in after if e["solution_id"] == solution)["overall"]["worked"] == 3
+
+
+@proves("debug:past")
+def test_a_lookup_in_the_past_knows_what_was_known_then(call: Call, clock: Clock) -> None:
+    added = add(call)
+    head = call.head().split(":")[0]
+    clock.advance(DAY)
+    call("record_outcome", solution_id=added["solution_id"], worked=False, env=LINUX)
+
+    then = ranked(call, as_of=f"@{head}")
+
+    assert then["ranked_solutions"][0]["overall"] == {"worked": 1, "failed": 0}
+    assert then["lookup_id"] is None
+
+
+@proves("debug:secrets")
+def test_secrets_are_masked_before_anything_is_kept(call: Call) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    add(
+        call,
+        title=f"push fails for {token}",
+        summary=f"write to bob@example.com, password=hunter2secret, {token}",
+        steps=[f"export GITHUB_TOKEN={token}"],
+        notes=token,
+    )
+
+    answer = str(ranked(call, f"push fails {token}")) + str(ranked(call))
+
+    assert token not in answer
+    assert "hunter2secret" not in answer
+    assert "bob@example.com" not in answer
+
+
+@proves("debug:bad-input")
+@pytest.mark.parametrize(
+    ("name", "arguments", "error", "field"),
+    [
+        ("ranked_solutions", {"env": LINUX}, "missing_required", "query_text"),
+        ("ranked_solutions", {"query_text": " ", "env": LINUX}, "validation_error", "query_text"),
+        ("ranked_solutions", {"query_text": "x"}, "missing_required", "env"),
+        ("ranked_solutions", {"query_text": "x", "env": "mars"}, "validation_error", "env"),
+        ("ranked_solutions", {"query_text": "x", "env": LINUX, "limit": 0}, "validation_error", "limit"),
+        ("ranked_solutions", {"query_text": "x", "env": LINUX, "limit": 21}, "validation_error", "limit"),
+        ("record_outcome", {"solution_id": "sol_no", "worked": True, "env": LINUX}, "solution_not_found", "solution_id"),
+        ("record_outcome", {"solution_id": "sol_no", "env": LINUX}, "missing_required", "worked"),
+        ("add_solution", {"incident_id": "inc_no", "steps": "x", "env": LINUX}, "incident_not_found", "incident_id"),
+        ("add_solution", {"incident_id": "inc_no", "steps": [], "env": LINUX}, "validation_error", "steps"),
+        ("add_solution", {"incident_id": "inc_no", "steps": " ", "env": LINUX}, "validation_error", "steps"),
+        ("add_incident", {"title": "", "steps": "x", "env": LINUX, "worked": True}, "validation_error", "title"),
+        ("add_incident", {"title": "t", "steps": "x", "env": 5, "worked": True}, "validation_error", "env"),
+        ("add_incident", {"title": "t", "steps": "x", "env": LINUX, "worked": True, "lookup_id": "look_no"}, "lookup_not_found", "lookup_id"),
+        ("add_incident", {"title": "t", "steps": "x", "env": LINUX, "worked": True, "env_bucket": "Not Canonical"}, "validation_error", "env_bucket"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_whole_and_names_the_field(
+    call: Call, name: str, arguments: dict[str, Any], error: str, field: str
+) -> None:
+    envelope = call.refusal(name, **arguments)
+
+    assert envelope["error"] == error
+    assert envelope["details"]["field"] == field
+
+
+@proves("debug:bad-input")
+def test_a_lookup_of_another_branch_is_refused(call: Call) -> None:
+    solution = add(call)["solution_id"]
+    call.branch(action="fork", name="trial")
+    lookup = ranked(call, branch="trial")["lookup_id"]
+
+    envelope = call.refusal(
+        "record_outcome", solution_id=solution, worked=True, env=LINUX, lookup_id=lookup
+    )
+
+    assert envelope["error"] == "lookup_not_found"
+
+
+@proves("debug:bucket")
+def test_a_canonical_bucket_overrides_the_environment_and_the_answer_says_so(call: Call) -> None:
+    incident = add(call)["incident_id"]
+    bucket = ranked(call, env=MACOS)["env_bucket"]
+
+    answer = call("add_solution", incident_id=incident, steps="x", env=LINUX, env_bucket=bucket)
+
+    assert answer["env_bucket"] == bucket
+    assert bucket in answer["note"]
+
+
+@proves("debug:retry")
+def test_a_repeated_request_is_written_once(call: Call) -> None:
+    first = add(call, request_id="one")
+    head = call.head()
+
+    again = add(call, request_id="one")
+
+    assert again == first
+    assert call.head() == head
+
+
+@proves("debug:logs")
+def test_the_error_is_found_in_a_long_log(call: Call) -> None:
+    added = add(call)
+    noise = "\n".join(f"2026-11-15 10:00:00 INFO worker {n} is fine" for n in range(20_000))
+
+    answer = ranked(call, f"{noise}\n{SAME_ERROR}\n{noise[:2_000]}")
+
+    assert answer["recommended_solution"]["incident_id"] == added["incident_id"]
+    assert answer["recommended_solution"]["relevance"] == 1.0

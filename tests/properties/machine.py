@@ -1,0 +1,418 @@
+"""Random operations on a real memory and on the naive model, compared as they go."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from stratagem import Stratagem, StratagemError
+from stratagem.bootstrap import Settings, start
+from stratagem.errors import MergeConflict, ValidationFailed
+from stratagem.memory import Memory
+from stratagem.operation import Caller
+from stratagem.storage.sqlite.appending import Adapters
+from tests.contracts.samples import SECOND, Clock, salts
+from tests.properties.model import Key, Line, Merge, Model, State, expired
+
+WORDS = ("amber", "birch", "cedar", "drift", "ember")
+NAMESPACES = ("n1", "n2")
+KEYS = tuple((namespace, key) for namespace in NAMESPACES for key in ("k1", "k2", "k3"))
+FIELDS = ("f1", "f2", "f3")
+
+words = st.sampled_from(WORDS)
+scalars = st.one_of(words, st.integers(0, 3), st.none(), st.booleans())
+objects = st.dictionaries(
+    st.sampled_from(FIELDS),
+    st.one_of(scalars, st.dictionaries(st.sampled_from(FIELDS), scalars, max_size=2)),
+    max_size=3,
+)
+json_values = st.one_of(objects, objects, scalars, st.lists(words, max_size=2))
+keys = st.sampled_from(KEYS)
+picks = st.integers(0, 10_000)
+tag_sets = st.lists(st.sampled_from(("t1", "t2", "t3")), max_size=2)
+strategies = st.sampled_from((None, None, "source_wins", "target_wins"))
+
+
+def says(value: Any, word: str) -> bool:
+    """Whether a word stands anywhere in a value."""
+    if isinstance(value, dict):
+        return any(says(each, word) for each in value.values())
+    if isinstance(value, list):
+        return any(says(each, word) for each in value)
+    return bool(value == word)
+
+
+def exactly(value: Any) -> str:
+    """Return a form in which two values are equal only if they hold the same JSON."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{name}:{exactly(value[name])}" for name in sorted(value)) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(exactly, value)) + "]"
+    return repr(value)
+
+
+class Histories(RuleBasedStateMachine):
+    """One random history."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.folder = Path(tempfile.mkdtemp(prefix="stratagem-history-"))
+        self.db = self.open()
+        self.model = Model(self.clock.now)
+        self.names = 0
+
+    def open(self) -> Stratagem:
+        runtime = start(
+            Settings(
+                str(self.folder / "m.db"),
+                durability="fast",
+                embedder="none",
+                adapters=Adapters(self.clock, salts()),
+                zone=UTC,
+            )
+        )
+        return Stratagem(runtime, Caller())
+
+    def teardown(self) -> None:
+        try:
+            findings = self.db.runtime.foundation.store.examine(lambda *_: None, None)
+            assert findings == []
+        finally:
+            self.db.close()
+            shutil.rmtree(self.folder)
+
+    @property
+    def memory(self) -> Memory:
+        return self.db.memory
+
+    def line(self, pick: int) -> Line:
+        return self.model.live[pick % len(self.model.live)]
+
+    def moment(self, pick: int) -> tuple[str | int | None, int, int]:
+        """Return a moment as it is asked for, the sequence it means, and its time."""
+        kind, pick = pick % 3, pick // 3
+        if kind == 0:
+            return None, self.model.sequence, self.clock.now
+        if kind == 1:
+            wanted = pick % self.model.sequence + 1
+            end, at = self.model.end_of(wanted)
+            return f"@{wanted}", end, at
+        first, last = self.model.times[0][1], max(self.clock.now, self.model.times[-1][1])
+        time = first + pick * 7_919 % max(last - first, 1)
+        return time, self.model.sequence_at(time), time
+
+    # --- writes
+
+    @initialize(pick=picks)
+    def begin(self, pick: int) -> None:
+        self.clock.advance(pick % 5)
+
+    @rule(pick=picks, key=keys, value=json_values, tags=tag_sets, ttl=st.sampled_from([0, 0, 5]))
+    def store(self, pick: int, key: Key, value: Any, tags: list[str], ttl: int) -> None:
+        line = self.line(pick)
+        at = self.model.next_time(self.clock.now)
+        there = key in line.now().shown(at)
+        content = {"value": value}
+        if tags:
+            content["tags"] = sorted(set(tags))
+        if ttl:
+            content["expires_at"] = at + ttl * SECOND
+
+        answer = self.memory.store(
+            key[1], value, namespace=key[0], branch=line.name, tags=tags, ttl=ttl or None
+        )
+
+        self.model.write(line, key, content, self.clock.now)
+        assert answer.version == self.model.sequence
+        assert answer.status == ("updated" if there else "created")
+
+    @rule(pick=picks, key=keys, value=scalars, path=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=2))
+    def store_at_path(self, pick: int, key: Key, value: Any, path: list[str]) -> None:
+        line = self.line(pick)
+        node = line.now().shown(self.model.next_time(self.clock.now)).get(key)
+        content: dict[str, Any] = dict(node.content or {}) if node else {"value": {}}
+        changed = _changed_at(content["value"], path, value)
+        dotted = "$." + ".".join(path)
+
+        try:
+            self.memory.store(
+                key[1], value, namespace=key[0], branch=line.name, path=dotted
+            )
+        except ValidationFailed:
+            assert changed is ...
+            return
+
+        assert changed is not ...
+        self.model.write(line, key, {**content, "value": changed}, self.clock.now)
+
+    @rule(pick=picks, key=keys, off=st.integers(-1, 1))
+    def compare_and_set(self, pick: int, key: Key, off: int) -> None:
+        line = self.line(pick)
+        node = line.now().shown(self.model.next_time(self.clock.now)).get(key)
+        version = node.sequence if node else 0
+        if version + off < 0:
+            return
+
+        try:
+            self.memory.store(
+                key[1], "set", namespace=key[0], branch=line.name, expected_version=version + off
+            )
+        except StratagemError as error:
+            assert error.code == "version_conflict"
+            assert off != 0
+            assert error.details["version"] == version
+            return
+
+        assert off == 0
+        self.model.write(line, key, {"value": "set"}, self.clock.now)
+
+    @rule(pick=picks, key=keys)
+    def forget(self, pick: int, key: Key) -> None:
+        line = self.line(pick)
+        there = key in line.now().shown(self.model.next_time(self.clock.now))
+
+        answer = self.memory.forget(key[1], namespace=key[0], branch=line.name)
+
+        assert answer.deleted == there
+        if there:
+            self.model.write(line, key, None, self.clock.now)
+
+    @rule(pick=picks, data=json_values, namespace=st.sampled_from(NAMESPACES))
+    def log(self, pick: int, data: Any, namespace: str) -> None:
+        line = self.line(pick)
+
+        answer = self.memory.log("label", data, namespace=namespace, branch=line.name)
+
+        self.model.log(line, "label", data, namespace, self.clock.now)
+        assert answer.sequence == self.model.sequence
+
+    @rule(seconds=st.integers(1, 7))
+    def wait(self, seconds: int) -> None:
+        self.clock.advance(seconds)
+
+    @precondition(lambda self: self.clock.now > self.model.times[0][1] + 20 * SECOND)
+    @rule(seconds=st.integers(1, 10))
+    def clock_set_back(self, seconds: int) -> None:
+        self.clock.advance(-seconds)
+
+    # --- branches
+
+    @precondition(lambda self: len(self.model.live) < 5)
+    @rule(pick=picks, when=picks)
+    def fork(self, pick: int, when: int) -> None:
+        line = self.line(pick)
+        as_of, sequence, _time = self.moment(when)
+        name = self.new_name()
+
+        answer = self.memory.fork(name, branch=line.name, as_of=as_of)
+
+        assert answer.forked_at == sequence
+        self.model.fork(name, line, sequence, self.clock.now)
+
+    @precondition(lambda self: len(self.model.live) < 5)
+    @rule()
+    def create(self) -> None:
+        name = self.new_name()
+        self.memory.create(name)
+        self.model.fork(name, None, 0, self.clock.now)
+
+    def new_name(self) -> str:
+        """Return a name, now and then one that a deleted branch had."""
+        self.names += 1
+        gone = [line.name for line in self.model.lines if line.deleted is not None]
+        free = [name for name in gone if name not in {line.name for line in self.model.live}]
+        return free[0] if free and self.names % 3 == 0 else f"b{self.names}"
+
+    @rule(pick=picks)
+    def delete(self, pick: int) -> None:
+        line = self.line(pick)
+        if line.name != "default":
+            self.memory.delete(line.name)
+            self.model.delete(line, self.clock.now)
+
+    @precondition(lambda self: any(line.deleted is not None for line in self.model.lines))
+    @rule(pick=picks)
+    def restore(self, pick: int) -> None:
+        gone = [line.name for line in self.model.lines if line.deleted is not None]
+        name = gone[pick % len(gone)]
+        if name in {line.name for line in self.model.live}:
+            return
+        line = self.model.deleted_last(name)
+        assert line is not None
+
+        self.memory.restore(name)
+
+        self.model.restore(line, self.clock.now)
+
+    @precondition(lambda self: len(self.model.live) > 1)
+    @rule(one=picks, other=picks, strategy=strategies, decided=st.booleans(), side=picks)
+    def merge(
+        self, one: int, other: int, strategy: str | None, decided: bool, side: int
+    ) -> None:
+        target, source = self.line(one), self.line(other)
+        if target is source:
+            return
+        plan = self.model.plan(target, source, strategy)
+        preview = self.memory.merge(
+            source.name, branch=target.name, strategy=strategy, preview=True  # type: ignore[arg-type]
+        )
+        assert_same_conflicts(preview.conflicts, plan)
+        decisions: dict[Key, Any] = {}
+        if plan.conflicts and decided:
+            choices: list[Any] = ["source", "target", {"value": {"f1": "amber"}}]
+            decisions = {
+                key: choices[(side + place) % 3] for place, key in enumerate(plan.conflicts)
+            }
+            plan = self.model.plan(target, source, strategy, decisions)
+
+        try:
+            answer = self.memory.merge(
+                source.name,
+                branch=target.name,
+                strategy=strategy,  # type: ignore[arg-type]
+                decisions={f"{key[0]}/{key[1]}": each for key, each in decisions.items()},
+            )
+        except MergeConflict as error:
+            assert error.details["conflict_count"] == sum(map(len, plan.conflicts.values()))
+            assert plan.conflicts
+            return
+
+        assert not plan.conflicts
+        assert answer.resolved == plan.resolved
+        assert answer.events == len(plan.carried)
+        shown = [(change.namespace, change.key, exactly(change.after)) for change in answer.results]
+        assert shown == [
+            (*key, exactly(content["value"] if content else None)) for key, content in plan.written
+        ]
+        if answer.version is None:
+            assert not plan.written
+            assert not plan.carried
+        else:
+            self.model.merge(target, source, plan, self.clock.now)
+            assert answer.version == self.model.sequence - len(plan.written) - len(plan.carried)
+
+    # --- reads
+
+    @rule(pick=picks, when=picks)
+    def recall_everything(self, pick: int, when: int) -> None:
+        line = self.line(pick)
+        as_of, sequence, time = self.moment(when)
+        shown = line.state(sequence).shown(time)
+
+        for namespace, key in KEYS:
+            entry = self.memory.recall(key, namespace=namespace, branch=line.name, as_of=as_of)
+            node = shown.get((namespace, key))
+            if node is None or node.content is None:
+                assert entry is None
+            else:
+                assert entry is not None
+                assert exactly(entry.value) == exactly(node.content["value"])
+                assert entry.version == node.sequence
+                assert entry.tags == node.content.get("tags", [])
+                assert (entry.expires is None) == ("expires_at" not in node.content)
+
+    @rule(pick=picks, when=picks, key=keys)
+    def read_history(self, pick: int, when: int, key: Key) -> None:
+        line = self.line(pick)
+        as_of, sequence, _time = self.moment(when)
+
+        found = []
+        cursor: str | None = None
+        while True:
+            page = self.memory.history(
+                key[1], namespace=key[0], branch=line.name, as_of=as_of, limit=3, cursor=cursor
+            )
+            assert not hasattr(page, "oldest")
+            found += [(each.version, each.deleted, exactly(each.value)) for each in page]  # type: ignore[union-attr]
+            cursor = page.next  # type: ignore[union-attr]
+            if cursor is None:
+                break
+
+        versions = line.state(sequence).history.get(key, [])
+        assert found == [
+            (version, content is None, exactly(content["value"] if content else None))
+            for version, content in reversed(versions)
+        ]
+
+    @rule(pick=picks, when=picks, word=words, tag=st.sampled_from((None, None, "t1")))
+    def search(self, pick: int, when: int, word: str, tag: str | None) -> None:
+        line = self.line(pick)
+        as_of, sequence, time = self.moment(when)
+        state = line.state(sequence)
+
+        hits = self.memory.search(
+            word, k=50, branch=line.name, as_of=as_of, tags=[tag] if tag else None
+        )
+
+        entries = {(hit.namespace, hit.key, hit.version) for hit in hits if hit.kind == "entry"}
+        assert entries == {
+            (*key, node.sequence)
+            for key, node in state.shown(time).items()
+            if node.content is not None and says(node.content["value"], word)
+            if tag is None or tag in node.content.get("tags", [])
+        }
+        events = {hit.sequence for hit in hits if hit.kind == "event"}
+        assert len(hits) < 50
+        assert events == {
+            each.sequence for each in state.log if says(each.data, word) and tag is None
+        }
+
+    @rule(one=picks, other=picks, when=picks)
+    def diff(self, one: int, other: int, when: int) -> None:
+        here, there = self.line(one), self.line(other)
+        as_of, sequence, time = self.moment(when)
+
+        answer = self.memory.diff(there.name, branch=here.name, as_of=as_of)
+
+        expected = self.model.differences(here.state(sequence), there.state(sequence), time)
+        shown = {
+            (change.namespace, change.key): exactly([change.before, change.after])
+            for change in answer.results
+        }
+        assert shown == {key: exactly(list(sides)) for key, sides in expected.items()}
+
+    @invariant()
+    def status_is_true(self) -> None:
+        line = self.model.live[-1]
+        status = Stratagem(self.db.runtime, Caller(branch=line.name)).memory.status()
+
+        assert int(status.head.split(":")[0]) == self.model.sequence
+        assert status.branches == len(self.model.live)
+        assert status.keys == len(line.now().shown(self.clock.now))
+        assert status.events == len(line.now().log)
+
+    # --- upkeep
+
+    @rule()
+    def reopen(self) -> None:
+        self.db.close()
+        self.db = self.open()
+
+    @rule()
+    def rebuild(self) -> None:
+        self.db.runtime.foundation.store.rebuild(lambda *_: None)
+
+
+def _changed_at(value: Any, path: list[str], new: Any) -> Any:
+    """Return a value with one place changed; `...` where the path leads nowhere."""
+    if not isinstance(value, dict):
+        return ...
+    name, rest = path[0], path[1:]
+    inner = _changed_at(value.get(name, {}), rest, new) if rest else new
+    return ... if inner is ... else {**value, name: inner}
+
+
+def assert_same_conflicts(shown: list[Any], plan: Merge) -> None:
+    found = {(conflict.namespace, conflict.key) for conflict in shown}
+    assert found == set(plan.conflicts)
+    assert len(shown) == sum(map(len, plan.conflicts.values()))
+
+
+__all__ = ["Histories", "State", "expired"]

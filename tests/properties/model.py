@@ -1,0 +1,251 @@
+"""A memory as one would first write it: a full copy of everything after each transaction.
+
+It knows nothing of logs, lineages, knowledge or read models, and answers the same questions.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.properties.reference import Node, equal, merged
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Happening:
+    """A logged event on a branch; `root` is the sequence it was first written at."""
+
+    sequence: int
+    root: int
+    label: str
+    data: Any
+    namespace: str
+
+
+@dataclass
+class State:
+    """All that one branch shows."""
+
+    entries: dict[Key, Node] = field(default_factory=dict)
+    history: dict[Key, list[tuple[int, dict[str, Any] | None]]] = field(default_factory=dict)
+    log: list[Happening] = field(default_factory=list)
+
+    def copied(self) -> State:
+        return State(
+            dict(self.entries),
+            {key: list(versions) for key, versions in self.history.items()},
+            list(self.log),
+        )
+
+    def put(self, key: Key, node: Node) -> None:
+        self.entries[key] = node
+        self.history.setdefault(key, []).append((node.sequence, node.content))
+
+    def shown(self, time: int) -> dict[Key, Node]:
+        """Return the entries that are there and have not expired by a time."""
+        return {
+            key: node
+            for key, node in self.entries.items()
+            if node.content is not None and not expired(node.content, time)
+        }
+
+
+@dataclass
+class Line:
+    """A branch. `states` are full copies, each with the sequence from which on it held."""
+
+    id: int
+    name: str
+    parent: Line | None = None
+    fork: int = 0
+    deleted: int | None = None
+    states: list[tuple[int, State]] = field(default_factory=list)
+
+    def state(self, sequence: int) -> State:
+        """Return what the branch showed at a sequence, or would have before it was made."""
+        for since, state in reversed(self.states):
+            if since <= sequence:
+                return state
+        if self.parent is None:
+            return State()
+        return self.parent.state(min(self.fork, sequence))
+
+    def now(self) -> State:
+        return self.states[-1][1]
+
+
+@dataclass
+class Merge:
+    """What a merge would do."""
+
+    written: list[tuple[Key, dict[str, Any] | None]] = field(default_factory=list)
+    known: list[tuple[Key, Node]] = field(default_factory=list)
+    carried: list[Happening] = field(default_factory=list)
+    conflicts: dict[Key, list[tuple[str, ...]]] = field(default_factory=dict)
+    resolved: int = 0
+
+
+def expired(content: dict[str, Any], time: int) -> bool:
+    return "expires_at" in content and content["expires_at"] <= time
+
+
+class Model:
+    """The naive memory. Every write ends with `commit`."""
+
+    def __init__(self, now: int) -> None:
+        self.sequence = 1
+        self.times = [(1, now)]
+        default = Line(1, "default", states=[(1, State())])
+        self.lines = [default]
+        self.subjects: dict[Key, int] = {}
+
+    @property
+    def live(self) -> list[Line]:
+        return [line for line in self.lines if line.deleted is None]
+
+    def next_time(self, clock: int) -> int:
+        return max(clock, self.times[-1][1] + 1)
+
+    def sequence_at(self, time: int) -> int:
+        return max((sequence for sequence, at in self.times if at <= time), default=0)
+
+    def end_of(self, sequence: int) -> tuple[int, int]:
+        """Return the last sequence of the transaction that an event is in, and its time."""
+        return next((end, at) for end, at in self.times if end >= sequence)
+
+    def commit(self, events: int, clock: int) -> None:
+        at = self.next_time(clock)
+        self.sequence += events
+        self.times.append((self.sequence, at))
+
+    def change(self, line: Line) -> State:
+        """Begin a change of a branch: return the copy to change."""
+        state = line.now().copied()
+        line.states.append((self.sequence + 1, state))
+        return state
+
+    def write(self, line: Line, key: Key, content: dict[str, Any] | None, clock: int) -> None:
+        state = self.change(line)
+        self.subjects.setdefault(key, len(self.subjects))
+        before = state.entries.get(key)
+        parents = (before,) if before else ()
+        state.put(key, Node(copy.deepcopy(content), line.id, self.sequence + 1, parents))
+        self.commit(1, clock)
+
+    def log(self, line: Line, label: str, data: Any, namespace: str, clock: int) -> None:
+        state = self.change(line)
+        sequence = self.sequence + 1
+        state.log.append(Happening(sequence, sequence, label, data, namespace))
+        self.commit(1, clock)
+
+    def fork(self, name: str, parent: Line | None, at: int, clock: int) -> Line:
+        state = parent.state(at).copied() if parent else State()
+        line = Line(self.sequence + 1, name, parent, at, states=[(self.sequence + 1, state)])
+        self.lines.append(line)
+        self.commit(1, clock)
+        return line
+
+    def delete(self, line: Line, clock: int) -> None:
+        self.commit(1, clock)
+        line.deleted = self.sequence
+
+    def restore(self, line: Line, clock: int) -> None:
+        self.commit(1, clock)
+        line.deleted = None
+
+    def deleted_last(self, name: str) -> Line | None:
+        gone = [line for line in self.lines if line.name == name and line.deleted is not None]
+        return max(gone, key=lambda line: line.deleted or 0, default=None)
+
+    def plan(
+        self,
+        target: Line,
+        source: Line,
+        strategy: str | None = None,
+        decisions: dict[Key, Any] | None = None,
+    ) -> Merge:
+        plan = Merge()
+        ours, theirs = target.now(), source.now()
+        for key in sorted(self.subjects, key=lambda key: self.subjects[key]):
+            mine, yours = ours.entries.get(key), theirs.entries.get(key)
+            if yours is None or mine is yours or (mine and yours in mine.ancestors):
+                continue
+            self._plan_entry(plan, key, mine, yours, strategy, (decisions or {}).get(key))
+        held = {each.root for each in ours.log}
+        plan.carried = [each for each in theirs.log if each.root not in held]
+        return plan
+
+    def _plan_entry(
+        self,
+        plan: Merge,
+        key: Key,
+        mine: Node | None,
+        yours: Node,
+        strategy: str | None,
+        decision: Any,
+    ) -> None:
+        content = mine.content if mine else None
+        outcome = merged(mine, yours)
+        if not outcome.conflicts:
+            if _same(outcome.content, content):
+                plan.known.append((key, yours))
+            else:
+                plan.written.append((key, outcome.content))
+            return
+        if decision is None and strategy is not None:
+            decision = "source" if strategy == "source_wins" else "target"
+        if decision is None:
+            plan.conflicts[key] = outcome.conflicts
+            return
+        plan.resolved += 1
+        if isinstance(decision, dict):
+            kept = content if content is not None else yours.content
+            plan.written.append((key, {**(kept or {}), "value": decision["value"]}))
+            return
+        side = "theirs" if decision == "source" else "ours"
+        plan.written.append((key, merged(mine, yours, side).content))
+
+    def merge(self, target: Line, source: Line, plan: Merge, clock: int) -> None:
+        """Carry a plan out: one event for the merge, then one for each change."""
+        theirs = source.now()
+        state = self.change(target)
+        sequence = self.sequence + 1
+        for key, content in plan.written:
+            sequence += 1
+            parents = tuple(
+                node for node in (state.entries.get(key), theirs.entries.get(key)) if node
+            )
+            state.put(key, Node(copy.deepcopy(content), target.id, sequence, parents))
+        for key, yours in plan.known:
+            mine = state.entries.get(key)
+            parents = tuple(node for node in (mine, yours) if node)
+            # Nothing was written: the version stays, and knows now what it was compared with.
+            state.entries[key] = Node(
+                mine.content if mine else None,
+                mine.branch if mine else target.id,
+                mine.sequence if mine else 0,
+                parents,
+            )
+        for each in plan.carried:
+            sequence += 1
+            state.log.append(
+                Happening(sequence, each.root, each.label, each.data, each.namespace)
+            )
+        self.commit(sequence - self.sequence, clock)
+
+    def differences(self, here: State, there: State, time: int) -> dict[Key, tuple[Any, Any]]:
+        """Return the entries that two views show differently, with the value of each side."""
+        ours, theirs = here.shown(time), there.shown(time)
+        found = {}
+        for key in {*ours, *theirs}:
+            one, other = (side[key].content if key in side else None for side in (ours, theirs))
+            if not _same(one, other):
+                found[key] = (one and one["value"], other and other["value"])
+        return found
+
+
+def _same(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
+    return one is other if one is None or other is None else equal(one, other)
