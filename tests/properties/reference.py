@@ -33,6 +33,11 @@ class Node:
         above = frozenset(self.parents).union(*(parent.ancestors for parent in self.parents))
         self.ancestors = above | {self}
 
+    @property
+    def versions(self) -> frozenset[tuple[int, int]]:
+        """Return the writes that went into this version."""
+        return frozenset((node.branch, node.sequence) for node in self.ancestors)
+
 
 @dataclass
 class Outcome:

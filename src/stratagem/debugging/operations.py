@@ -42,7 +42,8 @@ def _incident(debugging: Debugging, given: inputs.AddIncidentInput) -> Answer:
 
 
 def _documented(answer: Any, nullable: tuple[str, ...] = ()) -> Answer:
-    return dict.fromkeys(nullable) | plain(answer)
+    documented: Answer = dict.fromkeys(nullable)
+    return documented | plain(answer)
 
 
 def _bound(run: Callable[[Debugging, M], Answer]) -> Callable[[Any, Any, Caller], Answer]:

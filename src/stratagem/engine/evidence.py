@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, fsum, inf, isnan, lgamma, log, log1p, sqrt
+from math import exp, fsum, isnan, lgamma, log, log1p, sqrt
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -66,13 +66,15 @@ _MEAN_MIN: Final = 1e-15
 # The interval leaves this much out on each side; the normal distribution's quantile of it.
 _TAIL: Final = 0.05
 _TAIL_Z: Final = -1.6448536269514722
-# With this much on both sides the Cornish–Fisher expansion is right to seven digits, and the
-# series would need hundreds of terms.
+# With this much on both sides the Cornish–Fisher expansion is right to 1e-7, and the series
+# would need hundreds of terms.
 _EXPANSION_FROM: Final = 1_000.0
 # With less than this on a side the expansion is no better than a normal guess.
 _ROUGH_BELOW: Final = 5.0
 # Beside a small count, a larger one than this moves the interval by less than 1e-7.
 _SERIES_MAX: Final = 1e9
+# Newton's method doubles the digits: after such a step the rest is about its square.
+_STEP_LAST: Final = 1e-5
 
 
 class Observation(NamedTuple):
@@ -192,8 +194,7 @@ def _tail_logit(a: float, b: float) -> float:
         log_share, log_density = _cumulated(a, b, logit, log_beta)
         step = (log(_TAIL) - log_share) * exp(log_share - log_density)
         logit += step
-        # Newton doubles the digits: what is left is less than the square of this.
-        if abs(step) < 1e-5:  # noqa: PLR2004
+        if abs(step) < _STEP_LAST * max(1.0, abs(logit)):
             break
     return logit
 

@@ -7,6 +7,7 @@ without the rest.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 
@@ -15,6 +16,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that the arguments of this process name, and exit."""
+    # Before NumPy is read: vectors are small here, and its threads would wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         # A pipe on Windows takes a code page by default, which has no room for other scripts.
         with suppress(AttributeError, ValueError):
