@@ -13,6 +13,7 @@ from typing import Any, Literal
 from stratagem import operations
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable
+from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.operation import Caller
 from stratagem.places import database_path
@@ -65,7 +66,7 @@ def start(settings: Settings) -> Runtime:
     index = _index(settings, path)
     store = SqliteStore(
         path,
-        kinds=Kinds(MEMORY_KINDS),
+        kinds=Kinds((*MEMORY_KINDS, *KNOWLEDGE_KINDS)),
         indexer=index,
         adapters=settings.adapters,
         durability=settings.durability,

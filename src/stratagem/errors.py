@@ -15,6 +15,7 @@ __all__ = [
     "BranchExists",
     "BranchNotFound",
     "BranchProtected",
+    "ConceptNotFound",
     "DatabaseCorrupt",
     "DatabaseTooNew",
     "ImportRefused",
@@ -25,7 +26,9 @@ __all__ = [
     "MergeConflict",
     "MissingRequired",
     "OperationNotFound",
+    "PathNotFound",
     "ReadOnly",
+    "RelationshipNotFound",
     "RequestReused",
     "Row",
     "ServiceUnavailable",
@@ -132,6 +135,27 @@ class LookupNotFound(StratagemError):
 
     code = "lookup_not_found"
     hint_default = "Use the lookup_id of a ranked_solutions call on this branch, or leave it out."
+
+
+class ConceptNotFound(StratagemError):
+    """The branch shows no concept with this id."""
+
+    code = "concept_not_found"
+    hint_default = "Search for it with search_concepts_semantic or search_concepts_exact."
+
+
+class RelationshipNotFound(StratagemError):
+    """The branch shows no such relationship."""
+
+    code = "relationship_not_found"
+    hint_default = "Call get_related_concepts to see the relationships of a concept."
+
+
+class PathNotFound(StratagemError):
+    """No path leads from one concept to the other."""
+
+    code = "path_not_found"
+    hint_default = "Try a larger max_depth, up to 10."
 
 
 class VersionConflict(StratagemError):
@@ -249,6 +273,9 @@ TABLE: dict[str, Row] = {
     "incident_not_found": Row(404, -32004, 3, "INCIDENT_NOT_FOUND"),
     "solution_not_found": Row(404, -32004, 3, "SOLUTION_NOT_FOUND"),
     "lookup_not_found": Row(404, -32004, 3, "LOOKUP_NOT_FOUND"),
+    "concept_not_found": Row(404, -32004, 3, "CONCEPT_NOT_FOUND"),
+    "relationship_not_found": Row(404, -32004, 3, "RELATIONSHIP_NOT_FOUND"),
+    "path_not_found": Row(404, -32004, 3, "PATH_NOT_FOUND"),
     "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),

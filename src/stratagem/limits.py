@@ -88,3 +88,29 @@ STEP_CHARS_MAX: Final = 10_000
 LOG_CHARS_MAX: Final = 10_000_000
 # Older outcomes weigh little; reading more of one fix would only cost time.
 OUTCOMES_READ_MAX: Final = 2_000
+
+# What a concept is called fits on a line; what it means fits into the index.
+CONCEPT_NAME_CHARS_MAX: Final = 200
+EXPLANATION_CHARS_MAX: Final = 100_000
+# Areas, topics and subtopics are headings.
+PLACE_CHARS_MAX: Final = 100
+CONCEPTS_DEFAULT: Final = 20
+# More rows than this are read by nobody.
+CONCEPTS_MAX: Final = 100
+RELATED_MAX: Final = 50
+# A learning path longer than this is a curriculum.
+PREREQUISITE_DEPTH_DEFAULT: Final = 3
+PREREQUISITE_DEPTH_MAX: Final = 5
+# The nearest of them; an answer with more would not fit into a conversation.
+PREREQUISITES_MAX: Final = 1_000
+PATH_DEPTH_DEFAULT: Final = 5
+# Concepts farther apart than this have nothing to do with each other.
+PATH_DEPTH_MAX: Final = 10
+# A cycle of prerequisites is looked for this far; a longer chain cannot be walked anyway.
+CYCLE_DEPTH_MAX: Final = 10_000
+# Relationships that one step of a walk reads, however well connected a concept is.
+LINKS_READ_MAX: Final = 20_000
+# When a concept is deleted, so many of its neighbours have their certainty computed anew.
+CERTAINTY_NEIGHBOURS_MAX: Final = 1_000
+# A history with more versions begins with the newest of them.
+REVISIONS_READ_MAX: Final = 1_000

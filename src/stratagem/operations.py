@@ -13,12 +13,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from stratagem.errors import InvalidInput, MissingRequired, OperationNotFound, ValidationFailed
+from stratagem.knowledge.operations import OPERATIONS as KNOWLEDGE
 from stratagem.memory.operations import OPERATIONS as MEMORY
 from stratagem.operation import DEFAULT_TOOLSETS, Operation
 
 __all__ = ["DEFAULT_TOOLSETS", "TABLE", "TOOLSETS", "find", "input_schema", "read_input"]
 
-TABLE: dict[str, Operation] = {operation.name: operation for operation in (*MEMORY,)}
+TABLE: dict[str, Operation] = {operation.name: operation for operation in (*MEMORY, *KNOWLEDGE)}
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each.toolset for each in TABLE.values()))
 
 

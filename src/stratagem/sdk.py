@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from stratagem.bootstrap import Runtime, Settings, start
+from stratagem.knowledge import Knowledge
 from stratagem.memory import Memory
 from stratagem.operation import Caller
 
@@ -19,6 +20,7 @@ class Stratagem:
         self._runtime = runtime
         self._caller = caller
         self.memory = Memory(runtime.foundation, caller)
+        self.knowledge = Knowledge(runtime.foundation, caller)
 
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""

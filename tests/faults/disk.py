@@ -3,7 +3,7 @@
 While a `Disk` is in place every file that SQLite opens in this process goes through it; the
 package need not know. It can do three things:
 
-* Remember each write and each sync in order, so that `Disk.after_power_loss` can say what a
+* Remember each write and each sync in order, so that `Disk.power_losses` can say what a
   real disk might hold had the power failed at any of those moments. What was synced is there.
   Of what was not, any sector may be there or not: that is all a disk promises.
 * Fail: `Disk.fail` makes the n-th of some calls, and those after it, raise an I/O error.
@@ -89,21 +89,20 @@ class Disk:
                 raise apsw.FullError("the quota is used up")
             self._sizes[name] = size
 
-    def after_power_loss(
-        self, moment: int, survival: Survival, draw: random.Random
-    ) -> dict[str, bytes]:
-        """Return what each file might hold had the power failed at a moment."""
+    def power_losses(
+        self, moments: list[int], draw: random.Random
+    ) -> Iterator[tuple[int, Survival, dict[str, bytes]]]:
+        """Yield what each file might hold had the power failed at some moments, earliest first."""
         files: dict[str, _File] = {}
-        for entry in self.entries[:moment]:
-            file = files.setdefault(entry.name, _File())
-            fresh = entry.call == "sync" and file.is_new
-            file.take(entry)
-            # The first sync of a new journal is one of the folder too: it settles deletions.
-            if fresh and entry.name.endswith(("-wal", "-journal")):
-                for other in files.values():
-                    other.settle_deletion()
-        found = {name: file.surviving(survival, draw) for name, file in files.items()}
-        return {name: content for name, content in found.items() if content is not None}
+        done = 0
+        for moment in sorted(moments):
+            for entry in self.entries[done:moment]:
+                _take(files, entry)
+            done = moment
+            survival = draw.choice(SURVIVALS)
+            found = {name: file.surviving(survival, draw) for name, file in files.items()}
+            kept = {name: content for name, content in found.items() if content is not None}
+            yield moment, survival, kept
 
 
 @contextmanager
@@ -115,6 +114,16 @@ def in_place(disk: Disk) -> Iterator[Disk]:
     finally:
         disk.heal()
         vfs.unregister()
+
+
+def _take(files: dict[str, _File], entry: Entry) -> None:
+    file = files.setdefault(entry.name, _File())
+    fresh = entry.call == "sync" and file.is_new
+    file.take(entry)
+    # The first sync of a new journal is one of the folder too: it settles deletions.
+    if fresh and entry.name.endswith(("-wal", "-journal")):
+        for other in files.values():
+            other.settle_deletion()
 
 
 class _Fault:
@@ -222,8 +231,9 @@ class _Vfs(apsw.VFS):
         self._disk.happens("delete", filename, int(syncdir))
         super().xDelete(filename, syncdir)
 
-    def excepthook(self, *_: object) -> None:
+    def excepthook(self, etype: object, evalue: object, etraceback: object) -> bool:  # noqa: ARG002
         """Say nothing: SQLite hears of the error by its number."""
+        return True
 
 
 class _VfsFile(apsw.VFSFile):
@@ -253,5 +263,6 @@ class _VfsFile(apsw.VFSFile):
         self._disk.happens("size", self._path)
         return super().xFileSize()
 
-    def excepthook(self, *_: object) -> None:
+    def excepthook(self, etype: object, evalue: object, etraceback: object) -> bool:  # noqa: ARG002
         """Say nothing: SQLite hears of the error by its number."""
+        return True

@@ -37,16 +37,12 @@ class Child:
 
     def __init__(self, process: BaseProcess, pipe: Connection[Any, Any]) -> None:
         self.process = process
-        self._pipe = pipe
-
-    def fileno(self) -> int:
-        """Return the pipe, so that `wait` can wait for any of several children."""
-        return self._pipe.fileno()
+        self.pipe = pipe
 
     def hear(self, timeout_seconds: float = PATIENCE_SECONDS) -> Any:
         """Return the next thing the child told; EOFError once it is dead and all is read."""
-        assert self._pipe.poll(timeout_seconds), "the child says nothing"
-        return self._pipe.recv()
+        assert self.pipe.poll(timeout_seconds), "the child says nothing"
+        return self.pipe.recv()
 
     def hear_rest(self) -> Iterator[Any]:
         """Yield everything that the child told and nobody heard yet, until it ends."""
@@ -70,11 +66,11 @@ class Child:
 
 def hear_any(children: Sequence[Child]) -> Iterator[tuple[Child, Any]]:
     """Yield what any of some children told, whoever speaks first."""
-    ready = wait(children, PATIENCE_SECONDS)
+    ready = wait([each.pipe for each in children], PATIENCE_SECONDS)
     assert ready, "no child says anything"
-    for speaker in ready:
-        assert isinstance(speaker, Child)
-        yield speaker, speaker.hear()
+    for speaker in children:
+        if speaker.pipe in ready:
+            yield speaker, speaker.hear()
 
 
 @contextmanager

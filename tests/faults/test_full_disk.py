@@ -52,9 +52,7 @@ def little_room(folder: Path, size: int = SIZE) -> Room:
         return Room(StorageFull, enlarge)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    return Room(
-        StorageUnavailable, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    )
+    return Room(StorageUnavailable, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard)))
 
 
 def fill(tell: Voice, folder: str, durability: str) -> None:

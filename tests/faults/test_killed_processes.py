@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -107,9 +107,7 @@ def create_until_killed(tell: Voice, folder: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.slow)])
-def test_a_database_whose_maker_was_killed_is_whole(
-    tmp_path: Path, seed: int, rounds: int
-) -> None:
+def test_a_database_whose_maker_was_killed_is_whole(tmp_path: Path, seed: int, rounds: int) -> None:
     draw = random.Random(seed)
     for number in range(rounds):
         told = kill_at_random(create_until_killed, draw, str(tmp_path), f"new{number}")[1:]

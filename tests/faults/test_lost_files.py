@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +40,7 @@ def test_nothing_is_acknowledged_once_another_file_took_the_place(tmp_path: Path
 
         with pytest.raises(StorageUnavailable, match="replaced"):
             db.memory.store("city", "Tromsø")
-        for thread_reads in (lambda: db.memory.recall("city"), lambda: db.memory.status()):
+        for thread_reads in (lambda: db.memory.recall("city"), db.memory.status):
             assert raised_in_a_thread(thread_reads) is StorageUnavailable
 
 
@@ -72,12 +74,12 @@ def test_a_relative_path_means_the_same_file_after_a_change_of_directory(
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def raised_in_a_thread(work: object) -> type[BaseException] | None:
+def raised_in_a_thread(work: Callable[[], Any]) -> type[BaseException] | None:
     raised: list[type[BaseException]] = []
 
     def run() -> None:
         try:
-            work()  # type: ignore[operator]
+            work()
         except StorageUnavailable as error:
             raised.append(type(error))
 

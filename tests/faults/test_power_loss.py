@@ -19,7 +19,7 @@ import pytest
 
 import stratagem
 from tests.faults.conftest import Say
-from tests.faults.disk import SURVIVALS, Disk, in_place
+from tests.faults.disk import Disk, in_place
 from tests.faults.opening import examine
 from tests.faults.workload import Acknowledged, Durability, Told, Worker
 
@@ -91,11 +91,11 @@ def cut_the_power(
 ) -> Iterator[tuple[int, int]]:
     """Cut the power at random moments; yield how much was acknowledged, and how much is left."""
     draw = random.Random(seed)
-    for _ in range(cuts):
-        moment, survival = draw.randint(0, recorded.disk.moment), draw.choice(SURVIVALS)
+    moments = [draw.randint(0, recorded.disk.moment) for _ in range(cuts)]
+    for moment, survival, files in recorded.disk.power_losses(moments, draw):
         cut = folder / "cut"
         cut.mkdir()
-        for name, content in recorded.disk.after_power_loss(moment, survival, draw).items():
+        for name, content in files.items():
             (cut / Path(name).name).write_bytes(content)
         with stratagem.open(str(cut / recorded.path.name), embedder="none") as db:
             hashes = [event.hash for event in db.runtime.foundation.store.log()]
@@ -108,6 +108,7 @@ def cut_the_power(
         yield recorded.safe_at(moment), left
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("rounds", "cuts"), [(6, 40), pytest.param(40, 400, marks=pytest.mark.slow)]
 )
@@ -124,6 +125,7 @@ def test_full_durability_keeps_every_acknowledged_write(
     say(f"{cuts} power cuts, {checked} acknowledged events checked, none lost")
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("rounds", "cuts"), [(6, 30), pytest.param(40, 400, marks=pytest.mark.slow)]
 )

@@ -45,7 +45,7 @@ def use(path: Path, *, read_only: bool = False) -> None:
 
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("size", [6, 50, 100, 512, 4096, 5000, 60_000])
-def test_a_truncated_file_is_called_damaged(path: Path, size: int, read_only: bool) -> None:
+def test_a_truncated_file_is_called_damaged(path: Path, size: int, *, read_only: bool) -> None:
     path.write_bytes(path.read_bytes()[:size])
 
     with pytest.raises(DatabaseCorrupt):
@@ -56,7 +56,7 @@ def test_a_truncated_file_is_called_damaged(path: Path, size: int, read_only: bo
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_file_of_something_else_is_refused_and_left_alone(
-    tmp_path: Path, read_only: bool
+    tmp_path: Path, *, read_only: bool
 ) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("Remember the milk. " * 1000)
@@ -106,7 +106,7 @@ def test_an_empty_file_cannot_be_opened_for_reading_only(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_path_that_is_no_file_is_refused(tmp_path: Path, read_only: bool) -> None:
+def test_a_path_that_is_no_file_is_refused(tmp_path: Path, *, read_only: bool) -> None:
     os.mkfifo(tmp_path / "pipe")
 
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/null")):

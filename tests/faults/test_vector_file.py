@@ -37,8 +37,7 @@ TOO_TRUSTING = pytest.mark.xfail(strict=True, reason="search trusts the vector f
 
 def ask(db: stratagem.Stratagem) -> Answers:
     return [
-        [(hit.key, hit.score) for hit in db.memory.search(question, k=20)]
-        for question in QUESTIONS
+        [(hit.key, hit.score) for hit in db.memory.search(question, k=20)] for question in QUESTIONS
     ]
 
 
@@ -254,14 +253,16 @@ def waiting(tmp_path: Path) -> Path:
 def test_a_search_that_finds_the_disk_full_answers_without_the_latest_vectors(
     waiting: Path,
 ) -> None:
-    with in_place(Disk(waiting.parent)) as disk:
-        with stratagem.open(str(waiting), embedder="static") as db:
-            disk.quota = 0
-            assert all(ask(db))
+    with (
+        in_place(Disk(waiting.parent)) as disk,
+        stratagem.open(str(waiting), embedder="static") as db,
+    ):
+        disk.quota = 0
+        assert all(ask(db))
 
-            disk.heal()
-            assert all(ask(db))
-            assert db.memory.status().unembedded == 0
+        disk.heal()
+        assert all(ask(db))
+        assert db.memory.status().unembedded == 0
 
 
 @TOO_TRUSTING

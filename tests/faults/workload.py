@@ -22,10 +22,13 @@ from stratagem.engine.events import Event
 from stratagem.errors import BranchNotFound, MergeConflict, StratagemError
 
 ITEMS = 4
-WORDS = (
-    "anchor basalt cedar delta ember fjord glacier harbour island juniper kelp lagoon meadow "
-    "nectar orchard pebble quarry river spruce tundra umber valley willow yarrow zephyr"
-).split()
+# fmt: off
+WORDS = [
+    "anchor", "basalt", "cedar", "delta", "ember", "fjord", "glacier", "harbour", "island",
+    "juniper", "kelp", "lagoon", "meadow", "nectar", "orchard", "pebble", "quarry", "river",
+    "spruce", "tundra", "umber", "valley", "willow", "yarrow", "zephyr",
+]
+# fmt: on
 
 Durability = Literal["full", "fast"]
 

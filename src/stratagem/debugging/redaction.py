@@ -114,14 +114,36 @@ _SECRET_NAMES: Final = (
     r"|(?:session|csrf|xsrf)[-_]?(?:id|token)|sessid|x-amz-signature|x-amz-credential|bearer|pat|otp)"
 )
 _SECRET_HINTS: Final = (
-    *("pass", "pwd", "secret", "token", "credential", "key", "sess", "csrf", "xsrf", "x-amz", "bearer"),
+    *(
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "credential",
+        "key",
+        "sess",
+        "csrf",
+        "xsrf",
+        "x-amz",
+        "bearer",
+    ),
     *("pat", "otp"),
 )
 # `Unexpected token: x` is what a parser says; `pad_token` is a word of a vocabulary.
 _NO_SECRET_BEFORE: Final = "".join(
     f"(?<!{word})"
     for word in (
-        *("expected ", "xpected ", "nvalid ", "llegal ", "nknown ", "issing ", "bad ", "ext ", "this "),
+        *(
+            "expected ",
+            "xpected ",
+            "nvalid ",
+            "llegal ",
+            "nknown ",
+            "issing ",
+            "bad ",
+            "ext ",
+            "this ",
+        ),
         *("eos_", "bos_", "pad_", "unk_", "sep_", "cls_", "mask_", "stop_", "next_", "page_"),
     )
 )
@@ -132,10 +154,11 @@ _NOT_SECRET: Final = re.compile(
     r"""(?ix) (?: none | null | nil | true | false | yes | no | undefined | str(?:ing)? | int | bytes | bool | any | object
     | optional.* | required | missing | empty | invalid | expired | not | is | was | the | an? | of | in | for | must | should | cannot
     | char | const | var | let | void | number | text | type | auto | default | unknown | unset | set | on | off
-    | [*x.•…-]{1,} | <[^>]*> | [$%{].* | \[[^\]]*\] | (?:os|process|env|self|config|settings|args|ctx|this|request|getenv|secrets?|vault)[.\[(].* | ~ ) [.,;:!?)]*"""
+    | \* | [*x.•…-]{2,} | <[^>]*> | [$%{].* | \[[^\]]*\] | (?:os|process|env|self|config|settings|args|ctx|this|request|getenv|secrets?|vault)[.\[(].* | ~ ) [.,;:!?)\]}>]*"""
 )
 _VALUE: Final = (
-    r"(?:\\?\"(?P<double>[^\"\\\r\n]{1,500})\\?\"|\\?'(?P<single>[^'\\\r\n]{1,500})\\?'|(?P<bare>[^\s,;&\"'\\(){}\[\]<>|]{1,500}))"
+    r"(?:\\\"(?P<escaped>[^\"\\\r\n]{1,500})\\\"|\"(?P<double>(?:[^\"\\\r\n]|\\.){1,500})\""
+    r"|'(?P<single>(?:[^'\\\r\n]|\\.){1,500})'|(?P<bare>[^\s,;&\"'\\]{1,500}))"
 )
 
 
@@ -145,9 +168,10 @@ def _is_secret(value: str) -> bool:
 
 def _assigned(match: re.Match[str]) -> str:
     """Mask the value and leave its name and its quotes."""
-    value = match["double"] or match["single"] or match["bare"]
+    value = match["escaped"] or match["double"] or match["single"] or match["bare"]
     if not _is_secret(value):
         return match[0]
+    value = value if match["bare"] is None else value.rstrip(")]}>") or value
     begin = match[0].rindex(value)
     return match[0][:begin] + _SECRET + match[0][begin + len(value) :]
 
@@ -162,9 +186,7 @@ def _card(match: re.Match[str]) -> str:
     return "[card]" if (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 else match[0]
 
 
-def _rule(
-    pattern: str, replacement: str | Callable[[re.Match[str]], str], *hints: str
-) -> _Rule:
+def _rule(pattern: str, replacement: str | Callable[[re.Match[str]], str], *hints: str) -> _Rule:
     return _Rule(re.compile(pattern), replacement, hints)
 
 
@@ -200,7 +222,17 @@ _BASIC: Final = (
         "basic",
     ),
     _rule(rf"(?<![\w-])(?:{'|'.join(_TOKENS)})(?![A-Za-z0-9])", _TOKEN),
-    _rule(rf"(?i)(?P<open><(?P<tag>[\w:.-]{{0,40}}{_SECRET_NAMES})>)[^<\r\n]{{1,500}}(?=</)", rf"\g<open>{_SECRET}", "</"),
+    _rule(
+        rf"(?i)(?P<open><(?P<tag>[\w:.-]{{0,40}}{_SECRET_NAMES})>)[^<\r\n]{{1,500}}(?=</)",
+        rf"\g<open>{_SECRET}",
+        "</",
+    ),
+    # A variable of the environment has the whole line, whatever signs are in it.
+    _rule(
+        rf"(?im)(?P<name>^[ \t-]{{0,20}}(?:export |set |ENV |ARG )?[A-Z0-9_]{{0,60}}{_SECRET_NAMES}=)(?!\[secret\])(?P<bare>[^\s\"'$\\][^\s\"'\\]{{0,500}})[ \t]{{0,20}}$",
+        rf"\g<name>{_SECRET}",
+        *_SECRET_HINTS,
+    ),
     _rule(
         rf"(?i)(?<![\w-])(?P<name>--?(?:[\w]{{1,20}}-){{0,3}}{_SECRET_NAMES}\s{{1,4}})(?!-){_VALUE}",
         _assigned,
@@ -211,15 +243,28 @@ _BASIC: Final = (
         _assigned,
         *_SECRET_HINTS,
     ),
-    _rule(r"(?P<name>\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\r\n;|&]{0,200}?\s-p)(?!\[)[^\s'\"]{1,200}", rf"\g<name>{_SECRET}", " -p"),
-    _rule(r"(?P<name>\bcurl\b[^\r\n;|&]{0,300}?\s(?:-u|--user)\s{1,4})(?!\[)(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})", rf"\g<name>{_SECRET}", "curl"),
+    _rule(
+        r"(?P<name>\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\r\n;|&]{0,200}?\s-p)(?!\[)[^\s'\"]{1,200}",
+        rf"\g<name>{_SECRET}",
+        " -p",
+    ),
+    _rule(
+        r"(?P<name>\bcurl\b[^\r\n;|&]{0,300}?\s(?:-u|--user)\s{1,4})(?!\[)(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})",
+        rf"\g<name>{_SECRET}",
+        "curl",
+    ),
     _rule(
         r"(?<![\w.+%/:-])(?!git@)[\w.+%-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,6}"
         r"(?!(?:service|socket|timer|mount|target|slice|scope|py|js|ts|rb|go|so|json|ya?ml)(?![\w-]))[A-Za-z]{2,24}(?![\w-]|\.\w)",
         "[email]",
         "@",
     ),
-    _rule(r"(?<![\w.~-])/(?:var/|export/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}", "~", "/home/", "/users/"),
+    _rule(
+        r"(?<![\w.~-])/(?:var/|export/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}",
+        "~",
+        "/home/",
+        "/users/",
+    ),
     _rule(
         r"(?i)(?<![\w])(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}(?:users|documents and settings)[\\/]{1,2}"
         r"(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])|[^\s\\/:*?\"'<>|,;)]{1,64})(?P<rest>)",
@@ -235,7 +280,9 @@ _DOMAINS: Final = "com|org|net|edu|gov|mil|io|dev|cloud|ai|co|uk|de|fr|jp|cn|ru|
 
 _STRICT: Final = (
     *_BASIC,
-    _rule(rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"),
+    _rule(
+        rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"
+    ),
     _rule(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?\d)", "[ip]", "."),
     _rule(
         rf"(?<![\w:.>\]])(?=[0-9a-fA-F:]{{0,38}}\d)(?:(?:{_HEX4}:){{7}}{_HEX4}"
@@ -249,9 +296,15 @@ _STRICT: Final = (
         "[host]",
         ".",
     ),
-    _rule(rf"(?<![\w.-])(?:\d[ -]?){{12,18}}\d(?![\w-])", _card),
-    _rule(r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}|\(\d{3}\) ?\d{3}[-.]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])", "[phone]"),
-    _rule(rf"{_EDGE}(?=[a-fA-F]{{0,40}}\d)(?=\d{{0,40}}[a-fA-F])(?:[0-9a-f]{{16,1024}}|[0-9A-F]{{16,1024}}){_END}", "[hex]"),
+    _rule(r"(?<![\w.-])(?:\d[ -]?){12,18}\d(?![\w-])", _card),
+    _rule(
+        r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}|\(\d{3}\) ?\d{3}[-.]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])",
+        "[phone]",
+    ),
+    _rule(
+        rf"{_EDGE}(?=[a-fA-F]{{0,40}}\d)(?=\d{{0,40}}[a-fA-F])(?:[0-9a-f]{{16,1024}}|[0-9A-F]{{16,1024}}){_END}",
+        "[hex]",
+    ),
     _rule(
         rf"{_EDGE}(?=[A-Za-z+/_-]{{0,60}}\d)(?=[A-Z0-9+/_-]{{0,60}}[a-z])(?=[a-z0-9+/_-]{{0,60}}[A-Z])"
         rf"[A-Za-z0-9+_-]{{24,4096}}={{0,2}}{_END}",

@@ -35,22 +35,20 @@ def joined(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
 
 
 def maximal(versions: Mapping[Cut, Mapping[int, int]]) -> list[Cut]:
-    """Return the versions that none of the others knows.
+    """Return the versions that none of the others supersedes.
 
-    A version is named by its branch and sequence, and comes with what its branch knows. Two
-    that know each other hold the same, or one would have been written anew: the later stands
-    for both.
+    A version is named by its branch and sequence, and comes with what its branch knows. One
+    supersedes another if its branch knows that version and whatever that one's branch knows.
+    Two that supersede each other hold the same: the later stands for both.
     """
+
+    def supersedes(other: Cut, version: Cut) -> bool:
+        known, wanted = versions[other], {**versions[version], version.branch: version.limit}
+        return all(known.get(branch, 0) >= upto for branch, upto in wanted.items())
+
     kept: list[Cut] = []
     for version in sorted(versions, key=lambda cut: cut.limit, reverse=True):
-        if not any(_knows(versions[other], version) for other in kept):
+        if not any(supersedes(other, version) for other in kept):
+            kept = [other for other in kept if not supersedes(version, other)]
             kept.append(version)
-    return [
-        version
-        for version in kept
-        if not any(other != version and _knows(versions[other], version) for other in kept)
-    ]
-
-
-def _knows(vector: Mapping[int, int], version: Cut) -> bool:
-    return vector.get(version.branch, 0) >= version.limit
+    return kept

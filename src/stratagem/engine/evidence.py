@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, fsum, isnan, lgamma, log, log1p, sqrt
+from math import exp, fsum, inf, isnan, lgamma, log, log1p, sqrt
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -75,6 +75,8 @@ _ROUGH_BELOW: Final = 5.0
 _SERIES_MAX: Final = 1e9
 # Newton's method doubles the digits: after such a step the rest is about its square.
 _STEP_LAST: Final = 1e-5
+# It takes four rounds at most; a bound all the same.
+_ROUNDS_MAX: Final = 50
 
 
 class Observation(NamedTuple):
@@ -189,13 +191,12 @@ def _tail_logit(a: float, b: float) -> float:
     root it approaches from the left, from the right it lands on the left.
     """
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    logit = _guess(a, b, log_beta)
-    for _ in range(100):
+    logit, step, rounds = _guess(a, b, log_beta), inf, _ROUNDS_MAX
+    while rounds and abs(step) > _STEP_LAST * max(1.0, abs(logit)):
         log_share, log_density = _cumulated(a, b, logit, log_beta)
         step = (log(_TAIL) - log_share) * exp(log_share - log_density)
         logit += step
-        if abs(step) < _STEP_LAST * max(1.0, abs(logit)):
-            break
+        rounds -= 1
     return logit
 
 

@@ -379,8 +379,10 @@ def _say_in_callers_words(conflict: dict[str, Any]) -> None:
 
 
 def _value(side: Any) -> Any:
-    """Return the value of an entry's content; None where there is no entry."""
-    return side.get("value") if isinstance(side, Mapping) else None
+    """Return the value of an entry, or all of another record; None where there is none."""
+    if not isinstance(side, Mapping):
+        return None
+    return side["value"] if "value" in side else dict(side)
 
 
 def _place(path: tuple[Any, ...]) -> str:

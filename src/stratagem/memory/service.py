@@ -293,7 +293,7 @@ class Memory(Entries, Branching):
                 branches=reader.branch_count(),
                 keys=reader.tally(view, ENTRY),
                 events=reader.tally(view, EVENT),
-                namespaces=sorted({space.namespace for space in reader.spaces().values()}),
+                namespaces=_namespaces(reader),
                 head=f"{head.sequence}:{head.hash.hex()}",
                 database=self._store.location,
                 embedder=index.embedder_name or "none",
@@ -416,6 +416,12 @@ def _spaces(reader: Reader, namespace: str | None) -> list[int]:
         for number, space in reader.spaces().items()
         if space.kind in {ENTRY, EVENT} and namespace in {None, space.namespace}
     ]
+
+
+def _namespaces(reader: Reader) -> list[str]:
+    """Return the namespaces that memory has; other systems have their own."""
+    spaces = reader.spaces().values()
+    return sorted({space.namespace for space in spaces if space.kind in {ENTRY, EVENT}})
 
 
 def _hit(hit: contract.Hit, ranked: Ranked, terms: Sequence[str]) -> Hit:

@@ -327,7 +327,14 @@ def _decided(
     if isinstance(decision, Mapping):
         kept = ours if isinstance(ours, dict) else theirs
         assert isinstance(kept, dict)
-        return {**kept, "value": decision["value"]}
+        if "value" in kept:
+            return {**kept, "value": decision["value"]}
+        if not isinstance(decision["value"], Mapping):
+            raise ValidationFailed(
+                "A record that is no entry is decided by an object with some of its fields.",
+                field="decisions",
+            )
+        return {**kept, **decision["value"]}
     prefer: Literal["ours", "theirs"] = "theirs" if decision == "source" else "ours"
     return three_way_merge.resolve(base, ours, theirs, prefer=prefer, sets=sets)
 

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stratagem.debugging import redaction
-from stratagem.debugging.signatures import heads, lines, stacks, telling
+from stratagem.debugging.signatures import frames, heads, lines, stacks, telling
 from stratagem.debugging.signatures.placeholders import normalise
 from stratagem.debugging.signatures.stacks import Fault, Report
 
@@ -39,7 +39,7 @@ _HEADLINE_CHARS_MAX: Final = 200
 _FAULTS_MAX: Final = 8
 _DIGEST_CHARS: Final = 32
 # Enough for the deepest recursion a language allows, with its message at either end.
-_WINDOW_CHARS: Final = 100_000
+_WINDOW_CHARS: Final = 250_000
 _CONTEXT_LINES: Final = 2
 _ROUNDS_MAX: Final = 4
 
@@ -106,10 +106,12 @@ def _faults(text: str) -> list[Fault]:
         return report.faults[:_FAULTS_MAX]
     span = telling.worst(read)
     texts = [line.text for line in read]
-    if span is not None and span.weight > telling.WEAK:
-        return [Fault(heads.compose(texts, span.line, len(texts)), [])]
-    whole = " ".join(text.strip() for text in texts if text.strip())
-    return [Fault(heads.rewrite(whole), [])] if whole else []
+    if span is not None and span.weight != telling.WEAK:
+        head, _ = heads.compose(texts, span.line, len(texts))
+        file = heads.place(texts[span.line])
+        return [Fault(head, [frames.module_frame("", file)] if file else [])]
+    said = telling.prose(read)
+    return [Fault(heads.rewrite(said), [])] if said else []
 
 
 def _last_report(read: list[lines.Line]) -> Report | None:
@@ -126,7 +128,7 @@ def _place(read: list[lines.Line]) -> tuple[int, int]:
     if report is not None:
         return report.begin, report.end
     span = telling.worst(read)
-    if span is None or span.weight <= telling.WEAK:
+    if span is None or span.weight == telling.WEAK:
         return 0, len(read)
     return max(span.begin - _CONTEXT_LINES, 0), min(span.end + 5 * _CONTEXT_LINES, len(read))
 
@@ -146,9 +148,9 @@ def _render(faults: Iterable[Fault]) -> str:
     kept = list(_normalised(faults))
     room = CHARS_MAX - sum(len(head) + 1 for head, _ in kept)
     shown: list[str] = []
-    for head, frames in kept:
+    for head, places in kept:
         shown.append(head)
-        for frame in frames:
+        for frame in places:
             if len(frame) + 1 > room:
                 break
             room -= len(frame) + 1

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from stratagem.debugging.signatures import paths
 
-__all__ = ["SHOWN", "Frame", "frame", "python_frame", "telling"]
+__all__ = ["SHOWN", "Frame", "frame", "module_frame", "python_frame", "telling"]
 
 FRAMES_MAX: Final = 30
 _NAME_CHARS_MAX: Final = 160
@@ -85,7 +85,7 @@ _MADE_UP: Final = tuple(
         (r"\$\d+(?=\W|$)", ""),
         (r"\$default$|-impl$", ""),
         (r"(?:\.func|\.gowrap|-fm\b)[\d.]*(?:\.\d+)*(?=\W|$)", ".func"),
-        (r"\[\.\.\.\]", ""),
+        (r"\[\.\.\.\]|\[\[?(?:[0-9a-f]{8,16}|hex)\]?\]", ""),
         (r"::h[0-9a-f]{16}$", ""),
         (r"\{\{closure\}\}|\{closure(?:#\d+|_env#\d+)?\}|\{impl#\d+\}|\{\{impl\}\}", "{closure}"),
         (r"^<(.{1,200}?) as .{1,200}?>(?=::)", r"\1"),
@@ -122,7 +122,7 @@ _SYSTEM_NAME: Final = re.compile(
     | __libc|__GI_|__cxa|__gnu|__asan|__ubsan|__tsan|__interceptor|__pthread|_start$|start_thread$|__clone|clone\d?$|raise$|abort$|_Unwind
     | operator\ (?:new|delete) | malloc$|free$|calloc$|realloc$|memcpy$|strlen$|main\ thread
     | (?:Module\._|Function\.executeUserEntryPoint|process\.processTicks|Array\.|Promise\b|new\ Promise|__webpack_require__|processTicksAndRejections)
-    | \?\?$
+    | \?\?$ | <unknown>$
     )"""
 )
 
@@ -147,15 +147,14 @@ def frame(line: str) -> Frame | None:
 
 
 def module_frame(name: str, file: str) -> Frame:
-    """Return the frame of a function whose name says its module."""
-    return _frame(name, None, file)
+    """Return the frame of a function whose name says its module; of none, its file."""
+    return _frame(name or None, None, file)
 
 
-def telling(frames: Iterable[Frame]) -> list[Frame]:
-    """Return the frames that count: each once, ours if there are any, the newest thirty."""
-    once = list(dict.fromkeys(frame for frame in frames if frame.name or frame.file))
-    ours = [frame for frame in once if not frame.system]
-    return (ours or once)[:FRAMES_MAX]
+def telling(found: Iterable[Frame], *, ours: bool) -> list[Frame]:
+    """Return the frames that count: each once, the newest thirty, only ours if so asked."""
+    once = {str(frame): frame for frame in reversed([*found]) if not (ours and frame.system)}
+    return [frame for frame in reversed(once.values()) if frame.name or frame.file][:FRAMES_MAX]
 
 
 def _frame(path: str | None, name: str | None, file: str | None) -> Frame:

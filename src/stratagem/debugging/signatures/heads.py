@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["CHAIN", "TYPE", "compose", "is_message", "rewrite"]
+__all__ = ["CHAIN", "TYPE", "compose", "is_message", "place", "rewrite"]
 
 _LINES_MORE_MAX: Final = 2
 
@@ -32,7 +32,7 @@ CHAIN: Final = re.compile(
 
 _NOTE: Final = re.compile(
     r"^\s*(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|note|help|hint|Hint|Note|Require stack|Background)\b ?:|^\s*\[(?:SQL|parameters|generated in)"
-    r"|^\s*\((?:Background|node:)|^\s*For (?:further|more) information|^\s*(?:During|The above)\b|^\s*at |^\s*\.\.\. |^- /|^\s*See "
+    r"|^\s*\((?:Background|node:)|^\s*For (?:further|more) information|^\s*(?:During|The above)\b|^\s*at |^\s*\.\.\. |^- /|^\s*See |^\s*Is the server running"
 )
 
 _REWRITES: Final = tuple(
@@ -47,7 +47,7 @@ _REWRITES: Final = tuple(
         (r" in /\S+\.php:\d+$", ""),
         (r"^\S+\.rb:\d+:in ['`][^']*': (.*) \(([\w:]+)\)$", r"\2: \1"),
         (r"^thread '[^']*'(?: \(\d+\))? panicked at '(.*)', \S+$", r"panicked: \1"),
-        (r"^thread '[^']*'(?: \(\d+\))? panicked at \S+?: ?", "panicked: "),
+        (r"^thread '[^']*'(?: \(\d+\))? panicked at \S+?(?::\d+){1,2}:\s*", "panicked: "),
         (r" \[recovered(?:, repanicked)?\]$", ""),
         (
             r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: on (?:unknown )?address| \(pc 0x|: 0x[0-9a-f]+ at pc).*$",
@@ -64,6 +64,7 @@ _REWRITES: Final = tuple(
         (r"^-(?:ba)?sh: ", ""),
         (r"^command not found: (\S+)$", r"\1: command not found"),
         (r"^(\S+): not found$", r"\1: command not found"),
+        (r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’](?: what\(\): *(.*))?$", r"\1: \2"),
         (r"^make(?:\[\d+\])?: \*\*\* ", "make: "),
         (r"^(\S+\.[cm]?[jt]sx?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (TS\d+: )", r"\1: error \2"),
         (r"^FAILED \S+ - ", ""),
@@ -73,10 +74,24 @@ _REWRITES: Final = tuple(
         (r"^(\w+)\('(.*)',?\)$", r"\1: \2"),
     )
 )
-_PANIC_BEFORE_MESSAGE: Final = re.compile(r"panicked at \S+:\d+:$")
-_LABEL: Final = re.compile(r"^[\s\d|]*(?:[-~]+ +)?\^+[-~^]* (?P<label>\S.{1,300})$")
-_COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: ")
+_MESSAGE_BELOW: Final = re.compile(r"panicked at \S+:\d+:$|^Caused by:$")
+# What stands below is the other half of the message.
+_UNFINISHED: Final = re.compile(r":$|^terminate called|\bvalidation errors? for ")
+_COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: |: error: ")
+# rustc points at the place and says what it found there; javac names the symbol.
+_LABEL: Final = re.compile(
+    r"^[\s\d|]*(?:[-~]+ +)?\^+[-~^]* (?P<label>[^\s^~-].{1,300})$|^\s*symbol: +(?P<symbol>\S.{1,200})$"
+)
 _LABEL_LINES_MAX: Final = 10
+
+
+_PANIC_PLACE: Final = re.compile(r"panicked at (?:'.*', )?(?P<file>[^\s:']+)(?::\d+){1,2}:?$")
+
+
+def place(line: str) -> str:
+    """Return the file that a panic without a stack names."""
+    match = _PANIC_PLACE.search(line)
+    return match["file"] if match else ""
 
 
 def is_message(line: str) -> bool:
@@ -84,15 +99,17 @@ def is_message(line: str) -> bool:
     return bool(_TYPE_SURE.match(line) or _MESSAGE.search(line))
 
 
-def compose(texts: Sequence[str], begin: int, end: int) -> str:
-    """Return the message that begins at a line, with the lines it cannot be without."""
+def compose(texts: Sequence[str], begin: int, end: int) -> tuple[str, int]:
+    """Return the message that begins at a line, and the line after all that it needs."""
     first = texts[begin].strip()
-    if _PANIC_BEFORE_MESSAGE.search(first) or (CHAIN.match(first) and first.endswith(":")):
-        following = next((text.strip() for text in texts[begin + 1 : end] if text.strip()), "")
-        return rewrite(f"{first} {following}")
-    if _COMPILER.match(first):
-        return rewrite(first + _label(texts[begin + 1 : begin + 1 + _LABEL_LINES_MAX]))
-    return rewrite(" ".join([first, *_more(first, texts[begin + 1 : end])]))
+    if _MESSAGE_BELOW.search(first):
+        below = next((line for line in range(begin + 1, end) if texts[line].strip()), begin)
+        return rewrite(f"{first} {texts[below].strip()}" if below > begin else first), below + 1
+    if _COMPILER.search(first):
+        label, lines = _label(texts[begin + 1 : begin + 1 + _LABEL_LINES_MAX])
+        return rewrite(first + label), begin + 1 + lines
+    more = _more(first, texts[begin + 1 : end])
+    return rewrite(" ".join([first, *more])), begin + 1 + len(more)
 
 
 def rewrite(head: str) -> str:
@@ -104,17 +121,21 @@ def rewrite(head: str) -> str:
 
 def _more(first: str, texts: Sequence[str]) -> list[str]:
     """Return the lines that finish what the first one began."""
-    counted = "validation error" in first
+    if not _UNFINISHED.search(first):
+        return []
     more: list[str] = []
-    for text in texts[: _LINES_MORE_MAX + 1]:
-        unfinished = counted or first.endswith(":") or text.startswith((" ", "\t"))
-        if not text.strip() or not unfinished or _NOTE.match(text) or len(more) == _LINES_MORE_MAX:
+    for text in texts[:_LINES_MORE_MAX]:
+        if not text.strip() or _NOTE.match(text):
             break
         more.append(text.strip())
     return more
 
 
-def _label(texts: Sequence[str]) -> str:
-    """Return what rustc writes below the place: without it, all mismatches look alike."""
-    match = next(filter(None, map(_LABEL.match, texts)), None)
-    return f": {match['label']}" if match else ""
+def _label(texts: Sequence[str]) -> tuple[str, int]:
+    """Return what a compiler writes below the place: without it, all mismatches look alike."""
+    for line, text in enumerate(texts):
+        if _COMPILER.search(text):
+            break
+        if match := _LABEL.match(text):
+            return f": {match['label'] or match['symbol']}", line + 1
+    return "", 0

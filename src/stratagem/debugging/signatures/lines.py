@@ -74,15 +74,16 @@ _OPENING: Final = (
 )
 # What may only follow an opening.
 _FOLLOWING: Final = (
-    r"(?:[\w.-]{1,100} )?[\w./@-]{1,100}\[[\w.-]{1,40}\]:",
+    r"(?:[\w.-]{1,100} )?[\w./@-]{1,100}\[(?:\w{1,20}\.)?\d{1,8}\]:",
     r"[\w.-]{1,100} [\w./-]{1,60}:(?=\s)(?<=kernel:)",
-    r"\[(?!Errno|WinError|E\d|[A-Z]+-?\d{3})[^\[\]]{0,100}\](?::(?=\s))?",
+    r"\[(?!Errno|WinError|E\d|[A-Z]+-?\d{3}|cause\]|errors\]|sub-ex)[^\[\]]{0,100}\](?::(?=\s))?",
     r"\((?:MainThread|pid|PID|tid|[Tt]hread|Process|[Pp]rocess)[\w #:=-]{0,40}\):?",
     r"(?:pid|PID|tid|thread)[=: ]{1,2}[\w-]{1,40}:?",
-    r"\d{1,7}(?= +---| +\[| *\d+ [VDIWEF] )",
+    r"\d{1,7}(?= +---| +\[)",
     r"\d{1,7} +\d{1,7} [VDIWEF] [\w.]{1,60} *:",
     r"\d{1,8}#\d{1,8}:(?: \*\d{1,12})?",
     r"---|[|>-](?=\s)|:(?=\s)",
+    r"(?![\w.]{1,120}\.(?:py|rb|go|[cm]?[jt]sx?|java|kt|scala|cs|[ch](?:c|pp|xx)?|rs|sh|php):)"
     r"[a-z_][\w$]{0,60}(?:\.[a-z_][\w$]{0,60}){1,12}:(?=\s)",
     r"[A-Za-z_][\w$]{0,60}(?:\.[A-Za-z_][\w$]{0,60}){0,12}(?:\(\d+\))?(?= +[-:] )",
 )
@@ -113,11 +114,28 @@ def plain(text: str) -> str:
 def read(text: str) -> list[Line]:
     """Return the lines of a text, each without its prefix."""
     lines = []
-    for number, raw in enumerate(plain(text).split("\n")):
-        for piece in _pieces(raw[:_CHARS_MAX] if "\\n" not in raw else raw[: 10 * _CHARS_MAX]):
+    for number, raw in enumerate(_unquoted(plain(text).split("\n"))):
+        for piece in _pieces(raw):
             level, stripped = _strip(piece[:_CHARS_MAX])
             lines.append(Line(clean(stripped), number, level))
     return lines
+
+
+def _unquoted(raw: list[str]) -> list[str]:
+    """Return lines without the marks of a quotation and without what all are indented by."""
+    filled = [line for line in raw if line.strip()]
+    if filled and all(line.startswith(">") for line in filled):
+        raw = [line[1:].removeprefix(" ") for line in raw]
+        filled = [line for line in raw if line.strip()]
+    shortest = min(filled, key=_indent, default="")
+    common = shortest[: _indent(shortest)]
+    if not common or not all(line.startswith(common) for line in filled):
+        return raw
+    return [line.removeprefix(common) for line in raw]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
 
 
 def clean(line: str) -> str:

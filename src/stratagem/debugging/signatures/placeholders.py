@@ -26,6 +26,7 @@ from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.vocabulary import (
     CODE_HOSTS,
     CODES,
+    HOSTED,
     NAMED,
     PORTS,
     TECHNICAL,
@@ -121,6 +122,10 @@ def _url(match: re.Match[str]) -> str:
     return f"<url>{rest}"
 
 
+def _hosted(match: re.Match[str]) -> str:
+    return match["hosted_context"] + _host(match)
+
+
 def _host(match: re.Match[str]) -> str:
     port = match[0].rpartition(":")[2]
     return f"<host>:{port}" if port.isdigit() and int(port) in PORTS else "<host>"
@@ -167,7 +172,8 @@ def _any(*patterns: str) -> str:
 _RULES: Final[tuple[tuple[str, str, str | _Handler], ...]] = (
     ("placeholder_host", r"<host>:\d{1,5}(?!\d)", _host),
     ("placeholder", r"<[a-z]{1,12}>", _keep),
-    ("masked", r"\[(?:email|token|secret|password|key|ip|host|uuid|hex|phone|card)\]", _masked),
+    ("masked_host", r"\[(?:ip|host)\](?::\d{1,5}(?!\d))?", _host),
+    ("masked", r"\[(?:email|token|secret|password|key|uuid|hex|phone|card)\]", _masked),
     (
         "named",
         rf"(?P<named_context>{_EDGE}{_any(*NAMED)} ?'?)(?P<named_name>[^\s',;]{{1,200}}?)(?=[',;:)\]]*(?:\s|$)|[=<>~!]=|')",
@@ -176,6 +182,7 @@ _RULES: Final[tuple[tuple[str, str, str | _Handler], ...]] = (
     ("command", rf"{_EDGE}[\w.+-]{{1,80}}(?=: command not found)", _keep),
     ("valued", rf"(?P<valued_context>{_EDGE}{_any(*VALUED)} ?){_QUOTED}", _valued),
     ("code", _any(*CODES), _code),
+    ("hosted", rf"(?P<hosted_context>{_EDGE}{_any(*HOSTED)} '?)[\w.-]{{1,253}}(?<=\w){_PORT}(?![\w(])", _hosted),
     ("port", rf"{_EDGE}(?:port|PORT)\b[ :='(]{{1,3}}(?P<port_number>\d{{1,5}})(?!\d)", _port),
     ("technical", rf"{_EDGE}(?i:{_any(*TECHNICAL)}){_END}", _keep),
     ("library", rf"{_EDGE}lib[\w+-]{{1,60}}\.(?:so|dylib|dll)(?:\.\d{{1,4}}){{0,4}}{_END}", _keep),
@@ -277,7 +284,6 @@ _RULES: Final[tuple[tuple[str, str, str | _Handler], ...]] = (
 _SCANNER: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern, _ in _RULES))
 _REPLACEMENTS: Final = {name: replacement for name, _, replacement in _RULES}
 _MASKED: Final = {
-    "ip": "host",
     "hex": "hash",
     "token": "value",
     "secret": "value",

@@ -20,6 +20,7 @@ __all__ = ["Fault", "Report", "reports"]
 # How far above its first frame the message of a stack may stand.
 _HEAD_LINES_MAX: Final = 15
 _TEST_LINES_MAX: Final = 400
+_ASIDE_LINES_MAX: Final = 5
 
 
 class Fault(NamedTuple):
@@ -54,14 +55,14 @@ _SKIPPED_ABOVE: Final = re.compile(
     r"^\s*$|^goroutine \d+|^stack backtrace:|^\[?[Ss]tack ?trace:?|^\[signal |^note: |^Require stack:|^- |^0x[0-9a-f]+ in |^\d+\t"
     r"|^(?:READ|WRITE) of size|^\s*[{}\]]|^The signal is caused|^Hint: "
 )
-_MORE: Final = re.compile(
-    r"^\s*(?:\.\.\. \d+ |\[CIRCULAR|--- End of|\.{3}(?:additional|\d+) )|^\s*$(?!\n)"
-)
+_ABORTING: Final = re.compile(r"^terminate called|Assertion .{1,300} failed")
+_MORE: Final = re.compile(r"^\s*(?:\.\.\.(?: ?(?:\d+|additional) |$)|\[CIRCULAR|--- End of)")
 _ASIDE: Final = re.compile(
     r"^(?:goroutine \d+ |freed by thread|previously allocated by|allocated by thread|created by |Thread \d+ \(|Uninitialized value was|Thread T\d+ created)"
 )
 _GO_CALL: Final = re.compile(
-    r"^(?:created by )?(?P<name>[A-Za-z_][\w./~%·*()\[\]{}-]*?)(?:\([^()]*\)|\(.*\.\.\.\)|\(\{.*\}.*\))?(?: in goroutine \d+)?$"
+    r"^(?:created by )?(?P<name>[A-Za-z_][^\s()]*(?:\(\*?[^()]{1,200}\)[^\s()]*)?)"
+    r"(?:\((?:[^()]|\([^()]*\))*\))?(?: in goroutine \d+)?$"
 )
 _GO_PLACE: Final = re.compile(r"^\s+(?P<file>\S+\.(?:go|s)):\d+(?: \+0x[0-9a-f]+)?$")
 _RUST_CALL: Final = re.compile(r"^\s*\d+:\s+(?:0x[0-9a-f]+ - )?(?P<name>[\w<{_]\S.*)$")
@@ -77,7 +78,7 @@ def reports(texts: Sequence[str]) -> Iterator[Report]:
         if report is None:
             at += 1
         else:
-            yield report
+            yield report._replace(faults=_told(report.faults))
             at = max(report.end, at + 1)
 
 
@@ -135,7 +136,7 @@ def _traceback(texts: Sequence[str], at: int) -> tuple[Fault, int]:
         source = frame is not None
         at += 1
     head, at = _exception(texts, at)
-    return Fault(head, frames.telling(reversed(found))), at
+    return Fault(head, found[::-1]), at
 
 
 def _inside(text: str, base: int, *, flush: bool, source: bool) -> bool:
@@ -151,7 +152,7 @@ def _exception(texts: Sequence[str], at: int) -> tuple[str, int]:
         return "", at
     if not texts[at - 1] and not heads.TYPE.match(texts[at].strip()):
         return "", at
-    return heads.compose(texts, at, len(texts)), at + 1
+    return heads.compose(texts, at, len(texts))
 
 
 def _test(texts: Sequence[str], at: int) -> Report:
@@ -170,7 +171,7 @@ def _test(texts: Sequence[str], at: int) -> Report:
     headers = [line for line in range(begin, at) if _TEST_HEADER.match(texts[line])]
     begin = headers[-1] if headers else begin
     found = _test_frames(texts[begin:end])
-    return Report([Fault(head, frames.telling(reversed(found)))], begin if found else at, end)
+    return Report([Fault(head, found[::-1])], begin if found else at, end)
 
 
 def _test_frames(texts: Sequence[str]) -> list[Frame]:
@@ -193,12 +194,12 @@ def _test_frames(texts: Sequence[str]) -> list[Frame]:
 def _stack(texts: Sequence[str], at: int) -> Report:
     above = _head_above(texts, at)
     begin = at if above is None else above
-    head = "" if above is None else heads.compose(texts, above, at)
+    head = "" if above is None else heads.compose(texts, above, at)[0]
     faults: list[Fault] = []
     while True:
         found, at = _run(texts, at)
         at, code = _properties(texts, at)
-        faults.append(Fault(_with_code(head, code), frames.telling(found)))
+        faults.append(Fault(_with_code(head, code), found))
         at = _past_asides(texts, at)
         after = _next(texts, at)
         link = heads.CHAIN.match(texts[after]) if after is not None else None
@@ -220,16 +221,27 @@ def _cause(texts: Sequence[str], link: int, at: int) -> str:
 
 def _head_above(texts: Sequence[str], at: int) -> int | None:
     """Return where the message of the stack stands whose first line is known."""
-    nearest = None
+    nearest, apart = None, False
     for line in range(at - 1, max(at - 1 - _HEAD_LINES_MAX, -1), -1):
         text = texts[line]
+        if _SKIPPED_ABOVE.match(text):
+            apart = apart or (nearest is not None and not text)
+            continue
+        # Beyond an empty line stands something else, unless it announces what follows.
         if heads.is_message(text.strip()) and not heads.CHAIN.match(text):
-            return line
-        if not text and nearest is not None:
+            if not apart or text.endswith(":"):
+                return _reason(texts, line)
             break
-        if nearest is None and not _SKIPPED_ABOVE.match(text):
-            nearest = line
+        nearest = line if nearest is None else nearest
     return nearest
+
+
+def _reason(texts: Sequence[str], line: int) -> int:
+    """Return where a program said why it was about to abort, if it did."""
+    if "SIGABRT" not in texts[line]:
+        return line
+    above = range(line - 1, max(line - 6, -1), -1)
+    return next((at for at in above if _ABORTING.search(texts[at])), line)
 
 
 def _run(texts: Sequence[str], at: int) -> tuple[list[Frame], int]:
@@ -287,10 +299,19 @@ def _with_code(head: str, code: str) -> str:
 
 def _past_asides(texts: Sequence[str], at: int) -> int:
     """Return where the report goes on behind other threads and the history of a block."""
-    while (after := _next(texts, at)) is not None and _ASIDE.match(texts[after]):
-        _, end = _run(texts, after)
-        _, at = _run(texts, max(end, after + 1))
-    return at
+    while True:
+        near = range(at, min(at + _ASIDE_LINES_MAX, len(texts)))
+        aside = next((line for line in near if _ASIDE.match(texts[line])), None)
+        if aside is None:
+            return at
+        _, end = _run(texts, aside)
+        _, at = _run(texts, max(end, aside + 1))
+
+
+def _told(faults: list[Fault]) -> list[Fault]:
+    """Return faults with the frames that count. Those of the system do where there are no others."""
+    ours = any(not frame.system for fault in faults for frame in fault.frames)
+    return [Fault(fault.head, frames.telling(fault.frames, ours=ours)) for fault in faults]
 
 
 def _without_repeats(faults: list[Fault]) -> list[Fault]:

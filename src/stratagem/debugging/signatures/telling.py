@@ -15,7 +15,7 @@ from stratagem.debugging.signatures.lines import Line
 
 __all__ = ["WEAK", "Span", "window", "worst"]
 
-# At or below this, a line only uses a word that errors use: it may be prose.
+# Such a line only uses a word that errors use: it may be prose.
 WEAK: Final = 3
 _COMPILE: Final = 7
 _GAP_LINES_MAX: Final = 3
@@ -46,7 +46,7 @@ _WEIGHTS: Final = tuple(
         (
             9,
             r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt)\d?(?: \[[\w-]+\])?(?::\s|$)"
-            r"|^(?:panic|fatal error): |\bpanicked at\b|Sanitizer: |\bruntime error: |^(?:Uncaught|Unhandled) |^Exception in thread|^FAILED \S+ - ",
+            r"|^(?:panic|fatal error): |\bpanicked at\b|Sanitizer: |\bruntime error: |^(?:Uncaught|Unhandled) |^Exception in thread|^FAILED \S+ - |^terminate called|Assertion .{1,300} failed",
         ),
         (
             _COMPILE,
@@ -58,7 +58,7 @@ _WEIGHTS: Final = tuple(
             r"\bORA-\d|SQLSTATE|\bERROR \d{4} \(|\bE11000\b|\[Errno|\(os error|\bE[A-Z]{4,}\b: |command not found|[Pp]ermission denied|No such file"
             r"|not recognized as an? |[Cc]onnection (?:refused|reset|timed out)|^fatal: |^curl: \(|status code \d|\bHTTP(?:/[\d.]+)? [45]\d\d|^E: |Error response from daemon"
             r"|[Ss]egmentation fault|core dumped|^Killed$|OOMKilled|[Oo]ut of memory|No space left|^error: |^Error: |\b\w+(?:Error|Exception)\b: "
-            r"|could not (?:connect|find|resolve|open)|failed to solve|\bCUDA error|signal SIG|^\(error\) |version `",
+            r"|[Cc](?:ould not|annot) (?:connect|find|resolve|open)|failed to solve|\bCUDA error|signal SIG|^\(error\) |version `|: \d+: \S+: not found$|unbound variable|[Ss]yntax error",
         ),
         (
             WEAK,
@@ -71,7 +71,9 @@ _WEIGHTS: Final = tuple(
 _BAD_LEVELS: Final = frozenset(
     {"ERROR", "ERR", "FATAL", "CRITICAL", "CRIT", "SEVERE", "ALERT", "EMERG", "PANIC"}
 )
-_LEVEL_WEIGHT: Final = 5
+_CALM_LEVELS: Final = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE"})
+# What a level adds to a line that says little itself.
+_LEVEL_WEIGHTS: Final = {0: 4, 1: 4, WEAK: 5}
 
 # What a text of any size is searched for, kind by kind; the last place of a kind found counts.
 _MARKS: Final = (
@@ -127,13 +129,23 @@ _MARKS: Final = (
 
 def worst(lines: Sequence[Line]) -> Span | None:
     """Return where a text says what went wrong; None if it says nothing of the kind."""
-    weights = [_weight(line) for line in lines]
+    weights = _weights(lines)
     top = max(weights, default=0)
     if top == 0:
         return None
     places = [line for line, weight in enumerate(weights) if weight == top]
     group = places if top == _COMPILE else _last_group(places)
     return Span(group[0], group[0], group[-1] + 1, top)
+
+
+def prose(lines: Sequence[Line]) -> str:
+    """Return what a text says that names no error: what is marked as code, or all but chatter."""
+    fences = [number for number, line in enumerate(lines) if line.text.startswith("```")]
+    fenced = lines[fences[0] + 1 : fences[1]] if len(fences) > 1 else []
+    for part in (fenced, [line for line in lines if line.level not in _CALM_LEVELS], lines):
+        if said := " ".join(line.text.strip() for line in part if line.text):
+            return said
+    return ""
 
 
 def window(text: str, chars: int) -> str:
@@ -153,13 +165,19 @@ def _whole_lines(text: str, begin: int, end: int) -> str:
     return text[begin : end if end > begin else begin + 1]
 
 
-def _weight(line: Line) -> int:
+def _weights(lines: Sequence[Line]) -> list[int]:
+    # A level that every line has says nothing about any of them.
+    graded = len({line.level for line in lines if line.text}) > 1
+    return [_weight(line, graded=graded) for line in lines]
+
+
+def _weight(line: Line, *, graded: bool) -> int:
     text = line.text.strip()
-    if not text:
+    if not text or (graded and line.level in _CALM_LEVELS):
         return 0
     weight = next((weight for weight, pattern in _WEIGHTS if pattern.search(text)), 0)
-    if line.level in _BAD_LEVELS and weight in {0, 1, WEAK}:
-        return _LEVEL_WEIGHT
+    if graded and line.level in _BAD_LEVELS and weight in _LEVEL_WEIGHTS:
+        return _LEVEL_WEIGHTS[weight]
     return weight
 
 

@@ -11,6 +11,7 @@ from typing import Final
 __all__ = [
     "CODES",
     "CODE_HOSTS",
+    "HOSTED",
     "NAMED",
     "PORTS",
     "TECHNICAL",
@@ -119,9 +120,18 @@ VALUED: Final = (
     r"[Ii]nvalid (?:value|date|number|timestamp|email|uuid|argument value|isoformat string):?",
     r"does not match format",
     r"time data",
-    r"host ?name",
     r"(?:for|by) user",
     r"server at",
+)
+
+# What stands after these is the name of a host.
+HOSTED: Final = (
+    r"(?:resolve|unknown|find|reach|translate) host(?: ?name)?:?",
+    r"UnknownHostException:",
+    r"ENOTFOUND",
+    r"EAI_AGAIN",
+    r"lookup(?= \S{1,253} on |(?= \S{1,253}: no such host))",
+    r"Name or service not known:",
 )
 
 # Code lives under these: what follows them is the name of a package.

@@ -57,9 +57,7 @@ class SqliteCatalogue:
         self, view: View, node: int, *, outgoing: bool, label: str, limit: int
     ) -> list[Linked]:
         sql = statement("strongest_links", len(view.lineage), 6, subject="l.other")
-        rows = self._execute(
-            sql, (view.time, node, outgoing, label, limit, *view.lineage.numbers)
-        )
+        rows = self._execute(sql, (view.time, node, outgoing, label, limit, *view.lineage.numbers))
         return [Linked(*row) for row in rows]
 
     def link_count(self, nodes: Sequence[int], limit: int) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -51,7 +51,7 @@ def open_writer(store: SqliteStore) -> apsw.Connection:
 
 def _refuse_other_than_files(path: str, *, read_only: bool) -> None:
     try:
-        mode = os.stat(path).st_mode
+        mode = Path(path).stat().st_mode
     except FileNotFoundError:
         if read_only:
             raise StorageUnavailable("There is no database at this path.", path=path) from None

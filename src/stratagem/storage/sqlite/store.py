@@ -314,7 +314,7 @@ if hasattr(os, "register_at_fork"):
 def _identity(path: str) -> tuple[int, int] | None:
     """Return what tells the file at a path from any other."""
     try:
-        found = os.stat(path)
+        found = os.stat(path)  # noqa: PTH116 -- twice as fast, and asked before every commit
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -1,0 +1,137 @@
+"""How sure one can be of a concept that nobody gave a score.
+
+Everything that speaks for or against it is an outcome under the one model of evidence
+(`engine.evidence`), as if the concept had been put to the test and had held, or had not:
+
+* its explanation is its author's own claim, whatever its length;
+* a concept that confirms it is a success, one that contradicts it a failure, each weighed by
+  the strength of the relationship; a contradiction falls back on the one who makes it, by half;
+* a concept that supersedes it counts as two failures;
+* that it has any other relation to something says a little for it: somebody looked at it from
+  there. Only the strongest few of each type count, so that linking alone makes nothing certain.
+
+The score is a hundred times the mean of that belief. It is computed anew in the transaction
+that changes any of this: when a relationship comes or goes, when a concept at its other end is
+deleted or restored, and when a merge brings either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import evidence
+from stratagem.engine.events import Draft
+from stratagem.engine.evidence import CLAIM_TRUST, Observation
+from stratagem.engine.lineage import OPEN_END, Branch, View
+from stratagem.knowledge.records import Book
+from stratagem.knowledge.spaces import (
+    CERTAINTIES,
+    CERTAINTY_COMPUTED,
+    CONCEPTS,
+    RELATIONSHIPS,
+    TYPES,
+)
+from stratagem.storage.contract import Transaction
+
+__all__ = ["UNTRIED", "draft", "neighbours", "refresh", "settle"]
+
+
+class _Weight(NamedTuple):
+    """What a relationship of one type and direction counts, and how many of them do."""
+
+    worked: bool
+    weight: float
+    most: int
+
+
+_MANY: Final = 100
+_FEW: Final = 10
+_RELATION: Final = _Weight(worked=True, weight=0.1, most=_FEW)
+# By type, and whether the relationship leads away from the concept.
+_WEIGHTS: Final = {
+    (label, outgoing): _RELATION for label in TYPES for outgoing in (True, False)
+} | {
+    ("confirms", False): _Weight(worked=True, weight=1.0, most=_MANY),
+    ("contradicts", False): _Weight(worked=False, weight=1.0, most=_MANY),
+    ("contradicts", True): _Weight(worked=False, weight=0.5, most=_MANY),
+    ("supersedes", False): _Weight(worked=False, weight=2.0, most=_FEW),
+}
+_CLAIM: Final = Observation(worked=True, weight=CLAIM_TRUST)
+
+
+def _score(observations: Iterable[Observation]) -> int:
+    return round(100 * evidence.believe((_CLAIM, *observations)).mean)
+
+
+# Of a concept that has an explanation and nothing else.
+UNTRIED: Final = _score(())
+
+
+def draft(concept_id: str, score: int) -> Draft:
+    """Return the event that keeps a computed certainty."""
+    return Draft(CERTAINTY_COMPUTED, {"score": score}, CERTAINTIES, concept_id)
+
+
+def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) -> None:
+    """Compute the certainty of some concepts anew, and keep what has changed."""
+    book = Book(transaction, view)
+    concepts = book.by_id(sorted(set(concept_ids)))
+    unscored = [each for each in concepts.values() if "certainty_score" not in each.content]
+    if not unscored:
+        return
+    numbers = transaction.subjects(CONCEPTS, [each.id for each in unscored])
+    kept = book.scores(unscored)
+    drafts = []
+    for concept in unscored:
+        score = _score(_observed(book, numbers[concept.id]))
+        before = kept.get(concept.id)
+        if before is None or before.value != score:
+            drafts.append(draft(concept.id, score))
+    if drafts:
+        transaction.append(view.branch, drafts)
+
+
+def neighbours(transaction: Transaction, view: View, concept_id: str) -> list[str]:
+    """Return the concepts whose certainty hangs on another: as many as are looked at in time."""
+    node = Book(transaction, view).subject(concept_id)
+    links = transaction.linked(view, (node,), limit=limits.CERTAINTY_NEIGHBOURS_MAX)
+    named = transaction.names(sorted({link.other for link in links}))
+    return [key for _, key in named.values()]
+
+
+def settle(transaction: Transaction, branch: Branch, drafts: Sequence[Draft]) -> None:
+    """Compute anew what a merge has changed the evidence of."""
+    view = View(branch, transaction.lineage(branch), transaction.at)
+    touched: set[str] = set()
+    for each in drafts:
+        assert each.key is not None or each.space not in {CONCEPTS, RELATIONSHIPS}
+        if each.space == CONCEPTS and each.key is not None:
+            touched.update((each.key, *neighbours(transaction, view, each.key)))
+        elif each.space == RELATIONSHIPS and each.key is not None:
+            touched.update(_ends(transaction, view, each.key))
+    refresh(transaction, view, touched)
+
+
+def _ends(transaction: Transaction, view: View, relationship_id: str) -> Iterator[str]:
+    """Return the concepts that a relationship relates or related."""
+    history = transaction.history(
+        view.lineage, RELATIONSHIPS, relationship_id, before=OPEN_END, limit=_FEW
+    )
+    for version in history:
+        content = orjson.loads(version.payload or b"{}")
+        if "source_id" in content:
+            yield from (content["source_id"], content["target_id"])
+            return
+
+
+def _observed(book: Book, node: int) -> Iterator[Observation]:
+    for (label, outgoing), counted in _WEIGHTS.items():
+        links = book.reader.strongest_links(
+            book.view, node, outgoing=outgoing, label=label, limit=counted.most
+        )
+        for link in links:
+            yield Observation(counted.worked, counted.weight * link.weight)

@@ -1,0 +1,187 @@
+"""What knowledge takes from its callers, checked before anything is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.engine.lineage import OPEN_END
+from stratagem.errors import ValidationFailed
+from stratagem.knowledge.spaces import TYPES
+
+__all__ = [
+    "concept_id",
+    "count",
+    "direction",
+    "fields",
+    "label",
+    "level",
+    "notes",
+    "optional_number",
+    "part",
+    "query",
+    "strength",
+    "version",
+]
+
+_DIRECTIONS = ("incoming", "outgoing", "both")
+_LEVELS = ("area", "topic", "subtopic")
+
+
+def concept_id(given: object, *, field: str = "concept_id") -> str:
+    """Return what can be the id of a concept."""
+    return values.check_text(given, field=field, chars_max=limits.KEY_CHARS_MAX)
+
+
+def fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a concept that were given, checked; None where one is cleared."""
+    checked: dict[str, Any] = {}
+    for field, value in given.items():
+        if field == "name":
+            checked[field] = values.check_text(
+                value, field=field, chars_max=limits.CONCEPT_NAME_CHARS_MAX
+            )
+        elif field == "explanation":
+            checked[field] = _prose(value, field, limits.EXPLANATION_CHARS_MAX)
+        elif field == "certainty_score":
+            checked[field] = _whole(optional_number(value, field, 0, 100))
+        else:
+            checked[field] = level(value, field)
+    return checked
+
+
+def level(value: object, field: str) -> str | None:
+    """Return the name of an area, topic or subtopic, or None."""
+    if field not in _LEVELS:
+        raise ValidationFailed(f"A concept has no field `{field}`.", field=field)
+    if value is None:
+        return None
+    return values.check_text(value, field=field, chars_max=limits.PLACE_CHARS_MAX)
+
+
+def optional_number(value: object, field: str, low: float, high: float) -> float | None:
+    """Return a number from `low` to `high`, or None."""
+    if value is None:
+        return None
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    if not known or not isfinite(value) or not low <= value <= high:  # type: ignore[arg-type,operator]
+        raise ValidationFailed(
+            f"`{field}` is a number from {low:g} to {high:g}; it was {_shown(value)}.",
+            field=field,
+            invalid_value=_shown(value),
+            limit=high,
+        )
+    return value  # type: ignore[return-value]
+
+
+def strength(value: object) -> float:
+    """Return the strength of a relationship."""
+    if value is None:
+        return 1.0
+    checked = optional_number(value, "strength", 0.0, 1.0)
+    assert checked is not None
+    return checked
+
+
+def count(value: object, field: str, most: int) -> int:
+    """Return a whole number from 1 to `most`."""
+    known = isinstance(value, int) and not isinstance(value, bool)
+    if not known or not 1 <= value <= most:  # type: ignore[operator]
+        raise ValidationFailed(
+            f"`{field}` is a whole number from 1 to {most}; it was {_shown(value)}.",
+            field=field,
+            invalid_value=_shown(value),
+            limit=most,
+        )
+    return value  # type: ignore[return-value]
+
+
+def version(value: object) -> int | None:
+    """Return the version that a concept must be at, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= OPEN_END:
+        raise ValidationFailed(
+            "`expected_version` is a version that get_concept gave.",
+            field="expected_version",
+            invalid_value=_shown(value),
+        )
+    return value
+
+
+def label(value: object, *, optional: bool = False) -> str | None:
+    """Return a type of relationship; answers have them in upper case, and those are taken too."""
+    if value is None and optional:
+        return None
+    if not isinstance(value, str) or value.lower() not in TYPES:
+        raise ValidationFailed(
+            f"There is no relationship type {_shown(value)}.",
+            field="relationship_type",
+            invalid_value=_shown(value),
+            allowed=list(TYPES),
+            hint=f"Use one of {', '.join(TYPES)}.",
+        )
+    return value.lower()
+
+
+def direction(value: object) -> str:
+    """Return a direction."""
+    if value not in _DIRECTIONS:
+        raise ValidationFailed(
+            f"`direction` is incoming, outgoing or both; it was {_shown(value)}.",
+            field="direction",
+            invalid_value=_shown(value),
+            allowed=list(_DIRECTIONS),
+        )
+    return str(value)
+
+
+def query(text: object) -> str:
+    """Return what can be searched for."""
+    return _prose(text, "query", limits.QUERY_CHARS_MAX)
+
+
+def part(name: object) -> str | None:
+    """Return a part of a name, or None."""
+    if name is None:
+        return None
+    return values.check_text(name, field="name", chars_max=limits.CONCEPT_NAME_CHARS_MAX)
+
+
+def notes(text: object) -> str | None:
+    """Return what is said about a relationship, or None."""
+    return None if text is None else _prose(text, "notes", limits.NOTES_CHARS_MAX)
+
+
+def _prose(text: object, field: str, chars_max: int) -> str:
+    """Return a text of several lines that has something in it."""
+    if not isinstance(text, str):
+        raise ValidationFailed(f"`{field}` must be text.", field=field, invalid_value=_shown(text))
+    if not text.strip():
+        raise ValidationFailed(
+            f"`{field}` is {'blank' if text else 'empty'}.",
+            field=field,
+            hint=f"Give `{field}` at least one visible character.",
+        )
+    if len(text) > chars_max:
+        raise ValidationFailed(
+            f"`{field}` is {len(text):,} characters long; the limit is {chars_max:,}.",
+            field=field,
+            limit=chars_max,
+            hint=f"Shorten `{field}`.",
+        )
+    values.encode(text, field=field)
+    return text
+
+
+def _whole(number: float | None) -> float | None:
+    """Return a number that is whole as a whole number: 90 comes back as 90."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _shown(value: object) -> str:
+    """Return a value as a message can show it."""
+    return repr(value)[:100]

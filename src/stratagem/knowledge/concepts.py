@@ -1,0 +1,304 @@
+"""Creating, reading, changing, deleting and restoring concepts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments, values
+from stratagem.engine.events import Draft
+from stratagem.errors import ConceptNotFound, ValidationFailed, VersionConflict
+from stratagem.knowledge import certainty, checks
+from stratagem.knowledge.models import ConceptAnswer, ConceptInfo, Revision, Written
+from stratagem.knowledge.records import Book, Concept
+from stratagem.knowledge.services import Services
+from stratagem.knowledge.spaces import (
+    CONCEPT_CREATED,
+    CONCEPT_DELETED,
+    CONCEPT_RESTORED,
+    CONCEPT_UPDATED,
+    CONCEPTS,
+)
+from stratagem.operation import Caller
+from stratagem.search.foundation import Bound, Foundation
+from stratagem.storage.contract import Appended, Reader, Transaction
+
+__all__ = ["UNSET", "Concepts", "new_concept_id"]
+
+# A parameter that was left out: None clears.
+UNSET: Final[Any] = object()
+
+
+class Concepts(Bound):
+    """Concepts, for one caller."""
+
+    def __init__(self, foundation: Foundation, caller: Caller) -> None:
+        super().__init__(foundation, caller)
+        self._services = Services(foundation)
+
+    def create_concept(
+        self,
+        name: str,
+        explanation: str,
+        *,
+        area: str | None = None,
+        topic: str | None = None,
+        subtopic: str | None = None,
+        certainty_score: float | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> Written:
+        """Create a concept. Without a certainty one is computed, and the answer says so."""
+        self._services.require("create_concept")
+        given = {
+            "name": name,
+            "explanation": explanation,
+            "area": area,
+            "topic": topic,
+            "subtopic": subtopic,
+            "certainty_score": certainty_score,
+        }
+        content = {
+            field: value for field, value in checks.fields(given).items() if value is not None
+        }
+
+        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+            concept_id = new_concept_id(transaction)
+            whole = {**content, "created_at": transaction.at}
+            drafts = [Draft(CONCEPT_CREATED, whole, CONCEPTS, concept_id)]
+            if "certainty_score" not in content:
+                drafts.append(certainty.draft(concept_id, certainty.UNTRIED))
+            appended = transaction.append(book.view.branch, drafts)[0]
+            return {"concept_id": concept_id, "version": appended.sequence}
+
+        answer = self._change(work, "create_concept", content, branch, request_id)
+        written = Written(message="Created", **answer)
+        if certainty_score is None:
+            written.certainty_score = certainty.UNTRIED
+            written.certainty_source = "computed"
+        return written
+
+    def get_concept(
+        self,
+        concept_id: str,
+        *,
+        include_history: bool = False,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> ConceptAnswer:
+        """Return a concept; with its history, every explanation it had, oldest first.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+        """
+        self._services.require("get_concept")
+        checks.concept_id(concept_id)
+        with self._store.snapshot() as reader:
+            book = self._book(reader, branch, as_of)
+            concept = book.concept(concept_id)
+            info = _info(concept, book)
+            if include_history:
+                info.explanation_history = _revisions(book, concept_id)
+        return ConceptAnswer(info, "Found")
+
+    def update_concept(
+        self,
+        concept_id: str,
+        *,
+        explanation: str | None = None,
+        name: str | None = None,
+        area: str | None = UNSET,
+        topic: str | None = UNSET,
+        subtopic: str | None = UNSET,
+        certainty_score: float | None = None,
+        expected_version: int | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> Written:
+        """Change what is given of a concept, and keep the rest; None clears a place.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted.
+            VersionConflict: It is not at `expected_version`.
+        """
+        self._services.require("update_concept")
+        checks.concept_id(concept_id)
+        expected = checks.version(expected_version)
+        texts = {"explanation": explanation, "name": name, "certainty_score": certainty_score}
+        places = {"area": area, "topic": topic, "subtopic": subtopic}
+        given: dict[str, Any] = {field: each for field, each in texts.items() if each is not None}
+        given |= {field: value for field, value in places.items() if value is not UNSET}
+        changes = checks.fields(given)
+        if not changes:
+            raise ValidationFailed(
+                "There is nothing to update.",
+                field="explanation",
+                hint="Give a new explanation, name, area, topic, subtopic or certainty_score.",
+            )
+
+        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+            concept = book.concept(concept_id)
+            _compare(concept, expected)
+            whole = _changed(concept.content, changes)
+            if values.same(whole, dict(concept.content)):
+                return {"concept_id": concept_id, "version": concept.sequence}
+            draft = Draft(CONCEPT_UPDATED, whole, CONCEPTS, concept_id)
+            appended = transaction.append(book.view.branch, [draft])[0]
+            return {"concept_id": concept_id, "version": appended.sequence}
+
+        arguments = {"concept_id": concept_id, "expected_version": expected, **changes}
+        answer = self._change(work, "update_concept", arguments, branch, request_id)
+        return Written(message="Updated", **answer)
+
+    def delete_concept(
+        self, concept_id: str, *, branch: str | None = None, request_id: str | None = None
+    ) -> Written:
+        """Delete a concept: it leaves every list, search and walk, and can be restored.
+
+        Raises:
+            ConceptNotFound: It is not there, or was deleted before.
+        """
+        self._services.require("delete_concept")
+        checks.concept_id(concept_id)
+
+        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+            book.concept(concept_id)
+            draft = Draft(CONCEPT_DELETED, {}, CONCEPTS, concept_id)
+            return _around(book, transaction, draft)
+
+        answer = self._change(
+            work, "delete_concept", {"concept_id": concept_id}, branch, request_id
+        )
+        return Written(message="Deleted", **answer)
+
+    def restore_concept(
+        self, concept_id: str, *, branch: str | None = None, request_id: str | None = None
+    ) -> Written:
+        """Bring a deleted concept back as it was, with its relationships.
+
+        Raises:
+            ConceptNotFound: There never was one with this id.
+            ValidationFailed: It is not deleted.
+        """
+        checks.concept_id(concept_id)
+
+        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+            if book.find(concept_id) is not None:
+                raise ValidationFailed(
+                    f"The concept {concept_id!r} is not deleted.",
+                    field="concept_id",
+                    resource_id=concept_id,
+                    hint="There is nothing to restore.",
+                )
+            whole = _last_content(book, concept_id)
+            return _around(book, transaction, Draft(CONCEPT_RESTORED, whole, CONCEPTS, concept_id))
+
+        answer = self._change(
+            work, "restore_concept", {"concept_id": concept_id}, branch, request_id
+        )
+        return Written(message="Restored", **answer)
+
+    def _book(self, reader: Reader, branch: str | None, as_of: str | int | None = None) -> Book:
+        view = self._views.view(reader, branch or self._caller.branch, as_of)
+        return Book(reader, view)
+
+    def _change(
+        self,
+        work: Callable[[Book, Transaction], dict[str, Any]],
+        operation: str,
+        arguments: Mapping[str, Any],
+        branch: str | None,
+        request_id: str | None,
+    ) -> dict[str, Any]:
+        """Run work on a branch in a transaction."""
+        name = branch or self._caller.branch
+
+        def run(transaction: Transaction) -> dict[str, Any]:
+            return work(self._book(transaction, name), transaction)
+
+        return self._foundation.write(
+            self._caller,
+            run,
+            request_id=request_id,
+            operation=operation,
+            arguments={**arguments, "branch": name},
+        )
+
+
+def new_concept_id(transaction: Transaction, number: int = 0) -> str:
+    """Return an id that no other database makes: the head's hash is salted at random."""
+    head = transaction.head()
+    seed = f"concept:{head.sequence}:{number}".encode()
+    return str(UUID(bytes=hashlib.sha256(head.hash + seed).digest()[:16], version=4))
+
+
+def _around(book: Book, transaction: Transaction, draft: Draft) -> dict[str, Any]:
+    """Delete or restore a concept, and bring up to date what hangs on it."""
+    assert draft.key is not None
+    appended: Appended = transaction.append(book.view.branch, [draft])[0]
+    near = certainty.neighbours(transaction, book.view, draft.key)
+    certainty.refresh(transaction, book.view, (draft.key, *near))
+    return {"concept_id": draft.key, "version": appended.sequence}
+
+
+def _compare(concept: Concept, expected: int | None) -> None:
+    if expected is not None and concept.sequence != expected:
+        raise VersionConflict(
+            f"The concept {concept.id!r} is at version {concept.sequence}, not {expected}.",
+            field="expected_version",
+            resource_id=concept.id,
+            expected_version=expected,
+            version=concept.sequence,
+            hint="Get the concept, apply the change to its present state, and update again.",
+        )
+
+
+def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**content, **changes}
+    return {field: value for field, value in merged.items() if value is not None}
+
+
+def _last_content(book: Book, concept_id: str) -> dict[str, Any]:
+    """Return what a deleted concept said when it was last there."""
+    for version in book.versions(concept_id, limit=limits.REVISIONS_READ_MAX):
+        if version.kind != CONCEPT_DELETED and version.payload is not None:
+            content: dict[str, Any] = orjson.loads(version.payload)
+            return content
+    raise ConceptNotFound(
+        f"There never was a concept {concept_id!r} on this branch.",
+        field="concept_id",
+        resource_id=concept_id,
+    )
+
+
+def _info(concept: Concept, book: Book) -> ConceptInfo:
+    content = concept.content
+    score = book.score(concept)
+    return ConceptInfo(
+        concept_id=concept.id,
+        name=concept.name,
+        explanation=content["explanation"],
+        area=content.get("area"),
+        topic=content.get("topic"),
+        subtopic=content.get("subtopic"),
+        certainty_score=score.value,
+        created_at=moments.iso(content["created_at"]),
+        last_modified=moments.iso(concept.at),
+        version=concept.sequence,
+        certainty_source="computed" if score.computed else None,
+    )
+
+
+def _revisions(book: Book, concept_id: str) -> list[Revision]:
+    """Return the explanations that a concept had, oldest first, each once."""
+    revisions: list[Revision] = []
+    for version in reversed(book.versions(concept_id, limit=limits.REVISIONS_READ_MAX)):
+        explanation = orjson.loads(version.payload or b"{}").get("explanation")
+        if explanation and (not revisions or revisions[-1].explanation != explanation):
+            revisions.append(Revision(explanation, moments.iso(version.at)))
+    return revisions

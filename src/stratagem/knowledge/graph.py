@@ -1,0 +1,257 @@
+"""Walking the graph of concepts.
+
+A path is searched for from both ends at once, each step on the side that has fewer
+relationships to read. So a well-connected concept is walked through, but its own relationships
+are read only when both ends have nothing smaller left, and then up to a bound.
+
+Walks and paths do not pass through deleted concepts. Whether a concept is deleted is asked of
+those on the path that was found, not of every one that was met: a deleted concept is rare, and
+asking costs as much as the step. A path with one on it is searched for again without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple, Protocol
+
+from stratagem import limits
+from stratagem.engine.lineage import View
+from stratagem.knowledge.models import PathStep, Prerequisite, Related
+from stratagem.knowledge.records import Book
+from stratagem.knowledge.spaces import PREREQUISITE, TYPES
+from stratagem.storage.catalogue import Linked
+from stratagem.storage.contract import Reader
+
+__all__ = ["BuiltInGraph", "Graph"]
+
+Way = tuple[bool, str] | None
+
+# A side with more relationships than this is a large one, whatever their number.
+_LARGE: Final = 2_000
+# Of a step so many concepts are looked at together; the last step often ends among the first.
+_AT_ONCE: Final = 32
+# How often a path is searched for again before every concept that is met is looked at.
+_TRIES: Final = 8
+
+
+class Graph(Protocol):
+    """What answers questions about relationships: for one view, in ids of live concepts."""
+
+    def related(
+        self, concept_id: str, *, direction: str, label: str | None, limit: int
+    ) -> list[Related]:
+        """Return the concepts next to one, those with the strongest relationships first."""
+        ...
+
+    def prerequisites(self, concept_id: str, depth: int) -> tuple[list[Prerequisite], bool]:
+        """Return what a concept requires, nearest first, and whether some were left out."""
+        ...
+
+    def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
+        """Return a shortest path, along relationships or against them; None where none is."""
+        ...
+
+
+class BuiltInGraph:
+    """See `Graph`: answered by the database itself, in any view."""
+
+    def __init__(self, reader: Reader, view: View) -> None:
+        self._reader = reader
+        self._view = view
+        self._book = Book(reader, view)
+
+    def related(
+        self, concept_id: str, *, direction: str, label: str | None, limit: int
+    ) -> list[Related]:
+        """See `Graph`."""
+        node = self._book.subject(concept_id)
+        links = [
+            link
+            for outgoing in _ways(direction)
+            for each in ([label] if label else TYPES)
+            for link in self._reader.strongest_links(
+                self._view, node, outgoing=outgoing, label=each, limit=limit
+            )
+        ]
+        links.sort(key=lambda link: (-link.weight, link.sequence))
+        nearest = links[:limit]
+        concepts = self._book.by_subject([link.other for link in nearest])
+        return [
+            Related(
+                concepts[link.other].id,
+                concepts[link.other].name,
+                link.label.upper(),
+                _direction(outgoing=link.outgoing),
+                link.weight,
+            )
+            for link in nearest
+        ]
+
+    def prerequisites(self, concept_id: str, depth: int) -> tuple[list[Prerequisite], bool]:
+        """See `Graph`."""
+        root = self._book.subject(concept_id)
+        seen, frontier = {root}, [root]
+        found: list[Prerequisite] = []
+        for distance in range(1, depth + 1):
+            links = self._reader.linked(
+                self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
+            )
+            met = list(dict.fromkeys(link.other for link in links if link.other not in seen))
+            seen.update(met)
+            concepts = self._book.by_subject(met)
+            frontier = [number for number in met if number in concepts]
+            found += [
+                Prerequisite(concepts[number].id, concepts[number].name, distance)
+                for number in frontier
+            ]
+            if len(found) > limits.PREREQUISITES_MAX or len(links) == limits.LINKS_READ_MAX:
+                return found[: limits.PREREQUISITES_MAX], True
+            if not frontier:
+                break
+        return found, False
+
+    def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
+        """See `Graph`."""
+        ends = self._book.subject(start_id), self._book.subject(end_id)
+        barred: set[int] = set()
+        for attempt in range(_TRIES + 1):
+            search = _Search(self._reader, self._view, *ends, barred=barred)
+            living = self._book if attempt == _TRIES else None
+            steps = search.run(depth_max, living)
+            if steps is None:
+                return None
+            concepts = self._book.by_subject([step.node for step in steps])
+            dead = {step.node for step in steps} - concepts.keys()
+            if not dead:
+                return [
+                    PathStep(
+                        concepts[step.node].id,
+                        concepts[step.node].name,
+                        step.label.upper() if step.label else None,
+                        None if step.outgoing is None else _direction(outgoing=step.outgoing),
+                    )
+                    for step in steps
+                ]
+            barred |= dead
+        raise AssertionError("the last search meets no deleted concept")
+
+    def cycle(self, source_id: str, target_id: str) -> list[str] | None:
+        """Return the concepts of the cycle that a prerequisite would close, in order.
+
+        Deleted concepts count: a restored one must not bring a cycle with it.
+        """
+        source, target = self._book.subject(source_id), self._book.subject(target_id)
+        ways: tuple[Way, Way] = ((True, PREREQUISITE), (False, PREREQUISITE))
+        search = _Search(self._reader, self._view, target, source, ways=ways)
+        steps = search.run(limits.CYCLE_DEPTH_MAX)
+        if steps is None:
+            return None
+        named = self._reader.names([step.node for step in steps])
+        return [source_id, *(named[step.node][1] for step in steps)]
+
+
+class _Step(NamedTuple):
+    """A place on a path, and the relationship that leads on from it."""
+
+    node: int
+    label: str | None = None
+    outgoing: bool | None = None
+
+
+class _Side:
+    """One end of a search, and what was reached from it."""
+
+    def __init__(self, root: int, way: Way) -> None:
+        self.root = root
+        self.way = way
+        self.depth = 0
+        self.frontier = [root]
+        # By node: the relationship it was first reached by.
+        self.reached: dict[int, Linked | None] = {root: None}
+
+    def back(self, node: int) -> Iterator[Linked]:
+        """Return the relationships from a node back to the root."""
+        link = self.reached[node]
+        while link is not None:
+            yield link
+            link = self.reached[link.node]
+
+
+class _Search:
+    """One search for a shortest path."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        view: View,
+        start: int,
+        end: int,
+        *,
+        ways: tuple[Way, Way] = (None, None),
+        barred: set[int] | frozenset[int] = frozenset(),
+    ) -> None:
+        self._reader = reader
+        self._view = view
+        self._fore = _Side(start, ways[0])
+        self._back = _Side(end, ways[1])
+        self._barred = barred
+
+    def run(self, depth_max: int, living: Book | None = None) -> list[_Step] | None:
+        """Return the path; with a book, looking only at concepts that it shows."""
+        fore, back = self._fore, self._back
+        if fore.root == back.root:
+            return [_Step(fore.root)]
+        while fore.depth + back.depth < depth_max and fore.frontier and back.frontier:
+            near, far = (fore, back) if self._size(fore) <= self._size(back) else (back, fore)
+            meeting = self._grow(near, far, living)
+            if meeting is not None:
+                return list(self._steps(meeting))
+        return None
+
+    def _size(self, side: _Side) -> tuple[int, int]:
+        return self._reader.link_count(side.frontier, _LARGE), len(side.frontier)
+
+    def _grow(self, side: _Side, other: _Side, living: Book | None) -> int | None:
+        """Take one step on a side, or as much of it as it takes to meet the other one."""
+        frontier, side.frontier = side.frontier, []
+        side.depth += 1
+        room = limits.LINKS_READ_MAX
+        for begin in range(0, len(frontier), _AT_ONCE):
+            links = self._reader.linked(
+                self._view, frontier[begin : begin + _AT_ONCE], limit=room, by=side.way
+            )
+            room = max(0, room - len(links))
+            met = self._met(side, links, living)
+            side.reached.update(met)
+            side.frontier += met
+            meeting = next((node for node in met if node in other.reached), None)
+            if meeting is not None:
+                return meeting
+        return None
+
+    def _met(self, side: _Side, links: list[Linked], living: Book | None) -> dict[int, Linked]:
+        """Return the nodes that are reached for the first time, and by which link."""
+        met: dict[int, Linked] = {}
+        for link in links:
+            if link.other not in side.reached and link.other not in self._barred:
+                met.setdefault(link.other, link)
+        if living is None:
+            return met
+        there = living.by_subject(list(met))
+        return {node: link for node, link in met.items() if node in there}
+
+    def _steps(self, meeting: int) -> Iterator[_Step]:
+        for link in reversed(list(self._fore.back(meeting))):
+            yield _Step(link.node, link.label, link.outgoing)
+        for link in self._back.back(meeting):
+            # It was walked from the end; seen from the start it leads the other way.
+            yield _Step(link.other, link.label, not link.outgoing)
+        yield _Step(self._back.root)
+
+
+def _ways(direction: str) -> Sequence[bool]:
+    return {"outgoing": (True,), "incoming": (False,)}.get(direction, (True, False))
+
+
+def _direction(*, outgoing: bool) -> Literal["incoming", "outgoing"]:
+    return "outgoing" if outgoing else "incoming"

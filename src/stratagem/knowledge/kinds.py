@@ -1,0 +1,94 @@
+"""The kinds of record that knowledge keeps, and what their events mean.
+
+Concepts and relationships are what callers write. The certainty of a concept to which nobody
+gave one is a record of its own, because it follows from the others: computing it leaves the
+concept's version, its time and its history alone, and a merge computes it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stratagem.engine.records import EventKind, Link, Projection, RecordKind, Text
+from stratagem.knowledge import certainty, checks
+from stratagem.knowledge import spaces as names
+
+__all__ = ["KINDS"]
+
+
+def _concept(content: Mapping[str, Any], _key: str | None) -> Projection:
+    area, topic, subtopic = place = names.place_of(content)
+    numbers = [("created", float(content["created_at"]))]
+    if "certainty_score" in content:
+        numbers.append(("certainty", float(content["certainty_score"])))
+    return Projection(
+        facets=(
+            names.NAME_FACET + names.folded(content["name"]),
+            names.facet("area", area),
+            names.facet("topic", topic),
+            names.facet("subtopic", subtopic),
+        ),
+        text=Text(content["name"], content["explanation"], titled=True),
+        numbers=tuple(numbers),
+        group="\x1f".join(place),
+    )
+
+
+def _relationship(content: Mapping[str, Any], _key: str | None) -> Projection:
+    link = Link(
+        names.CONCEPTS,
+        content["source_id"],
+        content["target_id"],
+        content["relationship_type"],
+        float(content["strength"]),
+    )
+    return Projection(links=(link,))
+
+
+def _certainty(content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(numbers=(("certainty", float(content["score"])),))
+
+
+def _check_merged(content: Mapping[str, Any]) -> None:
+    """Refuse a merged concept that nobody could have written."""
+    checks.fields({name: value for name, value in content.items() if name != "created_at"})
+
+
+def _deleted(_content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(deleted=True)
+
+
+KINDS: Final = (
+    RecordKind(
+        names.CONCEPT,
+        (
+            EventKind(names.CONCEPT_CREATED, _concept),
+            EventKind(names.CONCEPT_UPDATED, _concept),
+            EventKind(names.CONCEPT_RESTORED, _concept),
+            EventKind(names.CONCEPT_DELETED, _deleted, deletes=True),
+        ),
+        writes=names.CONCEPT_UPDATED,
+        deletes=names.CONCEPT_DELETED,
+        validate=_check_merged,
+        grouped=True,
+    ),
+    RecordKind(
+        names.RELATIONSHIP,
+        (
+            EventKind(names.RELATIONSHIP_CREATED, _relationship),
+            EventKind(names.RELATIONSHIP_DELETED, _deleted, deletes=True),
+        ),
+        writes=names.RELATIONSHIP_CREATED,
+        deletes=names.RELATIONSHIP_DELETED,
+        # Relationships are joined as sets: that both sides made one is no conflict.
+        yielding=frozenset({"strength", "notes"}),
+    ),
+    RecordKind(
+        names.CERTAINTY,
+        (EventKind(names.CERTAINTY_COMPUTED, _certainty),),
+        writes=names.CERTAINTY_COMPUTED,
+        derived=True,
+        settle=certainty.settle,
+    ),
+)

@@ -1,0 +1,208 @@
+"""Lists of concepts: by what they are, by age, by certainty, by place.
+
+Each list is read in its order and only as far as it is asked for. Where a condition picks out
+few concepts these are read and sorted instead, so that a rare area is found at once in a
+large collection, and a common one without reading all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import Final
+
+from stratagem.engine import moments
+from stratagem.engine.events import Space
+from stratagem.knowledge.models import Area, ConceptListed, Hierarchy, Subtopic, Topic
+from stratagem.knowledge.records import Book, Concept, Score
+from stratagem.knowledge.spaces import (
+    CERTAINTIES,
+    CONCEPT,
+    CONCEPTS,
+    NAME_FACET,
+    facet,
+    folded,
+    place_of,
+)
+from stratagem.storage.catalogue import Listed
+
+__all__ = ["Wanted", "by_certainty", "hierarchy", "listed", "matching", "newest"]
+
+# Picked out by a condition, up to this many are read and sorted.
+_FEW: Final = 2_000
+_PAGE: Final = 200
+_ANY: Final = (0.0, float(2**62))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a concept must be to be listed; None where it does not matter."""
+
+    name: str | None = None
+    area: str | None = None
+    topic: str | None = None
+    subtopic: str | None = None
+    min_certainty: float | None = None
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The levels that matter, and the name that each must have."""
+        levels = {"area": self.area, "topic": self.topic, "subtopic": self.subtopic}
+        return {level: name for level, name in levels.items() if name is not None}
+
+    def fits(self, concept: Concept, scores: Mapping[str, Score]) -> bool:
+        """Whether a concept is to be listed."""
+        place = dict(zip(("area", "topic", "subtopic"), place_of(concept.content), strict=True))
+        if any(place[level] != name for level, name in self.places.items()):
+            return False
+        if self.name is not None and folded(self.name) not in folded(concept.name):
+            return False
+        return self.min_certainty is None or scores[concept.id].value >= self.min_certainty
+
+
+def newest(book: Book, limit: int) -> list[Concept]:
+    """Return the concepts that were created last, newest first."""
+    return list(islice(_by_age(book), limit))
+
+
+def matching(book: Book, wanted: Wanted, limit: int) -> list[tuple[Concept, Score]]:
+    """Return the concepts that fit, newest first."""
+    few = _picked_out(book, wanted)
+    if few is None:
+        pages = _pages(_by_age(book))
+    else:
+        concepts = book.by_version(few)
+        concepts.sort(key=lambda each: (each.content["created_at"], each.sequence), reverse=True)
+        pages = _pages(iter(concepts))
+    found: list[tuple[Concept, Score]] = []
+    for page in pages:
+        scores = book.scores(page)
+        found += [(each, scores[each.id]) for each in page if wanted.fits(each, scores)]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def by_certainty(book: Book, low: float, high: float, limit: int) -> list[tuple[Concept, Score]]:
+    """Return the concepts in a range of certainty, the least certain first."""
+    given = (
+        (listed, Score(listed.value, computed=False), concept)
+        for listed, concept in _in_range(book, CONCEPTS, (low, high), _as_given)
+    )
+    computed = (
+        (listed, Score(round(listed.value), computed=True), concept)
+        for listed, concept in _in_range(book, CERTAINTIES, (low, high), _as_computed)
+    )
+    both = merge(given, computed, key=lambda each: each[0])
+    return [
+        (concept, score if score.computed else book.score(concept))
+        for _, score, concept in islice(both, limit)
+    ]
+
+
+def hierarchy(book: Book) -> Hierarchy:
+    """Return how many concepts there are in each area, topic and subtopic."""
+    areas: dict[str, Area] = {}
+    topics: dict[tuple[str, str], Topic] = {}
+    tallies = book.reader.group_tallies(book.view.lineage, CONCEPT)
+    for place, count in sorted((tuple(group.split("\x1f")), n) for group, n in tallies.items()):
+        area_name, topic_name, subtopic_name = place
+        area = areas.setdefault(area_name, Area(area_name))
+        topic = topics.get((area_name, topic_name))
+        if topic is None:
+            topic = topics[area_name, topic_name] = Topic(topic_name)
+            area.topics.append(topic)
+        topic.subtopics.append(Subtopic(subtopic_name, count))
+        topic.concept_count += count
+        area.concept_count += count
+    total = sum(tallies.values())
+    message = f"Hierarchy contains {len(areas)} areas with {total} concepts"
+    return Hierarchy(list(areas.values()), total, message)
+
+
+def listed(concept: Concept, score: Score) -> ConceptListed:
+    """Return a concept as lists show it."""
+    content = concept.content
+    return ConceptListed(
+        concept.id,
+        concept.name,
+        content.get("area"),
+        content.get("topic"),
+        content.get("subtopic"),
+        score.value,
+        moments.iso(content["created_at"]),
+        "computed" if score.computed else None,
+    )
+
+
+def _picked_out(book: Book, wanted: Wanted) -> list[int] | None:
+    """Return the versions that one condition leaves, where it leaves few; None where none does."""
+    reader, view = book.reader, book.view
+    for level, name in wanted.places.items():
+        few = reader.faceted(view, facet(level, name), limit=_FEW + 1)
+        if len(few) <= _FEW:
+            return few
+    if wanted.name is not None:
+        part = folded(wanted.name)
+        few = reader.facets_containing(view, NAME_FACET, part, limit=_FEW + 1)
+        if len(few) <= _FEW:
+            return few
+    return None
+
+
+def _by_age(book: Book) -> Iterator[Concept]:
+    """Return all concepts, newest first, reading them as they are taken."""
+    for page in _listed(book, CONCEPTS, "created", _ANY, descending=True):
+        yield from book.by_version([each.sequence for each in page])
+
+
+def _in_range(
+    book: Book,
+    space: Space,
+    between: tuple[float, float],
+    concepts: Callable[[Book, list[Listed]], Iterator[tuple[Listed, Concept]]],
+) -> Iterator[tuple[Listed, Concept]]:
+    for page in _listed(book, space, "certainty", between):
+        yield from concepts(book, page)
+
+
+def _as_given(book: Book, page: list[Listed]) -> Iterator[tuple[Listed, Concept]]:
+    yield from zip(page, book.by_version([each.sequence for each in page]), strict=True)
+
+
+def _as_computed(book: Book, page: list[Listed]) -> Iterator[tuple[Listed, Concept]]:
+    """Return the concepts that some computed certainties belong to, and still do."""
+    hits = book.reader.hits([each.sequence for each in page])
+    ids = [hits[each.sequence].key or "" for each in page]
+    concepts = book.by_id(ids)
+    for each, concept_id in zip(page, ids, strict=True):
+        concept = concepts.get(concept_id)
+        if concept is not None and "certainty_score" not in concept.content:
+            yield each, concept
+
+
+def _listed(
+    book: Book, space: Space, name: str, between: tuple[float, float], *, descending: bool = False
+) -> Iterator[list[Listed]]:
+    after: Listed | None = None
+    while True:
+        page = book.reader.ordered(
+            book.view,
+            space,
+            name,
+            between=between,
+            after=after,
+            descending=descending,
+            limit=_PAGE,
+        )
+        if not page:
+            return
+        yield page
+        after = page[-1]
+
+
+def _pages(concepts: Iterator[Concept]) -> Iterator[list[Concept]]:
+    while page := list(islice(concepts, _PAGE)):
+        yield page

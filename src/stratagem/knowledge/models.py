@@ -1,0 +1,284 @@
+"""What knowledge answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+__all__ = [
+    "Area",
+    "Availability",
+    "ConceptAnswer",
+    "ConceptHit",
+    "ConceptInfo",
+    "ConceptListed",
+    "Hierarchy",
+    "Path",
+    "PathStep",
+    "Pong",
+    "Prerequisite",
+    "Prerequisites",
+    "RecentConcept",
+    "Related",
+    "RelationshipWritten",
+    "Results",
+    "Revision",
+    "Statistics",
+    "Subtopic",
+    "Topic",
+    "Written",
+]
+
+T = TypeVar("T")
+Direction = Literal["incoming", "outgoing"]
+# Told only where it was computed: a score without it is the caller's own.
+Source = Literal["computed"]
+
+
+@dataclass(slots=True)
+class Pong:
+    """The server is there."""
+
+    status: str
+    message: str
+    server_name: str
+    timestamp: str
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Figures of the event store and of the outbox."""
+
+    event_store: dict[str, int]
+    outbox: dict[str, int]
+    status: Literal["healthy", "error"]
+    success: bool = True
+
+
+@dataclass(slots=True)
+class Availability:
+    """Which tools can be used, and which services stand behind them."""
+
+    available: list[str]
+    unavailable: list[str]
+    total_tools: int
+    service_status: dict[str, dict[str, bool]]
+    implementations: dict[str, str]
+    success: bool = True
+
+
+@dataclass(slots=True)
+class Written:
+    """A concept was written. `certainty_score` is told where it was computed."""
+
+    concept_id: str
+    message: str
+    version: int
+    certainty_score: float | None = None
+    certainty_source: Source | None = None
+    success: bool = True
+
+
+@dataclass(slots=True)
+class Revision:
+    """An explanation, and since when it stood."""
+
+    explanation: str
+    timestamp: str
+
+
+@dataclass(slots=True)
+class ConceptInfo:
+    """A concept, as some view shows it."""
+
+    concept_id: str
+    name: str
+    explanation: str
+    area: str | None
+    topic: str | None
+    subtopic: str | None
+    certainty_score: float
+    created_at: str
+    last_modified: str
+    version: int
+    certainty_source: Source | None = None
+    explanation_history: list[Revision] | None = None
+
+
+@dataclass(slots=True)
+class ConceptAnswer:
+    """A concept that was asked for."""
+
+    concept: ConceptInfo
+    message: str
+    success: bool = True
+
+
+@dataclass(slots=True)
+class ConceptHit:
+    """A concept that a search found. `similarity` compares what one search found."""
+
+    concept_id: str
+    name: str
+    similarity: float
+    area: str | None
+    topic: str | None
+    certainty_score: float
+    certainty_source: Source | None = None
+
+
+@dataclass(slots=True)
+class ConceptListed:
+    """A concept in a list."""
+
+    concept_id: str
+    name: str
+    area: str | None
+    topic: str | None
+    subtopic: str | None
+    certainty_score: float
+    created_at: str
+    certainty_source: Source | None = None
+
+
+@dataclass(slots=True)
+class RecentConcept:
+    """A concept that was created lately."""
+
+    concept_id: str
+    name: str
+    area: str | None
+    topic: str | None
+    created_at: str
+
+
+@dataclass(slots=True)
+class Related:
+    """A concept that another is related to."""
+
+    concept_id: str
+    name: str
+    relationship_type: str
+    direction: Direction
+    strength: float
+
+
+@dataclass(slots=True)
+class Results(Generic[T]):
+    """A list; `truncated` where there are more than were asked for."""
+
+    results: list[T]
+    message: str
+    truncated: bool | None = None
+    mode: Literal["lexical"] | None = None
+    note: str | None = None
+    total: int = 0
+    success: bool = True
+
+    def __post_init__(self) -> None:
+        self.total = len(self.results)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+
+@dataclass(slots=True)
+class RelationshipWritten:
+    """A relationship was created or deleted."""
+
+    relationship_id: str
+    message: str
+    success: bool = True
+
+
+@dataclass(slots=True)
+class Prerequisite:
+    """Something to know first. `depth` is how many steps it is away, at the nearest."""
+
+    concept_id: str
+    name: str
+    depth: int
+
+
+@dataclass(slots=True)
+class Prerequisites:
+    """What to know first, nearest first."""
+
+    prerequisites: list[Prerequisite]
+    message: str
+    truncated: bool | None = None
+    total: int = 0
+    success: bool = True
+
+    def __post_init__(self) -> None:
+        self.total = len(self.prerequisites)
+
+    def __iter__(self) -> Iterator[Prerequisite]:
+        return iter(self.prerequisites)
+
+    def __len__(self) -> int:
+        return len(self.prerequisites)
+
+
+@dataclass(slots=True)
+class PathStep:
+    """A concept on a path, and how the next one is reached: along a relationship, or against."""
+
+    concept_id: str
+    name: str
+    relationship_to_next: str | None
+    direction_to_next: Direction | None
+
+
+@dataclass(slots=True)
+class Path:
+    """A shortest path. `length` counts relationships."""
+
+    path: list[PathStep]
+    length: int
+    message: str
+    success: bool = True
+
+
+@dataclass(slots=True)
+class Subtopic:
+    """A subtopic and how many concepts it has."""
+
+    name: str
+    concept_count: int = 0
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic and how many concepts it has."""
+
+    name: str
+    concept_count: int = 0
+    subtopics: list[Subtopic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Area:
+    """An area and how many concepts it has."""
+
+    name: str
+    concept_count: int = 0
+    topics: list[Topic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Hierarchy:
+    """Everything there is, by area, topic and subtopic."""
+
+    areas: list[Area]
+    total_concepts: int
+    message: str
+    success: bool = True
+
+    def counts(self) -> dict[str, Any]:
+        """Return how many concepts each area has."""
+        return {area.name: area.concept_count for area in self.areas}

@@ -1,0 +1,229 @@
+"""Creating and deleting relationships, and walking along them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stratagem import limits
+from stratagem.engine.events import Draft
+from stratagem.errors import PathNotFound, RelationshipNotFound, ValidationFailed
+from stratagem.knowledge import certainty, checks
+from stratagem.knowledge.concepts import Concepts
+from stratagem.knowledge.graph import BuiltInGraph
+from stratagem.knowledge.models import Path, Prerequisites, Related, RelationshipWritten, Results
+from stratagem.knowledge.records import Book
+from stratagem.knowledge.spaces import (
+    PREREQUISITE,
+    RELATIONSHIP_CREATED,
+    RELATIONSHIP_DELETED,
+    RELATIONSHIPS,
+    relationship_key,
+)
+from stratagem.storage.contract import Transaction
+
+__all__ = ["Relationships"]
+
+
+class Relationships(Concepts):
+    """Relationships, for one caller."""
+
+    def create_relationship(
+        self,
+        source_id: str,
+        target_id: str,
+        relationship_type: str,
+        *,
+        strength: float = 1.0,
+        notes: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RelationshipWritten:
+        """Relate one concept to another.
+
+        Raises:
+            ConceptNotFound: One of them is not there.
+            ValidationFailed: They are so related already, are the same, or the relationship
+                would close a cycle of prerequisites.
+        """
+        self._services.require("create_relationship")
+        label = _checked(source_id, target_id, relationship_type)
+        content: dict[str, Any] = {
+            "source_id": source_id,
+            "target_id": target_id,
+            "relationship_type": label,
+            "strength": checks.strength(strength),
+        }
+        if (told := checks.notes(notes)) is not None:
+            content["notes"] = told
+
+        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+            key = _free(book, source_id, target_id, label)
+            draft = Draft(RELATIONSHIP_CREATED, content, RELATIONSHIPS, key)
+            return _relate(book, transaction, draft)
+
+        answer = self._change(work, "create_relationship", content, branch, request_id)
+        return RelationshipWritten(message="Relationship created", **answer)
+
+    def delete_relationship(
+        self,
+        source_id: str,
+        target_id: str,
+        relationship_type: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RelationshipWritten:
+        """Take a relationship back.
+
+        Raises:
+            RelationshipNotFound: The concepts are not so related.
+        """
+        self._services.require("delete_relationship")
+        label = _checked(source_id, target_id, relationship_type)
+        ends = {"source_id": source_id, "target_id": target_id, "relationship_type": label}
+
+        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+            key = relationship_key(source_id, target_id, label)
+            if transaction.current(book.view.lineage, RELATIONSHIPS, key) is None:
+                raise RelationshipNotFound(
+                    f"There is no {label} relationship from {source_id!r} to {target_id!r}.",
+                    field="relationship_type",
+                    resource_id=key,
+                )
+            return _relate(book, transaction, Draft(RELATIONSHIP_DELETED, ends, RELATIONSHIPS, key))
+
+        answer = self._change(work, "delete_relationship", ends, branch, request_id)
+        return RelationshipWritten(message="Relationship deleted", **answer)
+
+    def get_related_concepts(
+        self,
+        concept_id: str,
+        *,
+        direction: str = "both",
+        relationship_type: str | None = None,
+        limit: int = limits.CONCEPTS_DEFAULT,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> Results[Related]:
+        """Return the concepts next to one, those with the strongest relationships first."""
+        self._services.require("get_related_concepts")
+        checks.concept_id(concept_id)
+        way = checks.direction(direction)
+        label = checks.label(relationship_type, optional=True)
+        most = checks.count(limit, "limit", limits.RELATED_MAX)
+        with self._store.snapshot() as reader:
+            book = self._book(reader, branch, as_of)
+            book.concept(concept_id)
+            graph = self._services.graph(reader, book.view)
+            found = graph.related(concept_id, direction=way, label=label, limit=most + 1)
+        kept = found[:most]
+        message = f"Found {len(kept)} related concepts"
+        return Results(kept, message, truncated=len(found) > most or None)
+
+    def get_prerequisites(
+        self,
+        concept_id: str,
+        *,
+        depth: int = limits.PREREQUISITE_DEPTH_DEFAULT,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> Prerequisites:
+        """Return what to know before a concept, nearest first, each at its smallest depth."""
+        self._services.require("get_prerequisites")
+        checks.concept_id(concept_id)
+        steps = checks.count(depth, "depth", limits.PREREQUISITE_DEPTH_MAX)
+        with self._store.snapshot() as reader:
+            book = self._book(reader, branch, as_of)
+            book.concept(concept_id)
+            found, more = self._services.graph(reader, book.view).prerequisites(concept_id, steps)
+        return Prerequisites(found, f"Found {len(found)} prerequisites", truncated=more or None)
+
+    def get_concept_chain(
+        self,
+        start_concept_id: str,
+        end_concept_id: str,
+        *,
+        max_depth: int = limits.PATH_DEPTH_DEFAULT,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> Path:
+        """Return a shortest path between two concepts, whichever way its relationships lead.
+
+        Raises:
+            PathNotFound: There is none of at most `max_depth` relationships.
+        """
+        self._services.require("get_concept_chain")
+        checks.concept_id(start_concept_id, field="start_concept_id")
+        checks.concept_id(end_concept_id, field="end_concept_id")
+        most = checks.count(max_depth, "max_depth", limits.PATH_DEPTH_MAX)
+        with self._store.snapshot() as reader:
+            book = self._book(reader, branch, as_of)
+            book.concept(start_concept_id, field="start_concept_id")
+            book.concept(end_concept_id, field="end_concept_id")
+            graph = self._services.graph(reader, book.view)
+            path = graph.path(start_concept_id, end_concept_id, most)
+        if path is None:
+            raise PathNotFound(
+                f"There is no path of at most {most} relationships between these concepts.",
+                start_concept_id=start_concept_id,
+                end_concept_id=end_concept_id,
+                max_depth=most,
+            )
+        length = len(path) - 1
+        return Path(path, length, f"Found path of length {length}")
+
+
+def _checked(source_id: object, target_id: object, relationship_type: object) -> str:
+    source = checks.concept_id(source_id, field="source_id")
+    target = checks.concept_id(target_id, field="target_id")
+    label = checks.label(relationship_type)
+    assert label is not None
+    if source == target:
+        raise ValidationFailed(
+            "A concept cannot be related to itself.",
+            field="target_id",
+            invalid_value=target,
+            hint="Name two concepts.",
+        )
+    return label
+
+
+def _free(book: Book, source_id: str, target_id: str, label: str) -> str:
+    """Return the id of a relationship that can be created."""
+    book.concept(source_id, field="source_id")
+    book.concept(target_id, field="target_id")
+    key = relationship_key(source_id, target_id, label)
+    if book.reader.current(book.view.lineage, RELATIONSHIPS, key) is not None:
+        raise ValidationFailed(
+            f"There is a {label} relationship between these concepts already.",
+            field="relationship_type",
+            invalid_value=label,
+            resource_id=key,
+            hint="Delete it first to change its strength or notes.",
+        )
+    if label == PREREQUISITE:
+        _refuse_cycle(book, source_id, target_id)
+    return key
+
+
+def _refuse_cycle(book: Book, source_id: str, target_id: str) -> None:
+    cycle = BuiltInGraph(book.reader, book.view).cycle(source_id, target_id)
+    if cycle is None:
+        return
+    concepts = book.by_id(cycle)
+    shown = [concepts[each].name if each in concepts else each for each in cycle]
+    raise ValidationFailed(
+        f"This prerequisite would close a cycle: {' → '.join(shown)}.",
+        field="target_id",
+        invalid_value=target_id,
+        cycle=cycle,
+        hint="Delete one of the prerequisites of the cycle, or use relates_to.",
+    )
+
+
+def _relate(book: Book, transaction: Transaction, draft: Draft) -> dict[str, Any]:
+    """Write a change of a relationship, and bring up to date what hangs on it."""
+    transaction.append(book.view.branch, [draft])
+    ends = (draft.content["source_id"], draft.content["target_id"])
+    certainty.refresh(transaction, book.view, ends)
+    return {"relationship_id": draft.key}

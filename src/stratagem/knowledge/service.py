@@ -1,0 +1,219 @@
+"""The knowledge system: concepts, how they relate, and how sure one can be of each."""
+
+from __future__ import annotations
+
+from stratagem import limits
+from stratagem.engine import moments
+from stratagem.engine.records import FACET_MARK
+from stratagem.errors import ValidationFailed
+from stratagem.knowledge import checks, listing
+from stratagem.knowledge.listing import Wanted
+from stratagem.knowledge.models import (
+    Availability,
+    ConceptHit,
+    ConceptListed,
+    Hierarchy,
+    Pong,
+    RecentConcept,
+    Results,
+    Statistics,
+)
+from stratagem.knowledge.records import Book
+from stratagem.knowledge.relationships import Relationships
+from stratagem.knowledge.services import TOOLS
+from stratagem.knowledge.spaces import CONCEPT, facet
+from stratagem.search.index import Ranked, Ranking
+
+__all__ = ["Knowledge"]
+
+_SCORE_DIGITS = 4
+
+
+class Knowledge(Relationships):
+    """The seventeen operations of knowledge, for one caller."""
+
+    def ping(self) -> Pong:
+        """Say that the server is there."""
+        return Pong(
+            "ok",
+            "MCP Knowledge Server is running",
+            "knowledge-server",
+            moments.iso(self._store.now()),
+        )
+
+    def get_server_stats(self) -> Statistics:
+        """Return figures of the event store and of the outbox."""
+        with self._store.snapshot() as reader:
+            events = {
+                "total_events": reader.head().sequence,
+                "concept_events": reader.version_count(CONCEPT),
+            }
+        outbox = self._services.outbox()
+        return Statistics(events, outbox, "error" if outbox["failed"] else "healthy")
+
+    def get_tool_availability(self) -> Availability:
+        """Return which tools can be used, and which services stand behind them."""
+        missing = sorted(tool for tool in TOOLS if self._services.missing(tool))
+        return Availability(
+            available=sorted(TOOLS.keys() - set(missing)),
+            unavailable=missing,
+            total_tools=len(TOOLS),
+            service_status=self._services.grouped(),
+            implementations={
+                name: service.implementation for name, service in self._services.status().items()
+            },
+        )
+
+    def search_concepts_semantic(
+        self,
+        query: str,
+        *,
+        limit: int = limits.SEARCH_K_DEFAULT,
+        min_certainty: float | None = None,
+        area: str | None = None,
+        topic: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> Results[ConceptHit]:
+        """Find concepts by what they mean and by their words, the most similar first."""
+        self._services.require("search_concepts_semantic")
+        text = checks.query(query)
+        most = checks.count(limit, "limit", limits.SEARCH_K_MAX)
+        floor = checks.optional_number(min_certainty, "min_certainty", 0, 100)
+        places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
+        tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
+        self._foundation.index.settle()
+        with self._store.snapshot() as reader:
+            book = self._book(reader, branch, as_of)
+            hits, ranking = self._similar(book, text, tags, floor, most + 1)
+        note = None
+        if ranking.waiting:
+            note = f"{ranking.waiting} texts wait for their vectors; words find them already."
+        return Results(
+            hits[:most],
+            "Found",
+            truncated=len(hits) > most or None,
+            mode="lexical" if ranking.mode == "lexical" else None,
+            note=note,
+        )
+
+    def search_concepts_exact(
+        self,
+        *,
+        name: str | None = None,
+        area: str | None = None,
+        topic: str | None = None,
+        subtopic: str | None = None,
+        min_certainty: float | None = None,
+        limit: int = limits.CONCEPTS_DEFAULT,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> Results[ConceptListed]:
+        """Find concepts by a part of their name and by where they belong, newest first."""
+        self._services.require("search_concepts_exact")
+        wanted = Wanted(
+            checks.part(name),
+            checks.level(area, "area"),
+            checks.level(topic, "topic"),
+            checks.level(subtopic, "subtopic"),
+            checks.optional_number(min_certainty, "min_certainty", 0, 100),
+        )
+        most = checks.count(limit, "limit", limits.CONCEPTS_MAX)
+        with self._store.snapshot() as reader:
+            found = listing.matching(self._book(reader, branch, as_of), wanted, most + 1)
+        kept = [listing.listed(*each) for each in found[:most]]
+        message = f"Found {len(kept)} concepts matching criteria"
+        return Results(kept, message, truncated=len(found) > most or None)
+
+    def get_recent_concepts(
+        self,
+        *,
+        limit: int = limits.CONCEPTS_DEFAULT,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> Results[RecentConcept]:
+        """Return the concepts that were created last, newest first."""
+        self._services.require("get_recent_concepts")
+        most = checks.count(limit, "limit", limits.RELATED_MAX)
+        with self._store.snapshot() as reader:
+            found = listing.newest(self._book(reader, branch, as_of), most + 1)
+        kept = [
+            RecentConcept(
+                each.id,
+                each.name,
+                each.content.get("area"),
+                each.content.get("topic"),
+                moments.iso(each.content["created_at"]),
+            )
+            for each in found[:most]
+        ]
+        return Results(kept, "Found", truncated=len(found) > most or None)
+
+    def list_hierarchy(
+        self, *, branch: str | None = None, as_of: str | int | None = None
+    ) -> Hierarchy:
+        """Return how many concepts each area, topic and subtopic has, by name."""
+        self._services.require("list_hierarchy")
+        with self._store.snapshot() as reader:
+            return listing.hierarchy(self._book(reader, branch, as_of))
+
+    def get_concepts_by_certainty(
+        self,
+        *,
+        min_certainty: float = 0,
+        max_certainty: float = 100,
+        limit: int = limits.CONCEPTS_DEFAULT,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+    ) -> Results[ConceptListed]:
+        """Return the concepts in a range of certainty, the least certain first."""
+        self._services.require("get_concepts_by_certainty")
+        low = checks.optional_number(min_certainty, "min_certainty", 0, 100) or 0
+        high = checks.optional_number(max_certainty, "max_certainty", 0, 100)
+        high = 100 if high is None else high
+        if low > high:
+            raise ValidationFailed(
+                f"`min_certainty` {low:g} is above `max_certainty` {high:g}.",
+                field="min_certainty",
+                invalid_value=low,
+                hint="Exchange the two.",
+            )
+        most = checks.count(limit, "limit", limits.RELATED_MAX)
+        with self._store.snapshot() as reader:
+            found = listing.by_certainty(self._book(reader, branch, as_of), low, high, most + 1)
+        kept = [listing.listed(*each) for each in found[:most]]
+        message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
+        return Results(kept, message, truncated=len(found) > most or None)
+
+    def _similar(
+        self, book: Book, query: str, tags: list[str], floor: float | None, limit: int
+    ) -> tuple[list[ConceptHit], Ranking]:
+        """Search ever deeper until enough concepts are certain enough, or there are no more."""
+        spaces = list(book.reader.spaces(CONCEPT))
+        depth = limit
+        while True:
+            ranking = self._foundation.index.search(
+                book.reader, book.view, query, spaces=spaces, tags=tags, limit=depth
+            )
+            hits = _hits(book, ranking.found, floor)
+            if len(hits) >= limit or len(ranking.found) < depth:
+                return hits[:limit], ranking
+            depth *= 4
+
+
+def _hits(book: Book, found: list[Ranked], floor: float | None) -> list[ConceptHit]:
+    concepts = book.by_version([each.sequence for each in found])
+    scores = book.scores(concepts)
+    return [
+        ConceptHit(
+            concept.id,
+            concept.name,
+            round(ranked.score, _SCORE_DIGITS),
+            concept.content.get("area"),
+            concept.content.get("topic"),
+            scores[concept.id].value,
+            "computed" if scores[concept.id].computed else None,
+        )
+        for concept, ranked in zip(concepts, found, strict=True)
+        if floor is None or scores[concept.id].value >= floor
+    ]

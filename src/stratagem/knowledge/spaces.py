@@ -1,0 +1,91 @@
+"""The names that knowledge is kept under: spaces, events, facets and the types of relationship."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stratagem.engine.events import Space
+
+__all__ = [
+    "CERTAINTIES",
+    "CERTAINTY",
+    "CERTAINTY_COMPUTED",
+    "CONCEPT",
+    "CONCEPTS",
+    "CONCEPT_CREATED",
+    "CONCEPT_DELETED",
+    "CONCEPT_RESTORED",
+    "CONCEPT_UPDATED",
+    "GENERAL",
+    "NAME_FACET",
+    "PREREQUISITE",
+    "RELATIONSHIP",
+    "RELATIONSHIPS",
+    "RELATIONSHIP_CREATED",
+    "RELATIONSHIP_DELETED",
+    "TYPES",
+    "UNCATEGORIZED",
+    "facet",
+    "folded",
+    "place_of",
+    "relationship_key",
+]
+
+CONCEPT: Final = "concept"
+RELATIONSHIP: Final = "relationship"
+CERTAINTY: Final = "certainty"
+_NAMESPACE: Final = "knowledge"
+
+CONCEPTS: Final = Space(CONCEPT, _NAMESPACE)
+RELATIONSHIPS: Final = Space(RELATIONSHIP, _NAMESPACE)
+CERTAINTIES: Final = Space(CERTAINTY, _NAMESPACE)
+
+CONCEPT_CREATED: Final = "ConceptCreated"
+CONCEPT_UPDATED: Final = "ConceptUpdated"
+CONCEPT_DELETED: Final = "ConceptDeleted"
+CONCEPT_RESTORED: Final = "ConceptRestored"
+RELATIONSHIP_CREATED: Final = "RelationshipCreated"
+RELATIONSHIP_DELETED: Final = "RelationshipDeleted"
+CERTAINTY_COMPUTED: Final = "CertaintyComputed"
+
+PREREQUISITE: Final = "prerequisite"
+# From A to B: B requires A, A is related to B, A includes B, A replaces B, A speaks against B,
+# A speaks for B.
+TYPES: Final = (PREREQUISITE, "relates_to", "includes", "supersedes", "contradicts", "confirms")
+
+# Where a concept without area, topic or subtopic is listed, and can be searched for.
+UNCATEGORIZED: Final = "Uncategorized"
+GENERAL: Final = "General"
+
+NAME_FACET: Final = "name="
+
+
+def place_of(content: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the area, topic and subtopic that a concept is listed under."""
+    return (
+        content.get("area") or UNCATEGORIZED,
+        content.get("topic") or GENERAL,
+        content.get("subtopic") or GENERAL,
+    )
+
+
+def facet(level: str, name: str) -> str:
+    """Return what the concepts of an area, topic or subtopic are found by."""
+    return f"{level}={name}"
+
+
+def folded(name: str) -> str:
+    """Return a name as names are compared: without case."""
+    return name.casefold()
+
+
+def relationship_key(source_id: str, target_id: str, label: str) -> str:
+    """Return the id of a relationship.
+
+    It follows from what is related, so that two branches that relate the same concepts in the
+    same way have the same relationship.
+    """
+    told = f"{source_id}\0{target_id}\0{label}"
+    return f"rel-{hashlib.sha256(told.encode()).hexdigest()[:16]}"

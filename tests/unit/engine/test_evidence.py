@@ -1,0 +1,255 @@
+"""What observations let one believe."""
+
+import math
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stratagem.engine import evidence
+from stratagem.engine.evidence import Belief, Observation, base_rate, believe, weight
+
+YEAR_US = 365 * 24 * 3600 * 1_000_000
+
+priors = st.floats(min_value=0.01, max_value=evidence.BASE_RATE_CAP)
+shares = st.floats(min_value=0, max_value=1)
+ages = st.integers(min_value=-(10**18), max_value=10**18)
+observations = st.builds(Observation, st.booleans(), shares)
+histories = st.lists(observations, max_size=20)
+anything = st.floats(allow_nan=True, allow_infinity=True)
+
+
+def tried(worked: int, total: int, *, counted: float = 1.0, prior: float = 0.5) -> Belief:
+    outcomes = [Observation(place < worked, counted) for place in range(total)]
+    return believe(outcomes, prior=prior)
+
+
+def sums(successes: float, failures: float, prior: float = 0.5) -> Belief:
+    return believe([Observation(True, successes), Observation(False, failures)], prior=prior)
+
+
+def share_below(x: float, successes: int, failures: int) -> float:
+    """The distribution function for whole counts: a sum over binomial outcomes."""
+    trials = successes + failures + 1
+    if not 0 < x < 1:
+        return 0.0 if x <= 0 else 1.0
+    return math.fsum(
+        math.exp(
+            math.lgamma(trials + 1)
+            - math.lgamma(hits + 1)
+            - math.lgamma(trials - hits + 1)
+            + hits * math.log(x)
+            + (trials - hits) * math.log1p(-x)
+        )
+        for hits in range(successes + 1, trials + 1)
+    )
+
+
+def test_an_outcome_here_and_now_counts_one() -> None:
+    assert weight(similarity=1.0, age_us=0) == 1.0
+
+
+def test_an_outcome_halves_with_each_year() -> None:
+    assert weight(similarity=1.0, age_us=YEAR_US) == 0.5
+    assert weight(similarity=0.5, age_us=2 * YEAR_US) == 0.125
+
+
+def test_a_wholly_different_environment_still_says_something() -> None:
+    assert weight(similarity=0.0, age_us=0) == evidence.SIMILARITY_MIN
+
+
+def test_a_claim_counts_half_a_report() -> None:
+    assert weight(similarity=1.0, age_us=0, trust=evidence.CLAIM_TRUST) == 0.5
+
+
+@given(shares, ages, shares)
+def test_a_time_in_the_future_counts_as_now(similarity: float, age: int, trust: float) -> None:
+    early = weight(similarity=similarity, age_us=-abs(age), trust=trust)
+
+    assert early == weight(similarity=similarity, age_us=0, trust=trust)
+
+
+@given(shares, shares, ages, shares)
+def test_nearer_counts_at_least_as_much_as_farther(
+    one: float, other: float, age: int, trust: float
+) -> None:
+    far, near = sorted([one, other])
+
+    assert weight(similarity=far, age_us=age, trust=trust) <= weight(
+        similarity=near, age_us=age, trust=trust
+    )
+
+
+@given(shares, ages, ages, shares)
+def test_newer_counts_at_least_as_much_as_older(
+    similarity: float, one: int, other: int, trust: float
+) -> None:
+    new, old = sorted([one, other])
+
+    assert weight(similarity=similarity, age_us=old, trust=trust) <= weight(
+        similarity=similarity, age_us=new, trust=trust
+    )
+
+
+@given(anything, st.integers(), anything)
+def test_a_weight_lies_between_0_and_1_whatever_comes_in(
+    similarity: float, age: int, trust: float
+) -> None:
+    assert 0 <= weight(similarity=similarity, age_us=age, trust=trust) <= 1
+
+
+@pytest.mark.parametrize("age", [10**30, 10**400])
+def test_an_age_beyond_all_counting_weighs_nothing(age: int) -> None:
+    assert weight(similarity=1.0, age_us=age) == 0.0
+
+
+def test_without_others_the_base_rate_is_a_half() -> None:
+    assert base_rate(0, 0) == 0.5
+
+
+def test_a_base_rate_is_drawn_to_a_half_and_capped() -> None:
+    assert base_rate(1, 1) == 0.5
+    assert base_rate(0, 2) == 0.25
+    assert base_rate(30, 70) == pytest.approx(31 / 102)
+    assert base_rate(1000, 0) == evidence.BASE_RATE_CAP
+
+
+@given(anything, anything)
+def test_a_base_rate_lies_between_0_and_its_cap(successes: float, failures: float) -> None:
+    assert 0 < base_rate(successes, failures) <= evidence.BASE_RATE_CAP
+
+
+def test_without_evidence_the_belief_is_the_prior() -> None:
+    untried = believe([])
+
+    assert untried.mean == 0.5
+    assert untried.sample_size == 0
+    assert (untried.low, untried.high) == pytest.approx((0.05, 0.95))
+    assert believe([], prior=0.7).mean == pytest.approx(0.7)
+
+
+def test_a_belief_has_its_sums_and_its_size() -> None:
+    belief = believe([Observation(True, 1.0), Observation(False, 0.25), Observation(True, 0.5)])
+
+    assert (belief.successes, belief.failures, belief.sample_size) == (1.5, 0.25, 1.75)
+    assert belief.mean == pytest.approx((1 + 1.5) / (2 + 1.75))
+
+
+@given(priors, st.floats(min_value=1e-6, max_value=1.0))
+def test_much_evidence_beats_little_and_none_beats_failure(prior: float, counted: float) -> None:
+    cases = [(9, 10), (1, 1), (0, 0), (0, 1), (0, 10)]
+
+    means = [tried(*case, counted=counted, prior=prior).mean for case in cases]
+
+    assert all(better > worse for better, worse in pairwise(means))
+
+
+@given(histories, observations, priors)
+def test_a_success_never_lowers_and_a_failure_never_raises(
+    history: list[Observation], more: Observation, prior: float
+) -> None:
+    before = believe(history, prior=prior).mean
+
+    after = believe([*history, more], prior=prior).mean
+
+    assert after >= before if more.worked else after <= before
+
+
+@given(histories, observations, shares, priors)
+def test_a_heavier_observation_moves_at_least_as_far(
+    history: list[Observation], more: Observation, other: float, prior: float
+) -> None:
+    light, heavy = (more._replace(weight=each) for each in sorted([more.weight, other]))
+
+    little = believe([*history, light], prior=prior).mean
+    much = believe([*history, heavy], prior=prior).mean
+
+    assert much >= little if more.worked else much <= little
+
+
+@given(histories, priors, st.randoms(use_true_random=False))
+def test_the_order_of_observations_changes_no_digit(
+    history: list[Observation], prior: float, chance: random.Random
+) -> None:
+    shuffled = list(history)
+    chance.shuffle(shuffled)
+
+    assert believe(shuffled, prior=prior) == believe(history, prior=prior)
+
+
+@given(st.lists(st.builds(Observation, st.booleans(), anything), max_size=5), anything)
+def test_a_belief_is_sound_whatever_comes_in(history: list[Observation], prior: float) -> None:
+    belief = believe(history, prior=prior)
+
+    assert 0 < belief.mean < 1
+    assert 0 <= belief.low <= belief.mean <= belief.high <= 1
+    assert 0 <= belief.sample_size < math.inf
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e9, 1e12, 1e300, math.inf])
+def test_a_belief_is_sound_at_any_size(size: float) -> None:
+    for successes, failures in [(size, 0), (0, size), (size, size), (size, 3), (200, size)]:
+        for prior in (0.0, 1e-9, 0.5, 0.8, 1.0):
+            belief = sums(successes, failures, prior)
+
+            assert 0 < belief.mean < 1
+            assert 0 <= belief.low <= belief.mean <= belief.high <= 1
+
+
+def test_a_prior_above_the_cap_counts_as_the_cap() -> None:
+    assert believe([], prior=0.99) == believe([], prior=evidence.BASE_RATE_CAP)
+
+
+@given(shares, priors)
+def test_with_many_outcomes_the_belief_tends_to_the_rate(rate: float, prior: float) -> None:
+    belief = sums(rate * 1e9, (1 - rate) * 1e9, prior)
+
+    assert belief.mean == pytest.approx(rate, abs=1e-6)
+    assert belief.low == pytest.approx(rate, abs=1e-4)
+    assert belief.high == pytest.approx(rate, abs=1e-4)
+
+
+@given(st.integers(min_value=0, max_value=1200), st.integers(min_value=0, max_value=1200))
+def test_the_interval_is_right_to_six_digits(successes: int, failures: int) -> None:
+    belief = sums(successes, failures)
+
+    for edge, share in [(belief.low, 0.05), (belief.high, 0.95)]:
+        assert share_below(edge - 1e-6, successes, failures) <= share
+        assert share_below(edge + 1e-6, successes, failures) >= share
+
+
+@given(st.floats(min_value=0, max_value=1e4), st.floats(min_value=0.5, max_value=0.8))
+def test_the_interval_of_a_power_is_known_exactly(successes: float, prior: float) -> None:
+    """Beta(a, 1) has the distribution function x^a."""
+    belief = sums(successes, failures=2 * prior - 1, prior=prior)
+
+    exponent = 2 * prior + successes
+    assert belief.low == pytest.approx(0.05 ** (1 / exponent), abs=1e-6)
+    assert belief.high == pytest.approx(0.95 ** (1 / exponent), abs=1e-6)
+
+
+def test_the_interval_of_huge_counts_is_the_normal_one() -> None:
+    belief = sums(1e9, 1e9)
+
+    reach = 1.6448536 * math.sqrt(0.25 / 2e9)
+    assert belief.low == pytest.approx(0.5 - reach, abs=1e-9)
+    assert belief.high == pytest.approx(0.5 + reach, abs=1e-9)
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_for_and_against_mirror_each_other(one: float, other: float) -> None:
+    belief, mirrored = sums(one, other), sums(other, one)
+
+    assert belief.mean == pytest.approx(1 - mirrored.mean, abs=1e-12)
+    assert belief.low == pytest.approx(1 - mirrored.high, abs=1e-9)
+    assert belief.high == pytest.approx(1 - mirrored.low, abs=1e-9)
+
+
+def test_more_of_the_same_narrows_the_interval() -> None:
+    widths = [
+        belief.high - belief.low for belief in (tried(n, 2 * n) for n in (0, 1, 5, 50, 500, 5000))
+    ]
+
+    assert all(wide > narrow for wide, narrow in pairwise(widths))
