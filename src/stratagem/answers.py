@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import orjson
@@ -16,6 +17,8 @@ __all__ = ["fit_list", "fit_value", "fitting", "noted", "plain"]
 
 # Null is a value that can be stored, so these are kept when they are None.
 _KEPT = frozenset({"value"})
+# What is JSON as it is; an object in an answer was stored, or made of nothing else.
+_JSON = frozenset({str, int, float, bool, dict, type(None)})
 # Room for what an answer says about having been cut.
 _NOTE_CHARS = 250
 # However much else an answer says, of a value at least this much is shown.
@@ -24,15 +27,22 @@ _ROOM_MIN = 100
 
 def plain(answer: Any) -> Any:
     """Return an answer as JSON, without the optional fields that are empty."""
-    if is_dataclass(answer):
-        return {
-            each.name: plain(value)
-            for each in fields(answer)
-            if (value := getattr(answer, each.name)) is not None or each.name in _KEPT
-        }
-    if isinstance(answer, list):
+    kind = type(answer)
+    if kind in _JSON:
+        return answer
+    if kind is list:
         return [plain(each) for each in answer]
-    return answer
+    return {
+        name: value if name in _KEPT else plain(value)
+        for name in _names(kind)
+        if (value := getattr(answer, name)) is not None or name in _KEPT
+    }
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    assert is_dataclass(kind), f"an answer holds a {kind.__name__}"
+    return tuple(each.name for each in fields(kind))
 
 
 def fit_list(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stratagem import operations
+from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
@@ -35,6 +36,7 @@ class Settings:
     durability: Literal["full", "fast"] = "full"
     embedder: str | None = None
     read_only: bool = False
+    redaction: Literal["none", "basic", "strict"] = "basic"
     adapters: Adapters = field(default_factory=lambda: Adapters(_microseconds, os.urandom))
     zone: tzinfo | None = None
 
@@ -66,7 +68,7 @@ def start(settings: Settings) -> Runtime:
     index = _index(settings, path)
     store = SqliteStore(
         path,
-        kinds=Kinds((*MEMORY_KINDS, *KNOWLEDGE_KINDS)),
+        kinds=Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS)),
         indexer=index,
         adapters=settings.adapters,
         durability=settings.durability,
@@ -75,7 +77,9 @@ def start(settings: Settings) -> Runtime:
     index.attach(store, follow=settings.embedder is None)
     zone = settings.zone or datetime.now(UTC).astimezone().tzinfo or UTC  # noqa: TID251
     views = Views(store, zone)
-    return Runtime(Foundation(store, views, index, settings.durability, _version()))
+    return Runtime(Foundation(
+            store, views, index, settings.durability, _version(), settings.redaction
+        ))
 
 
 def _index(settings: Settings, path: str) -> Index:

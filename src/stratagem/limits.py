@@ -114,3 +114,7 @@ LINKS_READ_MAX: Final = 20_000
 CERTAINTY_NEIGHBOURS_MAX: Final = 1_000
 # A history with more versions begins with the newest of them.
 REVISIONS_READ_MAX: Final = 1_000
+
+# Said in a few words; free fields beyond this and longer texts are cut, never refused.
+ENV_FIELDS_MAX: Final = 64
+ENV_VALUE_CHARS_MAX: Final = 128

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 __all__ = ["DEFAULT_TOOLSETS", "Caller", "Operation", "object_schema"]
 
 # Few on purpose: a model chooses worse the more tools it is shown.
-DEFAULT_TOOLSETS: tuple[str, ...] = ("memory",)
+DEFAULT_TOOLSETS: tuple[str, ...] = ("memory", "debugging")
 
 
 @dataclass(slots=True)

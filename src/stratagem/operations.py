@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from stratagem.debugging.operations import OPERATIONS as DEBUGGING
 from stratagem.errors import InvalidInput, MissingRequired, OperationNotFound, ValidationFailed
 from stratagem.knowledge.operations import OPERATIONS as KNOWLEDGE
 from stratagem.memory.operations import OPERATIONS as MEMORY
@@ -19,7 +20,7 @@ from stratagem.operation import DEFAULT_TOOLSETS, Operation
 
 __all__ = ["DEFAULT_TOOLSETS", "TABLE", "TOOLSETS", "find", "input_schema", "read_input"]
 
-TABLE: dict[str, Operation] = {operation.name: operation for operation in (*MEMORY, *KNOWLEDGE)}
+TABLE: dict[str, Operation] = {operation.name: operation for operation in (*MEMORY, *DEBUGGING, *KNOWLEDGE)}
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each.toolset for each in TABLE.values()))
 
 

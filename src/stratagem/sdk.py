@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from stratagem.bootstrap import Runtime, Settings, start
+from stratagem.debugging import Debugging
 from stratagem.knowledge import Knowledge
 from stratagem.memory import Memory
 from stratagem.operation import Caller
@@ -20,6 +21,7 @@ class Stratagem:
         self._runtime = runtime
         self._caller = caller
         self.memory = Memory(runtime.foundation, caller)
+        self.debugging = Debugging(runtime.foundation, caller)
         self.knowledge = Knowledge(runtime.foundation, caller)
 
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -65,14 +67,22 @@ def open_database(
     namespace: str = "default",
     branch: str = "default",
     read_only: bool = False,
+    redaction: Literal["none", "basic", "strict"] = "basic",
     actor: str = "sdk",
 ) -> Stratagem:
     """Open a database file, creating it if there is none; ":memory:" is gone when closed.
 
     `durability`: "full" survives a power failure, "fast" a killed process. `embedder`:
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
+    `redaction`: how much debugging masks of what may be secret.
     """
-    settings = Settings(str(path), durability=durability, embedder=embedder, read_only=read_only)
+    settings = Settings(
+        str(path),
+        durability=durability,
+        embedder=embedder,
+        read_only=read_only,
+        redaction=redaction,
+    )
     runtime = start(settings)
     caller = Caller(actor=actor, namespace=namespace, branch=branch)
     try:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+import apsw
 import pytest
 
 import stratagem
@@ -112,6 +113,11 @@ def test_processes_share_a_file_without_loss_or_standstill(
             f"{report.worst_write_seconds * 1000:.0f} ms, to read "
             f"{report.worst_read_seconds * 1000:.0f} ms"
         )
+
+
+def test_sqlite_itself_does_not_lose_what_two_processes_write() -> None:
+    # Before 3.51.3 a checkpoint beside a write could lose pages: sqlite.org/wal.html#walresetbug
+    assert apsw.sqlite3_sourceid() >= "2026-03-13"
 
 
 def check(path: Path, reports: list[Report]) -> None:

@@ -100,7 +100,7 @@ def header_of(content: bytes) -> dict[str, int]:
 
 def test_a_file_that_is_cut_or_overwritten_is_made_anew(path: Path, seed: int) -> None:
     content, draw = vectors_of(path).read_bytes(), random.Random(seed)
-    sizes = [0, 1, 8, 63, 64, 4095, 4096, 5000, len(content) // 2, len(content) - 1]
+    sizes = [0, 8, 64, 4096, 5000, len(content) - 1]
     files = [(f"cut to {size}", content[:size]) for size in sizes]
     files += [
         ("longer", content + bytes(4096)),
@@ -114,7 +114,7 @@ def test_a_file_that_is_cut_or_overwritten_is_made_anew(path: Path, seed: int) -
 
 def nonsense(content: bytes) -> Iterator[tuple[str, bytes]]:
     for name in HEADER:
-        for value in (0, -1, 1, 100, 10**6, 2**62, -(2**62)):
+        for value in (-1, 100, 2**62):
             yield f"{name} {value}", with_header(content, name, value)
 
 
@@ -149,7 +149,7 @@ def test_a_power_failure_in_the_midst_of_writing_does_no_harm(path: Path, seed: 
         ask(db)
     after = vectors_of(path).read_bytes()
     files = []
-    for number in range(10):
+    for number in range(5):
         pages = [
             (after if draw.random() < 0.5 else before)[at : at + 4096]
             for at in range(0, len(after), 4096)
@@ -164,7 +164,7 @@ def test_damage_in_the_midst_of_the_file_is_found(path: Path, seed: int) -> None
     content, draw, files = vectors_of(path).read_bytes(), random.Random(seed), []
     # The columns of this small file, and the vectors, which lie behind those of its capacity.
     used = [*range(HEADER_BYTES, HEADER_BYTES + 8 * 300), *range(70_000, 370_000, 999)]
-    for number in range(30):
+    for number in range(15):
         damaged, at = bytearray(content), draw.choice(used)
         size = draw.choice([1, 100, 4096])
         damaged[at : at + size] = draw.choice([draw.randbytes(size), bytes(size)])

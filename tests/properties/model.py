@@ -171,7 +171,10 @@ class Model:
         ours, theirs = target.now(), source.now()
         for key in sorted(self.subjects, key=lambda key: self.subjects[key]):
             mine, yours = ours.entries.get(key), theirs.entries.get(key)
-            if yours is None or (mine and yours.versions <= mine.versions):
+            if yours is None or (mine and yours in mine.ancestors):
+                continue
+            if mine and yours.versions <= mine.versions:
+                plan.known.append((key, yours))
                 continue
             self._plan_entry(plan, key, mine, yours, strategy, (decisions or {}).get(key))
         held = {each.root for each in ours.log}

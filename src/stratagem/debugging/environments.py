@@ -25,18 +25,19 @@ nothing is 1, as any environment with itself: whoever says nothing asks about al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from stratagem import limits
 from stratagem.debugging import spelling, vocabulary
+from stratagem.debugging.reading import VERSIONED, Part, read, role_of
 from stratagem.errors import ValidationFailed
 
 __all__ = ["Environment", "canonical", "from_bucket", "similarity"]
 
+# In the order in which a bucket shows them.
 _WEIGHTS: Final = {
     "os": 2.0,
     "language": 2.0,
@@ -46,33 +47,18 @@ _WEIGHTS: Final = {
     "arch": 1.0,
 }
 _WEIGHT_OTHER: Final = 0.5
-_SAME, _NEAR, _HALF, _DIFFERENT = 1.0, 0.75, 0.5, 0.0
-_VERSIONED: Final = ("language", "framework", "gpu")
+_SAME: Final = 1.0
+_NEAR: Final = 0.75
+_HALF: Final = 0.5
+_DIFFERENT: Final = 0.0
+
 _UNKNOWN: Final = "unknown"
 _USUAL_ARCH: Final = "x86_64"
-
-# Where a name is looked for that the table of its own slot does not have.
-_ELSEWHERE: Final = {
-    "os": ("runtime", "language"),
-    "language": ("framework",),
-    "framework": ("language", "runtime"),
-    "runtime": ("language", "framework"),
-    "gpu": (),
-}
-# After every field that names its slot, before those that are named after a thing.
-_RANK_ELSEWHERE: Final = 5
-_RANK_NAMED: Final = 6
+_ARCHES: Final = frozenset(vocabulary.ARCHITECTURES.values())
 _OWNER: Final = {
     name: slot for slot, table in vocabulary.NAMES.items() for name in table.values()
-} | dict.fromkeys(vocabulary.ARCHITECTURES.values(), "arch")
-_TOKEN: Final = re.compile(r"(?:([a-z]+):)?(.*?)([0-9]*)")
-_ARCH_WORD: Final = re.compile(
-    r"(?<![a-z0-9])(x86[_-]64|"
-    + "|".join(sorted(vocabulary.ARCHITECTURES, key=len, reverse=True))
-    + r")(?![a-z0-9])"
-)
-# The numbers here are part of the name.
-_NAME_DIGITS: Final = re.compile(r"\b(?:win(?:32|64)|wsl[12]?)\b")
+} | dict.fromkeys(_ARCHES, "arch")
+_TOKEN: Final = re.compile(rf"(?:({'|'.join(_WEIGHTS)}):)?(.*?)([0-9]*)", re.DOTALL)
 
 
 class _Trait(NamedTuple):
@@ -103,7 +89,7 @@ class Environment:
         traits = {}
         for slot, weight in _WEIGHTS.items():
             if slot in fields:
-                version = fields.pop(f"{slot}_version", "") if slot in _VERSIONED else ""
+                version = fields.pop(f"{slot}_version", "") if slot in VERSIONED else ""
                 traits[slot] = _Trait(weight, fields.pop(slot), _numbers(version))
         for key, text in fields.items():
             name, version = spelling.version_in(text)
@@ -128,7 +114,7 @@ def canonical(env: Mapping[str, Any] | Environment) -> Environment:
             field="env",
             hint='Describe the environment, as in {"os": "linux", "python": "3.12"}.',
         )
-    given = sorted(set(spelling.flatten(env)), key=lambda pair: (_role(pair[0]) is None, pair))
+    given = sorted(set(spelling.flatten(env)), key=lambda pair: (role_of(pair[0]) is None, pair))
     # What is known comes first, so that any number of free fields crowds out nothing.
     return _canonical(tuple(given[: 4 * limits.ENV_FIELDS_MAX]))
 
@@ -153,74 +139,69 @@ def similarity(one: Environment, other: Environment) -> float:
         return _SAME
     mine, theirs = one.traits, other.traits
     total = matched = 0.0
-    for key, trait in mine.items():
-        total += trait.weight
-        facing = theirs.get(key)
-        matched += trait.weight * (_match(trait, facing) if facing else _HALF)
-    missing = sum(trait.weight for key, trait in theirs.items() if key not in mine)
-    return (matched + missing * _HALF) / (total + missing)
+    for key in mine.keys() | theirs.keys():
+        weight = (mine.get(key) or theirs[key]).weight
+        total += weight
+        matched += weight * _match(mine.get(key), theirs.get(key))
+    return matched / total
 
 
-def _match(one: _Trait, other: _Trait) -> float:
+def _match(one: _Trait | None, other: _Trait | None) -> float:
+    if one is None or other is None:
+        return _HALF
     if one.name != other.name:
         return _DIFFERENT
-    if one.version and other.version:
-        if one.version[0] != other.version[0]:
-            return _HALF
-        return _SAME if _agree(one.version[1:2], other.version[1:2]) else _NEAR
-    return _SAME if one.version == other.version else _NEAR
-
-
-def _agree(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return not one or not other or one == other
+    if not one.version or not other.version:
+        return _SAME if one.version == other.version else _NEAR
+    if one.version[0] != other.version[0]:
+        return _HALF
+    minor, other_minor = one.version[1:2], other.version[1:2]
+    return _SAME if minor == other_minor or not minor or not other_minor else _NEAR
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")) if version else ()
-
-
-class _Claim(NamedTuple):
-    """That a slot holds something; the lowest rank is heard."""
-
-    rank: int
-    priority: int
-    name: str
-    version: str = ""
-    alias: str = ""
+    numbers = spelling.starting_version(version)
+    return tuple(int(part) for part in numbers.split(".")) if numbers else ()
 
 
 # Agents ask again and again from the same few environments.
 @lru_cache(maxsize=4096)
 def _canonical(given: tuple[tuple[str, str], ...]) -> Environment:
-    reading = _Reading()
-    for key, text in given:
-        reading.take(key, text)
-    return reading.environment()
+    parts, other = read(given)
+    fields = {}
+    for slot in _WEIGHTS:
+        if slot in parts:
+            fields[slot] = parts[slot].name
+            if parts[slot].version:
+                fields[f"{slot}_version"] = parts[slot].version
+    free = sorted(pair for pair in other.items() if pair[0] not in fields)
+    kept = free[: limits.ENV_FIELDS_MAX - len(fields)]
+    return Environment((*fields.items(), *kept), _bucket(parts))
 
 
-@dataclass
-class _Reading:
-    """What has been gathered of an environment so far."""
+def _bucket(parts: Mapping[str, Part]) -> str:
+    anchored = "os" in parts or "language" in parts
+    tokens = [
+        _token(slot, parts[slot], anchored=anchored)
+        for slot in _WEIGHTS
+        if slot in parts and parts[slot].name != _USUAL_ARCH
+    ]
+    return "|".join(tokens) or _UNKNOWN
 
-    claims: dict[str, list[_Claim]] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    other: dict[str, str] = field(default_factory=dict)
 
-    def take(self, key: str, text: str) -> None:
-        """Take a field for what it says, or else as a free one."""
-        if text in vocabulary.MISSING:
-            return
-        role = _role(key)
-        if role is None or not self._understood(*role, text):
-            self.other.setdefault(key, text)
+def _token(slot: str, part: Part, *, anchored: bool) -> str:
+    """Return a part as a bucket shows it: bare if it can be read back, else with its slot."""
+    major = part.version.partition(".")[0]
+    text = f"{part.name}{major}"
+    placed = anchored or part.name in _OWNER
+    return text if placed and _parsed(text) == (slot, part.name, major) else f"{slot}:{text}"
 
-    def environment(self) -> Environment:
-        """Return what was gathered."""
-        if "wsl" in self.other:
-            self.claims["os"] = [_Claim(0, 0, "linux")]
-        parts = {slot: self._settled(slot) for slot in _WEIGHTS if slot in self.claims}
-        for slot, version in self.versions.items():
-            self.other.setdefault(f"{slot}_version", version)
-        fields = list(chain.from_iterable(_fields(slot, *part) for slot, part in parts.items()))
-        free = sorted(self.other.items())[: limits.ENV_FIELDS_MAX - len(fields)]
-        return Environment((*fields, *free), _bucket(parts))
+
+def _parsed(token: str) -> tuple[str, str, str]:
+    """Return the slot, the name and the major version that a token of a bucket stands for."""
+    found = _TOKEN.fullmatch(token)
+    assert found is not None
+    slot, name, version = found.groups()
+    if slot == "arch" or token in _ARCHES:
+        return "arch", f"{name}{version}", ""
+    return slot or _OWNER.get(name, "framework"), name, version

@@ -15,7 +15,17 @@ from unicodedata import normalize
 from stratagem import limits
 from stratagem.debugging import vocabulary
 
-__all__ = ["Named", "find", "flatten", "fold", "key_of", "name_of", "own_version", "starting_version", "version_in"]
+__all__ = [
+    "Named",
+    "find",
+    "flatten",
+    "fold",
+    "key_of",
+    "name_of",
+    "own_version",
+    "starting_version",
+    "version_in",
+]
 
 # A number that begins a word or ends one: not the 4 of `log4j`, but the 3 of `python3`.
 _VERSION: Final = re.compile(
@@ -87,18 +97,21 @@ def find(slot: str, text: str) -> Named | None:
     for word in (_NO_LETTERS.sub("", before), *_NO_LETTERS.split(before)):
         alias = word if word in table else word.removesuffix("js")
         if alias in table:
-            name = table[alias]
-            return Named(name, alias, own_version(name, version))
-    return None
+            return Named(table[alias], alias, version)
+    if not version or name_of(before):
+        return None
+    # The number came first: `2x RTX 4090`, `3.11 (CPython)`.
+    found = find(slot, _VERSION.sub(" ", text, count=1))
+    return found and found._replace(version=found.version or version)
 
 
 def own_version(name: str, version: str) -> str:
     """Return a version in the numbering that its maker uses."""
     major, _, rest = version.partition(".")
-    if name == "py" and len(major) > 1 and not rest:
+    if name == "py" and len(major) > 1:
         # py311, python27
         return f"{major[0]}.{major[1:]}"
-    if name == "cuda" and len(major) == 3 and not rest:  # noqa: PLR2004 -- cu121
+    if name == "cuda" and len(major) == 3:  # noqa: PLR2004 -- cu121
         return f"{major[:2]}.{major[2]}"
     if name == "java" and major == "1" and rest:
         # Java 8 called itself 1.8.
@@ -121,8 +134,8 @@ def _key(text: str) -> str:
 
 
 def _plain_version(digits: str) -> str:
-    parts = digits.split(".")[:_VERSION_PARTS]
-    return ".".join(part.lstrip("0") or "0" for part in parts)
+    major, *rest = digits.split(".")[:_VERSION_PARTS]
+    return ".".join([major.lstrip("0") or "0", *rest])
 
 
 def _fields(name: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:

@@ -169,11 +169,9 @@ _FRAMEWORKS: Final = {
 }
 
 _GPUS: Final = {
-    "cuda": (
-        "cu cudatoolkit nvidia nvidiagpu geforce rtx gtx tesla quadro a b h l p t v"
-    ),
-    "rocm": "hip amd amdgpu radeon mi",
-    "mps": "metal apple applesilicon m",
+    "cuda": ("cu cudatoolkit nvidia nvidiagpu geforce tesla quadro"),
+    "rocm": "hip amd amdgpu radeon",
+    "mps": "metal apple applesilicon",
     "oneapi": "xpu sycl intel arc",
     "tpu": "",
     "directml": "",
@@ -203,6 +201,10 @@ def _lookup(table: Mapping[str, str]) -> dict[str, str]:
     return {alias: name for name, others in table.items() for alias in [name, *others.split()]}
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "os": _lookup(_SYSTEMS),
     "language": _lookup(_LANGUAGES),
@@ -210,7 +212,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "gpu": _lookup(_GPUS),
     "runtime": _lookup(_RUNTIMES),
 }
-DISTRIBUTIONS: Final = frozenset(_DISTRIBUTIONS.split())
+DISTRIBUTIONS: Final = _words(_DISTRIBUTIONS)
 ARCHITECTURES: Final[Mapping[str, str]] = _lookup(
     {
         "x86_64": "x8664 amd64 x64 em64t intel64",
@@ -230,8 +232,9 @@ PRIORITY: Final[Mapping[str, int]] = {
 }
 
 # The number that follows is their own, not the version of what they stand for.
-OWN_NUMBERS: Final = frozenset(
-    ["typescript", "ts", "csharp", "c#", "fsharp", "f#", "vbnet", "nvidia", "nvidiagpu", "geforce", "rtx", "gtx", "tesla", "quadro", "a", "b", "h", "l", "p", "t", "v", "amd", "amdgpu", "radeon", "mi", "apple", "applesilicon", "m", "intel", "arc", "cpu", "gpu"]
+OWN_NUMBERS: Final = _words(
+    "typescript ts csharp c# fsharp f# vbnet nvidia nvidiagpu geforce tesla quadro amd amdgpu "
+    "radeon apple applesilicon intel arc cpu gpu"
 )
 
 # The fields that name a part of the environment, and which of two of them is heard first.
@@ -272,10 +275,13 @@ ROLES: Final[Mapping[str, tuple[str, int]]] = {
 }
 
 # Names that mean something else when they are the name of a field.
-NOT_KEYS: Final = frozenset(["c", "net", "sh", "shell", "sql", "cpu", "gpu", "a", "b", "h", "l", "m", "p", "t", "v", "mi", "arc", "intel", "apple"])
-
-MISSING: Final = frozenset(
-    {"", "-", "?", "unknown", "n/a", "null", "undefined", "any", "unspecified"}
+NOT_KEYS: Final = _words(
+    "c net sh shell sql cpu gpu arc intel apple kube kind container containerd oci devcontainer "
+    "lambda chrome chromium firefox safari edge vm kvm qemu notebook bare native local host "
+    "localhost"
 )
-ABSENT: Final = frozenset({"false", "no", "none", "off", "0", "disabled", "without"})
-PRESENT: Final = frozenset({"true", "yes", "on", "1", "enabled", "latest", "lts", "installed"})
+
+# What a field says instead of naming something.
+MISSING: Final = _words("- ? unknown n/a null undefined any unspecified") | {""}
+ABSENT: Final = _words("false no none off 0 disabled without")
+PRESENT: Final = _words("true yes on 1 enabled latest lts installed")

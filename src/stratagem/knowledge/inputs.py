@@ -84,7 +84,7 @@ class UpdateConceptInput(_Written):
     subtopic: Place | None = Field(None, description="Null clears")
     certainty_score: Certainty | None = None
     expected_version: int | None = Field(
-        None, description="`version` of get_concept; refused if it changed since", ge=1
+        None, description="`version` of get_concept; refused if it changed since", ge=1, strict=True
     )
 
 

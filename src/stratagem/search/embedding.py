@@ -185,6 +185,11 @@ def _read_model() -> _Model:
 
 
 def _chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
+    # Most chunks are a word with no border in it, which the vocabulary knows.
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):
+        whole = words.whole(chunk.lower())
+        if whole is not None:
+            return (whole,)
     return tuple(words.encode(_BORDER.sub(" ", chunk)))
 
 

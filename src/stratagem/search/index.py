@@ -28,7 +28,7 @@ from stratagem.engine.records import Text
 from stratagem.errors import StratagemError
 from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
-from stratagem.search.vectors import VectorMap
+from stratagem.search.vectors import Nearest, VectorMap
 from stratagem.storage.contract import Document, Progress, Reader, Request, Store, Transaction
 
 __all__ = ["Index", "Ranked", "Ranking"]
@@ -159,12 +159,26 @@ class Index:
             if asked
             else []
         )
-        scores = {found.sequence: found.score for found in lexical}
+        sequences = np.array([found[0] for found in lexical], np.int64)
+        bm25 = np.array([found[1] for found in lexical], np.float64)
         wanted = Text(title, analysis.leave_out(query, set(terms) - set(asked)), titled=True)
         vector = self._query_vector(reader, wanted)
         if vector is None:
-            return Ranking(_lexical_only(scores, limit), terms, "lexical")
-        found = self._fused(reader, view, vector, scores, spaces=spaces, tags=tags, limit=limit)
+            unknown = np.full(len(bm25), np.nan)
+            found = _best(sequences, ranking.fuse(bm25, unknown), unknown, limit)
+            return Ranking(found, terms, "lexical")
+        assert self._vectors is not None
+        near = self._vectors.nearest(
+            reader,
+            view,
+            vector,
+            spaces=None if spaces is None else np.array(spaces, np.int64),
+            sequences=reader.tagged(tags) if tags else None,
+            depth=max(limit, ranking.SEMANTIC_DEPTH),
+        )
+        known = self._vectors.cosines(reader, sequences, vector)
+        sequences, bm25, cosine = _joined(sequences, bm25, known, near)
+        found = _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
         return Ranking(found, terms, "hybrid", waiting=reader.unembedded_count())
 
     def rarity(self, reader: Reader, terms: Sequence[str]) -> dict[str, float]:
@@ -260,41 +274,20 @@ class Index:
         vector = _embed(self.embedder, [query])[0]
         return vector if vector.any() else None
 
-    def _fused(
-        self,
-        reader: Reader,
-        view: View,
-        vector: NDArray[np.float32],
-        lexical: dict[int, float],
-        *,
-        spaces: Sequence[int] | None,
-        tags: Sequence[str],
-        limit: int,
-    ) -> list[Ranked]:
-        assert self._vectors is not None
-        near = self._vectors.nearest(
-            reader,
-            view,
-            vector,
-            spaces=None if spaces is None else np.array(spaces, np.int64),
-            sequences=reader.tagged(tags) if tags else None,
-            depth=max(limit, ranking.SEMANTIC_DEPTH),
-        )
-        cosines = dict(zip(near.sequences.tolist(), near.cosines.tolist(), strict=True))
-        words_only = np.array([each for each in lexical if each not in cosines], np.int64)
-        missing = self._vectors.cosines(reader, words_only, vector)
-        cosines |= dict(zip(words_only.tolist(), missing.tolist(), strict=True))
-        sequences = np.fromiter(cosines, np.int64, len(cosines))
-        bm25 = np.fromiter((lexical.get(at, 0.0) for at in cosines), np.float64, len(cosines))
-        cosine = np.fromiter(cosines.values(), np.float64, len(cosines))
-        return _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
 
-
-def _lexical_only(scores: dict[int, float], limit: int) -> list[Ranked]:
-    sequences = np.fromiter(scores, np.int64, len(scores))
-    bm25 = np.fromiter(scores.values(), np.float64, len(scores))
-    unknown = np.full(len(scores), np.nan)
-    return _best(sequences, ranking.fuse(bm25, unknown), unknown, limit)
+def _joined(
+    sequences: NDArray[np.int64],
+    bm25: NDArray[np.float64],
+    cosine: NDArray[np.float32],
+    near: Nearest,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what either list has, each version once, with both its scores."""
+    more = ~np.isin(near.sequences, sequences)
+    return (
+        np.concatenate((sequences, near.sequences[more])),
+        np.concatenate((bm25, np.zeros(int(more.sum())))),
+        np.concatenate((cosine, near.cosines[more])).astype(np.float64),
+    )
 
 
 def _best(

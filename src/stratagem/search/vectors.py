@@ -9,8 +9,8 @@ Beside each vector are the numbers a view is decided by: its sequence, the seque
 superseded it, its branch and its space. They only say what a branch itself shows; what a nearer
 branch hides, and what has expired, the store is asked about the few vectors that come out best.
 
-Up to a point every vector is compared with the query. Beyond it the signs of the numbers, one
-bit each, choose the vectors that are worth comparing.
+Up to a point every vector is compared with the query. Beyond it codes of one bit for each number
+(`codes`) choose the vectors that are worth comparing.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.search import ranking
+from stratagem.search.codes import Codes
 from stratagem.storage.contract import Reader, VectorRow
 
 fcntl: ModuleType | None
@@ -52,7 +53,7 @@ _HEADER: Final = np.dtype(
     ]
 )
 _HEADER_BYTES: Final = 4_096
-_MAGIC: Final = b"STRAVEC1"
+_MAGIC: Final = b"STRAVEC2"
 _CAPACITY_MIN: Final = 1_024
 _PAGE: Final = 5_000
 _COLUMNS: Final = ("sequence", "sequence_to", "branch", "space")
@@ -68,16 +69,16 @@ class Nearest(NamedTuple):
 class _Columns:
     """The arrays of one map, over a mapped file or private memory."""
 
-    def __init__(self, buffer: Any, dimensions: int, capacity: int) -> None:
+    def __init__(self, buffer: Any, dimensions: int, words: int, capacity: int) -> None:
         self.header = np.frombuffer(buffer, _HEADER, 1)
         self.capacity = capacity
         offset = _HEADER_BYTES
         for name in _COLUMNS:
             setattr(self, name, np.frombuffer(buffer, np.int64, capacity, offset))
             offset += 8 * capacity
-        words = dimensions // 64
-        self.signs = np.frombuffer(buffer, np.uint64, capacity * words, offset)
-        self.signs = self.signs.reshape(capacity, words)
+        # By word, not by vector: each is gone through from end to end.
+        self.codes = np.frombuffer(buffer, np.uint64, capacity * words, offset)
+        self.codes = self.codes.reshape(words, capacity)
         offset += 8 * capacity * words
         self.vectors = np.frombuffer(buffer, np.float32, capacity * dimensions, offset)
         self.vectors = self.vectors.reshape(capacity, dimensions)
@@ -88,8 +89,8 @@ class _Columns:
     space: NDArray[np.int64]
 
     @staticmethod
-    def size(dimensions: int, capacity: int) -> int:
-        return _HEADER_BYTES + capacity * (8 * len(_COLUMNS) + dimensions // 8 + 4 * dimensions)
+    def size(dimensions: int, words: int, capacity: int) -> int:
+        return _HEADER_BYTES + capacity * (8 * len(_COLUMNS) + 8 * words + 4 * dimensions)
 
     def get(self, name: str) -> int:
         return int(self.header[name][0])
@@ -104,6 +105,7 @@ class VectorMap:
     def __init__(self, path: Path | None, dimensions: int) -> None:
         self._path = path if fcntl else None
         self._dimensions = dimensions
+        self._codes = Codes(dimensions)
         self._lock = threading.Lock()
         self._columns: _Columns | None = None
         self._inode = 0
@@ -187,7 +189,7 @@ class VectorMap:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the rows nearest to a query, nearest first, and their cosines."""
         if len(rows) > ranking.EXACT_VECTORS_MAX:
-            rows = _by_signs(columns, rows, query, max(wanted, ranking.RESCORED_MIN))
+            rows = self._by_codes(columns, rows, query, max(wanted, ranking.RESCORED_MIN))
             cosines = _cosines(columns.vectors[rows], query)
         elif len(rows) * 4 > columns.get("count"):
             # Most rows are wanted: one pass over all of them is faster than picking them out.
@@ -199,6 +201,24 @@ class VectorMap:
             rows, cosines = rows[top], cosines[top]
         order = np.lexsort((-columns.sequence[rows], -cosines))
         return rows[order], cosines[order]
+
+    def _by_codes(
+        self, columns: _Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
+    ) -> NDArray[np.int64]:
+        """Return about `wanted` rows, at least, whose codes are nearest to the query."""
+        if len(rows) <= wanted:
+            return rows
+        count = columns.get("count")
+        everything = len(rows) * 4 > count
+        codes = columns.codes[:, :count] if everything else columns.codes[:, rows]
+        apart = self._codes.apart(codes, query)
+        apart = apart[rows] if everything else apart
+        # Counting how many lie at each distance is three times as fast as sorting them.
+        cut = int(np.searchsorted(np.bincount(apart).cumsum(), wanted))
+        return rows[apart <= cut]
+
+    def _size(self, capacity: int) -> int:
+        return _Columns.size(self._dimensions, self._codes.words, capacity)
 
     def _ordered(self, columns: _Columns, count: int) -> NDArray[np.int64] | None:
         """Return the rows in order of sequence; None where they already are."""
@@ -231,7 +251,7 @@ class VectorMap:
         while rows := reader.vectors_after(columns.get("last_id"), _PAGE):
             if columns.get("count") + len(rows) > columns.capacity:
                 columns = self._grow(columns, len(rows))
-            _add(columns, rows)
+            _add(columns, rows, self._codes)
         if columns.get("position") < head:
             _supersede(columns, reader.superseded_after(columns.get("position")))
             columns.put("position", head)
@@ -258,22 +278,22 @@ class VectorMap:
         if len(head) == 0 or size < _HEADER_BYTES or head["dimensions"][0] != self._dimensions:
             return None
         capacity = int(head["capacity"][0])
-        if size != _Columns.size(self._dimensions, capacity):
+        if size != self._size(capacity):
             return None
         return self._map(self._path, capacity)
 
     def _map(self, path: Path, capacity: int) -> _Columns:
         with path.open("r+b") as file:
-            buffer = mmap.mmap(file.fileno(), _Columns.size(self._dimensions, capacity))
+            buffer = mmap.mmap(file.fileno(), self._size(capacity))
             self._inode = os.fstat(file.fileno()).st_ino
-        return _Columns(buffer, self._dimensions, capacity)
+        return _Columns(buffer, self._dimensions, self._codes.words, capacity)
 
     def _create(self, generation: int, capacity: int) -> _Columns:
         """Return empty columns; a file is written aside and put in place whole."""
-        size = _Columns.size(self._dimensions, capacity)
+        size = self._size(capacity)
         aside: Path | None = None
         if self._path is None:
-            columns = _Columns(bytearray(size), self._dimensions, capacity)
+            columns = _Columns(bytearray(size), self._dimensions, self._codes.words, capacity)
         else:
             aside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
             with aside.open("wb") as file:
@@ -296,8 +316,9 @@ class VectorMap:
     def _grow(self, old: _Columns, more: int) -> _Columns:
         count = old.get("count")
         columns = self._create(old.get("generation"), 2 * max(old.capacity, count + more))
-        for name in (*_COLUMNS, "signs", "vectors"):
+        for name in (*_COLUMNS, "vectors"):
             getattr(columns, name)[:count] = getattr(old, name)[:count]
+        columns.codes[:, :count] = old.codes[:, :count]
         for name in ("last_id", "position", "ascending", "count"):
             columns.put(name, old.get(name))
         return columns
@@ -326,7 +347,7 @@ class VectorMap:
             os.close(lock)
 
 
-def _add(columns: _Columns, rows: list[VectorRow]) -> None:
+def _add(columns: _Columns, rows: list[VectorRow], codes: Codes) -> None:
     begin = columns.get("count")
     end = begin + len(rows)
     columns.sequence[begin:end] = [row.sequence for row in rows]
@@ -335,7 +356,7 @@ def _add(columns: _Columns, rows: list[VectorRow]) -> None:
     columns.space[begin:end] = [row.space for row in rows]
     vectors = np.frombuffer(b"".join(row.vector for row in rows), np.float32)
     columns.vectors[begin:end] = vectors.reshape(len(rows), -1)
-    columns.signs[begin:end] = _signs(columns.vectors[begin:end])
+    columns.codes[:, begin:end] = codes.of(columns.vectors[begin:end])
     sequences = columns.sequence[max(begin - 1, 0) : end]
     if columns.get("ascending") and not (sequences[1:] > sequences[:-1]).all():
         columns.put("ascending", 0)
@@ -364,25 +385,3 @@ def _membership(members: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArr
     table = np.zeros(int(max(members.max(initial=0), numbers.max(initial=0))) + 1, bool)
     table[members] = True
     return table[numbers]
-
-
-def _signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
-    return np.packbits(vectors > 0, axis=1).view(np.uint64)
-
-
-def _by_signs(
-    columns: _Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
-) -> NDArray[np.int64]:
-    """Return the rows whose signs agree best with the query's."""
-    if len(rows) <= wanted:
-        return rows
-    asked = _signs(query[np.newaxis])[0]
-    count = columns.get("count")
-    everything = len(rows) * 4 > count
-    signs = columns.signs[:count] if everything else columns.signs[rows]
-    bits = np.bitwise_count(signs ^ asked)
-    apart = bits[:, 0].astype(np.uint16)
-    for word in range(1, bits.shape[1]):
-        apart += bits[:, word]
-    apart = apart[rows] if everything else apart
-    return rows[np.argpartition(apart, wanted - 1)[:wanted]]

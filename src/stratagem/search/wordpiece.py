@@ -93,6 +93,10 @@ class WordPiece:
             ids += memo[chunk] if len(chunk) <= _WORD_CHARS_MAX else self._of_chunk(chunk)
         return ids
 
+    def whole(self, word: str) -> int | None:
+        """Return the id of a word, already in lower case, that is a token by itself."""
+        return self._vocabulary.get(word)
+
     def _of_chunk(self, chunk: str) -> tuple[int, ...]:
         return tuple(id_ for word in _words(chunk) for id_ in self._of_word(word))
 

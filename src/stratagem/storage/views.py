@@ -54,11 +54,13 @@ class Views:
         if known is not None:
             return known
         with self._store.snapshot() as reader:
-            view = self.view(reader, branch, as_of)
-            if view.limit < reader.head().sequence and not self._is_relative(reader, as_of):
-                if len(self._pasts) >= _RESOLVED_MAX:
-                    self._pasts.clear()
-                self._pasts[branch, as_of] = (view.lineage, view.time)
+            head = reader.head()
+            moment = self._moment(head.at, as_of)
+            view = self._at(reader, find_branch(reader, branch), moment)
+        if view.limit < head.sequence and not _is_relative(moment):
+            if len(self._pasts) >= _RESOLVED_MAX:
+                self._pasts.clear()
+            self._pasts[branch, as_of] = (view.lineage, view.time)
         return view.lineage, view.time
 
     def forget(self, branch: str) -> None:
@@ -79,23 +81,26 @@ class Views:
         found = find_branch(reader, branch)
         if as_of is None:
             return View(found, reader.lineage(found), self._store.now())
-        moment = self._moment(reader, as_of)
+        return self._at(reader, found, self._moment(reader.head().at, as_of))
+
+    def _at(self, reader: Reader, branch: Branch, moment: moments.Moment) -> View:
         if isinstance(moment, moments.Head):
-            return View(found, reader.lineage(found), self._store.now())
+            return View(branch, reader.lineage(branch), self._store.now())
         limit = _place(reader, moment)
         time = moment.at if isinstance(moment, moments.AtTime) else reader.time_of(limit)
-        return View(found, reader.lineage(found, limit), time or 0)
+        return View(branch, reader.lineage(branch, limit), time or 0)
 
-    def _moment(self, reader: Reader, as_of: str | int) -> moments.Moment:
+    def _moment(self, latest: int, as_of: str | int) -> moments.Moment:
         # A log whose clock ran ahead has moments later than the clock; they are not the future.
-        now = max(self._store.now(), reader.head().at)
+        now = max(self._store.now(), latest)
         return moments.parse(as_of, now=now, zone=self._zone)
 
-    def _is_relative(self, reader: Reader, as_of: str | int) -> bool:
-        moment = self._moment(reader, as_of)
-        return isinstance(moment, moments.Head) or (
-            isinstance(moment, moments.AtTime) and moment.relative
-        )
+
+def _is_relative(moment: moments.Moment) -> bool:
+    """Whether the same words will mean another moment later."""
+    return isinstance(moment, moments.Head) or (
+        isinstance(moment, moments.AtTime) and moment.relative
+    )
 
 
 def find_branch(reader: Reader, name: str, *, field: str = "branch") -> Branch:

@@ -195,7 +195,7 @@ async def test_toolsets_choose_the_tools(path: Path) -> None:
         await call(client, "strata_store", key="a", value=1)
         answer = await call(client, "strata_purge", key="a")
 
-    assert names == [*HINTS, "strata_purge"]
+    assert names == [*HINTS, "strata_purge", "restore_concept"]
     assert answer["erased"] == 1
 
 

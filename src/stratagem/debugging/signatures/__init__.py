@@ -65,13 +65,9 @@ def find_error(text: str, chars_max: int = 20_000) -> str:
     The last stack with its message and causes; without a stack the lines that say most about
     what went wrong; a text that says nothing of the kind comes back whole, or its end.
     """
-    shown = telling.window(text, _WINDOW_CHARS)
-    read = lines.read(shown)
+    read = lines.read(telling.window(text, _WINDOW_CHARS))
     begin, end = _place(read)
-    raw = lines.plain(shown).split("\n")
-    numbers = [line.number for line in read[begin:end]]
-    found = raw[numbers[0] : numbers[-1] + 1] if numbers else raw
-    return _bounded("\n".join(found), chars_max)
+    return _bounded("\n".join(line.raw for line in read[begin:end]), chars_max)
 
 
 def headline(text: str) -> str:

@@ -64,7 +64,10 @@ _REWRITES: Final = tuple(
         (r"^-(?:ba)?sh: ", ""),
         (r"^command not found: (\S+)$", r"\1: command not found"),
         (r"^(\S+): not found$", r"\1: command not found"),
-        (r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’](?: what\(\): *(.*))?$", r"\1: \2"),
+        (
+            r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’](?: what\(\): *(.*))?$",
+            r"\1: \2",
+        ),
         (r"^make(?:\[\d+\])?: \*\*\* ", "make: "),
         (r"^(\S+\.[cm]?[jt]sx?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (TS\d+: )", r"\1: error \2"),
         (r"^FAILED \S+ - ", ""),

@@ -2,7 +2,7 @@
 
 Colours, carriage returns, line prefixes (time, level, process, thread, logger, container),
 the gutter of an exception group and lines that only point at something go. Indentation stays:
-it is how a traceback shows where it ends. Each line remembers where in the text it was.
+it is how a traceback shows where it ends.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ GROUP_PART: Final = "[sub-exception]"
 
 
 class Line(NamedTuple):
-    """A line without its prefix, the number of the line it came from, and how bad it calls itself."""
+    """A line without its prefix, as it was with it, and how bad it calls itself."""
 
     text: str
-    number: int
+    raw: str
     level: str = ""
 
 
@@ -82,7 +82,7 @@ _FOLLOWING: Final = (
     r"\d{1,7}(?= +---| +\[)",
     r"\d{1,7} +\d{1,7} [VDIWEF] [\w.]{1,60} *:",
     r"\d{1,8}#\d{1,8}:(?: \*\d{1,12})?",
-    r"---|[|>-](?=\s)|:(?=\s)",
+    r"---|[|-](?=\s)|:(?=\s)",
     r"(?![\w.]{1,120}\.(?:py|rb|go|[cm]?[jt]sx?|java|kt|scala|cs|[ch](?:c|pp|xx)?|rs|sh|php):)"
     r"[a-z_][\w$]{0,60}(?:\.[a-z_][\w$]{0,60}){1,12}:(?=\s)",
     r"[A-Za-z_][\w$]{0,60}(?:\.[A-Za-z_][\w$]{0,60}){0,12}(?:\(\d+\))?(?= +[-:] )",
@@ -114,10 +114,10 @@ def plain(text: str) -> str:
 def read(text: str) -> list[Line]:
     """Return the lines of a text, each without its prefix."""
     lines = []
-    for number, raw in enumerate(_unquoted(plain(text).split("\n"))):
+    for raw in _unquoted(plain(text).split("\n")):
         for piece in _pieces(raw):
             level, stripped = _strip(piece[:_CHARS_MAX])
-            lines.append(Line(clean(stripped), number, level))
+            lines.append(Line(clean(stripped), piece, level))
     return lines
 
 

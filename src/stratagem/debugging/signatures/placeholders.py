@@ -182,7 +182,11 @@ _RULES: Final[tuple[tuple[str, str, str | _Handler], ...]] = (
     ("command", rf"{_EDGE}[\w.+-]{{1,80}}(?=: command not found)", _keep),
     ("valued", rf"(?P<valued_context>{_EDGE}{_any(*VALUED)} ?){_QUOTED}", _valued),
     ("code", _any(*CODES), _code),
-    ("hosted", rf"(?P<hosted_context>{_EDGE}{_any(*HOSTED)} '?)[\w.-]{{1,253}}(?<=\w){_PORT}(?![\w(])", _hosted),
+    (
+        "hosted",
+        rf"(?P<hosted_context>{_EDGE}{_any(*HOSTED)} '?)[\w.-]{{1,253}}(?<=\w){_PORT}(?![\w(])",
+        _hosted,
+    ),
     ("port", rf"{_EDGE}(?:port|PORT)\b[ :='(]{{1,3}}(?P<port_number>\d{{1,5}})(?!\d)", _port),
     ("technical", rf"{_EDGE}(?i:{_any(*TECHNICAL)}){_END}", _keep),
     ("library", rf"{_EDGE}lib[\w+-]{{1,60}}\.(?:so|dylib|dll)(?:\.\d{{1,4}}){{0,4}}{_END}", _keep),

@@ -215,7 +215,11 @@ class SqliteTransaction(SqliteReader):
             if draft.space is not None and draft.key is not None
         }
         subjects: _Subjects = {}
-        for space in {space for space, _ in wanted}:
+        if len(wanted) == 1:
+            ((space, key),) = wanted
+            if (number := self._one("subject_id", space, key)) is not None:
+                return {(space, key): (number, False)}
+        for space in {space for space, _ in wanted} if len(wanted) > 1 else ():
             keys = orjson.dumps([key for of, key in wanted if of == space]).decode()
             for number, key in self._execute(SQL["subject_ids"], (space, keys)):
                 subjects[space, key] = (number, False)

@@ -196,7 +196,7 @@ class SqliteReader(SqliteCatalogue):
         rows = self._execute(
             sql, (view.time, expression, limit, *weights, *filters, *view.lineage.numbers)
         )
-        return [Found(sequence, -rank) for sequence, rank in rows]
+        return list(map(Found._make, rows))
 
     def visible_among(self, view: View, sequences: Sequence[int]) -> set[int]:
         sql = statement("visible_among", len(view.lineage), 3)

@@ -25,6 +25,7 @@ COMMANDS: Final[dict[str, str]] = {
     **dict.fromkeys(("store", "recall", "search", "forget", "log", "history"), "memory"),
     **dict.fromkeys(("branch",), "branches"),
     **dict.fromkeys(("status", "operations", "call"), "table"),
+    **dict.fromkeys(("debug", "env"), "debugging"),
     **dict.fromkeys(("export", "import"), "transfer"),
     **dict.fromkeys(("mcp", "serve"), "servers"),
     **dict.fromkeys(("init",), "clients"),

@@ -35,7 +35,7 @@ class ProcessCaller:
     """One client, whose own the process is."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._caller = _caller(settings, can_switch=True)
+        self._caller = _caller(settings, can_switch=True, local=True)
 
     def of(self, context: Context) -> Caller:
         """Return the caller of a request."""
@@ -77,8 +77,16 @@ class SessionCallers:
         return next(iter(self._sessions)) if len(self._sessions) > limits.SESSIONS_MAX else None
 
 
-def _caller(settings: ServerSettings, *, can_switch: bool) -> Caller:
-    return Caller("mcp", settings.namespace, settings.branch, can_switch)
+def _caller(settings: ServerSettings, *, can_switch: bool, local: bool = False) -> Caller:
+    return Caller(
+        "mcp",
+        settings.namespace,
+        settings.branch,
+        can_switch=can_switch,
+        # Over HTTP the server's environment says nothing about the client's.
+        local=local,
+        read_only=settings.read_only,
+    )
 
 
 def _actor(session: ServerSession) -> str:

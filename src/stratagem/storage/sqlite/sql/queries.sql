@@ -168,11 +168,11 @@ FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
 
 -- name: matches
--- The best texts for a match expression in a view; ranks are negative, better is lower.
-SELECT v.seq, bm25(texts, ?4, ?5, ?6) AS rank
+-- The best texts for a match expression in a view; FTS5's own ranks are negative.
+SELECT v.seq, -bm25(texts, ?4, ?5, ?6) AS score
 FROM texts CROSS JOIN versions v ON v.seq = texts.rowid
 WHERE texts MATCH ?2 AND {visible} {spaces} {tags}
-ORDER BY rank, v.seq DESC LIMIT ?3
+ORDER BY score DESC, v.seq DESC LIMIT ?3
 
 -- name: spaces_filter
 -- Fragment: only these spaces (a JSON array of their numbers).

@@ -1,0 +1,288 @@
+"""Reading what a caller says of an environment.
+
+Each field claims something for a slot: the system, the language, the framework, the GPU, the
+runtime or the architecture. A field that names its slot (`language`) is heard before one that
+names the thing (`python`), and of several things the one first in the vocabulary; those that were
+not heard stay as free fields. So the order in which the fields come does not matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from stratagem.debugging import spelling, vocabulary
+from stratagem.debugging.spelling import Named
+from stratagem.debugging.vocabulary import ABSENT, OWN_NUMBERS, PRESENT
+
+__all__ = ["VERSIONED", "Part", "Role", "read", "role_of"]
+
+# The slots whose major version tells environments apart.
+VERSIONED: Final = ("language", "framework", "gpu")
+
+# Where a name is looked for that the table of its own slot does not have.
+_ELSEWHERE: Final = {
+    "os": ("runtime", "language"),
+    "language": ("framework",),
+    "framework": ("language", "runtime"),
+    "runtime": ("language", "framework"),
+    "gpu": (),
+}
+# Up to this rank a field is sure to be about its slot, whatever it says.
+_RANK_SURE: Final = 1
+# After every field that names its slot: things found elsewhere, and fields named after a thing.
+_RANK_ELSEWHERE: Final = 5
+_RANK_NAMED: Final = 6
+# What it means that there is none.
+_NOTHING: Final = {"gpu": "cpu", "runtime": "bare"}
+# Words that a field may say instead of naming something.
+_NO_NAMES: Final = vocabulary.MISSING | ABSENT | PRESENT
+_BOXES: Final = ("docker", "container")
+
+_ARCH: Final = re.compile(
+    r"(?<![a-z0-9])(?:x86[_-]64|"
+    + "|".join(sorted(vocabulary.ARCHITECTURES, key=len, reverse=True))
+    + r")(?![a-z0-9])"
+)
+_DISTRIBUTION: Final = re.compile(rf"(?<![a-z])(?:{'|'.join(vocabulary.DISTRIBUTIONS)})(?![a-z])")
+_WSL: Final = re.compile(r"(?<![a-z])(?:wsl|microsoft-standard)")
+# Here the digits are part of the name.
+_NAME_DIGITS: Final = re.compile(r"(?<![a-z])(win|wsl)(?:32|64|[12](?![0-9]))")
+_GPU_MODELS: Final = (
+    (re.compile(r"(?<![a-z0-9])(?:[abhlptv][0-9]{1,4}[a-z]{0,2}|[rg]tx)(?![a-z])"), "cuda"),
+    (re.compile(r"(?<![a-z0-9])mi[0-9]{2,3}"), "rocm"),
+    (re.compile(r"(?<![a-z0-9])m[1-9](?![a-z0-9])"), "mps"),
+)
+_DEVICE_NUMBER: Final = re.compile(r":[0-9]+$")
+
+
+class Part(NamedTuple):
+    """What an environment has in a slot."""
+
+    name: str
+    version: str
+
+
+class Role(NamedTuple):
+    """What a key is for: `kind` is slot, version, named or wsl."""
+
+    kind: str
+    slot: str = ""
+    rank: int = _RANK_NAMED
+    name: str = ""
+    alias: str = ""
+
+
+class _Claim(NamedTuple):
+    """That a slot holds something; the lowest is heard."""
+
+    rank: int
+    priority: int
+    name: str
+    version: str
+    alias: str
+
+
+def read(given: Iterable[tuple[str, str]]) -> tuple[dict[str, Part], dict[str, str]]:
+    """Return what an environment has in each slot, and its free fields."""
+    reading = _Reading()
+    for key, text in given:
+        if text not in vocabulary.MISSING:
+            reading.take(key, text)
+    return reading.parts(), reading.other
+
+
+@lru_cache(maxsize=4096)
+def role_of(key: str) -> Role | None:
+    """Return what a key is for, or None for a free one."""
+    plain = key.replace("_", "")
+    stem = plain.removesuffix("version")
+    if plain == "wsl":
+        return Role("wsl")
+    if stem in vocabulary.ROLES:
+        slot, rank = vocabulary.ROLES[stem]
+        return Role("slot" if stem == plain else "version", slot, rank)
+    for slot in ("language", "framework", "gpu", "runtime"):
+        table = vocabulary.NAMES[slot]
+        alias = stem if stem in table else stem.removesuffix("js")
+        if alias in table and alias not in vocabulary.NOT_KEYS:
+            return Role("named", slot, name=table[alias], alias=alias)
+    return None
+
+
+@dataclass
+class _Reading:
+    """What has been gathered of an environment so far."""
+
+    claims: dict[str, list[_Claim]] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    other: dict[str, str] = field(default_factory=dict)
+
+    def take(self, key: str, text: str) -> None:
+        """Take a field for what it says, or else as a free one."""
+        role = role_of(key)
+        if role is None or not self._understood(role, text):
+            before = self.other.get(key)
+            self.other[key] = spelling.fold(f"{before}, {text}") if before else text
+
+    def parts(self) -> dict[str, Part]:
+        """Return what is in each slot; what was not heard becomes a free field."""
+        if "wsl" in self.other:
+            self.claims["os"] = [each for each in self.claims.get("os", ()) if each.name == "linux"]
+            self._claim("os", "linux")
+        parts = {slot: self._settled(slot) for slot in self.claims}
+        for slot, version in self.versions.items():
+            self.other.setdefault(f"{slot}_version", version)
+        return parts
+
+    def _understood(self, role: Role, text: str) -> bool:
+        if role.kind == "wsl":
+            return text in ABSENT or self._note("wsl", "true")
+        if role.kind == "version":
+            return self._version(role, text)
+        if role.kind == "named":
+            return self._named(role, text)
+        if role.slot == "os":
+            return self._system(role.rank, text)
+        if role.slot == "arch":
+            return self._architecture(role.rank, text)
+        return self._thing(role, text)
+
+    def _claim(
+        self, slot: str, name: str, version: str = "", *, rank: int = _RANK_NAMED, alias: str = ""
+    ) -> bool:
+        alias = alias or name
+        own = "" if alias in OWN_NUMBERS else spelling.own_version(name, version)
+        priority = vocabulary.PRIORITY.get(name, -1)
+        self.claims.setdefault(slot, []).append(_Claim(rank, priority, name, own, alias))
+        return True
+
+    def _note(self, key: str, text: str) -> bool:
+        self.other.setdefault(key, text)
+        return True
+
+    def _version(self, role: Role, text: str) -> bool:
+        version = spelling.starting_version(text)
+        if version:
+            self.versions.setdefault(role.slot, version)
+        return bool(version)
+
+    def _named(self, role: Role, text: str) -> bool:
+        """Hear a field that is named after a thing: its value is a version, or yes or no."""
+        if text in PRESENT and text != "1":
+            return self._claim(role.slot, role.name, alias=role.alias)
+        if text in ABSENT:
+            boxed = role.slot == "gpu" or role.name in _BOXES
+            return boxed and self._claim(role.slot, _NOTHING[role.slot])
+        version = spelling.starting_version(text)
+        if version:
+            if role.alias in OWN_NUMBERS:
+                self._note(role.alias, version)
+            return self._claim(role.slot, role.name, version, alias=role.alias)
+        found = spelling.find(role.slot, text)
+        if found is None or found.name != role.name:
+            return False
+        return self._claim(role.slot, found.name, found.version, alias=found.alias)
+
+    def _system(self, rank: int, text: str) -> bool:
+        if _WSL.search(text):
+            self._note("wsl", "true")
+        if arch := _ARCH.search(text):
+            self._architecture(_RANK_ELSEWHERE, arch[0])
+            text = text.replace(arch[0], " ")
+        text = _NAME_DIGITS.sub(r"\1 ", text)
+        found = spelling.find("os", text)
+        if found is None:
+            return self._found_elsewhere("os", text) or (
+                rank <= _RANK_SURE and self._unheard_of("os", rank, text)
+            )
+        if distribution := _DISTRIBUTION.search(text):
+            self._note("distro", distribution[0])
+        return self._claim("os", found.name, found.version, rank=rank)
+
+    def _architecture(self, rank: int, text: str) -> bool:
+        plain = "".join(letter for letter in text if letter.isalnum())
+        known = _ARCH.search(text)
+        name = vocabulary.ARCHITECTURES.get(plain) or (known and _architecture_of(known[0]))
+        if not name and rank > _RANK_SURE:
+            return False
+        return plain in _NO_NAMES or self._claim("arch", name or plain, rank=rank)
+
+    def _thing(self, role: Role, text: str) -> bool:
+        """Hear a field that names its slot: a language, a framework, a runtime or a GPU."""
+        slot, rank = role.slot, role.rank
+        if text in ABSENT:
+            return slot not in _NOTHING or self._claim(slot, _NOTHING[slot], rank=rank)
+        if text in PRESENT or (slot == "gpu" and text.isdecimal()):
+            name = {"gpu": "gpu", "runtime": "container"}.get(slot)
+            # That there is a GPU says less than which.
+            return name is None or self._claim(slot, name, rank=_RANK_NAMED)
+        found = _gpu(text) if slot == "gpu" else spelling.find(slot, text)
+        if found:
+            return self._claim(slot, found.name, found.version, rank=rank, alias=found.alias)
+        if self._found_elsewhere(slot, text):
+            return True
+        return self._unheard_of(slot, rank, text)
+
+    def _found_elsewhere(self, slot: str, text: str) -> bool:
+        for place in _ELSEWHERE[slot]:
+            if found := spelling.find(place, text):
+                rank = _RANK_ELSEWHERE
+                return self._claim(place, found.name, found.version, rank=rank, alias=found.alias)
+        return False
+
+    def _unheard_of(self, slot: str, rank: int, text: str) -> bool:
+        """Take a name that no table has, or a version without a name."""
+        before, version = spelling.version_in(text)
+        name = spelling.name_of(before)
+        if name and name not in _NO_NAMES:
+            return self._claim(slot, name, version, rank=rank)
+        if version:
+            self.versions.setdefault(slot, version)
+        return True
+
+    def _settled(self, slot: str) -> Part:
+        ranked = sorted(self.claims[slot])
+        heard = ranked[0]
+        explicit = self.versions.pop(slot, "")
+        if heard.alias in OWN_NUMBERS and explicit:
+            self._note(heard.alias, explicit)
+            explicit = ""
+        version = spelling.own_version(heard.name, explicit) or _most_detailed(ranked, heard.name)
+        for claim in ranked:
+            if claim.name != heard.name:
+                self._set_aside(slot, claim, _most_detailed(ranked, claim.name))
+        if slot in VERSIONED:
+            return Part(heard.name, version)
+        if version:
+            self._note(f"{slot}_version", version)
+        return Part(heard.name, "")
+
+    def _set_aside(self, slot: str, claim: _Claim, version: str) -> None:
+        """Keep what was not heard as a free field, if reading that again says the same."""
+        key = claim.alias if claim.alias in OWN_NUMBERS else claim.name
+        role = role_of(key)
+        free = role is None or (role.slot, role.name) == (slot, claim.name)
+        if free and slot in ("language", "framework", "runtime") and claim.name != "bare":
+            self._note(key, version or "true")
+
+
+def _gpu(text: str) -> Named | None:
+    found = spelling.find("gpu", _DEVICE_NUMBER.sub("", text))
+    if found:
+        return found
+    models = (name for model, name in _GPU_MODELS if model.search(text))
+    name = next(models, None)
+    return Named(name, name, "") if name else None
+
+
+def _architecture_of(word: str) -> str:
+    return vocabulary.ARCHITECTURES[word.replace("_", "").replace("-", "")]
+
+
+def _most_detailed(claims: Iterable[_Claim], name: str) -> str:
+    versions = [claim.version for claim in claims if claim.name == name]
+    return max(versions, key=lambda version: len(version.split(".")) if version else 0)

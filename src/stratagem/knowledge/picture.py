@@ -1,0 +1,76 @@
+"""A picture of the graph around a concept: one HTML file that needs nothing else.
+
+Names come from anybody, so nothing of them is ever read as HTML or as script: the page's data
+is JSON in which every character that could end it is escaped, and the script puts it into the
+page as text. A policy in the page forbids it to load anything.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any, Final
+
+import orjson
+
+from stratagem import limits
+from stratagem.knowledge.records import Book
+from stratagem.storage.catalogue import Linked
+
+__all__ = ["NODES_MAX", "draw", "surroundings"]
+
+# More than this is a ball of wool.
+NODES_MAX: Final = 200
+_PAGE: Final = (resources.files(__package__) / "picture.html").read_text("utf-8")
+
+
+def draw(book: Book, concept_id: str, *, depth: int = 2, nodes_max: int = 60) -> str:
+    """Return a page that shows a concept and what is around it.
+
+    Raises:
+        ConceptNotFound: The view shows none with this id.
+    """
+    data = orjson.dumps(surroundings(book, concept_id, depth=depth, nodes_max=nodes_max)).decode()
+    for char in "<>&\u2028\u2029":
+        data = data.replace(char, f"\\u{ord(char):04x}")
+    return _PAGE.replace("__DATA__", data)
+
+
+def surroundings(
+    book: Book, concept_id: str, *, depth: int, nodes_max: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the concepts within some steps of one, nearest first, and their relationships."""
+    book.concept(concept_id)
+    root = book.subject(concept_id)
+    distance = {root: 0}
+    frontier = [root]
+    for step in range(1, depth + 1):
+        links = sorted(_links(book, frontier), key=lambda link: -link.weight)
+        frontier = []
+        for link in links:
+            if link.other not in distance and len(distance) < nodes_max:
+                distance[link.other] = step
+                frontier.append(link.other)
+    concepts = book.by_subject(list(distance))
+    scores = book.scores(concepts.values())
+    nodes = [
+        {
+            "id": number,
+            "name": concepts[number].name,
+            "explanation": concepts[number].content["explanation"][:500],
+            "area": concepts[number].content.get("area"),
+            "certainty": scores[concepts[number].id].value,
+            "distance": steps,
+        }
+        for number, steps in distance.items()
+        if number in concepts
+    ]
+    edges = [
+        {"from": link.node, "to": link.other, "type": link.label, "strength": link.weight}
+        for link in _links(book, list(concepts))
+        if link.outgoing and link.other in concepts
+    ]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _links(book: Book, nodes: list[int]) -> list[Linked]:
+    return book.reader.linked(book.view, nodes, limit=limits.LINKS_READ_MAX) if nodes else []

@@ -1,0 +1,316 @@
+"""Knowledge in from other places, and out to them.
+
+An import is one transaction: all of it is written, or nothing. It can be repeated: a concept
+that is there already is left alone or brought up to date, a relationship is made once. A
+concept is known by its id where the form has one, and by its name where it has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments, values
+from stratagem.engine.events import Draft, Space
+from stratagem.errors import ImportRefused, ValidationFailed
+from stratagem.knowledge import certainty, forms
+from stratagem.knowledge.forms import FORMAT, Bundle, Form, Item, Relation
+from stratagem.knowledge.graph import BuiltInGraph
+from stratagem.knowledge.records import Book
+from stratagem.knowledge.spaces import (
+    CONCEPT_CREATED,
+    CONCEPT_UPDATED,
+    CONCEPTS,
+    NAME_FACET,
+    PREREQUISITE,
+    RELATIONSHIP_CREATED,
+    RELATIONSHIPS,
+    folded,
+    relationship_key,
+)
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Reader, Transaction
+
+__all__ = ["Exported", "Imported", "export_to", "import_from"]
+
+_PAGE: Final = 1_000
+_UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f]')
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did, or would do."""
+
+    file: str
+    format: Form
+    branch: str
+    preview: bool
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    related: int = 0
+    known: int = 0
+    dangling: int = 0
+
+
+@dataclass(slots=True)
+class Exported:
+    """What an export wrote."""
+
+    file: str
+    format: Form
+    branch: str
+    concepts: int
+    relationships: int
+
+
+def import_from(
+    foundation: Foundation,
+    caller: Caller,
+    path: Path,
+    *,
+    form: Form | None = None,
+    preview: bool = False,
+) -> Imported:
+    """Read concepts and relationships from a file or folder into the caller's branch.
+
+    `preview` does everything and takes it back.
+
+    Raises:
+        ImportRefused: Something cannot be taken. Nothing was written.
+    """
+    if not path.exists():
+        raise ImportRefused(f"There is nothing at {path}.", file=str(path))
+    chosen = form or forms.form_of(path)
+    bundle = forms.read(path, chosen)
+    done = Imported(str(path), chosen, caller.branch, preview, dangling=bundle.dangling)
+
+    def work(transaction: Transaction) -> None:
+        view = foundation.views.view(transaction, caller.branch)
+        _Import(transaction, Book(transaction, view), done).run(bundle)
+        if preview:
+            raise _Previewed
+
+    try:
+        foundation.write(caller, work)
+    except _Previewed:
+        pass
+    return done
+
+
+class _Previewed(Exception):
+    """Takes back what a preview wrote."""
+
+
+class _Import:
+    """One import, within its transaction."""
+
+    def __init__(self, transaction: Transaction, book: Book, done: Imported) -> None:
+        self._transaction = transaction
+        self._book = book
+        self._done = done
+
+    def run(self, bundle: Bundle) -> None:
+        ids = {ref: self._id(ref, item) for ref, item in bundle.items.items()}
+        for page in _pages(bundle.items.items()):
+            self._write([(ids[ref], item) for ref, item in page])
+        touched: set[str] = set()
+        for page in _pages(bundle.relations):
+            touched |= self._relate(page, ids)
+        certainty.refresh(self._transaction, self._book.view, touched)
+
+    def _id(self, ref: str, item: Item) -> str:
+        """Return the id that a concept has, or is to have."""
+        if item.concept_id is not None:
+            return item.concept_id
+        reader, view = self._transaction, self._book.view
+        named = reader.faceted(view, NAME_FACET + folded(item.fields["name"]), limit=1)
+        if named:
+            return self._book.by_version(named)[0].id
+        digest = hashlib.sha256(f"{self._done.format}:{ref}".encode()).digest()
+        return str(UUID(bytes=digest[:16], version=4))
+
+    def _write(self, page: Sequence[tuple[str, Item]]) -> None:
+        there = self._book.by_id([concept_id for concept_id, _ in page])
+        drafts: list[Draft] = []
+        for concept_id, item in page:
+            known = there.get(concept_id)
+            if known is None:
+                self._done.created += 1
+                content = {"created_at": item.created_at or self._transaction.at, **item.fields}
+                drafts.append(Draft(CONCEPT_CREATED, content, CONCEPTS, concept_id))
+                if "certainty_score" not in content:
+                    drafts.append(certainty.draft(concept_id, certainty.UNTRIED))
+                continue
+            content = {**known.content, **item.fields}
+            if values.same(content, dict(known.content)):
+                self._done.unchanged += 1
+            else:
+                self._done.updated += 1
+                drafts.append(Draft(CONCEPT_UPDATED, content, CONCEPTS, concept_id))
+        if drafts:
+            self._transaction.append(self._book.view.branch, drafts)
+
+    def _relate(self, page: Sequence[Relation], ids: Mapping[str, str]) -> set[str]:
+        """Write the relationships that are not there yet; return the concepts they relate."""
+        touched: set[str] = set()
+        for each in page:
+            source, target = ids[each.source], ids[each.target]
+            key = relationship_key(source, target, each.label)
+            if self._transaction.current(self._book.view.lineage, RELATIONSHIPS, key) is not None:
+                self._done.known += 1
+                continue
+            if each.label == PREREQUISITE:
+                self._refuse_cycle(source, target, each.where)
+            content: dict[str, Any] = {
+                "source_id": source,
+                "target_id": target,
+                "relationship_type": each.label,
+                "strength": each.strength,
+            }
+            if each.notes is not None:
+                content["notes"] = each.notes
+            draft = Draft(RELATIONSHIP_CREATED, content, RELATIONSHIPS, key)
+            self._transaction.append(self._book.view.branch, [draft])
+            self._done.related += 1
+            touched |= {source, target}
+        return touched
+
+    def _refuse_cycle(self, source: str, target: str, where: str) -> None:
+        cycle = BuiltInGraph(self._transaction, self._book.view).cycle(source, target)
+        if cycle is not None:
+            concepts = self._book.by_id(cycle)
+            names = " → ".join(concepts[each].name if each in concepts else each for each in cycle)
+            raise ImportRefused(
+                f"{where}: the prerequisite would close a cycle: {names}.", where=where, cycle=cycle
+            )
+
+
+def export_to(
+    foundation: Foundation,
+    path: Path,
+    *,
+    branch: str,
+    as_of: str | int | None = None,
+    form: Form = "jsonl",
+    overwrite: bool = False,
+) -> Exported:
+    """Write all concepts that a view shows, and the relationships between them.
+
+    Raises:
+        ValidationFailed: There is something at the path already, and it may not be replaced.
+    """
+    if path.exists() and not overwrite:
+        raise ValidationFailed(
+            f"There is something at {path} already.", field="file", hint="Name another, or --force."
+        )
+    with foundation.store.snapshot() as reader:
+        book = Book(reader, foundation.views.view(reader, branch, as_of))
+        concepts = {key: content for key, content in _records(book, CONCEPTS)}
+        relations = [
+            content
+            for _, content in _records(book, RELATIONSHIPS)
+            if content["source_id"] in concepts and content["target_id"] in concepts
+        ]
+    if form == "markdown":
+        _write_notes(path, concepts, relations)
+    else:
+        lines = _own_lines if form == "jsonl" else _server_lines
+        path.write_bytes(
+            b"".join(orjson.dumps(line) + b"\n" for line in lines(concepts, relations))
+        )
+    return Exported(str(path), form, branch, len(concepts), len(relations))
+
+
+Contents = Mapping[str, dict[str, Any]]
+Relations = Sequence[dict[str, Any]]
+
+
+def _own_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str, Any]]:
+    yield {
+        "format": FORMAT,
+        "version": 1,
+        "concepts": len(concepts),
+        "relationships": len(relations),
+    }
+    for concept_id, content in concepts.items():
+        told = content | {"created_at": moments.iso(content["created_at"])}
+        yield {"type": "concept", "concept_id": concept_id, **told}
+    for content in relations:
+        yield {"type": "relationship", **content}
+
+
+def _server_lines(concepts: Contents, relations: Relations) -> Iterator[dict[str, Any]]:
+    for content in concepts.values():
+        yield {
+            "type": "entity",
+            "name": content["name"],
+            "entityType": content.get("topic") or "concept",
+            "observations": content["explanation"].splitlines(),
+        }
+    for each in relations:
+        yield {
+            "type": "relation",
+            "from": concepts[each["source_id"]]["name"],
+            "to": concepts[each["target_id"]]["name"],
+            "relationType": each.get("notes") or each["relationship_type"],
+        }
+
+
+def _write_notes(folder: Path, concepts: Contents, relations: Relations) -> None:
+    names = _file_names(concepts)
+    outgoing: dict[str, list[str]] = {}
+    for each in relations:
+        line = f"- {each['relationship_type']}: [[{names[each['target_id']]}]]"
+        outgoing.setdefault(each["source_id"], []).append(line)
+    for concept_id, content in concepts.items():
+        levels = [content[level] for level in ("area", "topic", "subtopic") if level in content]
+        place = folder.joinpath(*(_safe(level) for level in levels))
+        place.mkdir(parents=True, exist_ok=True)
+        links = outgoing.get(concept_id, [])
+        text = "\n".join([content["explanation"], *(["", *links] if links else [])])
+        (place / f"{names[concept_id]}.md").write_text(text + "\n", encoding="utf-8")
+
+
+def _file_names(concepts: Contents) -> dict[str, str]:
+    """Return a file name for each concept that no other one has, in any folder."""
+    taken: set[str] = set()
+    names: dict[str, str] = {}
+    for concept_id, content in concepts.items():
+        name = plain = _safe(content["name"])
+        number = 2
+        while folded(name) in taken:
+            name, number = f"{plain} {number}", number + 1
+        taken.add(folded(name))
+        names[concept_id] = name
+    return names
+
+
+def _safe(name: str) -> str:
+    """Return a name that can be a file's: no path leads out of the folder."""
+    return _UNSAFE.sub("-", name).strip(" .")[:150] or "unnamed"
+
+
+def _records(book: Book, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
+    reader: Reader = book.reader
+    after: str | None = ""
+    while after is not None:
+        page, after = reader.records(book.view.lineage, space, after=after, limit=_PAGE)
+        for key, version in page:
+            yield key, orjson.loads(version.payload or b"{}")
+
+
+def _pages(items: Any) -> Iterator[list[Any]]:
+    rest = iter(items)
+    while page := list(islice(rest, limits.ITEMS_MAX)):
+        yield page
