@@ -21,9 +21,7 @@ def test_everything_on_a_branch_is_invisible_elsewhere(meaning: Knowing) -> None
 
     assert set(meaning.names("get_recent_concepts", branch=branch)) == {"Changed", "New harbour"}
     assert meaning("get_prerequisites", concept_id=new, branch=branch)["total"] == 1
-    chain = meaning(
-        "get_concept_chain", start_concept_id=new, end_concept_id=base, branch=branch
-    )
+    chain = meaning("get_concept_chain", start_concept_id=new, end_concept_id=base, branch=branch)
     assert [step["name"] for step in chain["path"]] == ["New harbour", "Changed"]
     areas = meaning("list_hierarchy", branch=branch)["areas"]
     assert [each["name"] for each in areas] == ["A", "B"]
@@ -41,9 +39,7 @@ def test_a_branch_hides_what_it_deletes(call: Knowing) -> None:
 
     assert call.names("get_related_concepts", concept_id=a, branch=branch) == []
     assert call.names("get_related_concepts", concept_id=a) == ["B"]
-    refused = call.refusal(
-        "get_concept_chain", start_concept_id=a, end_concept_id=c, branch=branch
-    )
+    refused = call.refusal("get_concept_chain", start_concept_id=a, end_concept_id=c, branch=branch)
     assert refused["error"] == "path_not_found"
     assert call("list_hierarchy", branch=branch)["total_concepts"] == 2
 

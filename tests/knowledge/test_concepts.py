@@ -102,7 +102,7 @@ def test_a_deleted_concept_leaves_every_list_and_search(meaning: Knowing) -> Non
 @pytest.mark.parametrize("operation", ["get_concept", "update_concept", "delete_concept"])
 @pytest.mark.parametrize("known", [True, False])
 def test_unknown_and_deleted_concepts_are_not_found(
-    call: Knowing, operation: str, known: bool
+    call: Knowing, *, operation: str, known: bool
 ) -> None:
     concept_id = call.concept("C") if known else "00000000-0000-4000-8000-000000000000"
     if known:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from itertools import pairwise
 
 import pytest
 
@@ -24,8 +25,8 @@ def test_both_ends_of_a_relationship_see_it(call: Knowing) -> None:
             "strength": 0.5,
         }
     ]
-    assert incoming[0] | {"concept_id": part, "name": "Part", "direction": "outgoing"} == (
-        outgoing[0]
+    assert (
+        incoming[0] | {"concept_id": part, "name": "Part", "direction": "outgoing"} == (outgoing[0])
     )
 
 
@@ -121,8 +122,7 @@ def test_a_path_says_which_way_each_relationship_leads(call: Knowing) -> None:
     path = call("get_concept_chain", start_concept_id=a, end_concept_id=c)["path"]
 
     assert [
-        (step["name"], step["relationship_to_next"], step.get("direction_to_next"))
-        for step in path
+        (step["name"], step["relationship_to_next"], step.get("direction_to_next")) for step in path
     ] == [("A", "INCLUDES", "incoming"), ("B", "CONTRADICTS", "outgoing"), ("C", None, None)]
 
 
@@ -141,9 +141,7 @@ def test_where_there_is_no_path_that_is_said(call: Knowing) -> None:
     call.relate(b, c)
 
     apart = call.refusal("get_concept_chain", start_concept_id=a, end_concept_id=d)
-    too_far = call.refusal(
-        "get_concept_chain", start_concept_id=a, end_concept_id=c, max_depth=1
-    )
+    too_far = call.refusal("get_concept_chain", start_concept_id=a, end_concept_id=c, max_depth=1)
 
     assert apart["error"] == too_far["error"] == "path_not_found"
     assert call("get_concept_chain", start_concept_id=a, end_concept_id=c, max_depth=2)["length"]
@@ -173,7 +171,7 @@ def test_a_shortest_path_is_as_short_as_a_plain_search_finds(call: Knowing) -> N
         steps = [step["concept_id"] for step in path["path"]]
         assert path["length"] == expected == len(steps) - 1
         assert (steps[0], steps[-1]) == (one, other)
-        assert all(after in near[before] for before, after in zip(steps, steps[1:], strict=False))
+        assert all(after in near[before] for before, after in pairwise(steps))
 
 
 def _distance(near: dict[str, set[str]], start: str, end: str) -> int | None:

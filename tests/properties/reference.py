@@ -8,6 +8,7 @@ disagree on is `Unclear`. Nothing here is fast, and nothing here is shared with 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 
@@ -33,7 +34,7 @@ class Node:
         above = frozenset(self.parents).union(*(parent.ancestors for parent in self.parents))
         self.ancestors = above | {self}
 
-    @property
+    @cached_property
     def versions(self) -> frozenset[tuple[int, int]]:
         """Return the writes that went into this version."""
         return frozenset((node.branch, node.sequence) for node in self.ancestors)
@@ -80,11 +81,13 @@ def _base_among(nodes: frozenset[Node]) -> Any:
 
 
 def _latest(nodes: frozenset[Node]) -> list[Node]:
-    return [
-        node
-        for node in nodes
-        if not any(node in other.ancestors for other in nodes if other is not node)
-    ]
+    """Return the nodes into which something went that went into no other."""
+    latest: list[Node] = []
+    for node in sorted(nodes, key=lambda node: (-node.sequence, node.branch)):
+        if not any(node.versions <= other.versions for other in latest):
+            latest = [other for other in latest if not other.versions <= node.versions]
+            latest.append(node)
+    return latest
 
 
 def _merge(

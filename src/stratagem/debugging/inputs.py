@@ -16,8 +16,7 @@ __all__ = [
 ]
 
 Env = Annotated[
-    dict[str, Any] | Literal["auto"],
-    Field(description='{"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto"'),
+    dict[str, Any] | Literal["auto"], Field(description='Where it was tried; "auto": here')
 ]
 EnvBucket = Annotated[str | None, Field(description="Canonical bucket, overrides env")]
 LookupId = Annotated[str | None, Field(description="From ranked_solutions")]
@@ -34,7 +33,9 @@ class RankedSolutionsInput(_Input):
     """Parameters of ranked_solutions."""
 
     query_text: str = Field(description="Error, stack trace or log")
-    env: Env
+    env: dict[str, Any] | Literal["auto"] = Field(
+        description='{"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto"'
+    )
     limit: int = Field(
         limits.SOLUTIONS_DEFAULT, description="Solutions", ge=1, le=limits.SOLUTIONS_MAX
     )

@@ -124,9 +124,11 @@ class _Reading:
     def take(self, key: str, text: str) -> None:
         """Take a field for what it says, or else as a free one."""
         role = role_of(key)
-        if role is None or not self._understood(role, text):
+        if role is None:
             before = self.other.get(key)
             self.other[key] = spelling.fold(f"{before}, {text}") if before else text
+        elif not self._understood(role, text):
+            self._note(key, text)
 
     def parts(self) -> dict[str, Part]:
         """Return what is in each slot; what was not heard becomes a free field."""
@@ -192,7 +194,7 @@ class _Reading:
             self._note("wsl", "true")
         if arch := _ARCH.search(text):
             self._architecture(_RANK_ELSEWHERE, arch[0])
-            text = text.replace(arch[0], " ")
+            text = f"{text[: arch.start()]} {text[arch.end() :]}"
         text = _NAME_DIGITS.sub(r"\1 ", text)
         found = spelling.find("os", text)
         if found is None:

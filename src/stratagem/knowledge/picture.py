@@ -13,14 +13,53 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
+from stratagem.errors import ConceptNotFound
+from stratagem.knowledge import checks, listing
 from stratagem.knowledge.records import Book
+from stratagem.knowledge.spaces import NAME_FACET, folded
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
 from stratagem.storage.catalogue import Linked
 
-__all__ = ["NODES_MAX", "draw", "surroundings"]
+__all__ = ["NODES_MAX", "draw", "picture_of", "surroundings"]
 
 # More than this is a ball of wool.
 NODES_MAX: Final = 200
 _PAGE: Final = (resources.files(__package__) / "picture.html").read_text("utf-8")
+
+
+def picture_of(
+    foundation: Foundation,
+    caller: Caller,
+    concept: str | None = None,
+    *,
+    depth: int = 2,
+    nodes_max: int = 60,
+    as_of: str | int | None = None,
+) -> str:
+    """Return a page around a concept, by its id or name; without one, the one created last.
+
+    Raises:
+        ConceptNotFound: There is none.
+    """
+    with foundation.store.snapshot() as reader:
+        book = Book(reader, foundation.views.view(reader, caller.branch, as_of))
+        return draw(book, _meant(book, concept), depth=depth, nodes_max=nodes_max)
+
+
+def _meant(book: Book, concept: str | None) -> str:
+    if concept is None:
+        last = listing.newest(book, 1)
+        if not last:
+            raise ConceptNotFound(
+                "There are no concepts on this branch.", hint="Create one with create_concept."
+            )
+        return last[0].id
+    checks.concept_id(concept, field="concept")
+    if book.find(concept) is not None:
+        return concept
+    named = book.reader.faceted(book.view, NAME_FACET + folded(concept), limit=1)
+    return book.by_version(named)[0].id if named else concept
 
 
 def draw(book: Book, concept_id: str, *, depth: int = 2, nodes_max: int = 60) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -101,10 +102,8 @@ def import_from(
         if preview:
             raise _Previewed
 
-    try:
+    with suppress(_Previewed):
         foundation.write(caller, work)
-    except _Previewed:
-        pass
     return done
 
 
@@ -216,7 +215,7 @@ def export_to(
         )
     with foundation.store.snapshot() as reader:
         book = Book(reader, foundation.views.view(reader, branch, as_of))
-        concepts = {key: content for key, content in _records(book, CONCEPTS)}
+        concepts = dict(_records(book, CONCEPTS))
         relations = [
             content
             for _, content in _records(book, RELATIONSHIPS)
@@ -225,10 +224,8 @@ def export_to(
     if form == "markdown":
         _write_notes(path, concepts, relations)
     else:
-        lines = _own_lines if form == "jsonl" else _server_lines
-        path.write_bytes(
-            b"".join(orjson.dumps(line) + b"\n" for line in lines(concepts, relations))
-        )
+        told = (_own_lines if form == "jsonl" else _server_lines)(concepts, relations)
+        path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in told))
     return Exported(str(path), form, branch, len(concepts), len(relations))
 
 

@@ -127,12 +127,25 @@ _SYSTEM_NAME: Final = re.compile(
 )
 
 
+def shown(line: str) -> Frame | None:
+    """Return the frame that a line of a signature shows, if it shows one."""
+    match = _SHOWN.match(line)
+    if match is None or not (match["name"] or match["file"]):
+        return None
+    return Frame(match["name"] or "", match["file"] or "")
+
+
 def python_frame(line: str) -> Frame | None:
     """Return the frame that a line of a Python traceback shows, if it shows one."""
-    match = next(filter(None, (pattern.match(line) for pattern in _PYTHON)), None)
-    if match is None:
-        return None
-    file, name = match["file"], match["name"] or ""
+    for pattern in _PYTHON:
+        if (match := pattern.match(line)) is not None:
+            return python(match["file"], match["name"] or "")
+    return None
+
+
+def python(file: str, name: str) -> Frame:
+    """Return the frame of a Python function."""
+    # Python 3.12 runs a comprehension inside of the function around it, without a frame.
     system = bool(_SYSTEM_FILE.search(file)) or name in _COMPREHENSIONS
     return Frame(_tidy(name), _tidy_file(file), system)
 

@@ -13,93 +13,91 @@ from typing import Final
 __all__ = ["CHAIN", "TYPE", "compose", "is_message", "place", "rewrite"]
 
 _LINES_MORE_MAX: Final = 2
+_LABEL_LINES_MAX: Final = 10
 
-# The type of an exception at the beginning of a line, and what it says.
+# What may be the type of an exception at the beginning of a line.
 TYPE: Final = re.compile(r"^(?:[\w$]+(?:\.|::))*[\w$]+(?: \[[\w-]+\])?(?::(?=\s|$)|$)")
-_TYPE_SURE: Final = re.compile(
-    r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt|Exit|Warning|Group|Panic)\d?"
-    r"(?: \[[\w-]+\])?(?::(?=\s|$)|$)"
-    r"|^(?:[a-z_]\w*\.)+[A-Z]\w+: |^(?:error|Error)(?: \[[\w-]+\])?: |^[a-z_]+\.(?:gaierror|timeout|error|herror): "
-)
-_MESSAGE: Final = re.compile(
-    r"^(?:panic|fatal error|Exception in thread|Uncaught|Unhandled|goroutine stack exceeds)\b"
-    r"|\bpanicked at\b|\b\w+Sanitizer: |\bruntime error: |signal SIG[A-Z]+|^PHP |^\S+\.rb:\d+:in |^error\[E\d"
-)
 # A cause below what it caused.
 CHAIN: Final = re.compile(
-    r"^\s*(?:Caused by|Suppressed|Wrapped by|\[cause\]|\[errors\]|---> ?|Cause):?(?:\s+|(?<=>)|$)(?P<head>.*)$"
+    r"^\s*(?:(?:Caused by|Suppressed|Wrapped by|\[cause\]|\[errors\]):|--->)(?:\s+|$)(?P<head>.*)$"
 )
 
-_NOTE: Final = re.compile(
-    r"^\s*(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|note|help|hint|Hint|Note|Require stack|Background)\b ?:|^\s*\[(?:SQL|parameters|generated in)"
-    r"|^\s*\((?:Background|node:)|^\s*For (?:further|more) information|^\s*(?:During|The above)\b|^\s*at |^\s*\.\.\. |^- /|^\s*See |^\s*Is the server running"
+_MESSAGE: Final = re.compile(
+    "|".join(
+        (
+            r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt|Exit"
+            r"|Warning|Group|Panic)\d?(?: \[[\w-]+\])?(?::(?=\s|$)|$)",
+            r"^(?:[a-z_]\w*\.)+[A-Z]\w+: |^[Ee]rror(?: \[[\w-]+\])?: |^[a-z_]+\.(?:\w*error|timeout): ",
+            r"^(?:panic|fatal error|Exception in thread|Uncaught|Unhandled|goroutine stack exceeds)\b",
+            r"\bpanicked at\b|\b[A-Z]\w{1,20}Sanitizer: |\bruntime error: |signal SIG[A-Z]+|^PHP ",
+            r"^\S+\.rb:\d+:in |^error\[E\d",
+        )
+    )
 )
 
+_SHELL: Final = r"-?(?:[\w.~-]*/)*(?:ba|z|da|k|a|c|fi)?sh"
+_SCRIPT: Final = r"(?:[\w.~-]*/)*[\w.-]+\.(?:sh|bash|zsh)"
 _REWRITES: Final = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r'^Exception in thread "[^"]*" ', ""),
-        (
-            r"^(?:\(node:\d+\) )?(?:\[\w+\] )?(?:UnhandledPromiseRejectionWarning: |Uncaught (?:exception: )?(?:\(in promise\) )?|Unhandled exception\. |Unhandled Rejection \(\w+\): )+",
-            "",
-        ),
+        (r"^\(node:\d+\) (?:\[\w+\] )?", ""),
+        (r"^(?:UnhandledPromiseRejectionWarning: |Uncaught (?:exception: )?(?:\(in promise\) )?)+", ""),
+        (r"^Unhandled (?:exception\. |Rejection \(\w+\): )", ""),
         (r"^PHP (?:Fatal|Parse) error: +(?:Uncaught )?", ""),
         (r" in /\S+\.php:\d+$", ""),
         (r"^\S+\.rb:\d+:in ['`][^']*': (.*) \(([\w:]+)\)$", r"\2: \1"),
         (r"^thread '[^']*'(?: \(\d+\))? panicked at '(.*)', \S+$", r"panicked: \1"),
         (r"^thread '[^']*'(?: \(\d+\))? panicked at \S+?(?::\d+){1,2}:\s*", "panicked: "),
         (r" \[recovered(?:, repanicked)?\]$", ""),
+        (r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: on (?:unknown )?address| \(pc 0x|: 0x\w+ at pc).*$", r"\1"),
+        (r'^(?:Program|Thread \S+(?: "[^"]*")?) (?:received|terminated with) signal ', "signal "),
+        (r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’]$", r"\1"),
         (
-            r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: on (?:unknown )?address| \(pc 0x|: 0x[0-9a-f]+ at pc).*$",
-            r"\1",
-        ),
-        (
-            r'^(?:Program|Process|Thread \S+(?: "[^"]*")?) (?:received|terminated with|stopped on) signal (SIG\w+)',
-            r"signal \1",
-        ),
-        (
-            r"^(?:-?/?(?:[\w.-]+/)*(?:ba|z|da|k|a|c)?sh|/?(?:[\w.~-]+/)*[\w.-]+\.(?:sh|bash|zsh))(?::(?: line)? ?\d+)?: (?!-c)",
-            "",
-        ),
-        (r"^-(?:ba)?sh: ", ""),
-        (r"^command not found: (\S+)$", r"\1: command not found"),
-        (r"^(\S+): not found$", r"\1: command not found"),
-        (
-            r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’](?: what\(\): *(.*))?$",
+            r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’] what\(\): *(.*)$",
             r"\1: \2",
         ),
+        (rf"^(?:{_SHELL}(?::(?: line)? ?\d+)?|{_SCRIPT}:(?: line)? ?\d+): (?!-)", ""),
+        (r"^command not found: (\S+)$", r"\1: command not found"),
+        (r"^(\S+): not found$", r"\1: command not found"),
+        (r"^docker: (?=Error response)", ""),
         (r"^make(?:\[\d+\])?: \*\*\* ", "make: "),
+        (r"^(?:\S*/)?ld(?:\.\w+)?: (?=\S+: )", ""),
+        (r"^(\S+):\(\.\w+(?:\.[\w.]+)?\+0x[0-9a-f]+\): ", r"\1: "),
         (r"^(\S+\.[cm]?[jt]sx?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (TS\d+: )", r"\1: error \2"),
         (r"^FAILED \S+ - ", ""),
         (r"^E {3,}", ""),
         (r"^(assert\b)", r"AssertionError: \1"),
         (r"^(?:__main__|__mp_main__)\.(?=\w)", ""),
-        (r"^(\w+)\('(.*)',?\)$", r"\1: \2"),
+        (r"^([A-Z]\w+(?:Error|Exception))\('(.*)',?\)$", r"\1: \2"),
     )
 )
-_MESSAGE_BELOW: Final = re.compile(r"panicked at \S+:\d+:$|^Caused by:$")
+_MESSAGE_BELOW: Final = re.compile(r"panicked at \S+:\d+:$")
 # What stands below is the other half of the message.
 _UNFINISHED: Final = re.compile(r":$|^terminate called|\bvalidation errors? for ")
+# What stands below is no part of it: advice, the statement, the frames.
+_NOTE: Final = re.compile(
+    r"^\s*(?:(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|[Nn]ote|[Hh]elp|[Hh]int|Require stack) ?:"
+    r"|\[(?:SQL|parameters|generated in)|\((?:Background|node:)|For (?:further|more) information"
+    r"|(?:During|The above|at|See|Aborted|Is the server running)\b|\.\.\.|- /|File \")"
+)
 _COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: |: error: ")
 # rustc points at the place and says what it found there; javac names the symbol.
 _LABEL: Final = re.compile(
     r"^[\s\d|]*(?:[-~]+ +)?\^+[-~^]* (?P<label>[^\s^~-].{1,300})$|^\s*symbol: +(?P<symbol>\S.{1,200})$"
 )
-_LABEL_LINES_MAX: Final = 10
-
-
 _PANIC_PLACE: Final = re.compile(r"panicked at (?:'.*', )?(?P<file>[^\s:']+)(?::\d+){1,2}:?$")
+
+
+def is_message(line: str) -> bool:
+    """Say whether a line is surely the message of an error."""
+    return _MESSAGE.search(line) is not None
 
 
 def place(line: str) -> str:
     """Return the file that a panic without a stack names."""
     match = _PANIC_PLACE.search(line)
     return match["file"] if match else ""
-
-
-def is_message(line: str) -> bool:
-    """Say whether a line is surely the message of an error."""
-    return bool(_TYPE_SURE.match(line) or _MESSAGE.search(line))
 
 
 def compose(texts: Sequence[str], begin: int, end: int) -> tuple[str, int]:

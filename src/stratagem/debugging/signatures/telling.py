@@ -1,8 +1,9 @@
 """Which lines of a text say what went wrong, where there is no stack.
 
-Every line is weighed by the first pattern that fits it. The heaviest lines count, and of those
-the last group: a log ends with what ended it. Within a group the first line counts, because
-what comes after an error often comes of it. A compiler's first error counts for the same reason.
+Every line is weighed by the first kind of phrase that it has. The heaviest lines count, and of
+those the last group: a log ends with what ended it. Within a group the first line counts,
+because what comes after an error often comes of it. Of a compiler the first error of all counts,
+for the same reason.
 """
 
 from __future__ import annotations
@@ -13,129 +14,134 @@ from typing import Final, NamedTuple
 
 from stratagem.debugging.signatures.lines import Line
 
-__all__ = ["WEAK", "Span", "window", "worst"]
+__all__ = ["WEAK", "Span", "Window", "prose", "window", "worst"]
 
 # Such a line only uses a word that errors use: it may be prose.
 WEAK: Final = 3
+_SUMMARY: Final = 2
+_STATED: Final = 6
 _COMPILE: Final = 7
+_RAISED: Final = 9
 _GAP_LINES_MAX: Final = 3
 
 
 class Span(NamedTuple):
-    """The lines of an error: the one that names it, those around it, and how sure we are."""
+    """The line that names an error, the end of its group, and how surely it names one."""
 
     line: int
-    begin: int
     end: int
     weight: int
 
 
+class Window(NamedTuple):
+    """A part of a text, in whole lines, and whether it was cut in front and at the end."""
+
+    text: str
+    cut_before: bool
+    cut_after: bool
+
+
 # Says only that something before it went wrong.
-_SUMMARY: Final = (
-    r"^make(?:\[\d+\])?: |^ninja: |\b(?:exit(?:ed)?|returned)\b.{0,40}\b(?:code|status)\b|^exit \d"
-    r"|^(?:error: )?Command failed|[Bb]uild failed|BUILD FAIL|FAILURE: Build|failed to solve: process|returned a non-zero code"
-    r"|complete log of this run|collect2: error|ld returned \d|clang: error: linker command failed|could not compile|aborting due to"
-    r"|For more information about this error|^FAILED$|^Process finished|^Found \d+ errors?|\d+ errors? generated|ELIFECYCLE"
-    r"|compilation terminated|\d+ (?:failed|errors?)\b.{0,60}$(?<=[\ds=!.)])|test result: FAILED|^error: test failed|^SUMMARY: |DUE TO SIGNAL|^Aborted|ABORTING"
-    r"|^Some errors have detailed|^failed to run custom build|^errno |^syscall |^path |^\* (?:What|Try|Where|Get)|^Error: Process completed"
+_SUMMARIES: Final = (
+    r"^make(?:\[\d+\])?: |^ninja: |^\* (?:What|Try|Where|Get)\b",
+    r"\b(?:exit(?:ed)?|returned)\b.{0,40}\b(?:code|status)\b|^exit \d|returned a non-zero code",
+    r"[Bb]uild failed|BUILD FAIL|FAILURE: Build|failed to solve: process|^(?:error: )?Command failed",
+    r"complete log of this run|collect2: error|ld returned \d|linker command failed",
+    r"could not compile|aborting due to|For more information about|compilation terminated",
+    r"^FAILED$|^Process finished|^Found \d+ errors?|(?<!\d)\d{1,6} errors? generated|ELIFECYCLE",
+    r"(?<!\d)\d{1,6} (?:failed|errors?)\b.{0,60}$(?<=[\ds=!.)])|test result: FAILED",
+    r"^error: test failed|^SUMMARY: |^Aborted|ABORTING|^Some errors have detailed",
+    r"^failed to run custom build|^(?:errno|syscall|path) |^Error: Process completed",
+)
+# Somebody raised something.
+_RAISINGS: Final = (
+    r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt)\d?"
+    r"(?: \[[\w-]+\])?(?::\s|$)",
+    r"^(?:[a-z_]\w*\.)+[A-Z]\w+: |^(?:panic|fatal error): |\bpanicked at\b|Sanitizer: ",
+    r"\bruntime error: |^(?:Uncaught|Unhandled) |^Exception in thread|^FAILED \S+ - ",
+    r"^terminate called|Assertion .{1,300} failed",
+)
+# A compiler or a linker says what it could not do.
+_COMPILERS: Final = (
+    r":\s?(?:fatal )?error(?: [A-Z]{1,8}\d+)?: |^(?:fatal )?error(?:\[\w+\])?: |[:-] error TS\d+",
+    r"undefined (?:reference to|symbol)|cannot find -l|cannot find package|unresolved external",
+    r"no required module provides|^\S+\.go:\d+:\d+: |error [A-Z]{1,8}\d{3,5}: ",
+    r"library not found for",
+)
+# A program says what was not possible, in words that are used for nothing else.
+_STATEMENTS: Final = (
+    r"\bORA-\d|SQLSTATE|\bERROR \d{4} \(|\bE11000\b|\[Errno|\(os error|\bE[A-Z]{4,}\b: ",
+    r"command not found|[Pp]ermission denied|No such file|not recognized as an? |^fatal: |^E: ",
+    r"[Cc]onnection (?:refused|reset|timed out)|^curl: \(|status code \d|\bHTTP(?:/[\d.]+)? [45]\d\d",
+    r"Error response from daemon|[Ss]egmentation fault|core dumped|^Killed$|OOMKilled|^\(error\) ",
+    r"[Oo]ut of memory|No space left|^[Ee]rror: |[A-Z]\w{0,80}(?:Error|Exception): |failed to solve",
+    r"[Cc](?:ould not|annot) (?:connect|find|resolve|open)|\bCUDA error|signal SIG|version [`']",
+    r": \d+: \S+: not found$|unbound variable|[Ss]yntax error",
+)
+_WORDS: Final = (
+    r"(?i)\b(?:errors?|exceptions?|fatal|fail(?:ed|ures?|s)?|cannot|can't|could not|couldn't|unable"
+    r"|denied|refused|timed? ?out|invalid|not found|unexpected|missing|undefined|crash(?:ed)?"
+    r"|abort(?:ed)?|rejected|unauthori[sz]ed|forbidden|unavailable|killed|panic)\b",
 )
 _WEIGHTS: Final = tuple(
-    (weight, re.compile(pattern))
-    for weight, pattern in (
-        (2, _SUMMARY),
-        (
-            9,
-            r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt)\d?(?: \[[\w-]+\])?(?::\s|$)"
-            r"|^(?:panic|fatal error): |\bpanicked at\b|Sanitizer: |\bruntime error: |^(?:Uncaught|Unhandled) |^Exception in thread|^FAILED \S+ - |^terminate called|Assertion .{1,300} failed",
-        ),
-        (
-            _COMPILE,
-            r":\s?(?:fatal )?error(?: [A-Z]{1,8}\d+)?: |^(?:fatal )?error(?:\[\w+\])?: |[:-] error TS\d+|undefined (?:reference to|symbol)|cannot find -l|cannot find package"
-            r"|no required module provides|^\S+\.go:\d+:\d+: |error [A-Z]{1,8}\d{3,5}: |unresolved external|library not found for",
-        ),
-        (
-            6,
-            r"\bORA-\d|SQLSTATE|\bERROR \d{4} \(|\bE11000\b|\[Errno|\(os error|\bE[A-Z]{4,}\b: |command not found|[Pp]ermission denied|No such file"
-            r"|not recognized as an? |[Cc]onnection (?:refused|reset|timed out)|^fatal: |^curl: \(|status code \d|\bHTTP(?:/[\d.]+)? [45]\d\d|^E: |Error response from daemon"
-            r"|[Ss]egmentation fault|core dumped|^Killed$|OOMKilled|[Oo]ut of memory|No space left|^error: |^Error: |\b\w+(?:Error|Exception)\b: "
-            r"|[Cc](?:ould not|annot) (?:connect|find|resolve|open)|failed to solve|\bCUDA error|signal SIG|^\(error\) |version `|: \d+: \S+: not found$|unbound variable|[Ss]yntax error",
-        ),
-        (
-            WEAK,
-            r"(?i)\b(?:errors?|exceptions?|fatal|fail(?:ed|ure|s)?|cannot|can't|could not|couldn't|unable to|denied|refused|timed? ?out|timeout"
-            r"|invalid|not found|unexpected|missing|undefined|crash(?:ed)?|abort(?:ed)?|rejected|unauthori[sz]ed|forbidden|unavailable|killed|panic|denied)\b",
-        ),
-        (1, r"(?i)\bwarn(?:ing)?\b"),
+    (weight, re.compile("|".join(patterns)))
+    for weight, patterns in (
+        (_SUMMARY, _SUMMARIES),
+        (_RAISED, _RAISINGS),
+        (_COMPILE, _COMPILERS),
+        (_STATED, _STATEMENTS),
+        (WEAK, _WORDS),
+        (1, (r"(?i)\bwarn(?:ing)?\b",)),
     )
+)
+# What no line can do without that any of the patterns fits; it spares most lines the patterns.
+_SPARED: Final = re.compile(
+    r"(?i)err|exception|fa(?:il|ult|tal)|panic|timed? ?out|interrupt|sanitizer|unhandled|uncaught"
+    r"|terminate|assert|undefined|unresolved|not |cannot|can't|could|unable|denied|refused|invalid"
+    r"|unexpected|missing|crash|abort|reject|unauth|forbid|unavail|kill|warn|no (?:such|space|req)"
+    r"|library|sqlstate|ora-|e11000|e: |reset|status|exit|http|dumped|oom|memory|signal|version"
+    r"|unbound|make|ninja|returned|log of|summary|process|syscall|path |\* |\.go:|\w\.[a-z]\w+: "
+    r"|[a-z]{5}: "
 )
 _BAD_LEVELS: Final = frozenset(
     {"ERROR", "ERR", "FATAL", "CRITICAL", "CRIT", "SEVERE", "ALERT", "EMERG", "PANIC"}
 )
 _CALM_LEVELS: Final = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE"})
-# What a level adds to a line that says little itself.
+# What a level makes of a line that says little itself.
 _LEVEL_WEIGHTS: Final = {0: 4, 1: 4, WEAK: 5}
 
-# What a text of any size is searched for, kind by kind; the last place of a kind found counts.
+# What a long text is searched for, kind by kind; the last place of the first kind found counts.
 _MARKS: Final = (
     (
-        "Traceback (most recent call last)",
-        "\nE   ",
-        "\tat ",
-        "    at ",
-        "panic: ",
-        "panicked at",
-        "Sanitizer: ",
-        "\ngoroutine ",
-        "#0  ",
-        "Caused by: ",
+        *("Traceback (most recent call last)", "\nE   ", "\tat ", "    at ", "panic: ", "panicked at"),
+        *("Sanitizer: ", "\ngoroutine ", "#0  ", "Caused by: "),
     ),
     (
-        "Error: ",
-        "Exception: ",
-        "error: ",
-        "error[",
-        " error TS",
-        "fatal error",
-        "FATAL",
-        "ORA-",
-        "SQLSTATE",
-        "[Errno",
+        *("Error: ", "Exception: ", "error: ", "error[", " error TS", "fatal error", "FATAL"),
+        *("ORA-", "SQLSTATE", "[Errno"),
     ),
     (
-        "ERROR",
-        "CRITICAL",
-        "SEVERE",
-        "fatal: ",
-        "command not found",
-        "ermission denied",
-        "Segmentation fault",
-        "No such file",
-        "refused",
+        *("ERROR", "CRITICAL", "SEVERE", "fatal: ", "command not found", "ermission denied"),
+        *("Segmentation fault", "No such file", "refused"),
     ),
     (
-        "rror",
-        "xception",
-        "failed",
-        "Failed",
-        "FAILED",
-        "cannot",
-        "Cannot",
-        "not found",
-        "timed out",
-        "denied",
+        *("rror", "xception", "failed", "Failed", "FAILED", "cannot", "Cannot", "not found"),
+        *("timed out", "denied"),
     ),
 )
 
 
 def worst(lines: Sequence[Line]) -> Span | None:
     """Return where a text says what went wrong; None if it says nothing of the kind."""
-    weights = _weights(lines)
+    # A level that every line has says nothing about any of them.
+    graded = len({line.level for line in lines if line.text}) > 1
+    weights = [_weight(line, graded=graded) for line in lines]
     top = max(weights, default=0)
     if top == 0:
         return None
     places = [line for line, weight in enumerate(weights) if weight == top]
     group = places if top == _COMPILE else _last_group(places)
-    return Span(group[0], group[0], group[-1] + 1, top)
+    return Span(group[0], group[-1] + 1, top)
 
 
 def prose(lines: Sequence[Line]) -> str:
@@ -148,36 +154,27 @@ def prose(lines: Sequence[Line]) -> str:
     return ""
 
 
-def window(text: str, chars: int) -> str:
-    """Return the part of a long text, in whole lines, that has its last error in it."""
-    if len(text) <= 2 * chars:
-        return text
-    for marks in _MARKS:
-        place = max(text.rfind(mark) for mark in marks)
-        if place >= 0:
-            return _whole_lines(text, place - chars, place + chars)
-    return _whole_lines(text, len(text) - chars, len(text))
-
-
-def _whole_lines(text: str, begin: int, end: int) -> str:
-    begin = text.find("\n", begin) + 1 if begin > 0 else 0
-    end = text.rfind("\n", begin, end) if end < len(text) else len(text)
-    return text[begin : end if end > begin else begin + 1]
-
-
-def _weights(lines: Sequence[Line]) -> list[int]:
-    # A level that every line has says nothing about any of them.
-    graded = len({line.level for line in lines if line.text}) > 1
-    return [_weight(line, graded=graded) for line in lines]
+def window(text: str, before: int, after: int) -> Window:
+    """Return the surroundings of the last error of a text: so many characters to either side."""
+    if len(text) <= before + after:
+        return Window(text, cut_before=False, cut_after=False)
+    places = (max(text.rfind(mark) for mark in marks) for marks in _MARKS)
+    place = next((place for place in places if place >= 0), len(text))
+    begin = text.find("\n", place - before) + 1 if place > before else 0
+    end = text.rfind("\n", begin, place + after) if place + after < len(text) else len(text)
+    end = end if end > begin else min(place + after, len(text))
+    return Window(text[begin:end], cut_before=begin > 0, cut_after=end < len(text))
 
 
 def _weight(line: Line, *, graded: bool) -> int:
     text = line.text.strip()
     if not text or (graded and line.level in _CALM_LEVELS):
         return 0
-    weight = next((weight for weight, pattern in _WEIGHTS if pattern.search(text)), 0)
-    if graded and line.level in _BAD_LEVELS and weight in _LEVEL_WEIGHTS:
-        return _LEVEL_WEIGHTS[weight]
+    weight = 0
+    if _SPARED.search(text):
+        weight = next((weight for weight, pattern in _WEIGHTS if pattern.search(text)), 0)
+    if graded and line.level in _BAD_LEVELS:
+        return _LEVEL_WEIGHTS.get(weight, weight)
     return weight
 
 

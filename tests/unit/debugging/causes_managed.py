@@ -1,4 +1,4 @@
-"""Errors as tools write them: each cause in several variants, and near misses beside it.
+"""Errors of Python, JavaScript and Java: each cause in variants, and near misses beside it.
 
 The variants of a cause differ in paths, lines, values, prefixes and style. Two causes of one
 language often share most of their words.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CAUSES"]
+__all__ = ["MANAGED"]
 
 PYTHON: Final = {
     "python: missing module": (
@@ -524,3 +524,5 @@ java.lang.ArithmeticException: / by zero
         "  symbol:   variable summ\n  location: class Cart\n1 error\n",
     ),
 }
+
+MANAGED: Final = {**PYTHON, **JAVASCRIPT, **JAVA}

@@ -1,0 +1,152 @@
+"""knowledge: concepts out, in, and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from stratagem.errors import ValidationFailed
+from stratagem.surfaces.cli.memory import AsOf
+from stratagem.surfaces.cli.session import Session, command
+
+__all__ = ["app"]
+
+app = typer.Typer()
+knowledge = typer.Typer(
+    help="Concepts and relationships: import, export, draw.", no_args_is_help=True
+)
+app.add_typer(knowledge, name="knowledge", rich_help_panel="Knowledge")
+
+Form = Literal["jsonl", "mcp-memory", "markdown"]
+Force = Annotated[bool, typer.Option("--force", metavar="", help="Replace what is there.")]
+
+
+@knowledge.command("export")
+@command
+def _export(
+    session: Session,
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where; for Markdown a folder.")],
+    form: Annotated[Form, typer.Option("--format", help="In which form.")] = "jsonl",
+    as_of: AsOf = None,
+    force: Force = False,
+) -> None:
+    """Write the concepts of a branch and the relationships between them."""
+    from stratagem.knowledge.transfer import export_to
+
+    with session.runtime(must_exist=True) as runtime:
+        done = export_to(
+            runtime.foundation,
+            file,
+            branch=session.branch,
+            as_of=as_of,
+            form=form,
+            overwrite=force,
+        )
+    session.output.answer(asdict(done), _show_export)
+
+
+@knowledge.command("import")
+@command
+def _import(
+    session: Session,
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file, or a folder of Markdown.")],
+    form: Annotated[
+        Literal["auto", "jsonl", "mcp-memory", "markdown"],
+        typer.Option("--format", help="Told from the file where it is auto."),
+    ] = "auto",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="Check everything, write nothing.")
+    ] = False,
+) -> None:
+    """Read exported knowledge, the file of the MCP memory server, or notes with wikilinks.
+
+    All of it is written, or nothing. Importing the same again changes nothing.
+    """
+    from stratagem.knowledge.transfer import import_from
+
+    with session.runtime() as runtime:
+        done = import_from(
+            runtime.foundation,
+            session.caller,
+            file,
+            form=None if form == "auto" else form,
+            preview=dry_run,
+        )
+    session.output.answer(asdict(done), _show_import)
+
+
+@knowledge.command("graph")
+@command
+def _graph(
+    session: Session,
+    *,
+    concept: Annotated[
+        str | None,
+        typer.Argument(metavar="CONCEPT", help="Its id or name; else the one created last."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Where to write the picture.")
+    ] = Path("concepts.html"),
+    depth: Annotated[int, typer.Option("--depth", min=1, max=5, help="How many steps.")] = 2,
+    nodes: Annotated[int, typer.Option("--nodes", min=1, max=200, help="At most so many.")] = 60,
+    as_of: AsOf = None,
+    force: Force = False,
+    show: Annotated[
+        bool, typer.Option("--open", metavar="", help="Open it in the browser.")
+    ] = False,
+) -> None:
+    """Draw the graph around a concept, as one HTML file that needs nothing else."""
+    from stratagem.knowledge.picture import picture_of
+
+    if out.exists() and not force:
+        raise ValidationFailed(
+            f"There is a file at {out} already.", field="out", hint="Name another, or --force."
+        )
+    with session.runtime(must_exist=True) as runtime:
+        page = picture_of(
+            runtime.foundation, session.caller, concept, depth=depth, nodes_max=nodes, as_of=as_of
+        )
+    out.write_text(page, encoding="utf-8")
+    session.output.answer({"file": str(out), "bytes": len(page.encode())}, _show_graph)
+    if show:
+        typer.launch(out.resolve().as_uri())
+
+
+def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
+    console.print(
+        f"Exported {answer['concepts']:,} concepts and {answer['relationships']:,} relationships "
+        f"of {answer['branch']} to {answer['file']}.",
+        soft_wrap=True,
+    )
+
+
+def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
+    verb = "Would import" if answer["preview"] else "Imported"
+    parts = [
+        f"{answer[name]:,} {words}"
+        for name, words in (
+            ("created", "new concepts"),
+            ("updated", "changed concepts"),
+            ("unchanged", "concepts as they were"),
+            ("related", "new relationships"),
+            ("known", "relationships known already"),
+            ("dangling", "links that lead nowhere"),
+        )
+        if answer[name]
+    ]
+    what = ", ".join(parts) or "nothing"
+    console.print(
+        f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
+        soft_wrap=True,
+    )
+
+
+def _show_graph(console: Console, answer: Mapping[str, Any]) -> None:
+    console.print(f"Drawn: {answer['file']} ({answer['bytes']:,} bytes).", soft_wrap=True)

@@ -1,0 +1,41 @@
+"""knowledge at the command line; what it does is tested in unit/knowledge."""
+
+from pathlib import Path
+
+from tests.surfaces.cli.console import Cli
+
+
+def concept(cli: Cli, name: str) -> str:
+    created: str = cli.json("create_concept", "--name", name, "--explanation", "e")["concept_id"]
+    return created
+
+
+def test_knowledge_goes_out_and_comes_in_elsewhere(cli: Cli, tmp_path: Path) -> None:
+    one, two = concept(cli, "One"), concept(cli, "Two")
+    cli.json(
+        "create_relationship",
+        *("--source-id", one, "--target-id", two, "--relationship-type", "includes"),
+    )
+    other = Cli(tmp_path / "other.db")
+
+    said = cli("knowledge", "export", "k.jsonl")
+    tried = other("knowledge", "import", "k.jsonl", "--dry-run")
+    back = other("knowledge", "import", "k.jsonl")
+
+    assert said == "Exported 2 concepts and 1 relationships of default to k.jsonl.\n"
+    assert tried.startswith("Would import k.jsonl (jsonl) into default: 2 new concepts")
+    assert back.startswith("Imported k.jsonl (jsonl) into default: 2 new concepts")
+    assert other.json("get_concept", "--concept-id", one)["concept"]["name"] == "One"
+    assert "--force" in cli.refused("knowledge", "export", "k.jsonl", code=2)
+
+
+def test_a_picture_is_drawn(cli: Cli) -> None:
+    concept(cli, "One")
+
+    said = cli("knowledge", "graph", "one", "--out", "one.html")
+
+    assert said.startswith("Drawn: one.html (")
+    assert "One" in Path("one.html").read_text("utf-8")
+    assert "--force" in cli.refused("knowledge", "graph", "--out", "one.html", code=2)
+    missing = cli.refused("knowledge", "graph", "nothing", "--out", "two.html", code=3)
+    assert "nothing" in missing

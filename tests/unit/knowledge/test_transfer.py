@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stratagem
+from stratagem import Stratagem
+from stratagem.errors import ImportRefused, ValidationFailed
+from stratagem.knowledge.transfer import Exported, Imported, export_to, import_from
+from stratagem.operation import Caller
+
+
+@pytest.fixture
+def db() -> Iterator[Stratagem]:
+    with stratagem.open(":memory:", embedder="none") as opened:
+        yield opened
+
+
+@pytest.fixture
+def other() -> Iterator[Stratagem]:
+    with stratagem.open(":memory:", embedder="none") as opened:
+        yield opened
+
+
+def take(db: Stratagem, path: Path, **options: Any) -> Imported:
+    return import_from(db.runtime.foundation, Caller(), path, **options)
+
+
+def give(db: Stratagem, path: Path, **options: Any) -> Exported:
+    return export_to(db.runtime.foundation, path, branch="default", **options)
+
+
+def fill(db: Stratagem) -> tuple[str, str]:
+    knowledge = db.knowledge
+    one = knowledge.create_concept("One", "First.\nOf all.", area="A", topic="T")
+    two = knowledge.create_concept("Two", "Second.", certainty_score=70)
+    knowledge.create_relationship(
+        one.concept_id, two.concept_id, "prerequisite", strength=0.5, notes="why"
+    )
+    gone = knowledge.create_concept("Gone", "No more.").concept_id
+    knowledge.create_relationship(gone, one.concept_id, "contradicts")
+    knowledge.delete_concept(gone)
+    return one.concept_id, two.concept_id
+
+
+def written(path: Path, *records: object) -> Path:
+    path.write_text("\n".join(json.dumps(each) for each in records), encoding="utf-8")
+    return path
+
+
+def test_knowledge_goes_out_and_comes_in_the_same(
+    db: Stratagem, other: Stratagem, tmp_path: Path
+) -> None:
+    one, two = fill(db)
+
+    out = give(db, tmp_path / "k.jsonl")
+    done = take(other, tmp_path / "k.jsonl")
+
+    assert (out.concepts, out.relationships) == (2, 1)
+    assert (done.created, done.related, done.format) == (2, 1, "jsonl")
+    for concept_id in (one, two):
+        ours, theirs = (each.knowledge.get_concept(concept_id).concept for each in (db, other))
+        assert (ours.name, ours.explanation, ours.created_at) == (
+            theirs.name,
+            theirs.explanation,
+            theirs.created_at,
+        )
+        assert ours.certainty_score == theirs.certainty_score
+    related = other.knowledge.get_related_concepts(one).results
+    assert [(each.relationship_type, each.strength) for each in related] == [("PREREQUISITE", 0.5)]
+
+
+def test_importing_again_changes_nothing(db: Stratagem, other: Stratagem, tmp_path: Path) -> None:
+    fill(db)
+    give(db, tmp_path / "k.jsonl")
+    take(other, tmp_path / "k.jsonl")
+    head = other.memory.status().head
+
+    again = take(other, tmp_path / "k.jsonl")
+
+    assert (again.created, again.unchanged, again.related, again.known) == (0, 2, 0, 1)
+    assert other.memory.status().head == head
+
+
+def test_a_changed_concept_is_brought_up_to_date(db: Stratagem, tmp_path: Path) -> None:
+    one, _ = fill(db)
+    give(db, tmp_path / "k.jsonl")
+    db.knowledge.update_concept(one, explanation="Changed.")
+
+    done = take(db, tmp_path / "k.jsonl")
+
+    assert (done.updated, done.unchanged) == (1, 1)
+    assert db.knowledge.get_concept(one).concept.explanation == "First.\nOf all."
+
+
+def test_a_preview_writes_nothing(db: Stratagem, other: Stratagem, tmp_path: Path) -> None:
+    fill(db)
+    give(db, tmp_path / "k.jsonl")
+    head = other.memory.status().head
+
+    done = take(other, tmp_path / "k.jsonl", preview=True)
+
+    assert (done.created, done.related, done.preview) == (2, 1, True)
+    assert other.memory.status().head == head
+
+
+def test_a_file_is_only_replaced_when_asked(db: Stratagem, tmp_path: Path) -> None:
+    path = tmp_path / "k.jsonl"
+    path.write_text("mine")
+
+    with pytest.raises(ValidationFailed):
+        give(db, path)
+
+    assert path.read_text() == "mine"
+    give(db, path, overwrite=True)
+    assert "stratagem-knowledge" in path.read_text()
+
+
+def test_the_graph_of_the_memory_server_becomes_concepts(db: Stratagem, tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "memory.jsonl",
+        {
+            "type": "entity",
+            "name": "Ada",
+            "entityType": "person",
+            "observations": ["Wrote", "Knew"],
+        },
+        {"type": "entity", "name": "Engine", "entityType": "machine", "observations": []},
+        {"type": "relation", "from": "Ada", "to": "Engine", "relationType": "wrote programs for"},
+        {"type": "relation", "from": "Ada", "to": "Engine", "relationType": "depends on"},
+    )
+
+    done = take(db, path)
+
+    assert (done.format, done.created, done.related) == ("mcp-memory", 2, 2)
+    ada = db.knowledge.search_concepts_exact(name="ada").results[0]
+    assert ada.topic == "person"
+    assert db.knowledge.get_concept(ada.concept_id).concept.explanation == "Wrote\nKnew"
+    related = db.knowledge.get_related_concepts(ada.concept_id).results
+    assert {(each.relationship_type, each.direction) for each in related} == {
+        ("RELATES_TO", "outgoing"),
+        ("PREREQUISITE", "incoming"),
+    }
+    assert take(db, path).unchanged == 2
+
+
+def test_notes_become_concepts_and_wikilinks_relationships(db: Stratagem, tmp_path: Path) -> None:
+    (tmp_path / "Area" / "Topic").mkdir(parents=True)
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / ".obsidian" / "x.md").write_text("hidden")
+    (tmp_path / "Start.md").write_text(
+        "---\ntags: [a]\n---\nSee [[Deep note|it]], [[Area/Topic/deep note#Part]], [[Nowhere]].\n"
+        "- prerequisite: [[Other]]\n"
+    )
+    (tmp_path / "Other.md").write_text("")
+    (tmp_path / "Area" / "Topic" / "Deep note.md").write_text("Deep.")
+
+    done = take(db, tmp_path)
+
+    assert (done.format, done.created, done.related, done.dangling) == ("markdown", 3, 2, 1)
+    deep = db.knowledge.search_concepts_exact(name="Deep note").results[0]
+    start = db.knowledge.search_concepts_exact(name="Start").results[0]
+    assert (deep.area, deep.topic) == ("Area", "Topic")
+    related = db.knowledge.get_related_concepts(start.concept_id).results
+    assert {(each.name, each.relationship_type) for each in related} == {
+        ("Deep note", "RELATES_TO"),
+        ("Other", "PREREQUISITE"),
+    }
+
+
+@pytest.mark.parametrize("form", ["mcp-memory", "markdown"])
+def test_other_forms_go_out_and_come_in(
+    db: Stratagem, other: Stratagem, tmp_path: Path, form: Any
+) -> None:
+    fill(db)
+    db.knowledge.create_concept("../evil: name?", "Named badly.")
+
+    give(db, tmp_path / "out", form=form)
+    done = take(other, tmp_path / "out", form=form)
+
+    assert (done.created, done.related) == (3, 1)
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "out"]
+    assert other.knowledge.search_concepts_exact(name="One").results
+
+
+def test_a_concept_is_known_by_its_name(db: Stratagem, tmp_path: Path) -> None:
+    concept_id = db.knowledge.create_concept("Ada", "Old.").concept_id
+    path = written(
+        tmp_path / "m.jsonl",
+        {"type": "entity", "name": "ADA", "entityType": "p", "observations": ["New."]},
+    )
+
+    assert take(db, path).updated == 1
+    assert db.knowledge.get_concept(concept_id).concept.explanation == "New."
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        ([{"type": "concept", "concept_id": "a", "name": "N"}], "no explanation"),
+        ([{"type": "concept", "name": "N", "explanation": "e"}], "concept_id"),
+        (
+            [{"type": "concept", "concept_id": "a", "name": "x" * 201, "explanation": "e"}],
+            "201 characters",
+        ),
+        (
+            [{"type": "relationship", "source_id": "a", "target_id": "b"}],
+            "relationship type",
+        ),
+        (
+            [
+                {
+                    "type": "relationship",
+                    "source_id": "a",
+                    "target_id": "b",
+                    "relationship_type": "includes",
+                }
+            ],
+            "not in the file",
+        ),
+        (
+            [
+                {"type": "concept", "concept_id": "a", "name": "N", "explanation": "e"},
+                {
+                    "type": "relationship",
+                    "source_id": "a",
+                    "target_id": "a",
+                    "relationship_type": "includes",
+                },
+            ],
+            "itself",
+        ),
+        (
+            [
+                {
+                    "type": "concept",
+                    "concept_id": "a",
+                    "name": "N",
+                    "explanation": "e",
+                    "created_at": "yesterday",
+                }
+            ],
+            "ISO 8601",
+        ),
+        ([{"type": "concept"}, ["list"]], "no name"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_whole(
+    db: Stratagem, tmp_path: Path, records: list[object], reason: str
+) -> None:
+    head = db.memory.status().head
+
+    with pytest.raises(ImportRefused, match=reason):
+        take(db, written(tmp_path / "k.jsonl", *records))
+
+    assert db.memory.status().head == head
+
+
+def test_a_cycle_in_a_file_is_refused_and_nothing_is_written(db: Stratagem, tmp_path: Path) -> None:
+    concepts = [
+        {"type": "concept", "concept_id": each, "name": each, "explanation": "e"} for each in "abc"
+    ]
+    relations = [
+        {
+            "type": "relationship",
+            "source_id": source,
+            "target_id": target,
+            "relationship_type": "prerequisite",
+        }
+        for source, target in ("ab", "bc", "ca")
+    ]
+    head = db.memory.status().head
+
+    with pytest.raises(ImportRefused, match="cycle: c → a → b → c"):
+        take(db, written(tmp_path / "k.jsonl", *concepts, *relations))
+
+    assert db.memory.status().head == head
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"{", b'{"type": "song"}', b""])
+def test_a_file_that_is_something_else_is_refused(
+    db: Stratagem, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "k.jsonl").write_bytes(content)
+
+    with pytest.raises(ImportRefused):
+        take(db, tmp_path / "k.jsonl")
+    with pytest.raises(ImportRefused):
+        take(db, tmp_path / "missing")
