@@ -60,6 +60,8 @@ def fit_list(
     results = answer[field]
     kept = fitting(results, chars_max - _chars(answer | {field: []}) - _NOTE_CHARS)
     left = len(results) - len(kept)
+    if any(isinstance(each, Mapping) and each.get("value_truncated") for each in kept):
+        answer = noted(answer, "A value was too long and was cut; recall its key to read it all.")
     if not left:
         return answer | {field: kept}
     note = (

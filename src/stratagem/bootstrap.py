@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -13,11 +13,11 @@ from typing import Any, Literal
 from stratagem import operations
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.engine.records import Kinds
-from stratagem.errors import StorageUnavailable
+from stratagem.errors import StorageUnavailable, ValidationFailed
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.operation import Caller
-from stratagem.places import database_path
+from stratagem.places import database_path, local_zone
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
@@ -61,6 +61,7 @@ class Runtime:
 
 def start(settings: Settings) -> Runtime:
     """Open a database, creating it where there is none."""
+    _check(settings)
     path = settings.path
     if path != MEMORY:
         path = str(Path(path).expanduser())
@@ -75,11 +76,26 @@ def start(settings: Settings) -> Runtime:
         read_only=settings.read_only,
     )
     index.attach(store, follow=settings.embedder is None)
-    zone = settings.zone or datetime.now(UTC).astimezone().tzinfo or UTC  # noqa: TID251
-    views = Views(store, zone)
-    return Runtime(Foundation(
-            store, views, index, settings.durability, _version(), settings.redaction
-        ))
+    views = Views(store, settings.zone or local_zone())
+    return Runtime(
+        Foundation(store, views, index, settings.durability, _version(), settings.redaction)
+    )
+
+
+def _check(settings: Settings) -> None:
+    """Refuse a setting that would quietly mean something else."""
+    for field_name, allowed in (
+        ("durability", ("full", "fast")),
+        ("redaction", ("none", "basic", "strict")),
+    ):
+        value = getattr(settings, field_name)
+        if value not in allowed:
+            raise ValidationFailed(
+                f"There is no {field_name} {value!r}.",
+                field=field_name,
+                allowed=list(allowed),
+                hint=f"Choose one of: {', '.join(allowed)}.",
+            )
 
 
 def _index(settings: Settings, path: str) -> Index:

@@ -20,7 +20,9 @@ from stratagem.operation import DEFAULT_TOOLSETS, Operation
 
 __all__ = ["DEFAULT_TOOLSETS", "TABLE", "TOOLSETS", "find", "input_schema", "read_input"]
 
-TABLE: dict[str, Operation] = {operation.name: operation for operation in (*MEMORY, *DEBUGGING, *KNOWLEDGE)}
+TABLE: dict[str, Operation] = {
+    operation.name: operation for operation in (*MEMORY, *DEBUGGING, *KNOWLEDGE)
+}
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each.toolset for each in TABLE.values()))
 
 

@@ -1,4 +1,4 @@
-"""Where a database is, when nobody says.
+"""Where a database is, and where its user is, when nobody says.
 
 Apart from `bootstrap`, so that a server and a shell's completion can ask before they import
 any of the parts that open one.
@@ -6,10 +6,12 @@ any of the parts that open one.
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DATABASE_NAME", "PROJECT_FOLDER", "database_path"]
+__all__ = ["DATABASE_NAME", "PROJECT_FOLDER", "database_path", "local_zone"]
 
 PROJECT_FOLDER: Final = ".stratagem"
 DATABASE_NAME: Final = "stratagem.db"
@@ -26,3 +28,30 @@ def database_path(explicit: str | None = None, *, folder: Path | None = None) ->
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("stratagem", appauthor=False)) / DATABASE_NAME
+
+
+def local_zone() -> tzinfo:
+    """Return this machine's time zone, with its summer time, not just its offset of today."""
+    from zoneinfo import ZoneInfo
+
+    for name in (os.environ.get("TZ", "").lstrip(":"), _linked_zone(), _noted_zone()):
+        try:
+            if name:
+                return ZoneInfo(name)
+        except (KeyError, OSError, ValueError):
+            # Not a name of a zone: TZ may hold a rule or a path.
+            continue
+    offset = datetime.now(UTC).astimezone().tzinfo  # noqa: TID251 -- only the offset is taken
+    return offset or UTC
+
+
+def _linked_zone() -> str:
+    _, found, name = os.path.realpath("/etc/localtime").partition("zoneinfo/")
+    return name if found else ""
+
+
+def _noted_zone() -> str:
+    try:
+        return Path("/etc/timezone").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

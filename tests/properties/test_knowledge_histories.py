@@ -65,7 +65,7 @@ def step(db: Stratagem, draw: random.Random, models: dict[str, Model]) -> None:
             model.edges.add(edge)
     elif len(models) < 4:
         name = f"b{len(models)}"
-        db.memory.branch("fork", name=name, source=branch)
+        db.memory.branch("fork", name=name, branch=branch)
         models[name] = deepcopy(model)
 
 

@@ -53,6 +53,8 @@ _HALF: Final = 0.5
 _DIFFERENT: Final = 0.0
 
 _UNKNOWN: Final = "unknown"
+# Six names with their slots and versions are shorter.
+_BUCKET_CHARS_MAX: Final = 1024
 _USUAL_ARCH: Final = "x86_64"
 _ARCHES: Final = frozenset(vocabulary.ARCHITECTURES.values())
 _OWNER: Final = {
@@ -114,13 +116,21 @@ def canonical(env: Mapping[str, Any] | Environment) -> Environment:
             field="env",
             hint='Describe the environment, as in {"os": "linux", "python": "3.12"}.',
         )
-    given = sorted(set(spelling.flatten(env)), key=lambda pair: (role_of(pair[0]) is None, pair))
-    # What is known comes first, so that any number of free fields crowds out nothing.
-    return _canonical(tuple(given[: 4 * limits.ENV_FIELDS_MAX]))
+    try:
+        return _remembered(_essence(env)) if len(env) <= limits.ENV_FIELDS_MAX else _read(env)
+    except TypeError:
+        # It has objects or lists inside, which cannot be remembered.
+        return _read(env)
 
 
 def from_bucket(text: str) -> Environment | None:
     """Return the environment that a bucket stands for, or None if it is not in canonical form."""
+    return _from_bucket(text) if len(text) <= _BUCKET_CHARS_MAX else None
+
+
+# Every outcome that is read names its bucket, and there are few.
+@lru_cache(maxsize=4096)
+def _from_bucket(text: str) -> Environment | None:
     fields: dict[str, str] = {}
     for token in text.split("|"):
         slot, name, version = _parsed(token)
@@ -164,10 +174,25 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in numbers.split(".")) if numbers else ()
 
 
-# Agents ask again and again from the same few environments.
+def _essence(env: Mapping[str, Any]) -> tuple[tuple[str, Any, type], ...]:
+    """Return what decides how an environment is read; the types, for True is equal to 1."""
+    cut = limits.ENV_VALUE_CHARS_MAX
+    return tuple(
+        (str(key)[:cut], value[:cut] if isinstance(value, str) else value, type(value))
+        for key, value in env.items()
+    )
+
+
+# Agents ask again and again from the same few environments, and every outcome has one.
 @lru_cache(maxsize=4096)
-def _canonical(given: tuple[tuple[str, str], ...]) -> Environment:
-    parts, other = read(given)
+def _remembered(essence: tuple[tuple[str, Any, type], ...]) -> Environment:
+    return _read({key: value for key, value, _ in essence})
+
+
+def _read(env: Mapping[str, Any]) -> Environment:
+    given = sorted(set(spelling.flatten(env)), key=lambda pair: (role_of(pair[0]) is None, pair))
+    # What is known comes first, so that any number of free fields crowds out nothing.
+    parts, other = read(given[: 4 * limits.ENV_FIELDS_MAX])
     fields = {}
     for slot in _WEIGHTS:
         if slot in parts:

@@ -197,7 +197,8 @@ class Branching(Bound):
 
         def plan(reader: Reader) -> tuple[Branch, Branch, merging.Merge]:
             into, other = find_branch(reader, target), find_branch(reader, name, field="source")
-            found = merging.plan(reader, into, other, strategy=strategy, decisions=chosen)
+            now = self._store.now()
+            found = merging.plan(reader, into, other, now=now, strategy=strategy, decisions=chosen)
             return into, other, found
 
         def work(transaction: Transaction) -> dict[str, Any]:

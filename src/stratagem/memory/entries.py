@@ -70,12 +70,18 @@ class _Write:
             self.content["session"] = values.check_text(
                 session, field="session", chars_max=limits.SESSION_CHARS_MAX
             )
-        if not item.get("index", True):
+        if _check_index(item.get("index")) is False:
             self.content["index"] = False
         ttl, path = item.get("ttl"), item.get("path")
         self.ttl = moments.duration(ttl) if ttl is not None else None
         self.steps = paths.parse(path) if path is not None else None
         self.expected_version = _check_version(item.get("expected_version"))
+
+    def meaning(self) -> list[Any]:
+        """Return what is asked for, the same however it was spelt."""
+        place = self.steps and list(self.steps)
+        content = {**self.content, "tags": self.content.get("tags") if self.tags_given else None}
+        return [self.namespace, self.key, content, self.ttl, place, self.expected_version]
 
     def fit(self, transaction: Transaction, lineage: Lineage) -> None:
         """Check the write against what is there, and complete it from that."""
@@ -147,6 +153,9 @@ class Entries(Bound):
             )
         writes = [_Write(item, self._caller.namespace) for item in items]
         name = branch or self._caller.branch
+        # As they are meant, not as they are spelt: with the namespace they go to, tags in order.
+        meant = [write.meaning() for write in writes] if request_id is not None else []
+        arguments = {"items": meant, "branch": name}
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
             target = find_branch(transaction, name)
@@ -158,7 +167,6 @@ class Entries(Bound):
             appended = transaction.append(target, [write.draft() for write in writes])
             return [write.answer(at) for write, at in zip(writes, appended, strict=True)]
 
-        arguments = {"items": list(items), "branch": name}
         answers = self._foundation.write(
             self._caller, work, request_id=request_id, operation="store", arguments=arguments
         )
@@ -321,9 +329,11 @@ def check_names(text: object, *, field: str, chars_max: int) -> str:
 
 def check_tags(tags: Iterable[str]) -> list[str]:
     """Return tags in order, each once."""
-    if isinstance(tags, str):
+    if not isinstance(tags, list | tuple | set | frozenset):
         raise ValidationFailed(
-            "Tags are a list of strings.", field="tags", hint=f"Send [{tags!r}] instead."
+            "`tags` is a list of strings.",
+            field="tags",
+            hint=f"Send [{tags!r}] instead." if isinstance(tags, str) else "",
         )
     unique = sorted({_check_tag(tag) for tag in tags})
     if len(unique) > limits.TAGS_MAX:
@@ -337,6 +347,12 @@ def check_tags(tags: Iterable[str]) -> list[str]:
 
 def _check_tag(tag: object) -> str:
     return values.check_text(tag, field="tags", chars_max=limits.TAG_CHARS_MAX)
+
+
+def _check_index(index: object) -> bool | None:
+    if index is None or isinstance(index, bool):
+        return index
+    raise ValidationFailed("`index` must be true or false.", field="index")
 
 
 def _check_version(version: object) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
 from stratagem import limits
 
@@ -60,7 +60,9 @@ class StoreInput(_Input):
         None, description="Several entries at once, each with key and value"
     )
     branch: Branch = None
-    ttl: str | float | None = Field(None, description="Expires after: 7d, 12h, seconds")
+    ttl: str | StrictFloat | StrictInt | None = Field(
+        None, description="Expires after: 7d, 12h, seconds"
+    )
     expected_version: int | None = Field(
         None, description="Only if at this version; 0: only if new"
     )

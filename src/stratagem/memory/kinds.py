@@ -77,6 +77,7 @@ KINDS: Final = (
         writes=ENTRY_STORED,
         deletes=ENTRY_FORGOTTEN,
         set_fields=frozenset({"tags"}),
+        yielding=frozenset({"expires_at"}),
         validate=_check_merged,
     ),
     RecordKind(EVENT, (EventKind(EVENT_LOGGED, _logged, gives_context=True),)),

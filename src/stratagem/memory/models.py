@@ -177,6 +177,7 @@ class Status:
     durability: str
     read_only: bool
     clock_ahead_seconds: float | None = None
+    note: str | None = None
 
 
 @dataclass(slots=True)

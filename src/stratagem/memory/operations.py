@@ -50,16 +50,27 @@ def _recall(memory: Memory, given: inputs.RecallInput) -> Answer:
         keys = list(dict.fromkeys(given.keys))
         found: list[Entry] = memory.recall_many(keys[begin:], **where)
         answer: Answer = {"found": bool(found), "results": plain(found), "truncated": False}
+        room = given.max_chars - given.max_chars // 4
+        answer = fit_list(answer, room, lambda kept: str(keys.index(found[kept].key)))
+        looked_up = keys[begin : int(answer.get("next") or len(keys))]
         there = {entry.key for entry in found}
-        missing = [key for key in keys[begin:] if key not in there]
-        if missing:
-            answer["missing"] = missing
-        return fit_list(answer, given.max_chars, lambda kept: str(keys.index(found[kept].key)))
+        return _with_missing(answer, [key for key in looked_up if key not in there], room // 3)
     assert given.key is not None
     entry = memory.recall(given.key, **where)
     if entry is None:
         return {"found": False}
     return fit_value({"found": True, **plain(entry)}, given.max_chars, begin)
+
+
+def _with_missing(answer: Answer, missing: list[str], chars_max: int) -> Answer:
+    """Name the keys under which nothing is stored, as far as there is room."""
+    if not missing:
+        return answer
+    listed = fitting(missing, chars_max)
+    answer["missing"] = listed
+    if len(listed) < len(missing):
+        answer["missing_count"] = len(missing)
+    return answer
 
 
 def _search(memory: Memory, given: inputs.SearchInput) -> Answer:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Final, Literal, overload
 
 import orjson
 
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
+from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branching import Branching, Strategy
@@ -47,6 +48,20 @@ from stratagem.storage.views import find_branch
 __all__ = ["Memory"]
 
 BranchAnswer = BranchInfo | Branches | Diff | MergeResult
+
+# A status is a glance; more names than this are no help to anyone.
+_NAMESPACES_SHOWN: Final = 100
+# What each action of `branch` takes.
+_PARAMETERS: Final[dict[str, frozenset[str]]] = {
+    "create": frozenset({"name", "request_id"}),
+    "switch": frozenset({"name"}),
+    "list": frozenset(),
+    "fork": frozenset({"name", "branch", "as_of", "request_id"}),
+    "merge": frozenset({"source", "branch", "strategy", "preview", "decisions", "request_id"}),
+    "diff": frozenset({"compare", "branch", "as_of"}),
+    "delete": frozenset({"name", "request_id"}),
+    "restore": frozenset({"name", "request_id"}),
+}
 
 
 class Memory(Entries, Branching):
@@ -281,7 +296,11 @@ class Memory(Entries, Branching):
     def status(self) -> Status:
         """Return the state of the database as this caller sees it; cheap at any size."""
         foundation, caller, index = self._foundation, self._caller, self._foundation.index
+        note = None
         with self._store.snapshot() as reader:
+            if reader.branch(caller.branch) is None:
+                note = f"The branch {caller.branch!r} is gone; {DEFAULT_BRANCH!r} is current now."
+                caller.branch = DEFAULT_BRANCH
             view = self._views.view(reader, caller.branch)
             head = reader.head()
             ahead = (head.at - self._store.now()) / 1_000_000
@@ -293,7 +312,7 @@ class Memory(Entries, Branching):
                 branches=reader.branch_count(),
                 keys=reader.tally(view, ENTRY),
                 events=reader.tally(view, EVENT),
-                namespaces=_namespaces(reader),
+                namespaces=_namespaces(reader)[:_NAMESPACES_SHOWN],
                 head=f"{head.sequence}:{head.hash.hex()}",
                 database=self._store.location,
                 embedder=index.embedder_name or "none",
@@ -301,6 +320,7 @@ class Memory(Entries, Branching):
                 durability=foundation.durability,
                 read_only=self._store.read_only,
                 clock_ahead_seconds=round(ahead, 3) if ahead > 1 else None,
+                note=note,
             )
 
     def purge(
@@ -349,6 +369,18 @@ class Memory(Entries, Branching):
         `branch` names the branch that is forked, merged into or compared, where that is not
         the current one.
         """
+        given = {
+            "name": name,
+            "source": source,
+            "compare": compare,
+            "branch": branch,
+            "as_of": as_of,
+            "strategy": strategy,
+            "preview": preview or None,
+            "decisions": decisions,
+            "request_id": request_id,
+        }
+        _check_action(action, {each for each, value in given.items() if value is not None})
         actions: dict[str, Callable[[], BranchAnswer]] = {
             "create": lambda: self.create(name, request_id=request_id),
             "switch": lambda: self.switch(name),
@@ -366,11 +398,22 @@ class Memory(Entries, Branching):
                 request_id=request_id,
             ),
         }
-        if action not in actions:
-            raise ValidationFailed(
-                f"There is no action {action!r}.", field="action", allowed=list(actions)
-            )
         return actions[action]()
+
+
+def _check_action(action: str, given: set[str]) -> None:
+    """Refuse an unknown action, and a parameter that it would pass over in silence."""
+    if action not in _PARAMETERS:
+        raise ValidationFailed(
+            f"There is no action {action!r}.", field="action", allowed=list(_PARAMETERS)
+        )
+    takes = _PARAMETERS[action]
+    if unused := sorted(given - takes):
+        raise ValidationFailed(
+            f"The action {action!r} takes no `{unused[0]}`.",
+            field=unused[0],
+            hint=f"It takes: {', '.join(sorted(takes)) or 'nothing'}.",
+        )
 
 
 def _check_query(query: object) -> None:

@@ -29,7 +29,15 @@ from stratagem.errors import StratagemError
 from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.vectors import Nearest, VectorMap
-from stratagem.storage.contract import Document, Progress, Reader, Request, Store, Transaction
+from stratagem.storage.contract import (
+    Document,
+    Found,
+    Progress,
+    Reader,
+    Request,
+    Store,
+    Transaction,
+)
 
 __all__ = ["Index", "Ranked", "Ranking"]
 
@@ -37,6 +45,7 @@ _ACTOR = "stratagem"
 _BATCH = 256
 # What a search embeds itself before it answers; a longer queue is left to the background.
 _SETTLED_AT_ONCE = 2_000
+_SETTLING_SECONDS_MAX = 2.0
 _TERM_COUNTS_MAX = 10_000
 
 
@@ -147,18 +156,23 @@ class Index:
         """
         terms = analysis.query_terms(query)
         asked = self._worth_asking(reader, terms)
-        lexical = (
-            reader.matches(
+
+        def matches(wanted: Sequence[str]) -> list[Found]:
+            if not wanted:
+                return []
+            return reader.matches(
                 view,
-                analysis.match_expression(asked),
+                analysis.match_expression(wanted),
                 weights=weights,
                 spaces=spaces,
                 tags=tags,
                 limit=max(limit, ranking.LEXICAL_DEPTH),
             )
-            if asked
-            else []
-        )
+
+        lexical = matches(asked)
+        if len(lexical) < limit and len(asked) < len(terms):
+            # Words that are common elsewhere, on other branches say, may be all there is here.
+            lexical = matches(terms)
         sequences = np.array([found[0] for found in lexical], np.int64)
         bm25 = np.array([found[1] for found in lexical], np.float64)
         wanted = Text(title, analysis.leave_out(query, set(terms) - set(asked)), titled=True)
@@ -191,13 +205,17 @@ class Index:
     def settle(self) -> None:
         """Give short queues of texts their vectors, so that a search sees the latest writes."""
         store = self._store
-        if self.embedder is None or store is None or store.read_only:
+        if self.embedder is None or store is None or self._vectors is None:
             return
-        waiting = store.reader().unembedded(_SETTLED_AT_ONCE + 1)
-        if len(waiting) > _SETTLED_AT_ONCE:
-            self.warm()
-        elif waiting:
-            self.embed_waiting(lambda _done, _total, _what: None)
+        self._vectors.check(store.reader())
+        if store.read_only or not (waiting := len(store.reader().unembedded(_SETTLED_AT_ONCE + 1))):
+            return
+        self.warm()
+        # In the background all the same: another process may hold the database for longer
+        # than anybody waits for a search, and words find the texts meanwhile.
+        thread = self._background
+        if thread is not None and waiting <= _SETTLED_AT_ONCE:
+            thread.join(_SETTLING_SECONDS_MAX)
 
     def embed_waiting(self, progress: Progress) -> int:
         """Give every waiting text its vector; return how many got one."""

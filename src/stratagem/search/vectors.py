@@ -50,10 +50,11 @@ _HEADER: Final = np.dtype(
         ("last_id", "<i8"),
         ("position", "<i8"),
         ("ascending", "<i8"),
+        ("anchor", "<i8"),
     ]
 )
 _HEADER_BYTES: Final = 4_096
-_MAGIC: Final = b"STRAVEC2"
+_MAGIC: Final = b"STRAVEC3"
 _CAPACITY_MIN: Final = 1_024
 _PAGE: Final = 5_000
 _COLUMNS: Final = ("sequence", "sequence_to", "branch", "space")
@@ -126,7 +127,9 @@ class VectorMap:
         `spaces` and `sequences`, where given, are the only ones that count.
         """
         columns, count = self._current(reader)
-        rows = self._candidates(columns, count, view, spaces, sequences)
+        # Another process may have brought the file further than this reader sees.
+        head = reader.head().sequence
+        rows = self._candidates(columns, count, view, head, spaces, sequences)
         wanted = depth
         while True:
             best, cosines = self._best(columns, rows, query, wanted)
@@ -153,6 +156,20 @@ class VectorMap:
         answer[there] = _cosines(columns.vectors[rows], query)
         return answer
 
+    def check(self, reader: Reader) -> None:
+        """Discard vectors of another log: of a database that was put back from a copy, say.
+
+        `reader` has to see the newest state.
+        """
+        with self._lock:
+            columns = self._mapped() if self._path is not None else self._columns
+            foreign = columns is not None and not _belongs(columns, reader)
+        if foreign:
+            with self._exclusive():
+                again = columns is not None and not _belongs(columns, reader)
+            if again:
+                self.discard()
+
     def discard(self) -> None:
         """Forget everything; it is read from the database again when next needed."""
         with self._lock:
@@ -166,18 +183,17 @@ class VectorMap:
         columns: _Columns,
         count: int,
         view: View,
+        head: int,
         spaces: NDArray[np.int64] | None,
         sequences: NDArray[np.int64] | None,
     ) -> NDArray[np.int64]:
         """Return the rows that their own branch shows in a view and no filter excludes."""
         sequence, end = columns.sequence[:count], columns.sequence_to[:count]
         shown = np.zeros(count, bool)
-        for branch, limit in view.lineage:
+        for branch, cut in view.lineage:
+            limit = min(cut, head)
             own = columns.branch[:count] == branch
-            if limit == OPEN_END:
-                shown |= own & (end == OPEN_END)
-            else:
-                shown |= own & (sequence <= limit) & (end > limit)
+            shown |= own & (sequence <= limit) & (end > limit)
         if spaces is not None:
             shown &= _membership(spaces, columns.space[:count])
         if sequences is not None:
@@ -255,6 +271,7 @@ class VectorMap:
         if columns.get("position") < head:
             _supersede(columns, reader.superseded_after(columns.get("position")))
             columns.put("position", head)
+            columns.put("anchor", _anchor(reader.hash_of(head)))
         self._columns = columns
         return columns
 
@@ -264,7 +281,8 @@ class VectorMap:
         if columns is None or columns.header["magic"][0] != _MAGIC:
             return None
         fits = columns.get("dimensions") == self._dimensions
-        return columns if fits and columns.get("generation") == generation else None
+        sound = 0 <= columns.get("count") <= columns.capacity
+        return columns if fits and sound and columns.get("generation") == generation else None
 
     def _mapped(self) -> _Columns | None:
         assert self._path is not None
@@ -319,7 +337,7 @@ class VectorMap:
         for name in (*_COLUMNS, "vectors"):
             getattr(columns, name)[:count] = getattr(old, name)[:count]
         columns.codes[:, :count] = old.codes[:, :count]
-        for name in ("last_id", "position", "ascending", "count"):
+        for name in ("last_id", "position", "ascending", "anchor", "count"):
             columns.put(name, old.get(name))
         return columns
 
@@ -362,6 +380,16 @@ def _add(columns: _Columns, rows: list[VectorRow], codes: Codes) -> None:
         columns.put("ascending", 0)
     columns.put("last_id", rows[-1].id)
     columns.put("count", end)
+
+
+def _belongs(columns: _Columns, reader: Reader) -> bool:
+    """Whether columns were made from the log that a reader sees: their last event is in it."""
+    position = columns.get("position")
+    return not position or columns.get("anchor") == _anchor(reader.hash_of(position))
+
+
+def _anchor(link: bytes | None) -> int:
+    return int.from_bytes((link or b"")[:8], "little", signed=True)
 
 
 def _supersede(columns: _Columns, superseded: list[tuple[int, int]]) -> None:

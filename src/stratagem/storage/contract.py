@@ -209,6 +209,10 @@ class Reader(Catalogue, Protocol):
         """Return the time of an event."""
         ...
 
+    def hash_of(self, sequence: int) -> bytes | None:
+        """Return the hash of an event."""
+        ...
+
     def current(self, lineage: Lineage, space: Space, key: str) -> Version | None:
         """Return the newest version of a record, or None where it is absent or deleted."""
         ...

@@ -11,9 +11,10 @@ up again then meets no old conflicts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -77,13 +78,17 @@ def plan(
     target: Branch,
     source: Branch,
     *,
+    now: int,
     strategy: Strategy | None = None,
     decisions: Mapping[str, Decision] | None = None,
 ) -> Merge:
-    """Work out a merge of one branch into another, and change nothing."""
+    """Work out a merge of one branch into another, and change nothing.
+
+    What has expired by `now` is not merged, and does not stand in the way.
+    """
     if target.id == source.id:
         raise BranchProtected("A branch cannot be merged into itself.", branch=target.name)
-    return _Merging(reader, target, source, strategy, dict(decisions or {})).run()
+    return _Merging(reader, target, source, now, strategy, dict(decisions or {})).run()
 
 
 def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: Merge) -> int | None:
@@ -131,6 +136,18 @@ def compare(reader: Reader, here: View, there: View) -> list[Change]:
     return sorted(changes, key=lambda change: (change.space, change.key))
 
 
+class _Open(NamedTuple):
+    """A record that both branches changed, waiting for a decision."""
+
+    space: Space
+    key: str
+    conflicts: list[Conflict]
+    base: Base
+    ours: Side
+    theirs: Side
+    yours: Record | None
+
+
 class _Merging:
     """One merge being worked out."""
 
@@ -139,14 +156,17 @@ class _Merging:
         reader: Reader,
         target: Branch,
         source: Branch,
+        now: int,
         strategy: Strategy | None,
         decisions: dict[str, Decision],
     ) -> None:
         self.reader = reader
         self.target = target
         self.source = source
+        self.now = now
         self.strategy = strategy
         self.decisions = decisions
+        self.open: list[_Open] = []
         head = reader.head().sequence
         self.ours_known = reader.knowledge(target.id, head)
         self.theirs_known = reader.knowledge(source.id, head)
@@ -192,10 +212,15 @@ class _Merging:
         bases = _Bases(self.reader, self.set_fields, names)
         bases.load(known)
         for subject in apart:
-            if self.kind(names[subject][0]).derived:
+            if self.kind(names[subject][0]).derived or _expired(theirs.get(subject), self.now):
                 continue
             base = bases.of(subject, known.get(subject, []), self.base_known)
-            self.record(names[subject], base, ours.get(subject), theirs.get(subject))
+            mine = ours.get(subject)
+            if _expired(mine, self.now):
+                # Nobody sees it any more, so there is nothing to weigh the other side against.
+                mine, base = None, ABSENT
+            self.record(names[subject], base, mine, theirs.get(subject))
+        self.decide()
 
     def record(
         self, name: tuple[Space, str], base: Base, mine: Record | None, yours: Record | None
@@ -210,19 +235,33 @@ class _Merging:
             if not same_side(merged.value, ours):
                 self.write(space, key, ours, merged.value, yours)
             return
-        decision = self.decision(space, key)
-        if decision is None:
-            self.merge.conflicts += [
-                Conflict(_id(space, key), space, key, each.path, each.base, each.ours, each.theirs)
-                for each in merged.conflicts
-            ]
-            return
-        self.merge.resolved += 1
-        # Written even where the value stays: the version must know that it was decided.
-        self.write(space, key, ours, _decided(decision, base, ours, theirs, sets), yours)
+        conflicts = [
+            Conflict(_id(space, key), space, key, each.path, each.base, each.ours, each.theirs)
+            for each in merged.conflicts
+        ]
+        self.open.append(_Open(space, key, conflicts, base, ours, theirs, yours))
 
-    def decision(self, space: Space, key: str) -> Decision | None:
-        for name in (_id(space, key), key):
+    def decide(self) -> None:
+        """Apply the decisions to what is open; what has none is a conflict."""
+        ids = {_id(each.space, each.key) for each in self.open}
+        keys = Counter(each.key for each in self.open)
+        for each in self.open:
+            # A key alone will do where it can only mean one of them.
+            names = [_id(each.space, each.key)]
+            if each.key not in ids and keys[each.key] == 1:
+                names.append(each.key)
+            decision = self.decision(names)
+            if decision is None:
+                self.merge.conflicts += each.conflicts
+                continue
+            self.merge.resolved += 1
+            sets = self.set_fields(each.space)
+            value = _decided(decision, each.base, each.ours, each.theirs, sets)
+            # Written even where the value stays: the version must know that it was decided.
+            self.write(each.space, each.key, each.ours, value, each.yours)
+
+    def decision(self, names: Sequence[str]) -> Decision | None:
+        for name in names:
             if name in self.decisions:
                 self.used.add(name)
                 return self.decisions[name]
@@ -384,8 +423,20 @@ def _content(record: Record | None) -> Side:
     return content
 
 
+def _expired(record: Record | None, now: int) -> bool:
+    """Whether a record has expired: that is no change, and no view shows it any more."""
+    if record is None or b'"expires_at"' not in (record.version.payload or b""):
+        return False
+    content = _content(record)
+    expires_at = content.get("expires_at") if isinstance(content, dict) else None
+    return isinstance(expires_at, int) and expires_at <= now
+
+
 def _id(space: Space, key: str) -> str:
-    return f"{space.namespace}/{key}" if space.kind == "entry" else f"{space.kind}:{key}"
+    """Return what a decision about a record is given for: no two records share one."""
+    # Up to the first slash it is the namespace, so that one of its own must not look like it.
+    namespace = space.namespace.replace("%", "%25").replace("/", "%2F")
+    return f"{namespace}/{key}" if space.kind == "entry" else f"{space.kind}:{namespace}/{key}"
 
 
 def _shown(conflict: Conflict) -> dict[str, Any]:

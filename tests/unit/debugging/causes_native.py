@@ -90,15 +90,15 @@ created by main.start in goroutine 17
     ),
     "go: other undefined": ("# example.com/shop\n./cart.go:12:9: undefined: summ\n",),
     "go: package": (
-        'main.go:4:2: no required module provides package github.com/acme/cart2; to add it:\n\tgo get github.com/acme/cart2\n',
-        'cmd/main.go:14:5: no required module provides package github.com/acme/cart2; to add it:\n\tgo get github.com/acme/cart2\n',
+        "main.go:4:2: no required module provides package github.com/acme/cart2; to add it:\n\tgo get github.com/acme/cart2\n",
+        "cmd/main.go:14:5: no required module provides package github.com/acme/cart2; to add it:\n\tgo get github.com/acme/cart2\n",
     ),
     "go: other package": (
-        'main.go:4:2: no required module provides package github.com/acme/cart3; to add it:\n\tgo get github.com/acme/cart3\n',
+        "main.go:4:2: no required module provides package github.com/acme/cart3; to add it:\n\tgo get github.com/acme/cart3\n",
     ),
     "go: host": (
-        "2026/01/02 03:04:05 Get \"https://api.shop.io/v1/a\": dial tcp: lookup api.shop.io on 10.0.0.2:53: no such host\n",
-        "2025/11/12 13:14:15 Get \"https://api.shop.dev/v1/b?c=2\": dial tcp: lookup api.shop.dev on 192.168.1.1:53: no such host\n",
+        '2026/01/02 03:04:05 Get "https://api.shop.io/v1/a": dial tcp: lookup api.shop.io on 10.0.0.2:53: no such host\n',
+        '2025/11/12 13:14:15 Get "https://api.shop.dev/v1/b?c=2": dial tcp: lookup api.shop.dev on 192.168.1.1:53: no such host\n',
     ),
 }
 
@@ -160,12 +160,12 @@ stack backtrace:
 """,
     ),
     "rustc: mismatch": (
-        "error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let x: i32 = \"a\";\n"
+        'error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let x: i32 = "a";\n'
         "  |            ---   ^^^ expected `i32`, found `&str`\n  |            |\n  |            expected due to this\n\n"
         "error: aborting due to previous error\n\nFor more information about this error, try `rustc --explain E0308`.\n",
         "   Compiling shop v0.1.0 (/home/u/shop)\nerror[E0308]: mismatched types\n   --> src/cart/mod.rs:120:22\n    |\n"
         "120 |         let total: i32 = name;\n    |                    ---   ^^^^ expected `i32`, found `&str`\n\n"
-        "error: could not compile `shop` (bin \"shop\") due to 1 previous error\n",
+        'error: could not compile `shop` (bin "shop") due to 1 previous error\n',
     ),
     "rustc: other mismatch": (
         "error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let x: bool = 1;\n"

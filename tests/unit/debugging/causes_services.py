@@ -60,8 +60,8 @@ DOCKER: Final = {
         'ERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref 99887766-aaaa-bbbb-cccc-001122334455::zyx987wvu654: "/app/requirements.txt": not found\n',
     ),
     "docker: step": (
-        "#9 [5/7] RUN pip install -r requirements.txt\n#9 1.234 ERROR: Could not find a version that satisfies the requirement nopkg2 (from versions: none)\n#9 1.250 ERROR: No matching distribution found for nopkg2\n#9 ERROR: process \"/bin/sh -c pip install -r requirements.txt\" did not complete successfully: exit code: 1\n------\nERROR: failed to solve: process \"/bin/sh -c pip install -r requirements.txt\" did not complete successfully: exit code: 1\n",
-        "#11 7.001 ERROR: Could not find a version that satisfies the requirement nopkg2 (from versions: none)\n#11 7.002 ERROR: No matching distribution found for nopkg2\n#11 ERROR: process \"/bin/sh -c pip install -r requirements.txt\" did not complete successfully: exit code: 1\n",
+        '#9 [5/7] RUN pip install -r requirements.txt\n#9 1.234 ERROR: Could not find a version that satisfies the requirement nopkg2 (from versions: none)\n#9 1.250 ERROR: No matching distribution found for nopkg2\n#9 ERROR: process "/bin/sh -c pip install -r requirements.txt" did not complete successfully: exit code: 1\n------\nERROR: failed to solve: process "/bin/sh -c pip install -r requirements.txt" did not complete successfully: exit code: 1\n',
+        '#11 7.001 ERROR: Could not find a version that satisfies the requirement nopkg2 (from versions: none)\n#11 7.002 ERROR: No matching distribution found for nopkg2\n#11 ERROR: process "/bin/sh -c pip install -r requirements.txt" did not complete successfully: exit code: 1\n',
     ),
     "docker: no daemon": (
         "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n",
@@ -112,7 +112,9 @@ DATABASES: Final = {
         'psycopg2.errors.UndefinedTable: relation "users" does not exist\nLINE 1: SELECT * FROM users\n                      ^\n',
         'psycopg2.errors.UndefinedTable: relation "users" does not exist\nLINE 12:  FROM users WHERE id = 7\n               ^\n',
     ),
-    "postgres: other table": ('psycopg2.errors.UndefinedTable: relation "orders" does not exist\n',),
+    "postgres: other table": (
+        'psycopg2.errors.UndefinedTable: relation "orders" does not exist\n',
+    ),
     "postgres: unique": (
         '2026-01-02 03:04:05.678 UTC [4321] ERROR:  duplicate key value violates unique constraint "users_email_key"\n2026-01-02 03:04:05.678 UTC [4321] DETAIL:  Key (email)=(ann@shop.io) already exists.\n',
         'ERROR:  duplicate key value violates unique constraint "users_email_key"\nDETAIL:  Key (email)=(bo@shop.io) already exists.\n',

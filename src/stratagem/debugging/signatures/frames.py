@@ -2,11 +2,11 @@
 
 A frame is a function and the file it is in. Line, column and address are left out, and of the
 file the directories; where the function has its module before it (`com.shop.Cart.add`,
-`main.run`, `shop::cart::add`) the file is left out too. Names that a compiler, a proxy or a
-bundler made up lose what they made up.
+`main.run`, `shop::cart::add`) the file is left out too.
 
-A frame is of the *system* when it belongs to the language, a library or a framework. Those
-count only where a stack has no others: the same mistake may pass through another version.
+Frames of the system count only where a stack has no others, because the same mistake may pass
+through another version of a library. A frame counts once, where it is newest: that is what a
+recursion comes down to, whatever its depth.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from stratagem.debugging.signatures import paths
+from stratagem.debugging.signatures import paths, provenance
 
-__all__ = ["SHOWN", "Frame", "frame", "module_frame", "python_frame", "telling"]
+__all__ = [
+    "Frame",
+    "file_frame",
+    "frame",
+    "module_frame",
+    "python",
+    "python_frame",
+    "shown",
+    "telling",
+]
 
-FRAMES_MAX: Final = 30
+_FRAMES_MAX: Final = 30
 _NAME_CHARS_MAX: Final = 160
+_TEMPLATE_DEPTH_MAX: Final = 8
 
 
 class Frame(NamedTuple):
@@ -32,13 +42,14 @@ class Frame(NamedTuple):
 
     def __str__(self) -> str:
         """Return the frame as a signature shows it."""
-        return "  in " + " ".join(filter(None, (self.name, f"({self.file})" if self.file else "")))
+        file = f"({self.file})" if self.file else ""
+        return "  in " + " ".join(filter(None, (self.name, file)))
 
 
 # A frame as a signature shows it.
-SHOWN: Final = re.compile(r"^  in (?P<name>[^\s()]\S*)?(?:(?(name) )\((?P<file>[^\s()]+)\))?$")
+_SHOWN: Final = re.compile(r"^  in (?P<name>[^\s()]\S*)?(?:(?(name) )\((?P<file>[^\s()]+)\))?$")
 
-# Oldest first, the line of source below.
+# Python, IPython and pytest: the oldest first.
 _PYTHON: Final = tuple(
     re.compile(pattern)
     for pattern in (
@@ -50,81 +61,49 @@ _PYTHON: Final = tuple(
         r"^(?P<file>[\w./\\-]{1,300}\.py):\d+: in (?P<name>[\w.<>]{1,200})$",
     )
 )
-# Newest first. A module stands in the name where the group is called `path`.
+
+_LINE: Final = r"(?::\d+){0,2}"
+_ADDRESS: Final = r"0x[0-9a-f]{1,16}"
+_BUILD: Final = r"(?: \(BuildId.{0,100})?"
+_JAVA: Final = (
+    r"^\s*at (?:[\w.-]{1,60}(?:@[\w.]{1,30})?/{1,2})?(?P<path>[\w$]+(?:[./][\w$<>-]+)+)"
+    r"\((?P<file>Native Method|Unknown Source|[^\s():]{1,100})(?::\d+)?\)(?: [~\[].{0,200})?$"
+)
+_JAVASCRIPT: Final = (
+    r"^\s*at (?:async )?(?:new )?(?P<name>[^()]{1,200}?)"
+    rf" \((?P<file>[^()\s][^()]{{0,500}}?){_LINE}\)(?: \{{)?$"
+)
+_JAVASCRIPT_FILE: Final = (
+    r"^\s*at (?:async )?(?P<file>(?:[\w+-]{2,20}:|/|\.{1,2}/|[A-Za-z]:\\|<)[^\s()]{0,500}?)"
+    rf"{_LINE}(?: \{{)?$"
+)
+_FIREFOX: Final = r"^(?P<name>[^\s@]{0,200})@(?P<file>[a-z-]{2,20}://\S{1,500}?):\d+:\d+$"
+_DOTNET: Final = r"^\s*at (?P<path>[\w$<>`+.|,\[\]]{3,300})\([^()]{0,500}\)(?: in (?P<file>.{1,500}?):line \d+)?$"
+_PHP: Final = r"^#\d+ (?P<file>\S{1,500}\.php)\(\d+\): (?P<name>[^(]{1,200})\(.{0,1000}$"
+_RUBY: Final = r"^\s*(?:from )?(?P<file>\S{1,500}\.rb):\d+:in ['`](?P<name>[^']{1,200})'$"
+_GDB: Final = (
+    rf"^\s*#\d+ +(?:{_ADDRESS} in )?(?P<name>[^\s(][^(]{{0,300}}?) ?\(.{{0,1000}}\)(?: const)?"
+    r"(?: (?:at|from) (?P<file>\S{1,500}?)(?::\d+)?)?$"
+)
+_SANITIZER: Final = (
+    rf"^\s*#\d+ +{_ADDRESS} in (?P<name>.{{1,500}}?)"
+    rf" (?P<file>\(?/\S{{1,500}}|<null>|\S{{1,300}}\.\w{{1,4}}:\d\S*){_BUILD}$"
+)
+_SANITIZER_FILE: Final = rf"^\s*#\d+ +{_ADDRESS} +\((?P<file>\S{{1,500}})\){_BUILD}$"
+
+# Everybody else: the newest first. The group `path` is a name with its module.
 _OTHERS: Final = tuple(
     re.compile(pattern)
     for pattern in (
-        # Java and its kin
-        r"^\s*at (?:[\w.-]{1,60}(?:@[\w.]{1,30})?/{1,2})?(?P<path>[\w$]+(?:[./][\w$<>-]+)+)"
-        r"\((?P<file>Native Method|Unknown Source|[^\s():]{1,100})(?::\d+)?\)(?: [~\[].{0,200})?$",
-        # JavaScript
-        r"^\s*at (?:async )?(?:new )?(?P<name>[^()]{1,200}?) \((?P<file>[^()\s][^()]{0,500}?)(?::\d+){0,2}\)(?: \{)?$",
-        r"^\s*at (?:async )?(?P<file>(?:[\w+-]{2,20}:|/|\.{1,2}/|[A-Za-z]:\\|<)[^\s()]{0,500}?)(?::\d+){0,2}(?: \{)?$",
-        r"^(?P<name>[^\s@]{0,200})@(?P<file>[a-z-]{2,20}://[^\s]{1,500}?):\d+:\d+$",
-        # .NET
-        r"^\s*at (?P<path>[\w$<>`+.|,\[\]]{3,300})\([^()]{0,500}\)(?: in (?P<file>.{1,500}?):line \d+)?$",
-        # PHP, then Ruby
-        r"^#\d+ (?P<file>\S{1,500}\.php)\(\d+\): (?P<name>[^(]{1,200})\(.{0,1000}$",
-        r"^\s*(?:from )?(?P<file>\S{1,500}\.rb):\d+:in ['`](?P<name>[^']{1,200})'$",
-        # gdb, then the sanitizers
-        r"^\s*#\d+ +(?:0x[0-9a-f]+ in )?(?P<name>[^\s(][^(]{0,300}?) ?\(.{0,1000}\)(?: const)?"
-        r"(?: (?:at|from) (?P<file>\S{1,500}?)(?::\d+)?)?$",
-        r"^\s*#\d+ +0x[0-9a-f]+ in (?P<name>.{1,500}?) (?P<file>\(?/\S{1,500}|<null>|\S{1,300}\.\w{1,4}:\d\S*)(?: \(BuildId.{0,100})?$",
-        r"^\s*#\d+ +0x[0-9a-f]+ +\((?P<file>\S{1,500})\)(?: \(BuildId.{0,100})?$",
+        *(_JAVA, _JAVASCRIPT, _JAVASCRIPT_FILE, _FIREFOX, _DOTNET, _PHP, _RUBY),
+        *(_GDB, _SANITIZER, _SANITIZER_FILE),
     )
 )
 _COMPREHENSIONS: Final = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
-
-_MADE_UP: Final = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"\$\$Lambda(?:[$/][\w/]*)?", "$Lambda"),
-        (r"\$\$(?:Enhancer|FastClass|SpringCGLIB|KeyFactory|_javassist)\w*(?:\$\$\w+)*", ""),
-        (r"\blambda\$([\w$]+?)\$\d+\b", r"lambda$\1"),
-        (r"(\$Proxy|Accessor)\d+", r"\1"),
-        (r"\$\d+(?=\W|$)", ""),
-        (r"\$default$|-impl$", ""),
-        (r"(?:\.func|\.gowrap|-fm\b)[\d.]*(?:\.\d+)*(?=\W|$)", ".func"),
-        (r"\[\.\.\.\]|\[\[?(?:[0-9a-f]{8,16}|hex)\]?\]", ""),
-        (r"::h[0-9a-f]{16}$", ""),
-        (r"\{\{closure\}\}|\{closure(?:#\d+|_env#\d+)?\}|\{impl#\d+\}|\{\{impl\}\}", "{closure}"),
-        (r"^<(.{1,200}?) as .{1,200}?>(?=::)", r"\1"),
-        (r" \[(?:as|clone) [^\]]*\]", ""),
-        (r"(?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d+)?)+$", ""),
-        (r"@@?[A-Z]+_[\d.]+$|\+0x[0-9a-f]+$", ""),
-        (r"^(?:async |new |Object\.|Module\.|Function\.|global\.|exports\.)+(?=.)", ""),
-        (r"<anonymous>|\(anonymous(?: function)?\)|^anonymous$|^eval$|\.<computed>", ""),
-        (r"<(\w+)>[a-z]__\w+(?:\|[\d_]+)?", r"\1"),
-        (r"`\d+", ""),
-    )
-)
 _TEMPLATE: Final = re.compile(r"(?<=[\w>])<[^<>]*>")
-_TEMPLATE_DEPTH_MAX: Final = 8
-
-_SYSTEM_FILE: Final = re.compile(
-    r"""(?x) (?:site|dist)-packages[/\\] | \blib(?:64)?[/\\]python\d | [\\/]python\d*[\\/]lib[\\/]
-    | ^<(?:frozen|__array_function__|decorator-gen|attrs\ generated|string>_) | node_modules[/\\] | ^node: | ^internal/
-    | ^native | ^<anonymous>$ | ^<null>$ | ^index\ \d | webpack/(?:runtime|bootstrap)
-    | /(?:usr/local|usr/lib|opt)/go[\d.-]*/src/ | /go/pkg/mod/ | /libexec/src/ | /golang\.org/toolchain
-    | \.cargo[/\\] | ^/?rustc/ | ^/lib(?:32|64)?/ | ^/usr/(?:lib|include)(?:32|64)?/ | ^\.\.?/(?:sysdeps|nptl|csu|stdlib|elf|malloc|string)/
-    | \.(?:so|dylib|dll)(?:[.\d]*)(?:\+0x\w+)?\)?$ | /gems/ | /vendor/ | ^Native\ Method$ | libsanitizer"""
-)
-_SYSTEM_NAME: Final = re.compile(
-    r"""(?x) ^(?:
-    (?:java|javax|jdk|jakarta|sun|com\.sun|kotlin|kotlinx|scala|groovy|clojure|android|androidx|com\.android|dalvik)[./]
-    | (?:junit|reactor|okhttp3|retrofit2|rx|akka|play|feign|lombok|oracle)\.
-    | org\.(?:springframework|apache|hibernate|junit|eclipse|gradle|jboss|mockito|testng|slf4j|postgresql|codehaus|graalvm|aspectj|jetbrains)\.
-    | io\.(?:netty|micrometer|grpc|undertow|reactivex|vertx|quarkus|micronaut)\.
-    | com\.(?:zaxxer|fasterxml|google\.common|google\.inject|mysql|intellij|netflix|rabbitmq)\. | ch\.qos\.
-    | System\. | Microsoft\.
-    | (?:runtime|testing|reflect|sync|net/http|internal|os|bufio|io|encoding|database/sql|syscall)(?:/[\w/]+)?\.
-    | <?(?:std|core|alloc|tokio|futures\w*|test|backtrace|anyhow|rayon\w*|hyper)(?:\[[0-9a-f]+\])?:: | rust_(?:begin|panic)|__rust|_rust
-    | __libc|__GI_|__cxa|__gnu|__asan|__ubsan|__tsan|__interceptor|__pthread|_start$|start_thread$|__clone|clone\d?$|raise$|abort$|_Unwind
-    | operator\ (?:new|delete) | malloc$|free$|calloc$|realloc$|memcpy$|strlen$|main\ thread
-    | (?:Module\._|Function\.executeUserEntryPoint|process\.processTicks|Array\.|Promise\b|new\ Promise|__webpack_require__|processTicksAndRejections)
-    | \?\?$ | <unknown>$
-    )"""
-)
+# `main.(*Cart).add`: the brackets of Go are part of the name.
+_RECEIVER: Final = re.compile(r"\.\(\*?\w")
+_FILE_REST: Final = re.compile(r"(?::\d+)+$|^\(|\)$|\+0x\w+")
 
 
 def shown(line: str) -> Frame | None:
@@ -146,47 +125,52 @@ def python_frame(line: str) -> Frame | None:
 def python(file: str, name: str) -> Frame:
     """Return the frame of a Python function."""
     # Python 3.12 runs a comprehension inside of the function around it, without a frame.
-    system = bool(_SYSTEM_FILE.search(file)) or name in _COMPREHENSIONS
+    system = provenance.is_system_file(file) or name in _COMPREHENSIONS
     return Frame(_tidy(name), _tidy_file(file), system)
 
 
 def frame(line: str) -> Frame | None:
     """Return the frame that a line of any other stack shows, if it shows one."""
     for pattern in _OTHERS:
-        if (match := pattern.match(line)) is not None:
-            found = match.groupdict()
-            return _frame(found.get("path"), found.get("name"), found.get("file"))
+        if (match := pattern.match(line)) is None:
+            continue
+        found = match.groupdict()
+        file = found.get("file") or ""
+        if path := found.get("path"):
+            return module_frame(path, file)
+        name = found.get("name") or ""
+        return Frame(_tidy(name), _tidy_file(file), provenance.is_system(name, file))
     return None
 
 
 def module_frame(name: str, file: str) -> Frame:
-    """Return the frame of a function whose name says its module; of none, its file."""
-    return _frame(name or None, None, file)
+    """Return the frame of a function whose name says its module."""
+    return Frame(_tidy(name), "", provenance.is_system(name, file))
+
+
+def file_frame(file: str) -> Frame:
+    """Return a frame of which only the file is known."""
+    return Frame("", _tidy_file(file), provenance.is_system_file(file))
 
 
 def telling(found: Iterable[Frame], *, ours: bool) -> list[Frame]:
     """Return the frames that count: each once, the newest thirty, only ours if so asked."""
-    once = {str(frame): frame for frame in reversed([*found]) if not (ours and frame.system)}
-    return [frame for frame in reversed(once.values()) if frame.name or frame.file][:FRAMES_MAX]
-
-
-def _frame(path: str | None, name: str | None, file: str | None) -> Frame:
-    full, where = path or name or "", file or ""
-    system = bool(_SYSTEM_NAME.match(full) or "$$Lambda" in full or _SYSTEM_FILE.search(where))
-    return Frame(_tidy(full), "" if path else _tidy_file(where), system)
+    wanted = (frame for frame in found if frame.name or frame.file)
+    once: dict[str, Frame] = {}
+    for frame in wanted:
+        if not (ours and frame.system):
+            once.setdefault(str(frame), frame)
+    return list(once.values())[:_FRAMES_MAX]
 
 
 def _tidy(name: str) -> str:
     """Return a function's name without what was made up, arguments and white space."""
-    for pattern, replacement in _MADE_UP:
-        name = pattern.sub(replacement, name)
+    name = provenance.without_made_up(name)
     if "::" in name or "<" in name[1:]:
         name = _without_templates(name)
-    name = name.partition("(")[0] if "(" in name[1:] and not _RECEIVER.search(name) else name
+    if "(" in name[1:] and not _RECEIVER.search(name):
+        name = name.partition("(")[0]
     return "".join(name.split())[:_NAME_CHARS_MAX].strip(".")
-
-
-_RECEIVER: Final = re.compile(r"\.\(\*?\w")
 
 
 def _without_templates(name: str) -> str:
@@ -199,4 +183,4 @@ def _without_templates(name: str) -> str:
 
 
 def _tidy_file(file: str) -> str:
-    return "_".join(re.sub(r"(?::\d+)+$|^\(|\)$|\+0x\w+", "", paths.base(file)).split())
+    return "_".join(_FILE_REST.sub("", paths.base(file)).split())

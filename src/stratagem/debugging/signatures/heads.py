@@ -42,7 +42,10 @@ _REWRITES: Final = tuple(
     for pattern, replacement in (
         (r'^Exception in thread "[^"]*" ', ""),
         (r"^\(node:\d+\) (?:\[\w+\] )?", ""),
-        (r"^(?:UnhandledPromiseRejectionWarning: |Uncaught (?:exception: )?(?:\(in promise\) )?)+", ""),
+        (
+            r"^(?:UnhandledPromiseRejectionWarning: |Uncaught (?:exception: )?(?:\(in promise\) )?)+",
+            "",
+        ),
         (r"^Unhandled (?:exception\. |Rejection \(\w+\): )", ""),
         (r"^PHP (?:Fatal|Parse) error: +(?:Uncaught )?", ""),
         (r" in /\S+\.php:\d+$", ""),
@@ -50,7 +53,10 @@ _REWRITES: Final = tuple(
         (r"^thread '[^']*'(?: \(\d+\))? panicked at '(.*)', \S+$", r"panicked: \1"),
         (r"^thread '[^']*'(?: \(\d+\))? panicked at \S+?(?::\d+){1,2}:\s*", "panicked: "),
         (r" \[recovered(?:, repanicked)?\]$", ""),
-        (r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: on (?:unknown )?address| \(pc 0x|: 0x\w+ at pc).*$", r"\1"),
+        (
+            r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: on (?:unknown )?address| \(pc 0x|: 0x\w+ at pc).*$",
+            r"\1",
+        ),
         (r'^(?:Program|Thread \S+(?: "[^"]*")?) (?:received|terminated with) signal ', "signal "),
         (r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’]$", r"\1"),
         (

@@ -113,7 +113,14 @@ _LEVEL_WEIGHTS: Final = {0: 4, 1: 4, WEAK: 5}
 # What a long text is searched for, kind by kind; the last place of the first kind found counts.
 _MARKS: Final = (
     (
-        *("Traceback (most recent call last)", "\nE   ", "\tat ", "    at ", "panic: ", "panicked at"),
+        *(
+            "Traceback (most recent call last)",
+            "\nE   ",
+            "\tat ",
+            "    at ",
+            "panic: ",
+            "panicked at",
+        ),
         *("Sanitizer: ", "\ngoroutine ", "#0  ", "Caused by: "),
     ),
     (

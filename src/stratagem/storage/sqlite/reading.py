@@ -86,6 +86,10 @@ class SqliteReader(SqliteCatalogue):
         at: int | None = self._one("time_of", sequence)
         return at
 
+    def hash_of(self, sequence: int) -> bytes | None:
+        found: bytes | None = self._one("hash_of", sequence)
+        return found
+
     def current(self, lineage: Lineage, space: Space, key: str) -> Version | None:
         try:
             number = self._names.spaces.get(space) or self.space_id(space)

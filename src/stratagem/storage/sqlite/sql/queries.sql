@@ -54,6 +54,10 @@ SELECT seq FROM events WHERE at <= ?1 ORDER BY at DESC, seq DESC LIMIT 1
 -- The time of an event.
 SELECT at FROM events WHERE seq = ?1
 
+-- name: hash_of
+-- The hash of an event.
+SELECT hash FROM events WHERE seq = ?1
+
 -- name: event_space
 -- The number of a space.
 SELECT id FROM spaces WHERE kind = ?1 AND namespace = ?2
