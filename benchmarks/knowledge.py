@@ -18,11 +18,12 @@ from time import perf_counter, thread_time
 from rich.console import Console
 
 import stratagem
+from benchmarks import texts
 from benchmarks.results import Figure, report
 from stratagem import Stratagem
 from stratagem.engine.events import Draft
 from stratagem.errors import StratagemError
-from stratagem.knowledge import certainty
+from stratagem.knowledge import Knowledge, certainty
 from stratagem.knowledge.spaces import (
     CONCEPT_CREATED,
     CONCEPTS,
@@ -33,18 +34,7 @@ from stratagem.knowledge.spaces import (
 from stratagem.storage.contract import Request, Transaction
 from stratagem.storage.views import find_branch
 
-_WORDS = [
-    "harbour",
-    "lantern",
-    "glacier",
-    "orchard",
-    "compass",
-    "meadow",
-    "furnace",
-    "signal",
-    "ledger",
-    "thicket",
-]
+_LABELS = ("prerequisite", "prerequisite", "relates_to", "relates_to", "includes")
 _BATCH = 1_000
 _CALLS = 200
 
@@ -68,12 +58,13 @@ def main() -> int:
 
 def _filled(db: Stratagem, size: int) -> list[str]:
     draw = random.Random(1)
+    told = (text for _, text in texts.entries(size))
     ids = [f"00000000-0000-4000-8000-{number:012x}" for number in range(size)]
     for begin in range(0, size, _BATCH):
         drafts = [
             draft
             for number in range(begin, min(begin + _BATCH, size))
-            for draft in _concept(draw, number, ids[number])
+            for draft in _concept(draw, number, ids[number], next(told))
         ]
         _append(db, drafts)
     relations = _relations(draw, ids)
@@ -82,11 +73,12 @@ def _filled(db: Stratagem, size: int) -> list[str]:
     return ids
 
 
-def _concept(draw: random.Random, number: int, concept_id: str) -> Iterator[Draft]:
-    words = " ".join(draw.choices(_WORDS, k=20))
+def _concept(
+    draw: random.Random, number: int, concept_id: str, explanation: str
+) -> Iterator[Draft]:
     content = {
-        "name": f"{draw.choice(_WORDS)} {number}",
-        "explanation": words,
+        "name": f"{' '.join(explanation.split()[:3])} {number}",
+        "explanation": explanation,
         "area": f"Area {number % 20}",
         "topic": f"Topic {number % 200}",
         "subtopic": f"Subtopic {number % 1_000}",
@@ -102,12 +94,10 @@ def _concept(draw: random.Random, number: int, concept_id: str) -> Iterator[Draf
 def _relations(draw: random.Random, ids: list[str]) -> Iterator[Draft]:
     made: set[str] = set()
     while len(made) < 5 * len(ids):
-        label = draw.choice(
-            ("prerequisite", "prerequisite", "relates_to", "relates_to", "includes")
-        )
+        label = draw.choice(_LABELS)
         # From lower to higher: prerequisites without cycles.
         source, target = sorted(draw.sample(range(len(ids)), 2))
-        if len(made) < len(ids) // 2:
+        if len(made) < len(ids) // 20:
             source = 0
         key = relationship_key(ids[source], ids[target], label)
         if key not in made and source != target:
@@ -129,48 +119,44 @@ def _append(db: Stratagem, drafts: list[Draft]) -> None:
 
 
 def _figures(db: Stratagem, ids: list[str]) -> Iterator[Figure]:
-    knowledge, draw = db.knowledge, random.Random(2)
-    some = [draw.choice(ids[1:]) for _ in range(_CALLS)]
-    others = [draw.choice(ids[1:]) for _ in range(_CALLS)]
+    knowledge, size = db.knowledge, len(ids)
     db.memory.fork("trial")
     for branch in ("default", "trial"):
+        for case, run, limit in _walks(knowledge, ids, branch):
+            yield _figure(f"{case}, {branch}", size, run, limit)
+    for case, run in _lists(knowledge):
+        yield _figure(case, size, run, None)
+    yield _create(db, size)
 
-        def measure(
-            case: str, run: Callable[[int], object], limit: float, *, of: str = branch
-        ) -> Figure:
-            return _figure(f"{case}, {of}", len(ids), run, limit)
 
-        yield measure(
-            "related", lambda n: knowledge.get_related_concepts(some[n], branch=branch), 2
-        )
-        yield measure(
-            "related to a hub", lambda _: knowledge.get_related_concepts(ids[0], branch=branch), 2
-        )
-        yield measure(
+def _walks(
+    knowledge: Knowledge, ids: list[str], branch: str
+) -> tuple[tuple[str, Callable[[int], object], float], ...]:
+    draw = random.Random(2)
+    some, others = ([draw.choice(ids[1:]) for _ in range(_CALLS)] for _ in range(2))
+    related, chain = knowledge.get_related_concepts, knowledge.get_concept_chain
+    return (
+        ("related", lambda n: related(some[n], branch=branch), 2),
+        ("related to a hub", lambda _: related(ids[0], branch=branch), 2),
+        (
             "prerequisites, depth 5",
             lambda n: knowledge.get_prerequisites(some[n], depth=5, branch=branch),
             10,
-        )
-        yield measure(
-            "shortest path",
-            lambda n: knowledge.get_concept_chain(some[n], others[n], max_depth=10, branch=branch),
-            5,
-        )
-        yield measure(
-            "shortest path from a hub",
-            lambda n: knowledge.get_concept_chain(ids[0], others[n], max_depth=10, branch=branch),
-            5,
-        )
-        yield measure("hierarchy", lambda _: knowledge.list_hierarchy(branch=branch), 50)
-    yield _figure("recent", len(ids), lambda _: knowledge.get_recent_concepts(), None)
-    yield _figure("by certainty", len(ids), lambda _: knowledge.get_concepts_by_certainty(), None)
-    yield _figure(
-        "part of a name", len(ids), lambda n: knowledge.search_concepts_exact(name=f"r {n}7"), None
+        ),
+        ("shortest path", lambda n: chain(some[n], others[n], max_depth=10, branch=branch), 5),
+        ("path from a hub", lambda n: chain(ids[0], others[n], max_depth=10, branch=branch), 5),
+        ("hierarchy", lambda _: knowledge.list_hierarchy(branch=branch), 50),
     )
-    yield _figure(
-        "by meaning", len(ids), lambda n: knowledge.search_concepts_semantic(_WORDS[n % 10]), None
+
+
+def _lists(knowledge: Knowledge) -> tuple[tuple[str, Callable[[int], object]], ...]:
+    queries = texts.queries(_CALLS)
+    return (
+        ("recent", lambda _: knowledge.get_recent_concepts()),
+        ("by certainty", lambda _: knowledge.get_concepts_by_certainty()),
+        ("part of a name", lambda n: knowledge.search_concepts_exact(name=f"{n}7")),
+        ("by meaning", lambda n: knowledge.search_concepts_semantic(queries[n].text)),
     )
-    yield _create(db, len(ids))
 
 
 def _figure(case: str, size: int, run: Callable[[int], object], limit_ms: float | None) -> Figure:
@@ -189,7 +175,7 @@ def _figure(case: str, size: int, run: Callable[[int], object], limit_ms: float 
 
 
 def _create(db: Stratagem, size: int) -> Figure:
-    explain = " ".join(_WORDS)
+    explain = next(texts.entries(1))[1]
     ours, _ = _times(lambda n: db.knowledge.create_concept(f"new {n}", explain, area="Area 1"))
     store, _ = _times(lambda n: db.memory.store(f"new {n}", explain, tags=["Area 1"]))
     return Figure(

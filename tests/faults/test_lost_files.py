@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -95,6 +96,7 @@ def use_after_fork(tell: Voice, path: str) -> None:
     db.memory.store("city", "Oslo")
     branch = os.fork()
     if not branch:
+        signal.alarm(30)
         tell_of_forked_use(tell, db, path)
         os._exit(0)
     os.waitpid(branch, 0)
@@ -144,6 +146,7 @@ def fork_during_a_write(tell: Voice, path: str) -> None:
     end_read, end_write = os.pipe()
     branch = os.fork()
     if not branch:
+        signal.alarm(30)
         os.close(end_write)
         try:
             db.memory.store("city", "Hamar")

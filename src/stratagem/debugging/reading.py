@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from stratagem.debugging import spelling, vocabulary
 from stratagem.debugging.spelling import Named
-from stratagem.debugging.vocabulary import ABSENT, OWN_NUMBERS, PRESENT
+from stratagem.debugging.vocabulary import ABSENT, PRESENT
 
 __all__ = ["VERSIONED", "Part", "Role", "read", "role_of"]
 
@@ -157,7 +157,7 @@ class _Reading:
         self, slot: str, name: str, version: str = "", *, rank: int = _RANK_NAMED, alias: str = ""
     ) -> bool:
         alias = alias or name
-        own = "" if alias in OWN_NUMBERS else spelling.own_version(name, version)
+        own = "" if _own_number(slot, alias) else spelling.own_version(name, version)
         priority = vocabulary.PRIORITY.get(name, -1)
         self.claims.setdefault(slot, []).append(_Claim(rank, priority, name, own, alias))
         return True
@@ -181,7 +181,7 @@ class _Reading:
             return boxed and self._claim(role.slot, _NOTHING[role.slot])
         version = spelling.starting_version(text)
         if version:
-            if role.alias in OWN_NUMBERS:
+            if _own_number(role.slot, role.alias):
                 self._note(role.alias, version)
             return self._claim(role.slot, role.name, version, alias=role.alias)
         found = spelling.find(role.slot, text)
@@ -250,7 +250,7 @@ class _Reading:
         ranked = sorted(self.claims[slot])
         heard = ranked[0]
         explicit = self.versions.pop(slot, "")
-        if heard.alias in OWN_NUMBERS and explicit:
+        if explicit and _own_number(slot, heard.alias):
             self._note(heard.alias, explicit)
             explicit = ""
         version = spelling.own_version(heard.name, explicit) or _most_detailed(ranked, heard.name)
@@ -265,7 +265,7 @@ class _Reading:
 
     def _set_aside(self, slot: str, claim: _Claim, version: str) -> None:
         """Keep what was not heard as a free field, if reading that again says the same."""
-        key = claim.alias if claim.alias in OWN_NUMBERS else claim.name
+        key = claim.alias if _own_number(slot, claim.alias) else claim.name
         role = role_of(key)
         free = role is None or (role.slot, role.name) == (slot, claim.name)
         if free and slot in ("language", "framework", "runtime") and claim.name != "bare":
@@ -279,6 +279,10 @@ def _gpu(text: str) -> Named | None:
     models = (name for model, name in _GPU_MODELS if model.search(text))
     name = next(models, None)
     return Named(name, name, "") if name else None
+
+
+def _own_number(slot: str, alias: str) -> bool:
+    return alias in vocabulary.OWN_NUMBERS and alias in vocabulary.NAMES[slot]
 
 
 def _architecture_of(word: str) -> str:

@@ -3,9 +3,9 @@
 Rules are tried in the order of their tables, each over the whole text. `basic` masks what is a
 secret or personal by its shape or by the name before it, and leaves hashes, versions, packages
 and addresses alone, because an error cannot be understood without them. `strict` masks those
-that could tell where an error happened.
+too that could tell where an error happened.
 
-A placeholder stands for what was there (`[token]`, `[email]`, `~`), and no rule fits a
+A placeholder stands for what was there (`[token]`, `[email]`, `~`), and no rule changes a
 placeholder, so masking twice is masking once. Every pattern is bounded and begins at an edge
 that a run of letters has only once, so the time is linear in the length of the text.
 """
@@ -20,13 +20,15 @@ __all__ = ["Level", "mask", "mask_json"]
 
 Level = Literal["none", "basic", "strict"]
 
+_Replacement = str | Callable[[re.Match[str]], str]
+
 
 class _Rule(NamedTuple):
-    """A pattern, what takes its place, and words without which it cannot fit."""
+    """A pattern, what takes its place, and words of which a text must have one for it to fit."""
 
     pattern: re.Pattern[str]
-    replacement: str | Callable[[re.Match[str]], str]
-    hints: tuple[str, ...] = ()
+    replacement: _Replacement
+    hints: tuple[str, ...]
 
 
 def mask(text: str, level: Level = "basic") -> str:
@@ -57,15 +59,17 @@ def mask_json(value: Any, level: Level = "basic") -> Any:
 
 
 def _mask_field(key: Any, value: Any, level: Level) -> Any:
-    if isinstance(value, str) and _SECRET_KEY.fullmatch(str(key)) and _is_secret(value):
+    named = _SECRET_KEY.fullmatch(str(key)) and not _NO_SECRET_NAME.search(str(key))
+    if named and isinstance(value, str) and _is_secret(value):
         return _SECRET
     return mask_json(value, level)
 
 
-_TOKEN: Final = "[token]"
-_SECRET: Final = "[secret]"
+_TOKEN: Final = "[token]"  # noqa: S105 - what stands for one
+_SECRET: Final = "[secret]"  # noqa: S105 - as above
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
+_LINE_CHARS: Final = 300
 
 _PRIVATE_KEY: Final = (
     r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -80,81 +84,48 @@ _TOKENS: Final = (
     r"gh[pousr]_[A-Za-z0-9]{16,255}",
     r"github_pat_\w{16,255}",
     r"gl(?:pat|ptt|dt|rt|soat|cbt|agent|ft|imt|oas)-[\w-]{12,255}",
-    r"xox[abceoprs]-[\w-]{8,255}",
-    r"xapp-\d-[\w-]{10,255}",
+    r"xox[abceoprs]-[\w-]{8,255}|xapp-\d-[\w-]{10,255}",
     r"sk-(?:proj|ant|svcacct|admin|or|lf)-[\w-]{12,255}",
+    # `sk-` alone begins the name of many a package; a key has a digit.
     r"sk-(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}",
-    r"AIza[\w-]{30,40}",
-    r"ya29\.[\w-]{16,1024}",
-    r"GOCSPX-[\w-]{16,64}",
-    r"(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{8,255}",
-    r"whsec_[A-Za-z0-9+/=]{16,255}",
-    r"npm_[A-Za-z0-9]{20,64}",
-    r"pypi-[\w-]{16,512}",
-    r"(?:hf|gsk|r8|sbp|fo1|nfp|figd|glsa|sntrys|dckr_pat|lin_api|ntn|pul|rubygems|sl)_(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}",
-    r"do[opr]_v1_[a-f0-9]{32,64}",
-    r"SG\.[\w-]{12,64}\.[\w-]{12,64}",
-    r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,64}",
-    r"sq0[a-z]{3}-[\w-]{16,64}",
-    r"hv[sbr]\.[\w-]{16,255}",
-    r"dapi[0-9a-f]{32}",
-    r"xai-[A-Za-z0-9]{32,128}",
-    r"AGE-SECRET-KEY-1[A-Z0-9]{20,80}",
-    r"ATATT3x[\w=-]{20,255}",
-    r"NRAK-[A-Z0-9]{20,40}",
-    r"(?:SK|AC)[0-9a-f]{32}",
-    r"key-[0-9a-f]{32}",
-    r"\d{8,10}:AA[\w-]{32,36}",
+    r"AIza[\w-]{30,40}|ya29\.[\w-]{16,1024}|GOCSPX-[\w-]{16,64}",
+    r"(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{8,255}|whsec_[A-Za-z0-9+/=]{16,255}",
+    r"npm_[A-Za-z0-9]{20,64}|pypi-[\w-]{16,512}",
+    r"(?:hf|gsk|r8|sbp|fo1|nfp|figd|glsa|sntrys|dckr_pat|lin_api|ntn|pul|rubygems)_"
+    r"(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}",
+    r"do[opr]_v1_[a-f0-9]{32,64}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,64}",
+    r"SG\.[\w-]{12,64}\.[\w-]{12,64}|sq0[a-z]{3}-[\w-]{16,64}|hv[sbr]\.[\w-]{16,255}",
+    r"xai-[A-Za-z0-9]{32,128}|AGE-SECRET-KEY-1[A-Z0-9]{20,80}|ATATT3x[\w=-]{20,255}",
+    r"NRAK-[A-Z0-9]{20,40}|(?:SK|AC)[0-9a-f]{32}|key-[0-9a-f]{32}|\d{8,10}:AA[\w-]{32,36}",
     r"eyJ[\w-]{6,2048}\.[\w-]{4,4096}(?:\.[\w-]{0,1024}){0,3}",
 )
 
+_KEY_KINDS: Final = (
+    "access|private|account|auth|encryption|signing|master|session|license|shared[-_]?access|secret"
+)
 _SECRET_NAMES: Final = (
-    r"(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credentials?|api[-_ ]?key|apikey"
-    r"|(?:access|private|account|auth|encryption|signing|master|session|license|sharedaccess|shared[-_]access|secret)[-_]?key"
-    r"|(?:session|csrf|xsrf)[-_]?(?:id|token)|sessid|x-amz-signature|x-amz-credential|bearer|pat|otp)"
+    r"(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credentials?|api[-_ ]?key|bearer|pat|otp"
+    rf"|(?:{_KEY_KINDS})[-_]?key|(?:session|csrf|xsrf)[-_]?id|sessid|x-amz-(?:signature|credential))"
 )
 _SECRET_HINTS: Final = (
-    *(
-        "pass",
-        "pwd",
-        "secret",
-        "token",
-        "credential",
-        "key",
-        "sess",
-        "csrf",
-        "xsrf",
-        "x-amz",
-        "bearer",
-    ),
-    *("pat", "otp"),
+    *("pass", "pwd", "secret", "token", "credential", "key", "sess", "bearer", "pat", "otp"),
+    *("csrf", "xsrf", "x-amz"),
 )
+_SECRET_KEY: Final = re.compile(rf"(?i)[\w.-]{{0,60}}?{_SECRET_NAMES}")
 # `Unexpected token: x` is what a parser says; `pad_token` is a word of a vocabulary.
-_NO_SECRET_BEFORE: Final = "".join(
-    f"(?<!{word})"
-    for word in (
-        *(
-            "expected ",
-            "xpected ",
-            "nvalid ",
-            "llegal ",
-            "nknown ",
-            "issing ",
-            "bad ",
-            "ext ",
-            "this ",
-        ),
-        *("eos_", "bos_", "pad_", "unk_", "sep_", "cls_", "mask_", "stop_", "next_", "page_"),
-    )
+_NO_SECRET_NAME: Final = re.compile(
+    r"(?i)(?:expected|invalid|illegal|unknown|missing|bad|this|(?:eos|bos|pad|unk|sep|cls|mask|stop"
+    r"|next|page)_?) ?token$"
 )
-_SECRET_KEY: Final = re.compile(
-    rf"(?i)(?:[\w.-]{{0,60}}[_.-]|[\w.-]{{0,60}}?){_NO_SECRET_BEFORE}{_SECRET_NAMES}"
-)
-_NOT_SECRET: Final = re.compile(
-    r"""(?ix) (?: none | null | nil | true | false | yes | no | undefined | str(?:ing)? | int | bytes | bool | any | object
-    | optional.* | required | missing | empty | invalid | expired | not | is | was | the | an? | of | in | for | must | should | cannot
-    | char | const | var | let | void | number | text | type | auto | default | unknown | unset | set | on | off
-    | \* | [*x.•…-]{2,} | <[^>]*> | [$%{].* | \[[^\]]*\] | (?:os|process|env|self|config|settings|args|ctx|this|request|getenv|secrets?|vault)[.\[(].* | ~ ) [.,;:!?)\]}>]*"""
+_NO_SECRET_CHARS: Final = 12
+# What stands where a secret would, and is none: types, states, variables, placeholders.
+_NO_SECRET: Final = re.compile(
+    r"(?i)(?:none|null|nil|true|false|yes|no|undefined|str(?:ing)?|int|bytes|bool|any|object"
+    r"|optional.*|required|missing|empty|invalid|expired|not|is|was|the|an?|of|in|for|must|should"
+    r"|cannot|char|const|var|let|void|number|text|type|auto|default|unknown|unset|set|on|off|~|\*"
+    r"|[*x.•…-]{2,}|<[^>]*>|[$%{].*|\[[^\]]*\]"
+    r"|(?:os|process|env|self|config|settings|args|ctx|this|request|getenv|secrets?|vault)[.\[(].*"
+    r")[.,;:!?)\]}>]*"
 )
 _VALUE: Final = (
     r"(?:\\\"(?P<escaped>[^\"\\\r\n]{1,500})\\\"|\"(?P<double>(?:[^\"\\\r\n]|\\.){1,500})\""
@@ -163,99 +134,127 @@ _VALUE: Final = (
 
 
 def _is_secret(value: str) -> bool:
-    return bool(value) and _NOT_SECRET.fullmatch(value) is None
+    return bool(value) and _NO_SECRET.fullmatch(value) is None
 
 
 def _assigned(match: re.Match[str]) -> str:
     """Mask the value and leave its name and its quotes."""
     value = match["escaped"] or match["double"] or match["single"] or match["bare"]
-    if not _is_secret(value):
+    begin = match.start("name")
+    before = match.string[max(begin - _NO_SECRET_CHARS, 0) : match.end("name")]
+    if not _is_secret(value) or _NO_SECRET_NAME.search(before):
         return match[0]
-    value = value if match["bare"] is None else value.rstrip(")]}>") or value
+    if match["bare"] is not None:
+        value = value.rstrip(")]}>") or value
     begin = match[0].rindex(value)
     return match[0][:begin] + _SECRET + match[0][begin + len(value) :]
 
 
-def _windows_home(match: re.Match[str]) -> str:
-    return "~" + (match["rest"] or "")
+def _after(*programs: str) -> Callable[[re.Match[str]], str]:
+    """Mask an option's value where one of some programs stands before it on its line."""
+
+    def replaced(match: re.Match[str]) -> str:
+        begin = max(match.start() - _LINE_CHARS, 0)
+        line = match.string[begin : match.start()].rpartition("\n")[2]
+        known = any(program in line for program in programs)
+        return match["option"] + _SECRET if known else match[0]
+
+    return replaced
+
+
+def _hex(match: re.Match[str]) -> str:
+    return "[hash]" if len(match[0]) in {32, 40, 56, 64, 96, 128} else "[hex]"
 
 
 def _card(match: re.Match[str]) -> str:
+    """Mask a number whose last digit is the one that Luhn's formula asks for."""
     digits = [int(digit) for digit in match[0] if digit.isdigit()]
-    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]  # noqa: PLR2004 - Luhn
+    doubled = [sum(divmod(digit * 2, 10)) for digit in digits[-2::-2]]
     return "[card]" if (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 else match[0]
 
 
-def _rule(pattern: str, replacement: str | Callable[[re.Match[str]], str], *hints: str) -> _Rule:
+def _rule(pattern: str, replacement: _Replacement, *hints: str) -> _Rule:
     return _Rule(re.compile(pattern), replacement, hints)
 
 
 _BASIC: Final = (
     _rule(_PRIVATE_KEY, "[key]", "private key"),
-    # Git's own user is no secret, and a name alone is none either.
     _rule(
         r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/'\"<>@:]{0,300}:[^\s/'\"<>]{0,300}@(?=[\w\[~.-])",
         rf"\g<scheme>{_SECRET}@",
         "://",
     ),
+    # A user's name alone is no secret; what is long and has a digit is no name.
     _rule(r"(?<=://)(?=[A-Za-z_-]{0,40}\d)[\w-]{16,255}(?=@)", _SECRET, "://"),
     _rule(r"(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{8,255}", _TOKEN, "hooks.slack"),
     _rule(
         rf"(?i)(?P<name>{_EDGE}(?:proxy-)?authorization\\?[\"']?\s{{0,4}}[:=]\s{{0,4}}\\?[\"']?)"
-        r"(?P<scheme>(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)\s{1,4})?[^\s\"'\\,}\]][^\r\n\"'\\}]{0,2000}",
+        r"(?P<scheme>(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)\s{1,4})?"
+        r"[^\s\"'\\,}\]][^\r\n\"'\\}]{0,2000}",
         rf"\g<name>\g<scheme>{_TOKEN}",
         "authorization",
     ),
     _rule(
-        rf"(?i)(?P<name>{_EDGE}(?:set-)?cookie\\?[\"']?: {{0,4}}\\?[\"']?)(?=[\w.-]{{1,80}}=)[^\r\n\"'\\]{{1,4000}}",
+        rf"(?i)(?P<name>{_EDGE}(?:set-)?cookie\\?[\"']?: {{0,4}}\\?[\"']?)"
+        r"(?=[\w.-]{1,80}=)[^\r\n\"'\\]{1,4000}",
         rf"\g<name>{_TOKEN}",
         "cookie",
     ),
     _rule(
-        rf"(?P<scheme>{_EDGE}[Bb]earer\s{{1,4}})(?:(?=[A-Za-z._~+/=-]{{0,60}}\d)[\w.~+/=-]{{8,4096}}|[\w.~+/=-]{{24,4096}})",
+        rf"(?P<scheme>{_EDGE}[Bb]earer\s{{1,4}})"
+        r"(?:(?=[A-Za-z._~+/=-]{0,60}\d)[\w.~+/=-]{8,4096}|[\w.~+/=-]{24,4096})",
         rf"\g<scheme>{_TOKEN}",
         "bearer",
     ),
     _rule(
-        rf"(?P<scheme>{_EDGE}Basic\s{{1,4}})(?=[A-Za-z0-9+/]{{0,60}}(?:\d|=|[a-z][A-Z]))[A-Za-z0-9+/]{{8,1024}}={{0,2}}",
+        rf"(?P<scheme>{_EDGE}Basic\s{{1,4}})(?=[A-Za-z0-9+/]{{0,60}}(?:\d|=|[a-z][A-Z]))"
+        r"[A-Za-z0-9+/]{8,1024}={0,2}",
         rf"\g<scheme>{_TOKEN}",
         "basic",
     ),
     _rule(rf"(?<![\w-])(?:{'|'.join(_TOKENS)})(?![A-Za-z0-9])", _TOKEN),
     _rule(
-        rf"(?i)(?P<open><(?P<tag>[\w:.-]{{0,40}}{_SECRET_NAMES})>)[^<\r\n]{{1,500}}(?=</)",
+        rf"(?i)(?P<open><[\w:.-]{{0,40}}{_SECRET_NAMES}>)[^<\r\n]{{1,500}}(?=</)",
         rf"\g<open>{_SECRET}",
         "</",
     ),
     # A variable of the environment has the whole line, whatever signs are in it.
     _rule(
-        rf"(?im)(?P<name>^[ \t-]{{0,20}}(?:export |set |ENV |ARG )?[A-Z0-9_]{{0,60}}{_SECRET_NAMES}=)(?!\[secret\])(?P<bare>[^\s\"'$\\][^\s\"'\\]{{0,500}})[ \t]{{0,20}}$",
+        r"(?im)(?P<name>^[ \t-]{0,20}(?:export |set |ENV |ARG )?[A-Z0-9_]{0,60}"
+        rf"{_SECRET_NAMES}=)(?!\[secret\])[^\s\"'$\\][^\s\"'\\]{{0,500}}[ \t]{{0,20}}$",
         rf"\g<name>{_SECRET}",
         *_SECRET_HINTS,
     ),
     _rule(
-        rf"(?i)(?<![\w-])(?P<name>--?(?:[\w]{{1,20}}-){{0,3}}{_SECRET_NAMES}\s{{1,4}})(?!-){_VALUE}",
+        rf"(?i)(?<![\w-])(?P<name>--?(?:\w{{1,20}}-){{0,3}}{_SECRET_NAMES})\s{{1,4}}(?!-){_VALUE}",
         _assigned,
         *_SECRET_HINTS,
     ),
     _rule(
-        rf"(?i)(?<![\w.-])(?P<name>[\w.-]{{0,60}}?{_NO_SECRET_BEFORE}{_SECRET_NAMES}\\?[\"']?\s{{0,4}}(?:=>|:=|[:=](?![:=]))\s{{0,4}}(?:\(\w{{1,20}}\) ?)?){_VALUE}",
+        r"(?i)(?<![\w.-])(?=[\w.-]{1,100}(?: key)?\\?[\"']?\s{0,4}(?:=|:))"
+        rf"(?P<name>[\w.-]{{0,60}}?{_SECRET_NAMES})\\?[\"']?\s{{0,4}}"
+        rf"(?:=>|:=|[:=](?![:=]))\s{{0,4}}(?:\(\w{{1,20}}\) ?)?{_VALUE}",
         _assigned,
         *_SECRET_HINTS,
     ),
     _rule(
-        r"(?P<name>\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\r\n;|&]{0,200}?\s-p)(?!\[)[^\s'\"]{1,200}",
-        rf"\g<name>{_SECRET}",
-        " -p",
+        r"(?P<option>(?<=\s)-p)(?!\[)[^\s'\"]{1,200}",
+        _after("mysql", "mariadb", "sshpass"),
+        "mysql",
+        "mariadb",
+        "sshpass",
     ),
     _rule(
-        r"(?P<name>\bcurl\b[^\r\n;|&]{0,300}?\s(?:-u|--user)\s{1,4})(?!\[)(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})",
-        rf"\g<name>{_SECRET}",
+        r"(?P<option>(?<=\s)(?:-u|--user)\s{1,4})(?!\[)"
+        r"(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})",
+        _after("curl"),
         "curl",
     ),
     _rule(
-        r"(?<![\w.+%/:-])(?!git@)[\w.+%-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,6}"
-        r"(?!(?:service|socket|timer|mount|target|slice|scope|py|js|ts|rb|go|so|json|ya?ml)(?![\w-]))[A-Za-z]{2,24}(?![\w-]|\.\w)",
+        r"(?<![\w.+%/:-])(?!git@)[\w.+%-]{1,64}@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,6}"
+        # `getty@tty1.service` and `icon@2x.json` are files.
+        r"(?!(?:service|socket|timer|mount|target|slice|scope|py|js|ts|rb|go|so|json|ya?ml|png|svg)"
+        r"(?![\w-]))[A-Za-z]{2,24}(?![\w-]|\.\w)",
         "[email]",
         "@",
     ),
@@ -266,9 +265,10 @@ _BASIC: Final = (
         "/users/",
     ),
     _rule(
-        r"(?i)(?<![\w])(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}(?:users|documents and settings)[\\/]{1,2}"
-        r"(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])|[^\s\\/:*?\"'<>|,;)]{1,64})(?P<rest>)",
-        _windows_home,
+        r"(?i)(?<!\w)(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}(?:users|documents and settings)[\\/]{1,2}"
+        r"(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])"
+        r"|[^\s\\/:*?\"'<>|,;)]{1,64})",
+        "~",
         "users",
         "documents and settings",
     ),
@@ -276,34 +276,40 @@ _BASIC: Final = (
 
 _OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _HEX4: Final = r"[0-9a-fA-F]{1,4}"
-_DOMAINS: Final = "com|org|net|edu|gov|mil|io|dev|cloud|ai|co|uk|de|fr|jp|cn|ru|us|eu|info|biz|lan|local|internal|corp|test|example"
+_HEX4_MORE: Final = rf"{_HEX4}(?::{_HEX4}){{0,6}}"
+_DOMAINS: Final = (
+    "com|org|net|edu|gov|mil|io|dev|cloud|ai|co|uk|de|fr|jp|cn|ru|us|eu|info|biz|lan|local|internal"
+    "|corp|test|example"
+)
+# Everybody's, and the names of packages begin with them.
+_PUBLIC_HOSTS: Final = r"(?:(?:www\.)?git(?:hub|lab)\.com|bitbucket\.org|golang\.org|pypi\.org)"
 
 _STRICT: Final = (
     *_BASIC,
-    _rule(
-        rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"
-    ),
+    _rule(rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"),
     _rule(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?\d)", "[ip]", "."),
     _rule(
         rf"(?<![\w:.>\]])(?=[0-9a-fA-F:]{{0,38}}\d)(?:(?:{_HEX4}:){{7}}{_HEX4}"
-        rf"|(?:{_HEX4}:){{1,7}}:(?:{_HEX4}(?::{_HEX4}){{0,6}})?|::(?:{_HEX4}(?::{_HEX4}){{0,6}}))(?![\w:])",
+        rf"|(?:{_HEX4}:){{1,7}}:(?:{_HEX4_MORE})?|::{_HEX4_MORE})(?!\w|:\w|::)",
         "[ip]",
         ":",
     ),
     _rule(
-        rf"(?<![\w.@-])(?:(?:[A-Za-z0-9][\w-]{{0,62}}\.){{2,6}}(?:{_DOMAINS})"
+        rf"(?<![\w.@-])(?!{_PUBLIC_HOSTS}(?![\w.-]))(?:(?:[A-Za-z0-9][\w-]{{0,62}}\.){{2,6}}(?:{_DOMAINS})"
         r"|[A-Za-z0-9][\w-]{0,62}\.(?:com|org|edu|gov|local|internal))(?![\w(-]|\.\w)",
         "[host]",
         ".",
     ),
     _rule(r"(?<![\w.-])(?:\d[ -]?){12,18}\d(?![\w-])", _card),
     _rule(
-        r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}|\(\d{3}\) ?\d{3}[-.]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])",
+        r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}"
+        r"|\(\d{3}\) ?\d{3}[-.]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])",
         "[phone]",
     ),
     _rule(
-        rf"{_EDGE}(?=[a-fA-F]{{0,40}}\d)(?=\d{{0,40}}[a-fA-F])(?:[0-9a-f]{{16,1024}}|[0-9A-F]{{16,1024}}){_END}",
-        "[hex]",
+        rf"{_EDGE}(?=[a-fA-F]{{0,40}}\d)(?=\d{{0,40}}[a-fA-F])"
+        rf"(?:[0-9a-f]{{16,1024}}|[0-9A-F]{{16,1024}}){_END}",
+        _hex,
     ),
     _rule(
         rf"{_EDGE}(?=[A-Za-z+/_-]{{0,60}}\d)(?=[A-Z0-9+/_-]{{0,60}}[a-z])(?=[a-z0-9+/_-]{{0,60}}[A-Z])"

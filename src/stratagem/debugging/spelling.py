@@ -115,7 +115,7 @@ def own_version(name: str, version: str) -> str:
         return f"{major[:2]}.{major[2]}"
     if name == "java" and major == "1" and rest:
         # Java 8 called itself 1.8.
-        return own_version(name, rest)
+        return own_version(name, _plain_version(rest))
     if name == "node" and len(major) > 3:  # noqa: PLR2004 -- ES2022 is no version of Node
         return ""
     return version

@@ -34,20 +34,24 @@ def joined(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
     return both
 
 
-def maximal(versions: Mapping[Cut, Mapping[int, int]]) -> list[Cut]:
-    """Return the versions that none of the others supersedes.
+def maximal(
+    known: Mapping[Cut, Mapping[int, int]], held: Mapping[Cut, Mapping[int, int]] | None = None
+) -> list[Cut]:
+    """Return the versions of a record that none of the others supersedes.
 
     A version is named by its branch and sequence, and comes with what its branch knows. One
-    supersedes another if its branch knows that version and whatever that one's branch knows.
+    supersedes another if its branch knows that version and whatever went into it: all that
+    the other's branch knows or, where `held` is given, the versions of the record among it.
     Two that supersede each other hold the same: the later stands for both.
     """
 
     def supersedes(other: Cut, version: Cut) -> bool:
-        known, wanted = versions[other], {**versions[version], version.branch: version.limit}
-        return all(known.get(branch, 0) >= upto for branch, upto in wanted.items())
+        inside = (held or known)[version]
+        wanted = {**inside, version.branch: version.limit}
+        return all(known[other].get(branch, 0) >= upto for branch, upto in wanted.items())
 
     kept: list[Cut] = []
-    for version in sorted(versions, key=lambda cut: cut.limit, reverse=True):
+    for version in sorted(known, key=lambda cut: cut.limit, reverse=True):
         if not any(supersedes(other, version) for other in kept):
             kept = [other for other in kept if not supersedes(version, other)]
             kept.append(version)

@@ -32,7 +32,7 @@ __all__ = ["Wanted", "by_certainty", "hierarchy", "listed", "matching", "newest"
 
 # Picked out by a condition, up to this many are read and sorted.
 _FEW: Final = 2_000
-_PAGE: Final = 200
+_PAGE: Final = 64
 _ANY: Final = (0.0, float(2**62))
 
 

@@ -207,14 +207,27 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
         return _with_note(names, answer)
     if action == "diff":
         head = f"{answer['added']} added, {answer['removed']} removed, {answer['changed']} changed"
-        lines = [f"{each['change']} {each['key']}" for each in answer["results"]]
-        return _with_note([head, *lines], answer)
+        return _with_note([head, *map(_say_change, answer["results"])], answer)
     if action == "merge":
         verb = "Would merge" if answer["preview"] else "Merged"
         line = f"{verb} {answer['merged']} entries and {answer['events']} events"
-        conflicts = [f"conflict {each['id']} at {each['path']}" for each in answer["conflicts"]]
+        conflicts = [
+            f"conflict {each['id']} at {each['path']}: "
+            f"ours {_say_side(each, 'ours')}, theirs {_say_side(each, 'theirs')}"
+            for each in answer["conflicts"]
+        ]
         return _with_note([line, *conflicts], answer)
     return f"Branch {answer['name']!r}: {action} done."
+
+
+def _say_change(change: Mapping[str, Any]) -> str:
+    sides = {"added": ("after",), "removed": ("before",)}.get(change["change"], ("before", "after"))
+    values = " → ".join(_say_side(change, side) for side in sides)
+    return f"{change['change']} {change['key']}: {values}"
+
+
+def _say_side(sides: Mapping[str, Any], side: str) -> str:
+    return _brief(sides[side], 200) if side in sides else "nothing"
 
 
 def _say_history(answer: Mapping[str, Any]) -> str:

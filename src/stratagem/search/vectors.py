@@ -18,11 +18,12 @@ from __future__ import annotations
 import mmap
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.search import ranking
 from stratagem.search.codes import Codes
+from stratagem.search.columns import HEADER, HEADER_BYTES, MAGIC, NAMES, Columns
 from stratagem.storage.contract import Reader, VectorRow
 
 fcntl: ModuleType | None
@@ -40,24 +42,11 @@ except ImportError:  # pragma: no cover -- Windows: the file is then private to 
 
 __all__ = ["Nearest", "VectorMap"]
 
-_HEADER: Final = np.dtype(
-    [
-        ("magic", "S8"),
-        ("generation", "<i8"),
-        ("dimensions", "<i8"),
-        ("capacity", "<i8"),
-        ("count", "<i8"),
-        ("last_id", "<i8"),
-        ("position", "<i8"),
-        ("ascending", "<i8"),
-        ("anchor", "<i8"),
-    ]
-)
-_HEADER_BYTES: Final = 4_096
-_MAGIC: Final = b"STRAVEC3"
 _CAPACITY_MIN: Final = 1_024
 _PAGE: Final = 5_000
-_COLUMNS: Final = ("sequence", "sequence_to", "branch", "space")
+# A process that was stopped may hold the file; the others then do without it.
+_LOCK_SECONDS_MAX: Final = 2.0
+_LOCK_POLL_SECONDS: Final = 0.005
 
 
 class Nearest(NamedTuple):
@@ -65,39 +54,6 @@ class Nearest(NamedTuple):
 
     sequences: NDArray[np.int64]
     cosines: NDArray[np.float32]
-
-
-class _Columns:
-    """The arrays of one map, over a mapped file or private memory."""
-
-    def __init__(self, buffer: Any, dimensions: int, words: int, capacity: int) -> None:
-        self.header = np.frombuffer(buffer, _HEADER, 1)
-        self.capacity = capacity
-        offset = _HEADER_BYTES
-        for name in _COLUMNS:
-            setattr(self, name, np.frombuffer(buffer, np.int64, capacity, offset))
-            offset += 8 * capacity
-        # By word, not by vector: each is gone through from end to end.
-        self.codes = np.frombuffer(buffer, np.uint64, capacity * words, offset)
-        self.codes = self.codes.reshape(words, capacity)
-        offset += 8 * capacity * words
-        self.vectors = np.frombuffer(buffer, np.float32, capacity * dimensions, offset)
-        self.vectors = self.vectors.reshape(capacity, dimensions)
-
-    sequence: NDArray[np.int64]
-    sequence_to: NDArray[np.int64]
-    branch: NDArray[np.int64]
-    space: NDArray[np.int64]
-
-    @staticmethod
-    def size(dimensions: int, words: int, capacity: int) -> int:
-        return _HEADER_BYTES + capacity * (8 * len(_COLUMNS) + 8 * words + 4 * dimensions)
-
-    def get(self, name: str) -> int:
-        return int(self.header[name][0])
-
-    def put(self, name: str, value: int) -> None:
-        self.header[name][0] = value
 
 
 class VectorMap:
@@ -108,7 +64,7 @@ class VectorMap:
         self._dimensions = dimensions
         self._codes = Codes(dimensions)
         self._lock = threading.Lock()
-        self._columns: _Columns | None = None
+        self._columns: Columns | None = None
         self._inode = 0
         self._order: tuple[int, NDArray[np.int64]] | None = None
 
@@ -129,7 +85,7 @@ class VectorMap:
         columns, count = self._current(reader)
         # Another process may have brought the file further than this reader sees.
         head = reader.head().sequence
-        rows = self._candidates(columns, count, view, head, spaces, sequences)
+        rows = _candidates(columns, view, head, spaces=spaces, sequences=sequences)
         wanted = depth
         while True:
             best, cosines = self._best(columns, rows, query, wanted)
@@ -162,13 +118,12 @@ class VectorMap:
         `reader` has to see the newest state.
         """
         with self._lock:
-            columns = self._mapped() if self._path is not None else self._columns
-            foreign = columns is not None and not _belongs(columns, reader)
-        if foreign:
-            with self._exclusive():
-                again = columns is not None and not _belongs(columns, reader)
-            if again:
-                self.discard()
+            columns = self._columns
+        if columns is not None and not _belongs(columns, reader):
+            with suppress(OSError), self._exclusive():
+                if _belongs(columns, reader):
+                    return
+            self.discard()
 
     def discard(self) -> None:
         """Forget everything; it is read from the database again when next needed."""
@@ -178,30 +133,8 @@ class VectorMap:
                 with suppress(OSError):
                     self._path.unlink(missing_ok=True)
 
-    def _candidates(
-        self,
-        columns: _Columns,
-        count: int,
-        view: View,
-        head: int,
-        spaces: NDArray[np.int64] | None,
-        sequences: NDArray[np.int64] | None,
-    ) -> NDArray[np.int64]:
-        """Return the rows that their own branch shows in a view and no filter excludes."""
-        sequence, end = columns.sequence[:count], columns.sequence_to[:count]
-        shown = np.zeros(count, bool)
-        for branch, cut in view.lineage:
-            limit = min(cut, head)
-            own = columns.branch[:count] == branch
-            shown |= own & (sequence <= limit) & (end > limit)
-        if spaces is not None:
-            shown &= _membership(spaces, columns.space[:count])
-        if sequences is not None:
-            shown &= np.isin(sequence, sequences)
-        return np.flatnonzero(shown)
-
     def _best(
-        self, columns: _Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
+        self, columns: Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the rows nearest to a query, nearest first, and their cosines."""
         if len(rows) > ranking.EXACT_VECTORS_MAX:
@@ -219,7 +152,7 @@ class VectorMap:
         return rows[order], cosines[order]
 
     def _by_codes(
-        self, columns: _Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
+        self, columns: Columns, rows: NDArray[np.int64], query: NDArray[np.float32], wanted: int
     ) -> NDArray[np.int64]:
         """Return about `wanted` rows, at least, whose codes are nearest to the query."""
         if len(rows) <= wanted:
@@ -234,9 +167,9 @@ class VectorMap:
         return rows[apart <= cut]
 
     def _size(self, capacity: int) -> int:
-        return _Columns.size(self._dimensions, self._codes.words, capacity)
+        return Columns.size(self._dimensions, self._codes.words, capacity)
 
-    def _ordered(self, columns: _Columns, count: int) -> NDArray[np.int64] | None:
+    def _ordered(self, columns: Columns, count: int) -> NDArray[np.int64] | None:
         """Return the rows in order of sequence; None where they already are."""
         if columns.get("ascending"):
             return None
@@ -244,7 +177,7 @@ class VectorMap:
             self._order = (count, np.argsort(columns.sequence[:count], kind="stable"))
         return self._order[1]
 
-    def _current(self, reader: Reader) -> tuple[_Columns, int]:
+    def _current(self, reader: Reader) -> tuple[Columns, int]:
         """Return the columns, up to date with what the reader sees."""
         generation = int(reader.setting("vector_generation") or 0)
         head = reader.head().sequence
@@ -254,76 +187,94 @@ class VectorMap:
                 columns is None
                 or columns.get("generation") != generation
                 or columns.get("position") < head
+                or columns.get("last_id") < (reader.vector_last() or 0)
                 or self._was_replaced()
-            ) or columns.get("last_id") < (reader.vector_last() or 0):
-                with self._exclusive():
-                    columns = self._catch_up(reader, generation, head)
+            ):
+                columns = self._brought_up(reader, generation, head)
             return columns, columns.get("count")
 
-    def _catch_up(self, reader: Reader, generation: int, head: int) -> _Columns:
-        columns = self._open(generation)
+    def _brought_up(self, reader: Reader, generation: int, head: int) -> Columns:
+        try:
+            with self._exclusive():
+                return self._catch_up(reader, generation, head)
+        except OSError:
+            # No room, no permission, or nobody to be waited for: memory of one's own will do.
+            self._path, self._columns, self._order = None, None, None
+            return self._catch_up(reader, generation, head)
+
+    def _catch_up(self, reader: Reader, generation: int, head: int) -> Columns:
+        columns = self._open(reader, generation)
         if columns is None:
             columns = self._create(generation, max(_CAPACITY_MIN, reader.vector_count()))
+        columns.begin()
         while rows := reader.vectors_after(columns.get("last_id"), _PAGE):
             if columns.get("count") + len(rows) > columns.capacity:
                 columns = self._grow(columns, len(rows))
+                columns.begin()
             _add(columns, rows, self._codes)
         if columns.get("position") < head:
             _supersede(columns, reader.superseded_after(columns.get("position")))
             columns.put("position", head)
             columns.put("anchor", _anchor(reader.hash_of(head)))
+        columns.seal()
         self._columns = columns
         return columns
 
-    def _open(self, generation: int) -> _Columns | None:
-        """Return the columns in use by all processes, if they are of this generation."""
-        columns = self._columns if self._path is None else self._mapped()
-        if columns is None or columns.header["magic"][0] != _MAGIC:
+    def _open(self, reader: Reader, generation: int) -> Columns | None:
+        """Return the columns in use by all processes, if there is no doubt about them."""
+        known = self._columns
+        columns = known if self._path is None else self._mapped()
+        if columns is None or not columns.is_whole():
             return None
-        fits = columns.get("dimensions") == self._dimensions
-        sound = 0 <= columns.get("count") <= columns.capacity
-        return columns if fits and sound and columns.get("generation") == generation else None
+        if columns.get("generation") != generation:
+            return None
+        # What was mapped just now may be left from any time, and any log.
+        if columns is not known and not (_belongs(columns, reader) and columns.is_sound()):
+            return None
+        return columns
 
-    def _mapped(self) -> _Columns | None:
+    def _mapped(self) -> Columns | None:
         assert self._path is not None
         if self._columns is not None and not self._was_replaced():
             return self._columns
         try:
             size = self._path.stat().st_size
-            head = np.fromfile(self._path, _HEADER, 1)
-        except OSError:
+            head = np.fromfile(self._path, HEADER, 1)
+        except FileNotFoundError:
             return None
-        if len(head) == 0 or size < _HEADER_BYTES or head["dimensions"][0] != self._dimensions:
+        if len(head) == 0 or size < HEADER_BYTES or head["dimensions"][0] != self._dimensions:
             return None
         capacity = int(head["capacity"][0])
-        if size != self._size(capacity):
+        if capacity <= 0 or size != self._size(capacity):
             return None
         return self._map(self._path, capacity)
 
-    def _map(self, path: Path, capacity: int) -> _Columns:
+    def _map(self, path: Path, capacity: int) -> Columns:
         with path.open("r+b") as file:
             buffer = mmap.mmap(file.fileno(), self._size(capacity))
             self._inode = os.fstat(file.fileno()).st_ino
-        return _Columns(buffer, self._dimensions, self._codes.words, capacity)
+        return Columns(buffer, self._dimensions, self._codes.words, capacity)
 
-    def _create(self, generation: int, capacity: int) -> _Columns:
+    def _create(self, generation: int, capacity: int) -> Columns:
         """Return empty columns; a file is written aside and put in place whole."""
         size = self._size(capacity)
         aside: Path | None = None
         if self._path is None:
-            columns = _Columns(bytearray(size), self._dimensions, self._codes.words, capacity)
+            columns = Columns(bytearray(size), self._dimensions, self._codes.words, capacity)
         else:
             aside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
             with aside.open("wb") as file:
                 aside.chmod(0o600)
-                file.truncate(size)
+                # Not a hole: writing into one on a full disk would end the process.
+                os.posix_fallocate(file.fileno(), 0, size)
             columns = self._map(aside, capacity)
-        columns.header["magic"][0] = _MAGIC
+        columns.header["magic"][0] = MAGIC
         for name, value in (
             ("generation", generation),
             ("dimensions", self._dimensions),
             ("capacity", capacity),
             ("ascending", 1),
+            ("writing", 1),
         ):
             columns.put(name, value)
         if aside is not None and self._path is not None:
@@ -331,13 +282,13 @@ class VectorMap:
         self._columns = columns
         return columns
 
-    def _grow(self, old: _Columns, more: int) -> _Columns:
+    def _grow(self, old: Columns, more: int) -> Columns:
         count = old.get("count")
         columns = self._create(old.get("generation"), 2 * max(old.capacity, count + more))
-        for name in (*_COLUMNS, "vectors"):
+        for name in (*NAMES, "vectors"):
             getattr(columns, name)[:count] = getattr(old, name)[:count]
         columns.codes[:, :count] = old.codes[:, :count]
-        for name in ("last_id", "position", "ascending", "anchor", "count"):
+        for name in ("last_id", "position", "ascending", "anchor", "digest", "count"):
             columns.put(name, old.get(name))
         return columns
 
@@ -358,14 +309,53 @@ class VectorMap:
             return
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            assert fcntl is not None
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _lock(lock)
             yield
         finally:
             os.close(lock)
 
 
-def _add(columns: _Columns, rows: list[VectorRow], codes: Codes) -> None:
+def _candidates(
+    columns: Columns,
+    view: View,
+    head: int,
+    *,
+    spaces: NDArray[np.int64] | None,
+    sequences: NDArray[np.int64] | None,
+) -> NDArray[np.int64]:
+    """Return the rows that their own branch shows in a view and no filter excludes."""
+    count = columns.get("count")
+    sequence, end = columns.sequence[:count], columns.sequence_to[:count]
+    shown = np.zeros(count, bool)
+    for branch, cut in view.lineage:
+        limit = min(cut, head)
+        own = columns.branch[:count] == branch
+        shown |= own & (sequence <= limit) & (end > limit)
+    if spaces is not None:
+        shown &= _membership(spaces, columns.space[:count])
+    if sequences is not None:
+        shown &= np.isin(sequence, sequences)
+    return np.flatnonzero(shown)
+
+
+def _lock(file: int) -> None:
+    """Take the lock on a file.
+
+    Raises:
+        TimeoutError: Another process kept it; an `OSError`.
+    """
+    assert fcntl is not None
+    for _ in range(int(_LOCK_SECONDS_MAX / _LOCK_POLL_SECONDS)):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_POLL_SECONDS)
+        else:
+            return
+    raise TimeoutError("another process holds the file of vectors")
+
+
+def _add(columns: Columns, rows: list[VectorRow], codes: Codes) -> None:
     begin = columns.get("count")
     end = begin + len(rows)
     columns.sequence[begin:end] = [row.sequence for row in rows]
@@ -379,10 +369,10 @@ def _add(columns: _Columns, rows: list[VectorRow], codes: Codes) -> None:
     if columns.get("ascending") and not (sequences[1:] > sequences[:-1]).all():
         columns.put("ascending", 0)
     columns.put("last_id", rows[-1].id)
-    columns.put("count", end)
+    columns.extend(end)
 
 
-def _belongs(columns: _Columns, reader: Reader) -> bool:
+def _belongs(columns: Columns, reader: Reader) -> bool:
     """Whether columns were made from the log that a reader sees: their last event is in it."""
     position = columns.get("position")
     return not position or columns.get("anchor") == _anchor(reader.hash_of(position))
@@ -392,13 +382,13 @@ def _anchor(link: bytes | None) -> int:
     return int.from_bytes((link or b"")[:8], "little", signed=True)
 
 
-def _supersede(columns: _Columns, superseded: list[tuple[int, int]]) -> None:
+def _supersede(columns: Columns, superseded: list[tuple[int, int]]) -> None:
     if not superseded:
         return
     ends = dict(superseded)
     sequences = columns.sequence[: columns.get("count")]
     rows = np.flatnonzero(np.isin(sequences, np.fromiter(ends, np.int64, len(ends))))
-    columns.sequence_to[rows] = [ends[each] for each in sequences[rows].tolist()]
+    columns.supersede(rows, np.array([ends[each] for each in sequences[rows].tolist()], np.int64))
 
 
 def _cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:

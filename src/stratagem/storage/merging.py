@@ -332,9 +332,12 @@ class _Bases:
         # A version stands for its branch up to where that is known: whatever the branch merged
         # after writing it and without changing it, it has taken into account.
         learnt = {cut: self.knowledge(cut.branch, known[cut.branch]) for cut in candidates}
-        newest = sorted(maximal(learnt))
+        newest = maximal(learnt)
         if not newest:
             return ABSENT
+        if len(newest) > 1:
+            held = {cut: self.held(subject, learnt[cut]) for cut in newest}
+            newest = sorted(maximal({cut: learnt[cut] for cut in newest}, held))
         value: Base = self.content(newest[0])
         so_far = learnt[newest[0]]
         for version in newest[1:]:
@@ -346,6 +349,10 @@ class _Bases:
             value = virtual_base(base, value, self.content(version), sets=sets)
             so_far = joined(so_far, learnt[version])
         return value
+
+    def held(self, subject: int, known: Vector) -> Vector:
+        """Return the newest version of a subject on each branch that a vector knows."""
+        return dict(self._reader.known_versions([subject], known).get(subject, []))
 
     def knowledge(self, branch: int, sequence: int) -> Vector:
         if (branch, sequence) not in self._known:

@@ -26,7 +26,7 @@ def filled(cli: Cli) -> Cli:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("stratagem rec", ["recall"]),
+        ("stratagem reca", ["recall"]),
         ("stratagem branch me", ["merge"]),
         ("stratagem recall user/", ["user/city", "user/name"]),
         ("stratagem recall x --branch ", ["default", "trial"]),

@@ -165,6 +165,9 @@ def test_a_file_that_would_lose_something_is_refused(
     [
         "broken = ",
         'mcp_servers = {stratagem = {command = "x"}}',
+        'mcp_servers = {other = {command = "x"}}\n',
+        "mcp_servers = 7",
+        "mcp_servers.stratagem = 7",
         "[mcp_servers]\nstratagem.command = 'x'\n",
     ],
 )
@@ -175,8 +178,10 @@ def test_a_toml_file_that_cannot_be_changed_safely_is_refused(
     file.parent.mkdir()
     file.write_text(text)
 
-    cli.refused("init", "codex", "--yes", code=2)
+    said = cli.refused("init", "codex", "--yes", code=2)
 
+    by_hand = said.replace("\n", " ").partition("by hand to mcp_servers: ")[2]
+    assert tomllib.loads(by_hand)["stratagem"] == {"command": program, "args": ["mcp"]}
     assert file.read_text() == text
 
 

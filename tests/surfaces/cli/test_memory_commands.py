@@ -201,6 +201,21 @@ def test_keys_are_never_cut_where_there_is_no_terminal(cli: Cli) -> None:
         assert "\x1b" not in shown
 
 
+TURNING = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+
+
+def test_what_was_stored_cannot_turn_the_direction_of_reading(cli: Cli) -> None:
+    turning = "".join(map(chr, TURNING))
+    cli("store", f"key{turning}", f"value {turning}", "--text", "--tag", f"tag{turning}")
+    for shown in (
+        cli("recall", f"key{turning}"),
+        cli("search", "value"),
+        cli("history", f"key{turning}"),
+    ):
+        assert not set(turning) & set(shown)
+        assert r"\u202e" in shown
+
+
 def test_what_was_stored_cannot_send_control_codes(cli: Cli) -> None:
     cli("store", "evil", "before \x1b[2J\x07 after", "--text")
 

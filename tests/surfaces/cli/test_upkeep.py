@@ -109,7 +109,7 @@ def test_purge_erases_for_good_when_told_so(filled: Cli) -> None:
     assert "Bergen" in filled("recall", "city")
 
     assert filled("purge", "city", "--yes").startswith("Erased 2 events.")
-    assert filled("purge", "--sequence", "4", "-y").startswith("Erased 1 events.")
+    assert filled("purge", "--sequence", "4", "-y").startswith("Erased 1 event.")
     assert b"Bergen" not in filled.database.read_bytes()
     assert "Healthy" in filled("doctor")
 

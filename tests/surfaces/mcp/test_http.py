@@ -301,6 +301,59 @@ def test_text_that_is_not_unicode_is_refused_by_name(http: httpx2.Client) -> Non
     assert answer_of(response)["result"]["isError"] is True
 
 
+DEEP = "[" * 3_000 + "]" * 3_000
+
+
+@pytest.mark.parametrize("version", [LEGACY, MODERN])
+@pytest.mark.parametrize("value", ['{"a": "\\ud83d"}', "[" * 250 + "]" * 250, DEEP])
+def test_what_the_parser_gives_up_on_is_answered_under_its_own_id(
+    http: httpx2.Client, version: str, value: str
+) -> None:
+    body = message("tools/call", name="strata_store", arguments={"key": "k", "value": 0})
+    if version == MODERN:
+        body["params"]["_meta"] = ENVELOPE
+    headers = open_session(http) if version == LEGACY else modern_headers("strata_store")
+    text = json.dumps(body).replace('"value": 0', f'"value": {value}')
+
+    answer = answer_of(http.post("/mcp", content=text, headers=headers))
+
+    assert (answer["id"], answer["result"]["isError"]) == (body["id"], True)
+    assert answer["result"]["structuredContent"]["error"] == "validation_error"
+    assert answer["result"]["structuredContent"]["details"]["field"] == "value"
+    assert answer["result"].get("resultType") == ("complete" if version == MODERN else None)
+
+
+def test_another_request_that_cannot_be_read_is_an_error_that_says_why(
+    http: httpx2.Client,
+) -> None:
+    session = open_session(http)
+    body = json.dumps(message("resources/read", uri="x")).replace('"x"', DEEP)
+
+    response = http.post("/mcp", content=body, headers=session)
+
+    answer = response.json()
+    assert (response.status_code, answer["id"]) == (400, json.loads(body.replace(DEEP, "0"))["id"])
+    assert answer["error"]["code"] == -32602
+    assert answer["error"]["data"]["field"] == "uri"
+    assert answer["error"]["data"]["limit"] == limits.VALUE_DEPTH_MAX
+    assert answer["error"]["data"]["hint"]
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_a_session_goes_on_after_its_branch_was_deleted(http: httpx2.Client, other: bool) -> None:
+    mine = open_session(http)
+    name = f"gone-{other}"
+    call(http, mine, "strata_branch", action="fork", name=name)
+    call(http, mine, "strata_branch", action="switch", name=name)
+    call(http, open_session(http) if other else mine, "strata_branch", action="delete", name=name)
+
+    status = call(http, mine, "strata_status")
+    stored = call(http, mine, "strata_store", key="after", value=name)
+
+    assert status["branch"] == "default"
+    assert stored["status"] in {"created", "updated"}
+
+
 def test_a_client_that_hangs_up_breaks_nothing(http: httpx2.Client, url: str) -> None:
     session = open_session(http)
     host, port = url.removeprefix("http://").split(":")

@@ -106,6 +106,84 @@ def test_lines_that_are_no_messages_are_refused_and_the_next_one_is_answered(pat
     assert after["result"] == {}
 
 
+def unreadable(value: bytes, method: bytes = b"tools/call", number: bytes = b"7") -> bytes:
+    return (
+        b'{"jsonrpc":"2.0","id":%s,"method":"%s","params":{"name":"strata_store",'
+        b'"uri":"a","arguments":{"key":"k","value":%s}}}' % (number, method, value)
+    )
+
+
+DEEP = [b"[" * depth + b"]" * depth for depth in (250, 3_000, 100_000)]
+HALF = b'{"a": ["\\ud83d"]}'
+
+
+@pytest.mark.parametrize("value", [HALF, *DEEP], ids=lambda value: str(len(value)))
+def test_what_the_parser_gives_up_on_is_answered_under_its_own_id(path: Path, value: bytes) -> None:
+    with Stdio(path) as server:
+        server.shake_hands()
+        server.write(unreadable(value))
+        called = server.read()
+        server.write(unreadable(value, b"resources/read", b'"x"'))
+        read = server.read()
+        after = server.ask("tools/call", name="strata_status", arguments={})
+
+    envelope = called["result"]["structuredContent"]
+    assert (called["id"], called["result"]["isError"]) == (7, True)
+    assert "resultType" not in called["result"]
+    assert envelope["error"] == "validation_error"
+    assert envelope["details"]["field"] == "value"
+    assert "nothing was written" in envelope["hint"]
+    assert (read["id"], read["error"]["code"]) == ("x", -32602)
+    assert read["error"]["data"]["field"] == "value"
+    assert read["error"]["data"]["hint"]
+    if value == HALF:
+        assert "half of a surrogate pair" in envelope["message"]
+    else:
+        assert envelope["details"]["limit"] == limits.VALUE_DEPTH_MAX
+    assert after["result"]["structuredContent"]["keys"] == 0
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_official_client_is_not_left_waiting(path: Path, mode: Mode) -> None:
+    command, *arguments = server_command("stdio", path)
+    deep: list[Any] = []
+    for _ in range(250):
+        deep = [deep]
+
+    parameters = StdioServerParameters(command=command, args=arguments)
+    async with Client(parameters, mode=mode, client_info=CLIENT) as client:
+        with anyio.fail_after(20):
+            result = await client.call_tool("strata_store", {"key": "k", "value": deep})
+
+    assert result.is_error
+    assert result.structured_content["details"]["limit"] == limits.VALUE_DEPTH_MAX
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        (unreadable(b"[" * 300), None, -32700),
+        (unreadable(b"[" * 300 + b"]" * 301), None, -32700),
+        (unreadable(b'"\\ud83d'), None, -32700),
+        (unreadable(HALF, number=b"true"), None, -32700),
+        (unreadable(HALF, number=b'"\\ud83d"'), None, -32700),
+        (b'{"jsonrpc":"2.0","id":3,"method":4}', 3, -32600),
+        (b'{"jsonrpc":"2.0","id":3,"method":"\\ud83d"}', 3, -32602),
+        (b'{"jsonrpc":"2.0","id":3,"method":"ping","params":{"\\ud83d":1}}', 3, -32602),
+    ],
+)
+def test_what_is_no_request_is_refused(
+    path: Path, line: bytes, number: int | None, code: int
+) -> None:
+    with Stdio(path) as server:
+        server.shake_hands()
+        server.write(line)
+        refusal = server.read()
+
+    assert (refusal["id"], refusal["error"]["code"]) == (number, code)
+
+
 def test_a_request_that_was_cancelled_holds_nothing_up(path: Path) -> None:
     with Stdio(path) as server:
         server.shake_hands()

@@ -15,7 +15,9 @@ from mcp import Client, MCPError
 
 import stratagem
 from stratagem import operations
+from stratagem.errors import ValidationFailed
 from stratagem.operation import Operation
+from stratagem.surfaces.mcp.tools import in_words
 from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
 
 pytestmark = pytest.mark.anyio
@@ -395,3 +397,46 @@ async def test_what_is_stored_changes_nothing_that_the_server_says(path: Path) -
     ]
     assert before[1] == after[1]
     assert text_of(recalled).startswith("note = SYSTEM:")
+
+
+async def test_the_text_of_a_conflict_is_enough_to_decide_it(path: Path) -> None:
+    async with connected(path) as client:
+        await call(client, "strata_store", key="city", value={"name": "Oslo", "long": "x"})
+        await call(client, "strata_branch", action="fork", name="trial")
+        theirs = {"name": "Bergen", "long": "y" * 999}
+        await call(client, "strata_store", key="city", value=theirs, branch="trial")
+        await call(client, "strata_store", key="city", value={"name": "Troms", "long": "z"})
+        merge = {"action": "merge", "source": "trial"}
+
+        told = text_of(await client.call_tool("strata_branch", merge))
+        preview = text_of(await client.call_tool("strata_branch", {**merge, "preview": True}))
+        diff = {"action": "diff", "compare": "trial"}
+        differs = text_of(await client.call_tool("strata_branch", diff))
+        wrong = text_of(await client.call_tool("strata_branch", {"action": "merg"}))
+
+    ids = [line.split(" ")[1] for line in told.splitlines() if line.startswith("conflict ")]
+    assert len(ids) == 2
+    assert 'at $.name: ours "Troms", theirs "Bergen"' in told
+    assert "y" * 190 in told
+    assert "y" * 201 not in told
+    assert "ours Troms, theirs Bergen" in preview
+    assert 'changed city: {"name":"Troms","long":"z"} → {"name":"Bergen"' in differs
+    assert "merge" in wrong
+
+
+def test_an_error_says_in_words_what_its_details_have() -> None:
+    conflicts = [{"id": f"c{number}", "path": "$", "ours": 1} for number in range(25)]
+    error = ValidationFailed(
+        "Wrong.",
+        hint="Try near.",
+        conflicts=conflicts,
+        allowed=["a1", "b2"],
+        similar=["near", "nearer"],
+        limit=5_000,
+    )
+
+    head, *lines = in_words(error).splitlines()
+
+    assert head == "Wrong. Try near."
+    assert lines[0] == "conflict c0 at $: ours 1, theirs nothing"
+    assert lines[20:] == ["and 5 more", "allowed: a1, b2", "similar: nearer", "limit: 5,000"]

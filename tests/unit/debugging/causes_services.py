@@ -56,8 +56,8 @@ DOCKER: Final = {
         'Error response from daemon: Conflict. The container name "/web" is already in use by container "00aa11bb22cc33dd44ee55ff6677889900aa11bb22cc33dd44ee55ff66778899".\n',
     ),
     "docker: copy": (
-        '------\n > [4/7] COPY app/requirements.txt .:\n------\nERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref 3f2a1b9c-aaaa-bbbb-cccc-1234567890ab::abc123def456: "/app/requirements.txt": not found\n',
-        'ERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref 99887766-aaaa-bbbb-cccc-001122334455::zyx987wvu654: "/app/requirements.txt": not found\n',
+        '------\n > [4/7] COPY app/requirements.txt .:\n------\nERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref 3f2a1b9c-aaaa-bbbb-cccc-1234567890ab::q3m9x0ab7tz4k1w8c2n5v6: "/app/requirements.txt": not found\n',
+        'ERROR: failed to solve: failed to compute cache key: failed to calculate checksum of ref 99887766-aaaa-bbbb-cccc-001122334455::t7x2ve0k9q4n1z8m3b6c5w: "/app/requirements.txt": not found\n',
     ),
     "docker: step": (
         '#9 [5/7] RUN pip install -r requirements.txt\n#9 1.234 ERROR: Could not find a version that satisfies the requirement nopkg2 (from versions: none)\n#9 1.250 ERROR: No matching distribution found for nopkg2\n#9 ERROR: process "/bin/sh -c pip install -r requirements.txt" did not complete successfully: exit code: 1\n------\nERROR: failed to solve: process "/bin/sh -c pip install -r requirements.txt" did not complete successfully: exit code: 1\n',

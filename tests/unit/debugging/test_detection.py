@@ -67,6 +67,14 @@ def test_the_language_is_the_one_of_the_project(
     assert bucket in canonical(found).bucket.split("|")
 
 
+def test_a_virtual_environment_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "base_prefix", "/elsewhere")
+    assert detect()["virtualenv"] == "venv"
+
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    assert "virtualenv" not in detect()
+
+
 def test_a_lock_file_names_the_package_manager(folder: Path) -> None:
     (folder / "poetry.lock").touch()
 

@@ -297,7 +297,12 @@ def test_free_fields_beyond_the_limit_are_left_out_and_crowd_out_nothing() -> No
 
 @given(environments)
 @example({"java": "1.1.8"})
+@example({"java": "1.008"})
 @example({"framework": ["react", "os"]})
+@example({"language": ["amd64", -1]})
+@example({"gpu": [False, -1]})
+@example({"gpu": "py311"})
+@example({"nvidia": ["Linux", 1]})
 @example({"framework": "a.5"})
 @example({"framework": ".4b"})
 @example({"language": ["py", "pythonversion"]})

@@ -1,8 +1,9 @@
-"""The lines of a log without what the log put around them.
+"""The lines of a text without what a log put around them.
 
-Colours, carriage returns, line prefixes (time, level, process, thread, logger, container),
-the gutter of an exception group and lines that only point at something go. Indentation stays:
-it is how a traceback shows where it ends.
+Colours, carriage returns, line prefixes (time, level, process, thread, logger, container), the
+gutter of an exception group and lines that only point at something go. Indentation stays: it is
+how a traceback shows where it ends. A prefix is a run of parts, each from a table; some parts
+are so common in messages that they count only behind another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-__all__ = ["GROUP_PART", "Line", "clean", "plain", "read"]
+__all__ = ["GROUP_PART", "Line", "read"]
 
 # A longer line is data; what it says about an error, it says at its beginning.
 _CHARS_MAX: Final = 2_000
@@ -46,21 +47,22 @@ _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _TIME: Final = (
     rf"(?:\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}[T _]{_CLOCK}{_ZONE}"
     rf"|\d{{1,2}}[ /-]{_MONTH}[ /-]\d{{4}}[ :]{_CLOCK}{_ZONE}"
-    rf"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?{_MONTH} {{1,2}}\d{{1,2}} (?:\d{{4}} )?{_CLOCK}(?: \d{{4}})?"
+    r"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?"
+    rf"{_MONTH} {{1,2}}\d{{1,2}} (?:\d{{4}} )?{_CLOCK}(?: \d{{4}})?"
     rf"|\d{{2}}-\d{{2}} {_CLOCK}|{_CLOCK}{_ZONE})"
 )
-_LEVEL: Final = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|SEVERE|ALERT|EMERG|PANIC)"
-_LEVEL_SMALL: Final = (
-    r"(?:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|crit(?:ical)?|alert|emerg)"
+_LEVEL: Final = (
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|SEVERE|ALERT|EMERG|PANIC)"
 )
 
-# What may open a line, whatever comes before it.
+# What may open a line.
 _OPENING: Final = (
     rf"\[{_TIME}[^\[\]]{{0,80}}\]",
     rf"\(?{_TIME}\)?(?=[\s:|,\]-]|$),?",
     r"[DIWEF], \[[^\[\]]{10,80}\] +[A-Z]{3,8} -- [^:]{0,40}:",
     r"[IWEF]\d{4} \d{2}:\d{2}:\d{2}\.\d{1,9} +\d+ [\w./-]{1,100}:\d+\]",
-    rf"\[ *(?P<bracketed>{_LEVEL}|{_LEVEL_SMALL}) *\](?::(?=\s))?",
+    rf"\[ *(?P<bracketed>(?i:{_LEVEL})) *\](?::(?=\s))?",
+    # `ERROR 1045 (28000): …` is MySQL, and the number is the point of it.
     rf"(?P<level>{_LEVEL})(?=[\s:|\]-])(?! +\d{{3,5}} \()(?::[\w.]{{1,80}}:)?:?",
     r"==\d{1,8}==",
     r"##\[(?:error|warning)\]|::(?:error|warning)(?: [^:]{1,200})?::",
@@ -68,7 +70,7 @@ _OPENING: Final = (
     r"#\d{1,4} \d{1,6}\.\d{1,4}(?=\s)",
     r"\[pod/[^\]]{1,200}\]",
     r"[a-z][a-z0-9_.-]{0,62} *\|(?=\s|$)",
-    r"\[?std(?:err|out)\]?(?: ?[|:>])(?=\s)|\[std(?:err|out)\](?=\s)",
+    r"\[std(?:err|out)\](?=\s)|std(?:err|out) ?[|:>](?=\s)",
     r"remote:(?=\s)",
     r"\[\d{1,7}\](?=\s)",
 )
@@ -83,6 +85,7 @@ _FOLLOWING: Final = (
     r"\d{1,7} +\d{1,7} [VDIWEF] [\w.]{1,60} *:",
     r"\d{1,8}#\d{1,8}:(?: \*\d{1,12})?",
     r"---|[|-](?=\s)|:(?=\s)",
+    # The name of a logger, but not of a file.
     r"(?![\w.]{1,120}\.(?:py|rb|go|[cm]?[jt]sx?|java|kt|scala|cs|[ch](?:c|pp|xx)?|rs|sh|php):)"
     r"[a-z_][\w$]{0,60}(?:\.[a-z_][\w$]{0,60}){1,12}:(?=\s)",
     r"[A-Za-z_][\w$]{0,60}(?:\.[A-Za-z_][\w$]{0,60}){0,12}(?:\(\d+\))?(?= +[-:] )",
@@ -92,33 +95,34 @@ _FOLLOW: Final = re.compile("|".join((*_OPENING, *_FOLLOWING)))
 _SPACES: Final = re.compile(r"[ \t]*")
 
 _GROUP_GUTTER: Final = re.compile(r"^ *(?:\| ?|\+ (?=Exception Group Traceback))")
-_GROUP_RULE: Final = re.compile(r"^ *\+-[+-]*(?:-+ (\d+|\.\.\.) -+)?-*\+?$")
+_GROUP_RULE: Final = re.compile(r"^ *\+-[+-]*(?:-+ (?:\d+|\.\.\.) -+)?-*\+?$")
 _POINTER: Final = re.compile(r"^[\s|]*[\^~][\s^~+-]*$|^ *[=_*-]{5,}$|^\s*[─━═]{3,}$")
-_LOGFMT_FIELD: Final = re.compile(
+
+_LOGFMT: Final = re.compile(
     r'\b(level|lvl|msg|message|err|error)=(?:"((?:[^"\\]|\\.){0,2000})"|(\S{1,500}))'
 )
+_LOGFMT_NAMES: Final = {"lvl": "level", "message": "msg", "error": "err"}
 _JSON_LEVEL: Final = ("level", "severity", "levelname", "log.level")
 _JSON_MESSAGE: Final = ("message", "msg", "event", "error", "err", "exception")
 _JSON_TRACE: Final = ("stack", "stack_trace", "stacktrace", "traceback", "exc_info", "exception")
 
 
-def plain(text: str) -> str:
-    """Return a text without colours, carriage returns and control characters."""
-    if "\x1b" in text or "[" in text:
-        text = _ANSI.sub("", text)
-    if "\r" in text:
-        text = _LINE_END.sub("\n", text)
-    return _CONTROL.sub("", text)
-
-
 def read(text: str) -> list[Line]:
     """Return the lines of a text, each without its prefix."""
     lines = []
-    for raw in _unquoted(plain(text).split("\n")):
+    for raw in _unquoted(_plain(text).split("\n")):
         for piece in _pieces(raw):
             level, stripped = _strip(piece[:_CHARS_MAX])
-            lines.append(Line(clean(stripped), piece, level))
+            lines.append(Line(_clean(stripped), piece, level))
     return lines
+
+
+def _plain(text: str) -> str:
+    """Return a text without colours, carriage returns and control characters."""
+    text = _ANSI.sub("", text)
+    if "\r" in text:
+        text = _LINE_END.sub("\n", text)
+    return _CONTROL.sub("", text)
 
 
 def _unquoted(raw: list[str]) -> list[str]:
@@ -138,7 +142,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def clean(line: str) -> str:
+def _clean(line: str) -> str:
     """Return a line without gutter; nothing of one that only points or separates."""
     if _GROUP_RULE.match(line):
         return GROUP_PART if "- " in line else ""
@@ -148,67 +152,64 @@ def clean(line: str) -> str:
 
 def _pieces(raw: str) -> Iterator[str]:
     """Yield what a line holds: a whole traceback, where it is a record or a string."""
-    stripped = raw.lstrip()
-    if stripped.startswith("{") and (record := _record(stripped)) is not None:
-        raw = record
-        if "\n" in raw:
-            yield from raw.split("\n")
-            return
-    if _ESCAPED_TRACE.search(raw):
-        yield from _ESCAPED_END.sub("\n", raw).replace("\\t", "\t").replace('\\"', '"').split("\n")
+    if raw.lstrip().startswith("{") and (record := _record(raw)):
+        yield from record.split("\n")
+    elif "\\n" in raw and _ESCAPED_TRACE.search(raw):
+        unescaped = _ESCAPED_END.sub("\n", raw).replace("\\t", "\t").replace('\\"', '"')
+        yield from unescaped.split("\n")
     else:
         yield raw
 
 
-def _record(line: str) -> str | None:
-    """Return the message and the trace of a log record in JSON; None if it is none."""
+def _record(line: str) -> str:
+    """Return the message and the trace of a log record in JSON; nothing if it is none."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
-        return None
+        return ""
     if not isinstance(record, dict):
-        return None
+        return ""
     said = [text for name in _JSON_MESSAGE if (text := _said(record.get(name)))]
     trace = next((text for name in _JSON_TRACE if "\n" in (text := _said(record.get(name)))), "")
-    if not said and not trace:
-        return None
     level = next((str(record[name]).upper() for name in _JSON_LEVEL if name in record), "")
     head = ": ".join(dict.fromkeys(text for text in said if text not in trace))
-    return "\n".join(filter(None, (f"[{level}] {head}" if head else "", trace)))
+    return "\n".join(filter(None, (f"[{level}] {head}" if head and level else head, trace)))
 
 
 def _said(value: Any) -> str:
     """Return what a field of a record says; an error is often an object of its own."""
     if isinstance(value, dict):
-        return next(
-            (_said(value[name]) for name in (*_JSON_TRACE, "message", "msg") if name in value), ""
-        )
+        names = (*_JSON_TRACE, "message", "msg")
+        value = next((value[name] for name in names if name in value), "")
     return value if isinstance(value, str) else ""
 
 
 def _strip(line: str) -> tuple[str, str]:
     """Return the level that a line gives itself, and the line without its prefix."""
-    if "msg=" in line and (fields := dict(_logfmt(line))).get("msg"):
-        return fields.get("level", ""), ": ".join(filter(None, (fields["msg"], fields.get("err"))))
-    level, end = "", 0
-    begin = _SPACES.match(line)
-    position = begin.end() if begin else 0
+    if "msg=" in line and (fields := dict(_fields(line))).get("msg"):
+        return fields.get("level", ""), ": ".join(filter(None, map(fields.get, ("msg", "err"))))
+    level, end, position = "", 0, _past_spaces(line, 0)
     for part in range(_PREFIX_PARTS_MAX):
         match = (_FOLLOW if part else _OPEN).match(line, position)
         if match is None:
             break
         level = level or (match["level"] or match["bracketed"] or "").upper()
         end = match.end()
-        gap = _SPACES.match(line, end)
-        position = gap.end() if gap else end
+        position = _past_spaces(line, end)
     # One space parts the prefix from the line; the rest is the line's own indentation.
-    rest = line[end + 1 :] if end and line[end : end + 1] in {" ", "\t"} else line[end:]
-    return level, rest
+    parted = end > 0 and line[end : end + 1] in {" ", "\t"}
+    return level, line[end + parted :]
 
 
-def _logfmt(line: str) -> Iterator[tuple[str, str]]:
-    names = {"lvl": "level", "message": "msg", "error": "err"}
-    for match in _LOGFMT_FIELD.finditer(line):
+def _past_spaces(line: str, position: int) -> int:
+    match = _SPACES.match(line, position)
+    assert match is not None, "it fits nothing as well"
+    return match.end()
+
+
+def _fields(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a log record in the form `name=value` that say something."""
+    for match in _LOGFMT.finditer(line):
+        name = _LOGFMT_NAMES.get(match[1], match[1])
         value = (match[2] or match[3] or "").replace('\\"', '"')
-        name = names.get(match[1], match[1])
         yield name, value.upper() if name == "level" else value

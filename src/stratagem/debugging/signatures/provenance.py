@@ -47,7 +47,7 @@ _SYSTEM_NAMES: Final = (
     r"(?:runtime|testing|reflect|sync|net/http|internal|os|bufio|io|encoding|database/sql|syscall)"
     r"(?:/[\w/]+)?\.",
     # Rust
-    r"<?(?:std|core|alloc|tokio|futures\w*|test|backtrace|anyhow|rayon\w*|hyper)(?:\[\w+\])?::",
+    r"<?(?:std|core|alloc|tokio|futures\w*|test|backtrace|anyhow|rayon\w*|hyper)(?:\[\[?\w+\]?\])?::",
     r"rust_(?:begin|panic)|__rust|_rust",
     # C and C++
     r"__libc|__GI_|__cxa|__gnu|__asan|__ubsan|__tsan|__interceptor|__pthread|__clone|_Unwind",

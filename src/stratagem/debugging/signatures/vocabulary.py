@@ -36,7 +36,7 @@ TECHNICAL: Final = (
     r"(?:x86(?:[-_]64)?|x64|amd64|i[3456]86|arm(?:64|v[678]\w?)?|aarch64|ppc64(?:le)?|s390x|win(?:32|64))",
     r"(?:wasm|riscv)(?:32|64)",
     r"(?:http[23]?|ipv[46]|oauth[12]|tls(?:v?1(?:\.[0-3])?)?|ssl(?:v?[23])?|socks[45]|s3|ec2|k8s|k3s)",
-    r"(?:i18n|l10n|a11y|h26[45]|mp[34]|web[23]|es[56]|es20[12]\d|h2|p2p|b2b|r2|d3|v8|gb18030)",
+    r"(?:i18n|l10n|a11y|h26[45]|mp[34]|web[23]|es[56]|es20[12]\d|h2|p2p|b2b|r2|d3|gb18030)",
     r"(?:python|py|ruby|php|perl|lua|pip|node|java|jdk|qt|gtk)[23]",
     r"(?:log4j2?|slf4j|neo4j|sqlite3|psycopg[23]?|boto3?|urllib[23]|bs4|pg8000|x509|libc6|glib2)",
     r"GLIBC(?:XX)?_\d{1,2}(?:\.\d{1,3}){1,2}",
@@ -74,6 +74,7 @@ NAMED: Final = (
     r"Unknown (?:database|system variable|storage engine)",
     r"No such module:?",
     r"Plugin (?:with id|not found:?)",
+    r"fatal error:(?= \S{1,200}: No such file)",
 )
 
 # Codes: numbers that say what went wrong. They stay as they are.
@@ -92,7 +93,7 @@ CODES: Final = (
     r"\breturned \d{1,3} exit status",
     r"\bExited \(\d{1,3}\)",
     r"\b(?:on|by|with|received)? ?signal:? \d{1,2}(?!\d)",
-    r"\bSQL ?STATE\b[ \[(:='\"]{0,3}[0-9A-Z]{5}\b",
+    r"\bSQL ?STATE\b[ \[(:='\"]{0,3}[0-9A-Z]{5}\b\]?(?: \[\d{1,5}\])?",
     r"\b[Ss]ql[Cc]ode\b[ =:]{1,2}-?\d{1,6}",
     r"\b(?:ERROR|Error|error) \d{1,5}(?: \([0-9A-Z]{5}\))?(?![\w.])",
     r"(?:^|(?<=: )|(?<=\())\(\d{3,5}, (?=')",
@@ -132,6 +133,7 @@ HOSTED: Final = (
     r"EAI_AGAIN",
     r"lookup(?= \S{1,253} on |(?= \S{1,253}: no such host))",
     r"Name or service not known:",
+    r"server:(?= [\w.-]{1,253}, request:)",
 )
 
 # Code lives under these: what follows them is the name of a package.

@@ -123,7 +123,9 @@ def _changes(
     place = _place(client, user=user)
     server = _server(session, start, tools, typed=place.typed)
     put = with_json_server if place.form == "json" else with_toml_server
-    by_hand = f"Nothing was written. Add this by hand to {place.section}: {_shown(server)}"
+    by_hand = (
+        f"Nothing was written. Add this by hand to {place.section}: {_shown(server, place.form)}"
+    )
     changes = [_change(place.file, lambda text: put(text, place.section, server), by_hand)]
     if guidance:
         changes.append(_guidance(client))
@@ -164,6 +166,7 @@ def _server(
         "--namespace": options.namespace,
         "--branch": options.branch,
         "--embedder": session.embedder,
+        "--redaction": options.redaction,
         "--toolsets": tools,
     }
     arguments = [part for name, value in given.items() if value for part in (name, value)]
@@ -216,8 +219,13 @@ def _with_same_line_ends(before: str, put: Callable[[str], str]) -> str:
     return put(before.replace("\r\n", "\n")).replace("\n", "\r\n")
 
 
-def _shown(server: dict[str, Any]) -> str:
-    return f'"stratagem": {json.dumps(server, ensure_ascii=False)}'
+def _shown(server: dict[str, Any], form: str) -> str:
+    if form == "json":
+        return f'"stratagem": {json.dumps(server, ensure_ascii=False)}'
+    fields = ", ".join(
+        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in server.items()
+    )
+    return f"stratagem = {{{fields}}}"
 
 
 def _show(session: Session, changes: list[_Change], makes: Path | None) -> None:

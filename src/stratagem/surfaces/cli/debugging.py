@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 
 __all__ = ["app"]
@@ -17,6 +18,13 @@ __all__ = ["app"]
 app = typer.Typer()
 debug = typer.Typer(help="Share debug memory, and see how well it does.", no_args_is_help=True)
 app.add_typer(debug, name="debug", rich_help_panel="Debugging")
+
+
+@debug.callback()
+@command
+def _debug(session: Session) -> None:
+    """Share debug memory, and see how well it does."""
+    del session  # It has actions only.
 
 
 @app.command("env", rich_help_panel="Debugging")
@@ -104,5 +112,5 @@ def _show_stats(console: Console, answer: Mapping[str, Any]) -> None:
             console.print(f"\n{name.replace('_', ' ')}", style="bold")
             rows = table(*(column.replace("_", " ").upper() for column in columns))
             for each in answer[name]:
-                rows.add_row(*(str(each[column]) for column in columns))
+                rows.add_row(*(printable(str(each[column])) for column in columns))
             show(console, rows)

@@ -26,6 +26,13 @@ Form = Literal["jsonl", "mcp-memory", "markdown"]
 Force = Annotated[bool, typer.Option("--force", metavar="", help="Replace what is there.")]
 
 
+@knowledge.callback()
+@command
+def _knowledge(session: Session) -> None:
+    """Concepts and relationships: import, export, draw."""
+    del session  # It has actions only.
+
+
 @knowledge.command("export")
 @command
 def _export(

@@ -1,8 +1,8 @@
 """Where answers go: to people as text and tables, to programs as JSON.
 
 Answers go to stdout; what is said about them (notes, progress, errors) to stderr, but for
-errors in JSON, which are answers. Nothing that was stored can move the cursor or colour the
-screen: control characters are shown, not sent.
+errors in JSON, which are answers. Nothing that was stored can move the cursor, colour the screen
+or turn the direction of what is read: control characters are shown, not sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ __all__ = ["Output", "confirmed", "printable"]
 # Wide enough for any key: what goes into a file or a pipe is never wrapped.
 _UNBOUNDED = 10_000
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-_SHOWN = {code: text for code, text in _CONTROL.items() if chr(code) not in "\n\t"} | {13: ""}
+# They change the order in which a terminal shows what is around them.
+_TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_SHOWN = (
+    {code: text for code, text in _CONTROL.items() if chr(code) not in "\n\t"}
+    | {code: f"\\u{code:04x}" for code in _TURNING}
+    | {13: ""}
+)
 
 Render = Callable[["Console", Mapping[str, Any]], None]
 

@@ -93,6 +93,7 @@ def _settings(
         read_only=bool(session.options.read_only),
         durability=session.options.durability or "full",
         embedder=session.embedder,
+        redaction=session.options.redaction or "basic",
         host=host,
         port=port,
         port_given=port_given,

@@ -31,6 +31,7 @@ PANEL = "Everywhere"
 
 Durability = Literal["full", "fast"]
 Embedder = Literal["static", "minilm", "none"]
+Redaction = Literal["basic", "strict", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Options:
     durability: Durability | None = None
     embedder: Embedder | None = None
     auto_embed: bool | None = None
+    redaction: Redaction | None = None
     read_only: bool | None = None
     json: bool | None = None
     # A namespace from the environment is where to write, not a filter for searches.
@@ -107,6 +109,7 @@ class Session:
             durability=self.options.durability or "full",
             embedder=self.embedder,
             read_only=bool(self.options.read_only) if read_only is None else read_only,
+            redaction=self.options.redaction or "basic",
         )
         runtime = start(settings)
         try:
@@ -179,7 +182,7 @@ def _namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_RARE = frozenset({"durability", "embedder", "auto_embed"})
+_RARE = frozenset({"durability", "embedder", "auto_embed", "redaction"})
 _SHARED: dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]] = {
     "db": (
         str | None,
@@ -221,6 +224,11 @@ _SHARED: dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]] = {
         bool | None,
         ("--auto-embed/--no-auto-embed",),
         {"metavar": "", "help": "no: the same as --embedder none."},
+    ),
+    "redaction": (
+        Redaction | None,
+        ("--redaction",),
+        {"metavar": "LEVEL", "help": "What debugging masks of secrets: basic, strict, none."},
     ),
     "read_only": (bool | None, ("--read-only",), {"metavar": "", "help": "Refuse to write."}),
     "json": (bool | None, ("--json",), {"metavar": "", "help": "Answer in JSON, errors too."}),

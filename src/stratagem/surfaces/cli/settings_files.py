@@ -68,7 +68,11 @@ def with_toml_server(text: str, section: str, server: dict[str, Any]) -> str:
         settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"It is not TOML: {error}.") from error
-    there = settings.get(section, {}).get(_SERVER)
+    servers = settings.get(section, {})
+    there = servers.get(_SERVER, {}) if isinstance(servers, dict) else None
+    if not isinstance(there, dict):
+        raise InvalidInput(f"Its `{section}` does not hold servers.")
+    there = servers.get(_SERVER)
     if there is not None and {**there, **server} == there:
         return text
     block = "\n".join(f"{name} = {json.dumps(value)}" for name, value in server.items())
@@ -79,9 +83,16 @@ def with_toml_server(text: str, section: str, server: dict[str, Any]) -> str:
     else:
         changed = _toml_replaced(text, header, server)
     settings.setdefault(section, {})[_SERVER] = {**(there or {}), **server}
-    if tomllib.loads(changed) != settings:
-        raise InvalidInput(f"Its {header} is in a form that cannot be changed safely.")
+    if _toml_or_none(changed) != settings:
+        raise InvalidInput(f"Its `{section}` is in a form that cannot be changed safely.")
     return changed
+
+
+def _toml_or_none(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def with_section(text: str, words: str) -> str:

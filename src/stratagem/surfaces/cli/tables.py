@@ -86,7 +86,9 @@ def show_entry(console: Console, answer: Answer) -> None:
         facts.append(f"tags: {', '.join(answer['tags'])}")
     if answer.get("expires"):
         facts.append(f"expires {when(answer['expires'])}")
-    title = Text.assemble((printable(answer["key"]), "bold"), ("  " + " · ".join(facts), "dim"))
+    title = Text.assemble(
+        (printable(answer["key"]), "bold"), ("  " + printable(" · ".join(facts)), "dim")
+    )
     console.print(title, soft_wrap=True)
     console.print(value_text(answer["value"]), soft_wrap=True)
 
@@ -121,7 +123,7 @@ def show_hits(console: Console, answer: Answer) -> None:
                 (_bar(hit["score"]), "cyan"),
                 f" {hit['score']:.2f}  ",
                 (name, "bold"),
-                ("  " + " · ".join(facts), "dim"),
+                ("  " + printable(" · ".join(facts)), "dim"),
             ),
             soft_wrap=True,
         )
@@ -184,13 +186,13 @@ def changes_table(changes: Sequence[Answer]) -> Table:
     rows = table("", "KEY", "BEFORE", "AFTER")
     for change in changes:
         sign, style = _CHANGES[change["change"]]
-        key = printable(change["key"])
+        key = change["key"]
         if change["namespace"] != "default":
             key = f"{change['namespace']}: {key}"
         before, after = change.get("before"), change.get("after")
         rows.add_row(
             Text(sign, style),
-            Text(key, style),
+            Text(printable(key), style),
             "" if change["change"] == "added" else brief(before),
             "" if change["change"] == "removed" else brief(after),
         )
@@ -202,9 +204,9 @@ def conflicts_table(conflicts: Sequence[Answer]) -> Table:
     rows = table("CONFLICT", "KEY", "AT", "BASE", "OURS", "THEIRS")
     for conflict in conflicts:
         rows.add_row(
-            conflict["id"],
+            printable(conflict["id"]),
             printable(conflict["key"]),
-            conflict["path"],
+            printable(conflict["path"]),
             *(_side(conflict.get(side.lower())) for side in _SIDES),
         )
     return rows
@@ -213,8 +215,10 @@ def conflicts_table(conflicts: Sequence[Answer]) -> Table:
 def show_diff(console: Console, answer: Answer) -> None:
     """Show how another branch differs."""
     console.print(
-        f"{answer['compare']} against {answer['branch']}: {answer['added']} added, "
-        f"{answer['removed']} removed, {answer['changed']} changed",
+        printable(
+            f"{answer['compare']} against {answer['branch']}: {answer['added']} added, "
+            f"{answer['removed']} removed, {answer['changed']} changed"
+        ),
         soft_wrap=True,
     )
     if answer["results"]:
@@ -226,7 +230,9 @@ def show_merge(console: Console, answer: Answer) -> None:
     verb = "Would merge" if answer["preview"] else "Merged"
     entries, events = plural(answer["merged"], "entry"), plural(answer["events"], "event")
     console.print(
-        f"{verb} {entries} and {events} from {answer['source']} into {answer['target']}.",
+        printable(
+            f"{verb} {entries} and {events} from {answer['source']} into {answer['target']}."
+        ),
         soft_wrap=True,
     )
     if answer["results"]:
@@ -268,7 +274,7 @@ _SIDES: Final = ("BASE", "OURS", "THEIRS")
 
 
 def _show_range(console: Console, answer: Answer) -> None:
-    branch = answer["branch"]
+    branch = printable(answer["branch"])
     if "oldest" not in answer:
         console.print(f"The branch {branch} shows nothing yet.")
         return

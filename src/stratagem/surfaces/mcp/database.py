@@ -75,6 +75,7 @@ class Database:
                 durability=cast("Literal['full', 'fast']", given.durability),
                 embedder=given.embedder,
                 read_only=given.read_only,
+                redaction=cast("Literal['none', 'basic', 'strict']", given.redaction),
             )
         )
 

@@ -25,6 +25,7 @@ from stratagem.surfaces.mcp.gate import Gate, allowed_hosts, origins_of
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.mcp.sessions import SessionTracking
 from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.mcp.unread import UnreadBodies
 
 __all__ = ["application", "run"]
 
@@ -76,7 +77,7 @@ def application(settings: ServerSettings, database: Database, port: int) -> ASGI
         ),
         custom_starlette_routes=[Route("/health", _health)],
     )
-    return Gate(SessionTracking(app, callers), hosts)
+    return Gate(UnreadBodies(SessionTracking(app, callers)), hosts)
 
 
 class _Server(uvicorn.Server):

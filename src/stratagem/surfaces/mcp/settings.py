@@ -30,6 +30,7 @@ class ServerSettings:
     read_only: bool = False
     durability: str = "full"
     embedder: str | None = None
+    redaction: str = "basic"
     host: str = "127.0.0.1"
     port: int = PORT_DEFAULT
     port_given: bool = False

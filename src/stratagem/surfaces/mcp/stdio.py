@@ -170,7 +170,7 @@ class _Pipe:
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError:
-            self._refuse(PARSE_ERROR, "A line is not a JSON-RPC message.")
+            self._answer_unread(line)
             return None
         if not isinstance(message, JSONRPCRequest):
             return SessionMessage(message)
@@ -184,6 +184,16 @@ class _Pipe:
         for _ in range(UNANSWERED_MAX):
             if not self._unanswered.acquire(timeout=LAST_ANSWER_SECONDS):
                 return
+
+    def _answer_unread(self, line: bytes) -> None:
+        from stratagem.surfaces.mcp.salvage import answer_to
+
+        answer = answer_to(line)
+        if answer is None:
+            self._refuse(PARSE_ERROR, "A line is not a JSON-RPC message.")
+            return
+        with suppress(anyio.BrokenResourceError):
+            self._write(answer)
 
     def _refuse(self, code: int, words: str) -> None:
         error = ErrorData(code=code, message=words)

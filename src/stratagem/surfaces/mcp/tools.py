@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
@@ -17,9 +18,13 @@ from stratagem.operation import Caller, Operation
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
 
-__all__ = ["Tools", "failure"]
+__all__ = ["Tools", "encodable", "failure", "in_words"]
 
 logger = logging.getLogger(__name__)
+
+# What a model can read at once; programs get all of it in the object.
+_CONFLICTS_SAID: Final = 20
+_VALUE_CHARS: Final = 200
 
 
 class Tools:
@@ -107,11 +112,44 @@ class Tools:
 
 def failure(error: StratagemError) -> CallToolResult:
     """Return an error as a result: for the model in words, for programs as an object."""
-    envelope = _encodable(error.envelope())
-    words = " ".join(filter(None, (envelope["message"], envelope["hint"])))
     return CallToolResult(
-        content=[TextContent(text=words)], structured_content=envelope, is_error=True
+        content=[TextContent(text=in_words(error))],
+        structured_content=encodable(error.envelope()),
+        is_error=True,
     )
+
+
+def in_words(error: StratagemError) -> str:
+    """Return an error as text that can be acted on without seeing its details."""
+    said = " ".join(filter(None, (error.message, error.hint)))
+    details = error.details
+    lines = [said, *_conflicts(details.get("conflicts") or [])]
+    for label in ("allowed", "similar"):
+        # Mostly the hint has them already.
+        if unsaid := [str(each) for each in details.get(label) or () if str(each) not in said]:
+            lines.append(f"{label}: {', '.join(unsaid)}")
+    limit = details.get("limit")
+    if isinstance(limit, int) and f"{limit:,}" not in said and str(limit) not in said:
+        lines.append(f"limit: {limit:,}")
+    text: str = encodable("\n".join(lines))
+    return text
+
+
+def _conflicts(conflicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [
+        f"conflict {each['id']} at {each['path']}: "
+        f"ours {_side(each, 'ours')}, theirs {_side(each, 'theirs')}"
+        for each in conflicts[:_CONFLICTS_SAID]
+    ]
+    rest = len(conflicts) - len(lines)
+    return [*lines, f"and {rest:,} more"] if rest else lines
+
+
+def _side(conflict: Mapping[str, Any], side: str) -> str:
+    if side not in conflict:
+        return "nothing"
+    text = json.dumps(conflict[side], ensure_ascii=False)
+    return text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}…"
 
 
 def _annotations(operation: Operation, *, read_only: bool) -> ToolAnnotations:
@@ -147,12 +185,12 @@ def _lenient(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in schema.items() if name != "required"}
 
 
-def _encodable(value: Any) -> Any:
+def encodable(value: Any) -> Any:
     """Return JSON that can be sent: errors quote input that may not be valid Unicode."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, Mapping):
-        return {_encodable(name): _encodable(each) for name, each in value.items()}
+        return {encodable(name): encodable(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_encodable(each) for each in value]
+        return [encodable(each) for each in value]
     return value

@@ -1,0 +1,142 @@
+"""Requests that a strict reader gives up on, answered all the same.
+
+Half of a surrogate pair (`"\\ud83d"`) and deep nesting are JSON, but the protocol's parser takes
+neither, so that it cannot tell whose request it was: the client would wait for ever. Here such a
+message is read leniently, only to find out who asked and what is wrong. It is never carried out.
+
+What lies deeper than is looked at is left out before reading, so no depth can break the reader.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCResponse
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.errors import TABLE, StratagemError, ValidationFailed
+from stratagem.surfaces.mcp.tools import encodable, failure, in_words
+
+__all__ = ["answer_to"]
+
+# Deep enough to be refused wherever it lies, far below what the reader could take.
+_DEPTH_READ: Final = 2 * limits.VALUE_DEPTH_MAX
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]', re.DOTALL)
+_DIGITS_READ: Final = 100
+_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+
+Answer = JSONRPCResponse | JSONRPCError
+
+
+class _Request(NamedTuple):
+    id: int | str
+    method: object
+    params: object
+
+
+def answer_to(data: bytes) -> Answer | None:
+    """Return the answer to a request that could not be read, or None where none was asked."""
+    request = _read(data)
+    if request is None:
+        return None
+    fault = _fault(request)
+    if fault is None:
+        error = ErrorData(code=INVALID_REQUEST, message="This is not a JSON-RPC request.")
+        return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
+    if request.method == "tools/call":
+        return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=_result(request, fault))
+    error = ErrorData(
+        code=TABLE[fault.code].json_rpc_code,
+        message=in_words(fault),
+        data=encodable({"error": fault.code, **fault.details, "hint": fault.hint}),
+    )
+    return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
+
+
+def _result(request: _Request, fault: StratagemError) -> dict[str, Any]:
+    result = failure(fault).model_dump(by_alias=True, mode="json", exclude_none=True)
+    meta = _member(request.params, "_meta")
+    if _member(meta, _VERSION) not in MODERN_PROTOCOL_VERSIONS:
+        del result["resultType"]
+    return result
+
+
+def _read(data: bytes) -> _Request | None:
+    """Return what can be known of a request, or None if it is none."""
+    try:
+        message = json.loads(_pruned(data.decode("utf-8")), parse_int=_integer)
+    except ValueError:
+        return None
+    identity, method = _member(message, "id"), _member(message, "method")
+    if method is None or not _is_id(identity):
+        return None
+    return _Request(identity, method, message.get("params"))
+
+
+def _integer(digits: str) -> int:
+    # Python refuses to read very long ones; what is left is still too large.
+    return int(digits[:_DIGITS_READ])
+
+
+def _is_id(identity: object) -> bool:
+    if isinstance(identity, str):
+        # Under one that cannot be written nothing can be answered.
+        return _spelt(identity) == identity
+    return isinstance(identity, int) and not isinstance(identity, bool)
+
+
+def _pruned(text: str) -> str:
+    """Return JSON without what lies too deep.
+
+    Raises:
+        ValueError: Its brackets or its quotes do not match.
+    """
+    kept, depth, begin = [], 0, 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark == '"':
+            raise ValueError("a text does not end")
+        if mark in "[{":
+            depth += 1
+            if depth == _DEPTH_READ + 1:
+                kept.append(text[begin : token.start()])
+        elif mark in "]}":
+            depth -= 1
+            if depth == _DEPTH_READ:
+                kept.append("null")
+                begin = token.end()
+    if depth:
+        raise ValueError("its brackets do not match")
+    return "".join([*kept, text[begin:]])
+
+
+def _fault(request: _Request) -> ValidationFailed | None:
+    for field, value in _fields(request):
+        try:
+            values.encode(value, field=field, bytes_max=limits.REQUEST_BYTES_MAX)
+        except ValidationFailed as error:
+            return error
+    return None
+
+
+def _fields(request: _Request) -> Iterator[tuple[str, object]]:
+    """Yield what was given by its name, what the caller knows best first."""
+    arguments = _member(request.params, "arguments")
+    for holder in (arguments, request.params):
+        if isinstance(holder, dict):
+            yield from ((_spelt(name), value) for name, value in holder.items())
+    yield "params", request.params
+    yield "method", request.method
+
+
+def _spelt(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def _member(holder: object, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, Mapping) else None
