@@ -27,7 +27,7 @@ _ROOM_MIN = 100
 
 def plain(answer: Any) -> Any:
     """Return an answer as JSON, without the optional fields that are empty."""
-    kind = type(answer)
+    kind: Any = type(answer)
     if kind in _JSON:
         return answer
     if kind is list:

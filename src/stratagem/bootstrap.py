@@ -64,7 +64,7 @@ def start(settings: Settings) -> Runtime:
     _check(settings)
     path = settings.path
     if path != MEMORY:
-        path = str(Path(path).expanduser())
+        path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
         _make_folder(Path(path).parent, read_only=settings.read_only)
     index = _index(settings, path)
     store = SqliteStore(
@@ -75,7 +75,11 @@ def start(settings: Settings) -> Runtime:
         durability=settings.durability,
         read_only=settings.read_only,
     )
-    index.attach(store, follow=settings.embedder is None)
+    try:
+        index.attach(store, follow=settings.embedder is None)
+    except BaseException:
+        store.close()
+        raise
     views = Views(store, settings.zone or local_zone())
     return Runtime(
         Foundation(store, views, index, settings.durability, _version(), settings.redaction)

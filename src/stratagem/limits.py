@@ -33,8 +33,8 @@ SEARCH_K_DEFAULT: Final = 10
 SEARCH_K_MAX: Final = 50
 # A question, or a whole error message with its stack.
 QUERY_CHARS_MAX: Final = 10_000
-# Past this many distinct terms a query costs more and finds no better.
-QUERY_TERMS_MAX: Final = 64
+# Terms of a query that are looked at; the rarest of them are asked for.
+QUERY_TERMS_MAX: Final = 256
 # Enough to judge a hit by; the whole text is one recall away.
 SNIPPET_CHARS: Final = 240
 # The index holds this much of a text; what lies beyond is stored but not searchable.

@@ -201,12 +201,14 @@ def test_a_place_where_no_vector_file_can_be_is_done_without(path: Path, suffix:
         assert ask(db) == right
 
 
-def search_on_a_full_disk(tell: Voice, folder: str) -> None:
+def search_on_a_full_disk(tell: Voice, folder: str, searched_before: bool) -> None:  # noqa: FBT001
     room, path = little_room(Path(folder), 6 * 1024 * 1024), Path(folder) / "full.db"
     with stratagem.open(str(path), embedder="static", durability="fast") as db:
         write_texts(db, 0, 5)
-        ask(db)
+        if searched_before:
+            ask(db)
         write_texts(db, 5, 900)
+        db.runtime.foundation.index.embed_waiting(lambda *_: None)
         ballast = os.open(path.with_name("ballast"), os.O_WRONLY | os.O_CREAT)
         try:
             while True:
@@ -220,8 +222,11 @@ def search_on_a_full_disk(tell: Voice, folder: str) -> None:
         tell(examine(db))
 
 
-def test_a_search_on_a_full_disk_does_not_end_the_process(tmp_path: Path) -> None:
-    with child(search_on_a_full_disk, str(tmp_path)) as process:
+@pytest.mark.parametrize("searched_before", [True, False])
+def test_a_search_on_a_full_disk_does_not_end_the_process(
+    tmp_path: Path, *, searched_before: bool
+) -> None:
+    with child(search_on_a_full_disk, str(tmp_path), searched_before) as process:
         told = list(process.hear_rest())
 
     assert told == ["full", True, [], "created", []]

@@ -43,7 +43,8 @@ def _incident(debugging: Debugging, given: inputs.AddIncidentInput) -> Answer:
 
 def _documented(answer: Any, nullable: tuple[str, ...] = ()) -> Answer:
     documented: Answer = dict.fromkeys(nullable)
-    return documented | plain(answer)
+    documented |= plain(answer)
+    return documented
 
 
 def _bound(run: Callable[[Debugging, M], Answer]) -> Callable[[Any, Any, Caller], Answer]:

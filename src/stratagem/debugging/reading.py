@@ -176,10 +176,10 @@ class _Reading:
         """Hear a field that is named after a thing: its value is a version, or yes or no."""
         if text in PRESENT and text != "1":
             return self._claim(role.slot, role.name, alias=role.alias)
-        if text in ABSENT:
+        version = spelling.starting_version(text)
+        if text in ABSENT or version == "0":
             boxed = role.slot == "gpu" or role.name in _BOXES
             return boxed and self._claim(role.slot, _NOTHING[role.slot])
-        version = spelling.starting_version(text)
         if version:
             if _own_number(role.slot, role.alias):
                 self._note(role.alias, version)
@@ -282,7 +282,7 @@ def _gpu(text: str) -> Named | None:
 
 
 def _own_number(slot: str, alias: str) -> bool:
-    return alias in vocabulary.OWN_NUMBERS and alias in vocabulary.NAMES[slot]
+    return alias in vocabulary.OWN_NUMBERS and alias in vocabulary.NAMES.get(slot, ())
 
 
 def _architecture_of(word: str) -> str:

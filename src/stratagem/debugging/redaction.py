@@ -91,8 +91,10 @@ _TOKENS: Final = (
     r"AIza[\w-]{30,40}|ya29\.[\w-]{16,1024}|GOCSPX-[\w-]{16,64}",
     r"(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{8,255}|whsec_[A-Za-z0-9+/=]{16,255}",
     r"npm_[A-Za-z0-9]{20,64}|pypi-[\w-]{16,512}",
-    r"(?:hf|gsk|r8|sbp|fo1|nfp|figd|glsa|sntrys|dckr_pat|lin_api|ntn|pul|rubygems)_"
-    r"(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}",
+    (
+        r"(?:hf|gsk|r8|sbp|fo1|nfp|figd|glsa|sntrys|dckr_pat|lin_api|ntn|pul|rubygems)_"
+        r"(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}"
+    ),
     r"do[opr]_v1_[a-f0-9]{32,64}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{20,64}",
     r"SG\.[\w-]{12,64}\.[\w-]{12,64}|sq0[a-z]{3}-[\w-]{16,64}|hv[sbr]\.[\w-]{16,255}",
     r"xai-[A-Za-z0-9]{32,128}|AGE-SECRET-KEY-1[A-Z0-9]{20,80}|ATATT3x[\w=-]{20,255}",
@@ -265,8 +267,8 @@ _BASIC: Final = (
         "/users/",
     ),
     _rule(
-        r"(?i)(?<!\w)(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}(?:users|documents and settings)[\\/]{1,2}"
-        r"(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])"
+        r"(?i)(?<!\w)(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}"
+        r"(?:users|documents and settings)[\\/]{1,2}(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])"
         r"|[^\s\\/:*?\"'<>|,;)]{1,64})",
         "~",
         "users",
@@ -286,7 +288,9 @@ _PUBLIC_HOSTS: Final = r"(?:(?:www\.)?git(?:hub|lab)\.com|bitbucket\.org|golang\
 
 _STRICT: Final = (
     *_BASIC,
-    _rule(rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"),
+    _rule(
+        rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"
+    ),
     _rule(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?\d)", "[ip]", "."),
     _rule(
         rf"(?<![\w:.>\]])(?=[0-9a-fA-F:]{{0,38}}\d)(?:(?:{_HEX4}:){{7}}{_HEX4}"

@@ -10,6 +10,7 @@ seen must not look like an answer.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,6 +30,8 @@ __all__ = ["Match", "Problem", "exact", "find", "read"]
 
 # Title, summary, signature.
 _WEIGHTS: Final = (3.0, 1.0, 1.0)
+# What a trace or a log begins with; a report begins with its title.
+_OPENS_A_TRACE: Final = re.compile(r"Traceback|Stack trace|[\[\d]|at |File ")
 # A search never finds the same problem, only a similar one.
 _RELEVANCE_MAX: Final = 0.95
 # What two texts about one problem have in common at least, and as a rule.
@@ -60,7 +63,15 @@ def read(text: str) -> Problem:
     """Find the error in a text of any length."""
     error = text if len(text) <= limits.QUERY_CHARS_MAX else find_error(text)
     error = error[: limits.QUERY_CHARS_MAX]
-    return Problem(error, headline(error), fingerprint(error))
+    return Problem(error, _title(error), fingerprint(error))
+
+
+def _title(error: str) -> str:
+    """Return the line that says what a problem is: the first, unless it only opens a trace."""
+    first = next((line for line in error.splitlines() if line.strip()), "").strip()
+    if _OPENS_A_TRACE.match(first):
+        return headline(error)
+    return first[: limits.TITLE_CHARS_MAX]
 
 
 def find(

@@ -77,7 +77,7 @@ def _answered(lookups: Contents, reports: Contents) -> dict[str, bool]:
     answered: dict[str, bool] = {}
     for _, report in reports:
         lookup_id = report.get("lookup_id")
-        if lookup_id in first and report["solution_id"] == first[lookup_id]:
+        if lookup_id is not None and report["solution_id"] == first.get(lookup_id):
             answered[lookup_id] = report["worked"]
     return answered
 

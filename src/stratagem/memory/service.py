@@ -10,8 +10,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
-from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.engine.lineage import OPEN_END
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branching import Branching, Strategy
 from stratagem.memory.entries import (

@@ -172,10 +172,11 @@ class Index:
         lexical = matches(asked)
         if len(lexical) < limit and len(asked) < len(terms):
             # Words that are common elsewhere, on other branches say, may be all there is here.
-            lexical = matches(terms)
+            lexical = matches(terms[: ranking.ASKED_TERMS_MAX])
         sequences = np.array([found[0] for found in lexical], np.int64)
         bm25 = np.array([found[1] for found in lexical], np.float64)
-        wanted = Text(title, analysis.leave_out(query, set(terms) - set(asked)), titled=True)
+        common = set(terms) - set(asked) if len(terms) <= ranking.ASKED_TERMS_MAX else set()
+        wanted = Text(title, analysis.leave_out(query, common), titled=True)
         vector = self._query_vector(reader, wanted)
         if vector is None:
             unknown = np.full(len(bm25), np.nan)
@@ -270,7 +271,7 @@ class Index:
     def _worth_asking(self, reader: Reader, terms: list[str]) -> list[str]:
         """Drop the terms that are in so many texts that they cost much and tell nothing."""
         total = reader.text_count()
-        if total < ranking.COMMON_TERMS_FROM:
+        if total < ranking.COMMON_TERMS_FROM and len(terms) <= ranking.ASKED_TERMS_MAX:
             return terms
         counts = {term: self._term_count(reader, term, total) for term in terms}
         return ranking.telling(terms, counts, total)

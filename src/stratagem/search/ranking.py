@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ASKED_TERMS_MAX",
     "COMMON_SHARE",
     "COMMON_TERMS_FROM",
     "CONTEXT_WINDOW",
@@ -74,6 +75,9 @@ UNLIKE_COSINE: Final = 0.2
 # conversation, the speakers' names. Below a quarter, words that matter are lost, because a
 # message lends its words to those that follow.
 COMMON_SHARE: Final = 0.3
+# Of a long query only the rarest terms that occur at all are asked for: a whole bug report as the
+# query costs a third as much, and finds better (MRR .665 with 16 to 32 of them, .59 with all).
+ASKED_TERMS_MAX: Final = 24
 # In a small collection every term is in a large share of it.
 COMMON_TERMS_FROM: Final = 200
 
@@ -113,12 +117,20 @@ def telling(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list
     """Return the terms of a query that are worth asking for.
 
     `counts` says in how many of the `total` texts a term is. Common terms are left out,
-    unless no other term of the query is in any text.
+    unless no other term of the query is in any text; of many, the rarest are kept.
     """
     if total < COMMON_TERMS_FROM:
-        return list(terms)
+        return _rarest(terms, counts)
     rare = [term for term in terms if counts.get(term, 0) <= COMMON_SHARE * total]
-    return rare if any(counts.get(term, 0) for term in rare) else list(terms)
+    return _rarest(rare if any(counts.get(term, 0) for term in rare) else terms, counts)
+
+
+def _rarest(terms: Sequence[str], counts: Mapping[str, int]) -> list[str]:
+    if len(terms) <= ASKED_TERMS_MAX:
+        return list(terms)
+    there = sorted((count, term) for term in terms if (count := counts.get(term, 0)))
+    kept = {term for _, term in there[:ASKED_TERMS_MAX]}
+    return [term for term in terms if term in kept]
 
 
 def _share_of_best(scores: NDArray[np.floating], *, at_least: float = 0.0) -> NDArray[np.float64]:

@@ -82,7 +82,7 @@ class VectorMap:
 
         `spaces` and `sequences`, where given, are the only ones that count.
         """
-        columns, count = self._current(reader)
+        columns, _ = self._current(reader)
         # Another process may have brought the file further than this reader sees.
         head = reader.head().sequence
         rows = _candidates(columns, view, head, spaces=spaces, sequences=sequences)
@@ -263,10 +263,7 @@ class VectorMap:
             columns = Columns(bytearray(size), self._dimensions, self._codes.words, capacity)
         else:
             aside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-            with aside.open("wb") as file:
-                aside.chmod(0o600)
-                # Not a hole: writing into one on a full disk would end the process.
-                os.posix_fallocate(file.fileno(), 0, size)
+            _allocate(aside, size)
             columns = self._map(aside, capacity)
         columns.header["magic"][0] = MAGIC
         for name, value in (
@@ -338,6 +335,22 @@ def _candidates(
     return np.flatnonzero(shown)
 
 
+def _allocate(path: Path, size: int) -> None:
+    """Write a file of zeros: not a hole, writing into one on a full disk ends the process."""
+    try:
+        with path.open("wb") as file:
+            path.chmod(0o600)
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:  # pragma: no cover -- macOS
+                for _ in range(0, size, HEADER_BYTES):
+                    file.write(bytes(HEADER_BYTES))
+                file.truncate(size)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def _lock(file: int) -> None:
     """Take the lock on a file.
 
@@ -368,8 +381,8 @@ def _add(columns: Columns, rows: list[VectorRow], codes: Codes) -> None:
     sequences = columns.sequence[max(begin - 1, 0) : end]
     if columns.get("ascending") and not (sequences[1:] > sequences[:-1]).all():
         columns.put("ascending", 0)
-    columns.put("last_id", rows[-1].id)
     columns.extend(end)
+    columns.put("last_id", rows[-1].id)
 
 
 def _belongs(columns: Columns, reader: Reader) -> bool:

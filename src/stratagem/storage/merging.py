@@ -88,7 +88,8 @@ def plan(
     """
     if target.id == source.id:
         raise BranchProtected("A branch cannot be merged into itself.", branch=target.name)
-    return _Merging(reader, target, source, now, strategy, dict(decisions or {})).run()
+    chosen = dict(decisions or {})
+    return _Merging(reader, target, source, now=now, strategy=strategy, decisions=chosen).run()
 
 
 def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: Merge) -> int | None:
@@ -156,6 +157,7 @@ class _Merging:
         reader: Reader,
         target: Branch,
         source: Branch,
+        *,
         now: int,
         strategy: Strategy | None,
         decisions: dict[str, Decision],

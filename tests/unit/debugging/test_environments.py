@@ -303,6 +303,7 @@ def test_free_fields_beyond_the_limit_are_left_out_and_crowd_out_nothing() -> No
 @example({"gpu": [False, -1]})
 @example({"gpu": "py311"})
 @example({"nvidia": ["Linux", 1]})
+@example({"nvidia": "00"})
 @example({"framework": "a.5"})
 @example({"framework": ".4b"})
 @example({"language": ["py", "pythonversion"]})

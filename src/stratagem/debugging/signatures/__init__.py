@@ -23,6 +23,7 @@ gives the same errors other signatures: it raises `VERSION`, and what is stored 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -42,7 +43,7 @@ _DIGEST_CHARS: Final = 32
 _ROUNDS_MAX: Final = 4
 # Nearly every error fits into the first; the second holds the deepest recursion, prefixes included.
 _WINDOW_CHARS: Final = 24_000
-_WINDOW_CHARS_MAX: Final = 400_000
+_WINDOW_CHARS_MAX: Final = 300_000
 _LINES_BEFORE: Final = 2
 _LINES_AFTER: Final = 10
 _CUT: Final = "\n...\n"
@@ -126,10 +127,8 @@ def _faults(text: str) -> list[Fault]:
 
 
 def _last_report(read: list[lines.Line]) -> Report | None:
-    last = None
-    for last in stacks.reports([line.text for line in read]):
-        pass
-    return last
+    found = deque(stacks.reports([line.text for line in read]), maxlen=1)
+    return found[0] if found else None
 
 
 def _at_edge(report: Report, count: int, shown: telling.Window) -> bool:

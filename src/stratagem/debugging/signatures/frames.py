@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stratagem.debugging.signatures import paths, provenance
@@ -78,7 +79,10 @@ _JAVASCRIPT_FILE: Final = (
     rf"{_LINE}(?: \{{)?$"
 )
 _FIREFOX: Final = r"^(?P<name>[^\s@]{0,200})@(?P<file>[a-z-]{2,20}://\S{1,500}?):\d+:\d+$"
-_DOTNET: Final = r"^\s*at (?P<path>[\w$<>`+.|,\[\]]{3,300})\([^()]{0,500}\)(?: in (?P<file>.{1,500}?):line \d+)?$"
+_DOTNET: Final = (
+    r"^\s*at (?P<path>[\w$<>`+.|,\[\]]{3,300})\([^()]{0,500}\)"
+    r"(?: in (?P<file>.{1,500}?):line \d+)?$"
+)
 _PHP: Final = r"^#\d+ (?P<file>\S{1,500}\.php)\(\d+\): (?P<name>[^(]{1,200})\(.{0,1000}$"
 _RUBY: Final = r"^\s*(?:from )?(?P<file>\S{1,500}\.rb):\d+:in ['`](?P<name>[^']{1,200})'$"
 _GDB: Final = (
@@ -163,6 +167,8 @@ def telling(found: Iterable[Frame], *, ours: bool) -> list[Frame]:
     return list(once.values())[:_FRAMES_MAX]
 
 
+# Deep stacks are made of few functions.
+@lru_cache(maxsize=1_024)
 def _tidy(name: str) -> str:
     """Return a function's name without what was made up, arguments and white space."""
     name = provenance.without_made_up(name)
@@ -182,5 +188,6 @@ def _without_templates(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=1_024)
 def _tidy_file(file: str) -> str:
     return "_".join(_FILE_REST.sub("", paths.base(file)).split())

@@ -22,59 +22,59 @@ CHAIN: Final = re.compile(
     r"^\s*(?:(?:Caused by|Suppressed|Wrapped by|\[cause\]|\[errors\]):|--->)(?:\s+|$)(?P<head>.*)$"
 )
 
-_MESSAGE: Final = re.compile(
-    "|".join(
-        (
-            r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt|Exit"
-            r"|Warning|Group|Panic)\d?(?: \[[\w-]+\])?(?::(?=\s|$)|$)",
-            r"^(?:[a-z_]\w*\.)+[A-Z]\w+: |^[Ee]rror(?: \[[\w-]+\])?: |^[a-z_]+\.(?:\w*error|timeout): ",
-            r"^(?:panic|fatal error|Exception in thread|Uncaught|Unhandled|goroutine stack exceeds)\b",
-            r"\bpanicked at\b|\b[A-Z]\w{1,20}Sanitizer: |\bruntime error: |signal SIG[A-Z]+|^PHP ",
-            r"^\S+\.rb:\d+:in |^error\[E\d",
-        )
-    )
+_RAISED: Final = (
+    r"(?:Error|Exception|Fault|Failure|Timeout|Interrupt|Exit|Warning|Group|Panic)\d?"
+    r"(?: \[[\w-]+\])?(?::(?=\s|$)|$)"
 )
+_MESSAGES: Final = (
+    rf"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*{_RAISED}",
+    r"^(?:[a-z_]\w*\.)+[A-Z]\w+: |^[a-z_]+\.(?:\w*error|timeout): ",
+    r"^[Ee]rror(?: \[[\w-]+\])?: |^error\[E\d|^PHP |^\S+\.rb:\d+:in ",
+    r"^(?:panic|fatal error|Exception in thread|Uncaught|Unhandled|goroutine stack)\b",
+    r"\bpanicked at\b|\b[A-Z]\w{1,20}Sanitizer: |\bruntime error: |signal SIG[A-Z]+",
+)
+_MESSAGE: Final = re.compile("|".join(_MESSAGES))
 
 _SHELL: Final = r"-?(?:[\w.~-]*/)*(?:ba|z|da|k|a|c|fi)?sh"
 _SCRIPT: Final = r"(?:[\w.~-]*/)*[\w.-]+\.(?:sh|bash|zsh)"
+# GCC quotes in the manner of the locale.
+_TERMINATED: Final = (
+    "terminate called after throwing an instance of ['`\u2018]([^'\u2019]+)['\u2019]"
+)
 _REWRITES: Final = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
+        # Who caught it
         (r'^Exception in thread "[^"]*" ', ""),
-        (r"^\(node:\d+\) (?:\[\w+\] )?", ""),
-        (
-            r"^(?:UnhandledPromiseRejectionWarning: |Uncaught (?:exception: )?(?:\(in promise\) )?)+",
-            "",
-        ),
+        (r"^\(node:\d+\) (?:\[\w+\] )?(?:UnhandledPromiseRejectionWarning: )?", ""),
+        (r"^Uncaught (?:exception: )?(?:\(in promise\) )?", ""),
         (r"^Unhandled (?:exception\. |Rejection \(\w+\): )", ""),
         (r"^PHP (?:Fatal|Parse) error: +(?:Uncaught )?", ""),
         (r" in /\S+\.php:\d+$", ""),
         (r"^\S+\.rb:\d+:in ['`][^']*': (.*) \(([\w:]+)\)$", r"\2: \1"),
+        (r"^(?:__main__|__mp_main__)\.(?=\w)", ""),
+        # Panics, signals, aborts
         (r"^thread '[^']*'(?: \(\d+\))? panicked at '(.*)', \S+$", r"panicked: \1"),
         (r"^thread '[^']*'(?: \(\d+\))? panicked at \S+?(?::\d+){1,2}:\s*", "panicked: "),
         (r" \[recovered(?:, repanicked)?\]$", ""),
-        (
-            r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: on (?:unknown )?address| \(pc 0x|: 0x\w+ at pc).*$",
-            r"\1",
-        ),
+        (r"^(?:ERROR: )?(\w+Sanitizer: .*?) on (?:unknown )?address.*$", r"\1"),
+        (r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: \(pc 0x|: 0x\w+ at pc).*$", r"\1"),
         (r'^(?:Program|Thread \S+(?: "[^"]*")?) (?:received|terminated with) signal ', "signal "),
-        (r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’]$", r"\1"),
-        (
-            r"^terminate called after throwing an instance of ['`‘]([^'’]+)['’] what\(\): *(.*)$",
-            r"\1: \2",
-        ),
+        (rf"^{_TERMINATED}$", r"\1"),
+        (rf"^{_TERMINATED} what\(\): *(.*)$", r"\1: \2"),
+        # Shells and tools
         (rf"^(?:{_SHELL}(?::(?: line)? ?\d+)?|{_SCRIPT}:(?: line)? ?\d+): (?!-)", ""),
         (r"^command not found: (\S+)$", r"\1: command not found"),
         (r"^(\S+): not found$", r"\1: command not found"),
         (r"^docker: (?=Error response)", ""),
         (r"^make(?:\[\d+\])?: \*\*\* ", "make: "),
+        # Compilers, linkers, test runners
         (r"^(?:\S*/)?ld(?:\.\w+)?: (?=\S+: )", ""),
         (r"^(\S+):\(\.\w+(?:\.[\w.]+)?\+0x[0-9a-f]+\): ", r"\1: "),
         (r"^(\S+\.[cm]?[jt]sx?)(?:\(\d+,\d+\)|:\d+:\d+)(?: -|:) error (TS\d+: )", r"\1: error \2"),
         (r"^FAILED \S+ - ", ""),
         (r"^E {3,}", ""),
         (r"^(assert\b)", r"AssertionError: \1"),
-        (r"^(?:__main__|__mp_main__)\.(?=\w)", ""),
         (r"^([A-Z]\w+(?:Error|Exception))\('(.*)',?\)$", r"\1: \2"),
     )
 )
@@ -83,14 +83,16 @@ _MESSAGE_BELOW: Final = re.compile(r"panicked at \S+:\d+:$")
 _UNFINISHED: Final = re.compile(r":$|^terminate called|\bvalidation errors? for ")
 # What stands below is no part of it: advice, the statement, the frames.
 _NOTE: Final = re.compile(
-    r"^\s*(?:(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|[Nn]ote|[Hh]elp|[Hh]int|Require stack) ?:"
+    r"^\s*(?:(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|[Nn]ote|[Hh]elp|[Hh]int) ?:"
     r"|\[(?:SQL|parameters|generated in)|\((?:Background|node:)|For (?:further|more) information"
-    r"|(?:During|The above|at|See|Aborted|Is the server running)\b|\.\.\.|- /|File \")"
+    r"|(?:During|The above|at|See|Aborted|Require stack|Is the server running)\b"
+    r"|\.\.\.|- /|File \")"
 )
 _COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: |: error: ")
 # rustc points at the place and says what it found there; javac names the symbol.
 _LABEL: Final = re.compile(
-    r"^[\s\d|]*(?:[-~]+ +)?\^+[-~^]* (?P<label>[^\s^~-].{1,300})$|^\s*symbol: +(?P<symbol>\S.{1,200})$"
+    r"^[\s\d|]*(?:[-~]+ +)?\^+[-~^]* (?P<label>[^\s^~-].{1,300})$"
+    r"|^\s*symbol: +(?P<symbol>\S.{1,200})$"
 )
 _PANIC_PLACE: Final = re.compile(r"panicked at (?:'.*', )?(?P<file>[^\s:']+)(?::\d+){1,2}:?$")
 

@@ -19,6 +19,8 @@ __all__ = ["GROUP_PART", "Line", "read"]
 # A longer line is data; what it says about an error, it says at its beginning.
 _CHARS_MAX: Final = 2_000
 _PREFIX_PARTS_MAX: Final = 10
+# Enough for a traceback of a thousand frames in one string.
+_PIECES_CHARS_MAX: Final = 100_000
 # Stands where a part of an exception group begins.
 GROUP_PART: Final = "[sub-exception]"
 
@@ -51,9 +53,11 @@ _TIME: Final = (
     rf"{_MONTH} {{1,2}}\d{{1,2}} (?:\d{{4}} )?{_CLOCK}(?: \d{{4}})?"
     rf"|\d{{2}}-\d{{2}} {_CLOCK}|{_CLOCK}{_ZONE})"
 )
-_LEVEL: Final = (
-    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|SEVERE|ALERT|EMERG|PANIC)"
+_LEVELS: Final = (
+    *("TRACE", "DEBUG", "INFO", "NOTICE", "WARN(?:ING)?", "ERR(?:OR)?", "FATAL", "CRIT(?:ICAL)?"),
+    *("SEVERE", "ALERT", "EMERG", "PANIC"),
 )
+_LEVEL: Final = f"(?:{'|'.join(_LEVELS)})"
 
 # What may open a line.
 _OPENING: Final = (
@@ -86,8 +90,10 @@ _FOLLOWING: Final = (
     r"\d{1,8}#\d{1,8}:(?: \*\d{1,12})?",
     r"---|[|-](?=\s)|:(?=\s)",
     # The name of a logger, but not of a file.
-    r"(?![\w.]{1,120}\.(?:py|rb|go|[cm]?[jt]sx?|java|kt|scala|cs|[ch](?:c|pp|xx)?|rs|sh|php):)"
-    r"[a-z_][\w$]{0,60}(?:\.[a-z_][\w$]{0,60}){1,12}:(?=\s)",
+    (
+        r"(?![\w.]{1,120}\.(?:py|rb|go|[cm]?[jt]sx?|java|kt|scala|cs|[ch](?:c|pp|xx)?|rs|sh|php):)"
+        r"[a-z_][\w$]{0,60}(?:\.[a-z_][\w$]{0,60}){1,12}:(?=\s)"
+    ),
     r"[A-Za-z_][\w$]{0,60}(?:\.[A-Za-z_][\w$]{0,60}){0,12}(?:\(\d+\))?(?= +[-:] )",
 )
 _OPEN: Final = re.compile("|".join(_OPENING))
@@ -155,7 +161,9 @@ def _pieces(raw: str) -> Iterator[str]:
     if raw.lstrip().startswith("{") and (record := _record(raw)):
         yield from record.split("\n")
     elif "\\n" in raw and _ESCAPED_TRACE.search(raw):
-        unescaped = _ESCAPED_END.sub("\n", raw).replace("\\t", "\t").replace('\\"', '"')
+        unescaped = (
+            _ESCAPED_END.sub("\n", raw[:_PIECES_CHARS_MAX]).replace("\\t", "\t").replace('\\"', '"')
+        )
         yield from unescaped.split("\n")
     else:
         yield raw

@@ -77,7 +77,10 @@ _ZONE: Final = r"(?: ?(?:Z|UTC|GMT|CES?T|[EPCM][SD]T|[+-]\d{2}:?\d{2})(?![^\W_])
 _CLOCK: Final = rf"\d{{1,2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,9}})?(?: ?[AP]M)?{_ZONE}"
 _TIME: Final = _EDGE + _any(
     rf"{_DAY}\d{{1,2}}[ /-]{_MONTH}[ /-]\d{{4}}(?:(?:,? | at |:){_CLOCK})?",
-    rf"{_DAY}{_MONTH} {{1,2}}\d{{1,2}}(?:, \d{{4}})?{_END}(?:(?:,? | at ){_CLOCK})?(?: \d{{4}}(?!\d))?",
+    (
+        rf"{_DAY}{_MONTH} {{1,2}}\d{{1,2}}(?:, \d{{4}})?{_END}"
+        rf"(?:(?:,? | at ){_CLOCK})?(?: \d{{4}}(?!\d))?"
+    ),
     r"\d{4}(?P<year_mark>[-/.])\d{1,2}(?P=year_mark)\d{1,2}"
     rf"(?:(?:T|_| at |,? ){_CLOCK}|T\d{{2}}:\d{{2}}{_ZONE}|{_END})",
     r"\d{1,2}(?P<day_mark>[-/.])\d{1,2}(?P=day_mark)(?:19|20)\d{2}" + rf"(?:,? {_CLOCK}|{_END})",
@@ -112,16 +115,13 @@ _LONG_ID: Final = (
     r"(?=[A-Za-z+/_-]{0,40}\d)(?=[A-Z0-9+/_-]{0,40}[a-z])(?=[a-z0-9+/_-]{0,40}[A-Z])"
     r"[A-Za-z0-9+/_-]{16,512}={0,2}"
 )
-_NUMBER: Final = (
-    rf"(?:(?<![\w.)\]'<>-])[-+])?{_EDGE}"
-    + _any(
-        r"\d{1,3}(?:,\d{3}){1,6}(?![\d,])(?:\.\d+)?",
-        r"\d+(?:\.\d+){1,6}"
-        r"(?:[-.+]?(?:rc|alpha|beta|dev|post|pre|a|b|cu|snapshot|final|release)[.-]?\d*){0,3}"
-        rf"(?:[eE][-+]?\d{{1,4}}{_END})?",
-        rf"\d+(?:[x×*]\d+){{1,5}}{_END}",
-        rf"\d+(?:[eE][-+]?\d{{1,4}})?{_END}",
-    )
+_NUMBER: Final = rf"(?:(?<![\w.)\]'<>-])[-+])?{_EDGE}" + _any(
+    r"\d{1,3}(?:,\d{3}){1,6}(?![\d,])(?:\.\d+)?",
+    r"\d+(?:\.\d+){1,6}"
+    r"(?:[-.+]?(?:rc|alpha|beta|dev|post|pre|a|b|cu|snapshot|final|release)[.-]?\d*){0,3}"
+    rf"(?:[eE][-+]?\d{{1,4}}{_END})?",
+    rf"\d+(?:[x×*]\d+){{1,5}}{_END}",
+    rf"\d+(?:[eE][-+]?\d{{1,4}})?{_END}",
 )
 
 # Name and pattern of each rule, in the order in which they are tried.
@@ -132,14 +132,18 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ("masked", r"\[(?:email|token|secret|key|uuid|hash|hex|phone|card)\]"),
     (
         "named",
-        rf"(?P<named_context>{_EDGE}{_any(*NAMED)} ?'?)(?P<name>[^\s',;]{{1,200}}?)"
-        r"(?=[',;:)\]]*(?:\s|$)|[=<>~!]=|')",
+        (
+            rf"(?P<named_context>{_EDGE}{_any(*NAMED)} ?'?)(?P<name>[^\s',;]{{1,200}}?)"
+            r"(?=[',;:)\]]*(?:\s|$)|[=<>~!]=|')"
+        ),
     ),
     ("command", rf"{_EDGE}[\w.+-]{{1,80}}(?=: command not found)"),
     (
         "valued",
-        rf"(?P<valued_context>{_EDGE}{_any(*VALUED)} ?){_QUOTED}"
-        r"(?: \((?:[0-9a-fA-F.:]{2,45}|\[ip\])\))?",
+        (
+            rf"(?P<valued_context>{_EDGE}{_any(*VALUED)} ?){_QUOTED}"
+            r"(?: \((?:[0-9a-fA-F.:]{2,45}|\[ip\])\))?"
+        ),
     ),
     ("code", _any(*CODES)),
     (

@@ -34,7 +34,7 @@ _PIECE_CHARS_MEAN: Final = 2.6
 _ID_CHARS_MIN: Final = 16
 _PATH_PARTS_MAX: Final = 3
 
-_QUOTES: Final = str.maketrans(dict.fromkeys("\"`´‘’‚‛“”„‹›«»", "'"))  # noqa: RUF001
+_QUOTES: Final = str.maketrans(dict.fromkeys('"`´‘’‚‛“”„‹›«»', "'"))  # noqa: RUF001
 _HTTP_VERSION: Final = re.compile(r"HTTP/\d(?:\.\d)?")
 _WHERE_AT_END: Final = re.compile(rf"{WHERE}$")
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
@@ -105,7 +105,7 @@ def _hosted(match: re.Match[str]) -> str:
 
 
 def _host(match: re.Match[str]) -> str:
-    """A well-known port stays: it names the service."""
+    """Keep a well-known port: it names the service."""
     port = match[0].rpartition(":")[2]
     return f"<host>:{port}" if port.isdigit() and int(port) in PORTS else "<host>"
 

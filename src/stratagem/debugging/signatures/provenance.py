@@ -7,6 +7,7 @@ by its file where there is one, else by the module in its name.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["is_system", "is_system_file", "without_made_up"]
@@ -44,8 +45,10 @@ _SYSTEM_NAMES: Final = (
     # .NET
     r"System\.|Microsoft\.",
     # Go
-    r"(?:runtime|testing|reflect|sync|net/http|internal|os|bufio|io|encoding|database/sql|syscall)"
-    r"(?:/[\w/]+)?\.",
+    (
+        r"(?:runtime|testing|reflect|sync|net/http|internal|os|bufio|io|encoding|database/sql|syscall)"
+        r"(?:/[\w/]+)?\."
+    ),
     # Rust
     r"<?(?:std|core|alloc|tokio|futures\w*|test|backtrace|anyhow|rayon\w*|hyper)(?:\[\[?\w+\]?\])?::",
     r"rust_(?:begin|panic)|__rust|_rust",
@@ -92,12 +95,14 @@ _MADE_UP: Final = tuple(
 )
 
 
+@lru_cache(maxsize=1_024)
 def is_system(name: str, file: str) -> bool:
     """Say whether a function is not the program's own."""
     made_up = "$$Lambda" in name
     return made_up or is_system_file(file) or _SYSTEM_NAME.match(name) is not None
 
 
+@lru_cache(maxsize=1_024)
 def is_system_file(file: str) -> bool:
     """Say whether a file is not the program's own."""
     return _SYSTEM_FILE.search(file) is not None

@@ -26,12 +26,13 @@ _CAUSES_MAX: Final = 8
 
 # What every first line of a stack has; it spares most lines all other patterns.
 _HINT: Final = re.compile(
-    r"^\s*(?:File |at |#\d|\d+: |E {3}|Cell |from |in |Caused by:|Suppressed:|Wrapped by:|\[cause\]:"
-    r"|\[errors\]:|--->|<ipython)|Traceback \(|@[a-z-]{2,20}://|\.py(?::\d| in )"
+    r"^\s*(?:File |at |#\d|\d+: |E {3}|Cell |from |in |Caused by:|Suppressed:|Wrapped by:"
+    r"|\[cause\]:|\[errors\]:|--->|<ipython)|Traceback \(|@[a-z-]{2,20}://|\.py(?::\d| in )"
 )
 _SKIPPED_ABOVE: Final = re.compile(
-    r"^\s*$|^goroutine \d+|^stack backtrace:|^\[?[Ss]tack ?trace:?|^\[signal |^note: |^Require stack:"
-    r"|^- |^0x[0-9a-f]+ in |^\d+\t|^(?:READ|WRITE) of size|^\s*[{}\]]|^The signal is|^Hint: |^\(gdb\)"
+    r"^\s*$|^goroutine \d+|^stack backtrace:|^\[?[Ss]tack ?trace:?|^\[signal |^note: |^Hint: "
+    r"|^Require stack:|^- |^0x[0-9a-f]+ in |^\d+\t|^\(gdb\)|^(?:READ|WRITE) of size|^\s*[{}\]]"
+    r"|^The signal is"
 )
 _ABORTING: Final = re.compile(r"^terminate called|Assertion .{1,300} failed")
 _MORE: Final = re.compile(r"^\s*(?:\.\.\.(?: ?(?:\d+|additional) |$)|\[CIRCULAR|--- End of)")
@@ -84,10 +85,12 @@ def _stack(texts: Sequence[str], at: int) -> Report:
         match = None if link is None else heads.CHAIN.match(texts[link])
         if link is None or match is None:
             return Report(faults, begin, at)
-        head, at = heads.rewrite(match["head"].rstrip(" {")), link + 1
+        head, at = match["head"].rstrip(" {"), link + 1
         if not head:
             causes, at = _causes_below(texts, at)
             faults.extend(causes)
+        elif len(faults) < _CAUSES_MAX:
+            head = heads.rewrite(head)
 
 
 def _causes_below(texts: Sequence[str], at: int) -> tuple[list[Fault], int]:

@@ -45,7 +45,8 @@ class Window(NamedTuple):
 _SUMMARIES: Final = (
     r"^make(?:\[\d+\])?: |^ninja: |^\* (?:What|Try|Where|Get)\b",
     r"\b(?:exit(?:ed)?|returned)\b.{0,40}\b(?:code|status)\b|^exit \d|returned a non-zero code",
-    r"[Bb]uild failed|BUILD FAIL|FAILURE: Build|failed to solve: process|^(?:error: )?Command failed",
+    r"[Bb]uild failed|BUILD FAIL|FAILURE: Build|failed to solve: process",
+    r"^(?:error: )?Command failed",
     r"complete log of this run|collect2: error|ld returned \d|linker command failed",
     r"could not compile|aborting due to|For more information about|compilation terminated",
     r"^FAILED$|^Process finished|^Found \d+ errors?|(?<!\d)\d{1,6} errors? generated|ELIFECYCLE",
@@ -55,8 +56,10 @@ _SUMMARIES: Final = (
 )
 # Somebody raised something.
 _RAISINGS: Final = (
-    r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt)\d?"
-    r"(?: \[[\w-]+\])?(?::\s|$)",
+    (
+        r"^(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Fault|Failure|Timeout|Interrupt)\d?"
+        r"(?: \[[\w-]+\])?(?::\s|$)"
+    ),
     r"^(?:[a-z_]\w*\.)+[A-Z]\w+: |^(?:panic|fatal error): |\bpanicked at\b|Sanitizer: ",
     r"\bruntime error: |^(?:Uncaught|Unhandled) |^Exception in thread|^FAILED \S+ - ",
     r"^terminate called|Assertion .{1,300} failed",
@@ -72,16 +75,19 @@ _COMPILERS: Final = (
 _STATEMENTS: Final = (
     r"\bORA-\d|SQLSTATE|\bERROR \d{4} \(|\bE11000\b|\[Errno|\(os error|\bE[A-Z]{4,}\b: ",
     r"command not found|[Pp]ermission denied|No such file|not recognized as an? |^fatal: |^E: ",
-    r"[Cc]onnection (?:refused|reset|timed out)|^curl: \(|status code \d|\bHTTP(?:/[\d.]+)? [45]\d\d",
+    r"[Cc]onnection (?:refused|reset|timed out)|^curl: \(|status code \d",
+    r"\bHTTP(?:/[\d.]+)? [45]\d\d|failed to solve",
     r"Error response from daemon|[Ss]egmentation fault|core dumped|^Killed$|OOMKilled|^\(error\) ",
-    r"[Oo]ut of memory|No space left|^[Ee]rror: |[A-Z]\w{0,80}(?:Error|Exception): |failed to solve",
+    r"[Oo]ut of memory|No space left|^[Ee]rror: |[A-Z]\w{0,80}(?:Error|Exception): ",
     r"[Cc](?:ould not|annot) (?:connect|find|resolve|open)|\bCUDA error|signal SIG|version [`']",
     r": \d+: \S+: not found$|unbound variable|[Ss]yntax error",
 )
 _WORDS: Final = (
-    r"(?i)\b(?:errors?|exceptions?|fatal|fail(?:ed|ures?|s)?|cannot|can't|could not|couldn't|unable"
-    r"|denied|refused|timed? ?out|invalid|not found|unexpected|missing|undefined|crash(?:ed)?"
-    r"|abort(?:ed)?|rejected|unauthori[sz]ed|forbidden|unavailable|killed|panic)\b",
+    (
+        r"(?i)\b(?:errors?|exceptions?|fatal|fail(?:ed|ures?|s)?|cannot|can't|could not|couldn't"
+        r"|unable|denied|refused|timed? ?out|invalid|not found|unexpected|missing|undefined|crash(?:ed)?"
+        r"|abort(?:ed)?|rejected|unauthori[sz]ed|forbidden|unavailable|killed|panic)\b"
+    ),
 )
 _WEIGHTS: Final = tuple(
     (weight, re.compile("|".join(patterns)))

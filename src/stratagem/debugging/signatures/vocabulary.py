@@ -46,9 +46,11 @@ TECHNICAL: Final = (
 # What stands after these is the name of a module, package, class, symbol or program.
 NAMED: Final = (
     r"No module named:?",
-    r"(?:Cannot|Can't|Could not|Couldn't|could not|cannot) (?:find|resolve|locate|load)"
-    r" (?:the )?(?:module|package|library|class|main class|crate|extension|plugin|type|symbol)"
-    r"(?: or load main class)?(?: named)?:?",
+    (
+        r"(?:Cannot|Can't|Could not|Couldn't|could not|cannot) (?:find|resolve|locate|load)"
+        r" (?:the )?(?:module|package|library|class|main class|crate|extension|plugin|type|symbol)"
+        r"(?: or load main class)?(?: named)?:?"
+    ),
     r"Can't resolve",
     r"can't find crate for",
     r"unresolved (?:import|external symbol|module)",
@@ -77,36 +79,46 @@ NAMED: Final = (
     r"fatal error:(?= \S{1,200}: No such file)",
 )
 
+# What an HTTP server says after the number.
+_REASONS: Final = (
+    r"(?:Bad|Unauthorized|Payment|Forbidden|Not|Method|Proxy|Request|Conflict|Gone|Length"
+    r"|Precondition|Payload|URI|Unsupported|Range|Unprocessable|Locked|Failed|Too|Upgrade"
+    r"|Internal|Service|Gateway|Client|Server|Loop|Insufficient)\b"
+)
+_HTTP: Final = r"\bHTTP(?:/\d(?:\.\d)?)?[ \":-]{1,3}"
+_ERROR_CODE: Final = r"\b[Ee]rr(?:or)?[ _-]?(?:[Cc]ode|[Nn]umber|[Nn]o)\b[ :=#]{0,3}[(']?"
+_ENDED: Final = r"\b(?:exit(?:ed|s)?|return(?:ed|s)?|terminated|failed)\b"
+
 # Codes: numbers that say what went wrong. They stay as they are.
 CODES: Final = (
-    r"\[?\b(?:Errno|errno|WinError|os error|NTSTATUS|winerror)\b[ :=]{0,2}-?\d{1,10}\]?",
-    r"\bHTTP(?:/\d(?:\.\d)?)?[ \":-]{1,3}(?:(?:[Ee]rror|[Ss]tatus|[Cc]ode|[Rr]esponse)[ :]{1,2}){0,2}"
-    r"[1-5]\d\d(?!\d)",
+    r"\[?\b(?:Errno|errno|WinError|winerror|os error|NTSTATUS)\b[ :=]{0,2}-?\d{1,10}\]?",
+    # HTTP
+    _HTTP + r"(?:(?:[Ee]rror|[Ss]tatus|[Cc]ode|[Rr]esponse)[ :]{1,2}){0,2}[1-5]\d\d(?!\d)",
     r"\b[Ss]tatus(?:[ _]?[Cc]ode)?\b'?(?: of| is| was)?[ :=]{0,3}\(?[1-5]\d\d(?!\d)",
-    r"(?<![\w.])[45]\d\d(?=:? (?:Bad|Unauthorized|Payment|Forbidden|Not|Method|Proxy|Request|Conflict"
-    r"|Gone|Length|Precondition|Payload|URI|Unsupported|Range|Unprocessable|Locked|Failed|Too|Upgrade"
-    r"|Internal|Service|Gateway|Client|Server|Loop|Insufficient)\b)",
-    r"\b(?:exit(?:ed|s)?|return(?:ed|s)?|terminated|failed)\b(?: [a-z-]{1,12}){0,4} (?:code|status|value)"
-    r"\b[ :=]{0,3}\(?-?\d{1,10}",
+    rf"(?<![\w.])[45]\d\d(?=:? {_REASONS})",
+    r"\bcurl: \(\d{1,3}\)",
+    r"\(\d{1,3}: (?=[A-Z])",
+    r"(?<![\w-])-32[67]\d\d(?!\d)",
+    # Processes
+    _ENDED + r"(?: [a-z-]{1,12}){0,4} (?:code|status|value)\b[ :=]{0,3}\(?-?\d{1,10}",
     r"\bexit (?:code|status)\b[ :=]{0,3}\(?-?\d{1,10}",
     r"\bexit(?:ed)? (?:with )?\(?-?\d{1,3}(?!\d)",
     r"\breturned \d{1,3} exit status",
     r"\bExited \(\d{1,3}\)",
-    r"\b(?:on|by|with|received)? ?signal:? \d{1,2}(?!\d)",
+    r"\b(?:(?:on|by|with|received) )?signal:? \d{1,2}(?!\d)",
+    # Databases
     r"\bSQL ?STATE\b[ \[(:='\"]{0,3}[0-9A-Z]{5}\b\]?(?: \[\d{1,5}\])?",
     r"\b[Ss]ql[Cc]ode\b[ =:]{1,2}-?\d{1,6}",
     r"\b(?:ERROR|Error|error) \d{1,5}(?: \([0-9A-Z]{5}\))?(?![\w.])",
     r"(?:^|(?<=: )|(?<=\())\(\d{3,5}, (?=')",
-    r"\b[Ee]rr(?:or)?[ _-]?(?:[Cc]ode|[Nn]umber|[Nn]o)\b[ :=#]{0,3}[(']?-?(?:0x[0-9A-Fa-f]{1,8}|[0-9A-Z]{1,6})\b",
+    r"(?:^|(?<=: ))E\d{4,5}(?= )",
+    # Everybody
+    _ERROR_CODE + r"-?(?:0x[0-9A-Fa-f]{1,8}|[0-9A-Z]{1,6})\b",
     r"\b[Cc]ode\b'?[ :=]{1,3}'?(?:-?\d{1,4}|(?=[0-9A-Z]{0,4}\d)[0-9A-Z]{5})\b(?![.\w])",
     r"\bHRESULT\b[ :=(]{0,3}0x[0-9A-Fa-f]{8}",
     r"\b0x(?:8007|C000)[0-9A-Fa-f]{4}\b",
     r"(?:^|(?<=error )|(?<=Error )|(?<=[\[(])|(?<=: ))[A-Z]{1,8}-?\d{3,6}[A-Z]?(?=[:\]])",
-    r"(?:^|(?<=: ))E\d{4,5}(?= )",
-    r"\bcurl: \(\d{1,3}\)",
-    r"\(\d{1,3}: (?=[A-Z])",
     r"\berror:[0-9A-F]{8}(?=:)",
-    r"(?<![\w-])-32[67]\d\d(?!\d)",
 )
 
 # What stands in quotes after these was put in by somebody; it says nothing about the cause.
@@ -176,6 +188,8 @@ TOP_LEVEL_DOMAINS: Final = (
 
 # A well-known port names the service that did not answer; any other is a value.
 PORTS: Final = frozenset(
-    (22, 25, 53, 389, 1433, 1521, 2181, 2375, 2376, 2379, 3306, 5432, 5672, 6379, 6443)
-    + (9042, 9092, 9200, 11211, 27017)
+    {
+        *(22, 25, 53, 389, 1433, 1521, 2181, 2375, 2376, 2379, 3306, 5432, 5672, 6379, 6443),
+        *(9042, 9092, 9200, 11211, 27017),
+    }
 )

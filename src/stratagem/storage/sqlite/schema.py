@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from stratagem import limits
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseCorrupt, DatabaseTooNew, StorageUnavailable

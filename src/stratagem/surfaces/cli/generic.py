@@ -56,7 +56,10 @@ def _made(operation: Operation) -> Any:
     # By position only: an operation may have a parameter of any name.
     def run(context: Session, /, **given: Any) -> None:
         named = {name.removesuffix("_"): each for name, each in given.items() if each is not None}
-        arguments = {name: _value(name, each, properties[name]) for name, each in named.items()}
+        arguments = {
+            name: each if each in _words(operation, name) else _value(name, each, properties[name])
+            for name, each in named.items()
+        }
         _answer(context, operation, context.call(operation.name, **arguments))
 
     first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_ONLY)
@@ -68,8 +71,10 @@ def _made(operation: Operation) -> Any:
 
 
 def _parameter(name: str, described: dict[str, Any], *, required: bool) -> inspect.Parameter:
-    option = typer.Option(f"--{name.replace('_', '-')}", help=_help(described), show_default=False)
-    kind = _type(described)
+    flag, kind = f"--{name.replace('_', '-')}", _type(described)
+    if kind is bool:
+        flag = f"{flag}/--no-{flag[2:]}"
+    option = typer.Option(flag, help=_help(described), show_default=False)
     return inspect.Parameter(
         f"{name}_" if iskeyword(name) else name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -97,6 +102,12 @@ def _help(described: dict[str, Any]) -> str:
     if choices := described.get("enum"):
         words = f"{words}: {', '.join(map(str, choices))}".lstrip(": ")
     return str(words)
+
+
+def _words(operation: Operation, name: str) -> list[Any]:
+    """Return the words that a parameter takes in the place of JSON, such as `auto`."""
+    described = operation.input_model.model_json_schema()["properties"][name]
+    return [each["const"] for each in described.get("anyOf", ()) if "const" in each]
 
 
 def _value(name: str, given: Any, described: dict[str, Any]) -> Any:

@@ -1,6 +1,6 @@
-"""Requests that a strict reader gives up on, answered all the same.
+r"""Requests that a strict reader gives up on, answered all the same.
 
-Half of a surrogate pair (`"\\ud83d"`) and deep nesting are JSON, but the protocol's parser takes
+Half of a surrogate pair (`"\ud83d"`) and deep nesting are JSON, but the protocol's parser takes
 neither, so that it cannot tell whose request it was: the client would wait for ever. Here such a
 message is read leniently, only to find out who asked and what is wrong. It is never carried out.
 

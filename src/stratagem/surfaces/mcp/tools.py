@@ -124,15 +124,19 @@ def in_words(error: StratagemError) -> str:
     said = " ".join(filter(None, (error.message, error.hint)))
     details = error.details
     lines = [said, *_conflicts(details.get("conflicts") or [])]
-    for label in ("allowed", "similar"):
+    for label in ("allowed", "similar", "limit"):
+        given = details.get(label) or ()
+        shown = map(str, given) if isinstance(given, list | tuple) else [_figure(given)]
         # Mostly the hint has them already.
-        if unsaid := [str(each) for each in details.get(label) or () if str(each) not in said]:
-            lines.append(f"{label}: {', '.join(unsaid)}")
-    limit = details.get("limit")
-    if isinstance(limit, int) and f"{limit:,}" not in said and str(limit) not in said:
-        lines.append(f"limit: {limit:,}")
+        unsaid = ", ".join(each for each in shown if each not in said)
+        lines += [f"{label}: {unsaid}"] if unsaid else []
     text: str = encodable("\n".join(lines))
     return text
+
+
+def _figure(given: object) -> str:
+    # Other forms of a limit are said by the message.
+    return f"{given:,}" if isinstance(given, int) else ""
 
 
 def _conflicts(conflicts: Sequence[Mapping[str, Any]]) -> list[str]:

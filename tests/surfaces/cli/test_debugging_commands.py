@@ -1,0 +1,117 @@
+"""debug, env and the commands of debugging; what they do is tested in unit/debugging."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.surfaces.cli.console import Cli
+
+ENV = '{"os": "linux", "python": "3.12"}'
+ERROR = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+
+
+def add(cli: Cli, *more: str) -> Any:
+    steps = ("--steps", "Halve the batch size", "--error-signature", ERROR)
+    return cli.json("add-incident", "--title", "Memory", *steps, "--env", ENV, "--worked", *more)
+
+
+def test_env_says_where_one_is(cli: Cli) -> None:
+    found = cli.json("env")
+
+    assert found["bucket"].split("|")[1] == "py3"
+    assert found["python"].startswith("3.")
+    assert "bucket" in cli("env")
+    assert not cli.database.exists()
+
+
+def test_a_problem_is_solved_at_the_command_line(cli: Cli) -> None:
+    added = add(cli)
+
+    ranked = cli.json("ranked-solutions", "--query-text", ERROR, "--env", "auto")
+    here = ("--solution-id", added["solution_id"], "--lookup-id", ranked["lookup_id"])
+    failed = cli.json("record-outcome", *here, "--no-worked", "--env", ENV)
+
+    assert ranked["recommended_solution"]["solution_id"] == added["solution_id"]
+    assert (failed["stats"]["worked"], failed["stats"]["failed"]) == (1, 1)
+
+
+def test_debug_memory_goes_out_and_comes_in_once(cli: Cli, tmp_path: Path) -> None:
+    incident = add(cli)["incident_id"]
+    other = Cli(tmp_path / "other.db")
+
+    out = cli("debug", "export", "d.jsonl")
+    first, second = other("debug", "import", "d.jsonl"), other("debug", "import", "d.jsonl")
+    other("debug", "export", "back.jsonl")
+
+    counts = "1 incident, 1 solution, 1 outcome"
+    assert out == f"Exported {counts} (d.jsonl).\n"
+    assert first == f"Imported {counts} (d.jsonl).\n"
+    assert second.startswith("Imported 0 incidents, 0 solutions, 0 outcomes")
+    assert "3 were known already" in second
+    assert incident in Path("back.jsonl").read_text("utf-8")
+    assert other.json("debug", "stats")["outcomes"] == 1
+
+
+def test_a_file_that_was_cut_is_refused_and_nothing_comes_in(cli: Cli, tmp_path: Path) -> None:
+    add(cli)
+    cli("debug", "export", "d.jsonl")
+    whole = Path("d.jsonl").read_text("utf-8").splitlines(keepends=True)
+    Path("cut.jsonl").write_text("".join(whole[:-1]), "utf-8")
+    other = Cli(tmp_path / "other.db")
+
+    other.refused("debug", "import", "cut.jsonl", code=2)
+
+    assert other.json("debug", "stats")["incidents"] == 0
+
+
+def test_stats_say_how_often_the_first_recommendation_worked(cli: Cli) -> None:
+    added = add(cli)
+    before = cli("debug", "stats")
+    ranked = cli.json("ranked-solutions", "--query-text", ERROR, "--env", ENV)
+    here = ("--solution-id", added["solution_id"], "--lookup-id", ranked["lookup_id"])
+    cli("record-outcome", *here, "--worked", "--env", ENV)
+
+    after = cli.json("debug", "stats")
+
+    assert "nothing reported yet" in before
+    assert (after["answered"], after["hit_rate"]) == (1, 1.0)
+    assert "by month" in cli("debug", "stats")
+
+
+def test_what_was_stored_cannot_send_control_codes(cli: Cli) -> None:
+    cli("call", "strata_status")
+    title = "evil \u202e title"
+    cli.json("add-incident", "--title", title, "--steps", "s", "--env", ENV, "--no-worked")
+
+    assert "\u202e" not in cli("ranked-solutions", "--query-text", title, "--env", ENV)
+
+
+@pytest.mark.parametrize(
+    ("args", "kept"),
+    [
+        ((), "at [secret] 10.1.2.3"),
+        (("--redaction", "basic"), "at [secret] 10.1.2.3"),
+        (("--redaction", "strict"), "at [secret] [ip]"),
+        (("--redaction", "none"), "at hunter22 10.1.2.3"),
+    ],
+)
+def test_redaction_is_as_strict_as_it_was_asked_to_be(
+    cli: Cli, args: tuple[str, ...], kept: str
+) -> None:
+    added = cli.json(
+        *("add-incident", "--title", "login with password=hunter22 at 10.1.2.3"),
+        *("--steps", "s", "--env", ENV, "--worked", *args),
+    )
+
+    word, place = kept.removeprefix("at ").split(" ")
+    assert added["title"] == f"login with password={word} at {place}"
+
+
+def test_the_environment_sets_the_redaction(cli: Cli) -> None:
+    arguments = ("--title", "at 10.1.2.3", "--steps", "s", "--env", ENV, "--worked", "--json")
+
+    assert "[ip]" in cli("add-incident", *arguments, STRATAGEM_REDACTION="strict")
+    assert "loud" in cli.refused("status", "--redaction", "loud", code=2)
