@@ -154,3 +154,19 @@ def test_a_length_of_time_that_is_none_is_refused(call: Call, ttl: Any) -> None:
     refused = call.refusal("strata_store", key="k", value=1, ttl=ttl)
 
     assert (refused["error"], refused["details"]["field"]) == ("validation_error", "ttl")
+
+
+@proves("ttl:branch")
+def test_an_entry_that_expired_before_it_was_merged_is_no_base_for_later_merges(
+    call: Call, clock: Clock
+) -> None:
+    call.store(key="k", value="first")
+    call.branch(action="fork", name="trial")
+    call.store(key="k", value="brief", ttl="5s", branch="trial")
+    clock.advance(60)
+    call.branch(action="merge", source="trial")
+    call.store(key="k", value="third", branch="trial")
+
+    call.branch(action="merge", source="trial")
+
+    assert call.value("k") == "third"

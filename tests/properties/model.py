@@ -164,52 +164,51 @@ class Model:
         self,
         target: Line,
         source: Line,
+        now: int,
         strategy: str | None = None,
         decisions: dict[Key, Any] | None = None,
     ) -> Merge:
         plan = Merge()
         ours, theirs = target.now(), source.now()
+        decided: list[tuple[Key, dict[str, Any] | None]] = []
         for key in sorted(self.subjects, key=lambda key: self.subjects[key]):
             mine, yours = ours.entries.get(key), theirs.entries.get(key)
             if yours is None or (mine and yours in mine.ancestors):
                 continue
+            if yours.expired(now) and not (mine and _same(mine.content, yours.content)):
+                continue
             if mine and yours.versions <= mine.versions:
                 plan.known.append((key, yours))
                 continue
-            self._plan_entry(plan, key, mine, yours, strategy, (decisions or {}).get(key))
+            decision = (decisions or {}).get(key) or strategy
+            decided += self._plan_entry(plan, key, (mine, yours, now), decision)
+        plan.written += decided
+        plan.resolved = len(decided)
         held = {each.root for each in ours.log}
         plan.carried = [each for each in theirs.log if each.root not in held]
         return plan
 
     def _plan_entry(
-        self,
-        plan: Merge,
-        key: Key,
-        mine: Node | None,
-        yours: Node,
-        strategy: str | None,
-        decision: Any,
-    ) -> None:
+        self, plan: Merge, key: Key, sides: tuple[Node | None, Node, int], decision: Any
+    ) -> list[tuple[Key, dict[str, Any] | None]]:
+        """Plan what needs no decision; return what was decided."""
+        mine, yours, now = sides
         content = mine.content if mine else None
-        outcome = merged(mine, yours)
-        if not outcome.conflicts:
-            if _same(outcome.content, content):
+        outcome = merged(mine, yours, now)
+        if all(path == ("expires_at",) for path in outcome.conflicts):
+            if _same(outcome.content, content) or (mine and mine.expired(now) and not yours.content):
                 plan.known.append((key, yours))
             else:
                 plan.written.append((key, outcome.content))
-            return
-        if decision is None and strategy is not None:
-            decision = "source" if strategy == "source_wins" else "target"
+            return []
         if decision is None:
             plan.conflicts[key] = outcome.conflicts
-            return
-        plan.resolved += 1
+            return []
         if isinstance(decision, dict):
             kept = content if content is not None else yours.content
-            plan.written.append((key, {**(kept or {}), "value": decision["value"]}))
-            return
-        side = "theirs" if decision == "source" else "ours"
-        plan.written.append((key, merged(mine, yours, side).content))
+            return [(key, {**(kept or {}), "value": decision["value"]})]
+        side = "theirs" if decision in {"source", "source_wins"} else "ours"
+        return [(key, merged(mine, yours, now, side).content)]
 
     def merge(self, target: Line, source: Line, plan: Merge, clock: int) -> None:
         """Carry a plan out: one event for the merge, then one for each change."""

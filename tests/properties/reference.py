@@ -34,6 +34,9 @@ class Node:
         above = frozenset(self.parents).union(*(parent.ancestors for parent in self.parents))
         self.ancestors = above | {self}
 
+    def expired(self, now: int) -> bool:
+        return self.content is not None and self.content.get("expires_at", now + 1) <= now
+
     @cached_property
     def versions(self) -> frozenset[tuple[int, int]]:
         """Return the writes that went into this version."""
@@ -54,27 +57,33 @@ def equal(one: Any, other: Any) -> bool:
     return repr(_sorted(one)) == repr(_sorted(other))
 
 
-def merged(ours: Node | None, theirs: Node | None, prefer: str = "ours") -> Outcome:
-    base = base_of(ours, theirs)
+def merged(
+    ours: Node | None, theirs: Node | None, now: int, prefer: str = "ours"
+) -> Outcome:
+    """Merge two versions. What has expired is not there, and never was common to both."""
+    if ours is not None and ours.expired(now):
+        ours = None
+    base = base_of(ours, theirs, now)
     conflicts: list[tuple[str, ...]] = []
     content = _merge(base, _content(ours), _content(theirs), (), prefer, conflicts)
     return Outcome(None if content is Absent else content, conflicts)
 
 
-def base_of(ours: Node | None, theirs: Node | None) -> Any:
+def base_of(ours: Node | None, theirs: Node | None, now: int) -> Any:
     """Return the content that two versions have in common, or what can be made of it."""
     if ours is None or theirs is None:
         return Absent
-    return _base_among(ours.ancestors & theirs.ancestors)
+    return _base_among(ours.ancestors & theirs.ancestors, now)
 
 
-def _base_among(nodes: frozenset[Node]) -> Any:
-    latest = sorted(_latest(nodes), key=lambda node: (node.branch, node.sequence))
+def _base_among(nodes: frozenset[Node], now: int) -> Any:
+    lasting = frozenset(node for node in nodes if not node.expired(now))
+    latest = sorted(_latest(lasting), key=lambda node: (node.branch, node.sequence))
     if not latest:
         return Absent
     value, known = _content(latest[0]), latest[0].ancestors
     for node in latest[1:]:
-        base = _base_among(known & node.ancestors)
+        base = _base_among(known & node.ancestors, now)
         value = _merge(base, value, _content(node), (), "neither", [])
         known |= node.ancestors
     return value

@@ -77,7 +77,7 @@ class Graph:
 
     def merge(self, target: Line, source: Line) -> None:
         strategy = self.random.choice([None, None, None, "source_wins", "target_wins"])
-        plan = self.model.plan(target, source, strategy)
+        plan = self.model.plan(target, source, self.clock.now, strategy)
         self.merges += 1
         try:
             answer = self.db.memory.merge(

@@ -128,8 +128,11 @@ def steps_key(steps: Sequence[str]) -> str:
 
 def environment_of(content: Mapping[str, Any]) -> Environment:
     """Return the environment that a record was made in."""
-    given = from_bucket(content.get("env_bucket") or "")
-    return given if given is not None else canonical(content.get("env") or {})
+    own = canonical(content.get("env") or {})
+    bucket = content.get("env_bucket") or own.bucket
+    # The bucket is a summary: it speaks only where it was given instead of the environment.
+    named = from_bucket(bucket) if bucket != own.bucket else None
+    return named if named is not None else own
 
 
 def _solution(content: Mapping[str, Any], sequence: int) -> Solution:

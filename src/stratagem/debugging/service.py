@@ -146,24 +146,7 @@ class Debugging(Bound):
                 "branch": name,
             },
         )
-        before, after = answer["before"], answer["after"]
-        return OutcomeRecorded(
-            ok=True,
-            outcome_id=answer["outcome_id"],
-            solution_id=solution_id,
-            env_bucket=place.environment.bucket,
-            counted=before["attempts"] != after["attempts"] or before["stats"] != after["stats"],
-            stats=SolutionStats(**after["stats"]),
-            effect={
-                "reliability_before": before["stats"]["reliability_score"],
-                "reliability_after": after["stats"]["reliability_score"],
-                "rank_before": before["rank"],
-                "rank_after": after["rank"],
-                "of": after["of"],
-            },
-            next_action=actions.after_outcome(worked=worked),
-            note=place.note,
-        )
+        return _recorded(solution_id, place, answer, worked=worked)
 
     def add_solution(
         self,
@@ -232,17 +215,7 @@ class Debugging(Bound):
         checks.boolean(worked, field="worked")
         listed = [self._mask(step) for step in checks.steps(steps)]
         place = checks.place(env, env_bucket, local=self._caller.local)
-        signature = checks.optional(error_signature, "error_signature", limits.SIGNATURE_CHARS_MAX)
-        content: dict[str, Any] = {
-            "title": self._mask(checks.line(title, "title", limits.TITLE_CHARS_MAX)),
-            "error_signature": self._masked(signature),
-            "fingerprint": fingerprint(signature or ""),
-            "signature_version": VERSION,
-            "summary": self._masked(checks.optional(summary, "summary", limits.SUMMARY_CHARS_MAX)),
-            "tags": checks.tags(tags),
-            "lookup_id": lookup_id,
-        }
-        kept = {key: value for key, value in content.items() if value not in (None, "", [])}
+        kept = self._told(title, error_signature, summary, tags, lookup_id)
         text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
         name = branch or self._caller.branch
 
@@ -275,17 +248,28 @@ class Debugging(Bound):
         )
         if "twin" in answer:
             return _duplicate(answer["twin"])
-        return IncidentAdded(
-            incident_id=answer["incident_id"],
-            solution_id=answer["solution_id"],
-            outcome_id=answer["outcome_id"],
-            duplicate=False,
-            next_action=actions.after_outcome(worked=worked),
-            title=kept["title"],
-            env_bucket=place.environment.bucket,
-            similar_incident=answer["similar"],
-            note=place.note,
-        )
+        return _added(answer, kept["title"], place, worked=worked)
+
+    def _told(
+        self,
+        title: object,
+        error_signature: object,
+        summary: object,
+        tags: object,
+        lookup_id: str | None,
+    ) -> dict[str, Any]:
+        """Return what is kept of an incident, checked and masked."""
+        signature = checks.optional(error_signature, "error_signature", limits.SIGNATURE_CHARS_MAX)
+        content: dict[str, Any] = {
+            "title": self._mask(checks.line(title, "title", limits.TITLE_CHARS_MAX)),
+            "error_signature": self._masked(signature),
+            "fingerprint": fingerprint(signature or ""),
+            "signature_version": VERSION,
+            "summary": self._masked(checks.optional(summary, "summary", limits.SUMMARY_CHARS_MAX)),
+            "tags": checks.tags(tags),
+            "lookup_id": lookup_id,
+        }
+        return {name: value for name, value in content.items() if value not in (None, "", [])}
 
     def _likely_twin(
         self, reader: Reader, view: View, content: Mapping[str, Any]
@@ -353,6 +337,29 @@ class Debugging(Bound):
         return None if text is None else self._mask(text)
 
 
+def _recorded(
+    solution_id: str, place: checks.Place, answer: Mapping[str, Any], *, worked: bool
+) -> OutcomeRecorded:
+    before, after = answer["before"], answer["after"]
+    return OutcomeRecorded(
+        ok=True,
+        outcome_id=answer["outcome_id"],
+        solution_id=solution_id,
+        env_bucket=place.environment.bucket,
+        counted=before["attempts"] != after["attempts"] or before["stats"] != after["stats"],
+        stats=SolutionStats(**after["stats"]),
+        effect={
+            "reliability_before": before["stats"]["reliability_score"],
+            "reliability_after": after["stats"]["reliability_score"],
+            "rank_before": before["rank"],
+            "rank_after": after["rank"],
+            "of": after["of"],
+        },
+        next_action=actions.after_outcome(worked=worked),
+        note=place.note,
+    )
+
+
 def _candidates(book: Book, match: Match, solutions: Sequence[Solution]) -> list[Candidate]:
     """Return the fixes of an incident, those with the same steps as one."""
     groups: dict[str, list[Solution]] = {}
@@ -413,6 +420,22 @@ def _same_signature(
     if not exact:
         return None
     return {"incident_id": exact[0].incident_id, "title": exact[0].content["title"]}
+
+
+def _added(
+    answer: Mapping[str, Any], title: str, place: checks.Place, *, worked: bool
+) -> IncidentAdded:
+    return IncidentAdded(
+        incident_id=answer["incident_id"],
+        solution_id=answer["solution_id"],
+        outcome_id=answer["outcome_id"],
+        duplicate=False,
+        next_action=actions.after_outcome(worked=worked),
+        title=title,
+        env_bucket=place.environment.bucket,
+        similar_incident=answer["similar"],
+        note=place.note,
+    )
 
 
 def _duplicate(twin: Mapping[str, str]) -> IncidentAdded:

@@ -211,17 +211,17 @@ class _Merging:
         ]
         names = self.reader.names(apart)
         known = self.reader.known_versions(apart, self.base_known)
-        bases = _Bases(self.reader, self.set_fields, names)
+        bases = _Bases(self.reader, self.set_fields, names, self.now)
         bases.load(known)
         for subject in apart:
-            if self.kind(names[subject][0]).derived or _expired(theirs.get(subject), self.now):
+            yours, mine = theirs.get(subject), ours.get(subject)
+            if self.kind(names[subject][0]).derived or _expired(_version(yours), self.now):
                 continue
             base = bases.of(subject, known.get(subject, []), self.base_known)
-            mine = ours.get(subject)
-            if _expired(mine, self.now):
+            if _expired(_version(mine), self.now):
                 # Nobody sees it any more, so there is nothing to weigh the other side against.
                 mine, base = None, ABSENT
-            self.record(names[subject], base, mine, theirs.get(subject))
+            self.record(names[subject], base, mine, yours)
         self.decide()
 
     def record(
@@ -317,11 +317,12 @@ class _Bases:
     """Finds the base of each record, making a virtual one where several are maximal."""
 
     def __init__(
-        self, reader: Reader, set_fields: Any, names: Mapping[int, tuple[Space, str]]
+        self, reader: Reader, set_fields: Any, names: Mapping[int, tuple[Space, str]], now: int
     ) -> None:
         self._reader = reader
         self._set_fields = set_fields
         self._names = names
+        self._now = now
         self._versions: dict[int, Version] = {}
         self._known: dict[tuple[int, int], Vector] = {}
 
@@ -333,7 +334,11 @@ class _Bases:
         """Return the base among the newest versions of the branches that a vector knows."""
         # A version stands for its branch up to where that is known: whatever the branch merged
         # after writing it and without changing it, it has taken into account.
-        learnt = {cut: self.knowledge(cut.branch, known[cut.branch]) for cut in candidates}
+        learnt = {
+            standing: self.knowledge(cut.branch, known[cut.branch])
+            for cut in candidates
+            if (standing := self.standing(subject, cut)) is not None
+        }
         newest = maximal(learnt)
         if not newest:
             return ABSENT
@@ -351,6 +356,19 @@ class _Bases:
             value = virtual_base(base, value, self.content(version), sets=sets)
             so_far = joined(so_far, learnt[version])
         return value
+
+    def standing(self, subject: int, cut: Cut) -> Cut | None:
+        """Return a version, or the last one before it on its branch that has not expired.
+
+        What expires before it is merged is never merged, so it cannot be what both have.
+        """
+        while _expired(self._versions[cut.limit], self._now):
+            older = self._reader.known_versions([subject], {cut.branch: cut.limit - 1})
+            self.load(older)
+            if subject not in older:
+                return None
+            cut = older[subject][0]
+        return cut
 
     def held(self, subject: int, known: Vector) -> Vector:
         """Return the newest version of a subject on each branch that a vector knows."""
@@ -432,13 +450,17 @@ def _content(record: Record | None) -> Side:
     return content
 
 
-def _expired(record: Record | None, now: int) -> bool:
-    """Whether a record has expired: that is no change, and no view shows it any more."""
-    if record is None or b'"expires_at"' not in (record.version.payload or b""):
+def _expired(version: Version | None, now: int) -> bool:
+    """Whether a version has expired: that is no change, and no view shows it any more."""
+    if version is None or b'"expires_at"' not in (version.payload or b""):
         return False
-    content = _content(record)
+    content = orjson.loads(version.payload or b"")
     expires_at = content.get("expires_at") if isinstance(content, dict) else None
     return isinstance(expires_at, int) and expires_at <= now
+
+
+def _version(record: Record | None) -> Version | None:
+    return record.version if record else None
 
 
 def _id(space: Space, key: str) -> str:

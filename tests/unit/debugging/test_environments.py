@@ -370,11 +370,11 @@ def test_the_detail_of_a_version_does_not_change_the_bucket(
 
 def test_folding_any_letter_twice_is_folding_it_once() -> None:
     """Folding works letter by letter, so all letters prove it for all texts."""
-    letters = [chr(code) for code in range(sys.maxunicode + 1)]
+    letters = "\n".join(map(chr, range(sys.maxunicode + 1)))
 
-    folded = [normalize("NFKD", normalize("NFKD", letter).casefold()) for letter in letters]
+    folded = normalize("NFKD", normalize("NFKD", letters).casefold())
 
-    assert [normalize("NFKD", text.casefold()) for text in folded] == folded
+    assert normalize("NFKD", folded.casefold()) == folded
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_likeness_is_symmetric_and_between_0_and_1(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     assert 0 <= likeness(one, other) <= 1
-    assert likeness(one, other) == pytest.approx(likeness(other, one), abs=1e-12)
+    assert likeness(one, other) == likeness(other, one)
     assert likeness(one, one) == 1
 
 

@@ -23,6 +23,7 @@ gives the same errors other signatures: it raises `VERSION`, and what is stored 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -47,6 +48,8 @@ _WINDOW_CHARS_MAX: Final = 300_000
 _LINES_BEFORE: Final = 2
 _LINES_AFTER: Final = 10
 _CUT: Final = "\n...\n"
+_PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
+_WORD: Final = re.compile(r"[^\W\d_]")
 
 
 def signature(text: str) -> str:
@@ -107,7 +110,9 @@ def fingerprint(text: str) -> str:
 
 
 def _signature(text: str) -> str:
-    return _render(_faults(redaction.mask(text)))
+    signed = _render(_faults(redaction.mask(text)))
+    # Values alone name no cause.
+    return signed if _WORD.search(_PLACEHOLDER.sub("", signed)) else ""
 
 
 def _faults(text: str) -> list[Fault]:

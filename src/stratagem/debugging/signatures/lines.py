@@ -21,6 +21,8 @@ _CHARS_MAX: Final = 2_000
 _PREFIX_PARTS_MAX: Final = 10
 # Enough for a traceback of a thousand frames in one string.
 _PIECES_CHARS_MAX: Final = 100_000
+# How a signature indents its frames; nobody quoted them.
+_SHOWN_FRAME: Final = "  in "
 # Stands where a part of an exception group begins.
 GROUP_PART: Final = "[sub-exception]"
 
@@ -139,7 +141,7 @@ def _unquoted(raw: list[str]) -> list[str]:
         filled = [line for line in raw if line.strip()]
     shortest = min(filled, key=_indent, default="")
     common = shortest[: _indent(shortest)]
-    if not common or not all(line.startswith(common) for line in filled):
+    if shortest.startswith(_SHOWN_FRAME) or not all(line.startswith(common) for line in filled):
         return raw
     return [line.removeprefix(common) for line in raw]
 

@@ -31,7 +31,6 @@ _CHARS_READ_MAX: Final = 1_200
 _CHARS_MAX: Final = 600
 # So short are the pieces of an id that was drawn by lot: letters of one case, or digits.
 _PIECE_CHARS_MEAN: Final = 2.6
-_ID_CHARS_MIN: Final = 16
 _PATH_PARTS_MAX: Final = 3
 
 _QUOTES: Final = str.maketrans(dict.fromkeys('"`´‘’‚‛“”„‹›«»', "'"))  # noqa: RUF001
@@ -44,7 +43,7 @@ _DRAWN: Final = re.compile(
     r"(?=.{8})[^\W\d_]*(?:\d+[^\W\d_]+){2,}\d*$|(?=.{6})[^\W\d_]*(?:\d+[^\W\d_]+){2,}\d+$"
 )
 _PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_DIGITS: Final = re.compile(r"\d+")
+_OPENED_BY: Final = {")": "(", "]": "[", "}": "{"}
 _SIGNS: Final = re.compile(r"([+/_=-]+)")
 # As many as there happened to be: the shape of an array, a list of ids.
 _NUMBERS: Final = re.compile(r"<n>(?:(?:, ?| x )<n>)+,?")
@@ -116,12 +115,24 @@ def _port(match: re.Match[str]) -> str:
 
 
 def _url(match: re.Match[str]) -> str:
-    address = match[0].rstrip(".,;:!?)]}'")
+    address = _without_tail(match[0])
     rest = match[0][len(address) :]
     scheme, _, path = address.partition("://")
     if scheme == "file" or scheme.startswith("webpack"):
         return _scan(path) + rest
     return f"<url>{rest}"
+
+
+def _without_tail(address: str) -> str:
+    """Return an address without what belongs to the sentence around it."""
+    while address and _ends_sentence(address, address[-1]):
+        address = address[:-1]
+    return address
+
+
+def _ends_sentence(address: str, sign: str) -> bool:
+    opened = address.count(_OPENED_BY[sign]) if sign in _OPENED_BY else 0
+    return sign in ".,;:!?'" or (sign in _OPENED_BY and address.count(sign) > opened)
 
 
 def _path(match: re.Match[str]) -> str:
@@ -144,17 +155,12 @@ def _last_word(path: str) -> str:
 
 
 def _long_id(match: re.Match[str]) -> str:
-    """Return whether a long run of letters and digits was drawn, or else its parts."""
+    """Return what stands for a long run of letters and digits: drawn by lot, or words."""
     pieces = _PIECE.findall(match[0])
     if sum(map(len, pieces)) <= _PIECE_CHARS_MEAN * len(pieces):
         return "<id>"
-    # Each part alone is no such run, so this ends.
     parts = _SIGNS.split(match[0])
-    return "".join(map(_part, parts)) if len(parts) > 1 else _named_by(match[0])
-
-
-def _part(text: str) -> str:
-    return text if len(text) < _ID_CHARS_MIN and not _DIGITS.search(text) else _named_by(text)
+    return "".join(map(_scan, parts)) if len(parts) > 1 else _named_by(match[0])
 
 
 def _word(match: re.Match[str]) -> str:

@@ -85,8 +85,8 @@ _STATEMENTS: Final = (
 _WORDS: Final = (
     (
         r"(?i)\b(?:errors?|exceptions?|fatal|fail(?:ed|ures?|s)?|cannot|can't|could not|couldn't"
-        r"|unable|denied|refused|timed? ?out|invalid|not found|unexpected|missing|undefined|crash(?:ed)?"
-        r"|abort(?:ed)?|rejected|unauthori[sz]ed|forbidden|unavailable|killed|panic)\b"
+        r"|unable|denied|refused|timed? ?out|invalid|not found|unexpected|missing|undefined"
+        r"|crash(?:ed)?|abort(?:ed)?|rejected|unauthori[sz]ed|forbidden|unavailable|killed|panic)\b"
     ),
 )
 _WEIGHTS: Final = tuple(
