@@ -9,10 +9,12 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import recall, vectors
+from evals import incidents, recall, vectors
 from evals.suites import DataMissing, Options, Outcome, Suite
 
-SUITES: Final[dict[str, Suite]] = {suite.name: suite for suite in (recall.SUITE, vectors.SUITE)}
+SUITES: Final[dict[str, Suite]] = {
+    suite.name: suite for suite in (recall.SUITE, incidents.SUITE, vectors.SUITE)
+}
 
 _WIDTH: Final = 120
 _DATA: Final = Path(__file__).resolve().parents[1] / ".." / "shared" / "evals"

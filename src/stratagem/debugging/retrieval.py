@@ -37,6 +37,8 @@ _RELEVANCE_MAX: Final = 0.95
 # What two texts about one problem have in common at least, and as a rule.
 _LIKENESS_MIN: Final = 0.35
 _LIKENESS_USUAL: Final = 0.6
+# A fifth of the telling words is as much likeness as meaning of 0.35.
+_COVERAGE_COUNTS: Final = 1.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def find(
         title=problem.title,
         weights=_WEIGHTS,
     )
-    similar = _similar(foundation, reader, ranking.found, ranking.terms)
+    similar = _similar(foundation, reader, ranking.found, ranking.asked)
     found = same + [match for match in similar if match.incident_id not in known]
     return found[:limit], ranking.mode
 
@@ -116,9 +118,8 @@ def _similar(
     compared = []
     for ranked in found:
         content = orjson.loads(hits[ranked.sequence].payload)
-        likeness = max(
-            _covered(content, rarity), 0.0 if math.isnan(ranked.cosine) else ranked.cosine
-        )
+        near = 0.0 if math.isnan(ranked.cosine) else ranked.cosine
+        likeness = max(near, min(1.0, _COVERAGE_COUNTS * _covered(content, rarity)))
         if likeness >= _LIKENESS_MIN:
             compared.append((ranked, content, likeness))
     # One factor for all: how alike the best is, never the order, which the fused score knows best.

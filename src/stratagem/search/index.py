@@ -64,10 +64,14 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What a search found, best first, and how it was searched."""
+    """What a search found, best first, and how it was searched.
+
+    `terms` are those of the query; `asked` the telling ones among them.
+    """
 
     found: list[Ranked]
     terms: list[str]
+    asked: list[str]
     mode: Literal["hybrid", "lexical"]
     waiting: int = 0
 
@@ -181,7 +185,7 @@ class Index:
         if vector is None:
             unknown = np.full(len(bm25), np.nan)
             found = _best(sequences, ranking.fuse(bm25, unknown), unknown, limit)
-            return Ranking(found, terms, "lexical")
+            return Ranking(found, terms, asked, "lexical")
         assert self._vectors is not None
         near = self._vectors.nearest(
             reader,
@@ -194,7 +198,7 @@ class Index:
         known = self._vectors.cosines(reader, sequences, vector)
         sequences, bm25, cosine = _joined(sequences, bm25, known, near)
         found = _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
-        return Ranking(found, terms, "hybrid", waiting=reader.unembedded_count())
+        return Ranking(found, terms, asked, "hybrid", waiting=reader.unembedded_count())
 
     def rarity(self, reader: Reader, terms: Sequence[str]) -> dict[str, float]:
         """Return how much each term tells: the rarer, the more."""

@@ -4,6 +4,7 @@ The variants of a cause differ in paths, lines, values, prefixes and style. Two 
 language often share most of their words.
 """
 
+# ruff: noqa: E501 - tools write lines as long as they like.
 from __future__ import annotations
 
 from typing import Final
@@ -159,14 +160,20 @@ JobFailed: job 1.5 gave up
 """,
     ),
     "python: syntax": (
-        '  File "/x/conf.py", line 3\n    call(1, 2\n        ^\n'
-        "SyntaxError: '(' was never closed\n",
-        '  File "/home/u/y/conf.py", line 99\n    call(1,\n        ^\n'
-        "SyntaxError: '(' was never closed\n",
+        (
+            '  File "/x/conf.py", line 3\n    call(1, 2\n        ^\n'
+            "SyntaxError: '(' was never closed\n"
+        ),
+        (
+            '  File "/home/u/y/conf.py", line 99\n    call(1,\n        ^\n'
+            "SyntaxError: '(' was never closed\n"
+        ),
     ),
     "python: other syntax": (
-        '  File "/x/conf.py", line 3\n    call(1, 2]\n             ^\n'
-        "SyntaxError: closing parenthesis ']' does not match opening parenthesis '('\n",
+        (
+            '  File "/x/conf.py", line 3\n    call(1, 2]\n             ^\n'
+            "SyntaxError: closing parenthesis ']' does not match opening parenthesis '('\n"
+        ),
     ),
     "python: failed assertion in pytest": (
         """\
@@ -401,11 +408,15 @@ AxiosError: Request failed with status code 401
 """,
     ),
     "typescript: argument": (
-        "src/cart.ts(12,5): error TS2345: Argument of type 'string' is not assignable to "
-        "parameter of type 'number'.\n",
-        "\x1b[96msrc/shop/cart.ts\x1b[0m:\x1b[93m99\x1b[0m:\x1b[93m17\x1b[0m - \x1b[91merror"
-        "\x1b[0m\x1b[90m TS2345: \x1b[0mArgument of type 'string' is not assignable to parameter "
-        "of type 'number'.\n\n99   add('1')\n         ~~~\n\nFound 1 error in cart.ts:99\n",
+        (
+            "src/cart.ts(12,5): error TS2345: Argument of type 'string' is not assignable to "
+            "parameter of type 'number'.\n"
+        ),
+        (
+            "\x1b[96msrc/shop/cart.ts\x1b[0m:\x1b[93m99\x1b[0m:\x1b[93m17\x1b[0m - \x1b[91merror"
+            "\x1b[0m\x1b[90m TS2345: \x1b[0mArgument of type 'string' is not assignable to parameter "
+            "of type 'number'.\n\n99   add('1')\n         ~~~\n\nFound 1 error in cart.ts:99\n"
+        ),
     ),
     "typescript: name": (
         "src/cart.ts(12,5): error TS2304: Cannot find name 'total'.\n",
@@ -503,25 +514,35 @@ java.lang.ArithmeticException: / by zero
 """,
     ),
     "java: class not found": (
-        "java.lang.ClassNotFoundException: com.mysql.cj.jdbc.Driver\n"
-        "\tat java.base/java.net.URLClassLoader.findClass(URLClassLoader.java:445)\n"
-        "\tat com.shop.Store.open(Store.java:20)\n",
-        "java.lang.ClassNotFoundException: com.mysql.cj.jdbc.Driver\n"
-        "\tat java.base/jdk.internal.loader.BuiltinClassLoader.loadClass(BuiltinClassLoader.java:641)\n"
-        "\tat com.shop.Store.open(Store.java:28)\n",
+        (
+            "java.lang.ClassNotFoundException: com.mysql.cj.jdbc.Driver\n"
+            "\tat java.base/java.net.URLClassLoader.findClass(URLClassLoader.java:445)\n"
+            "\tat com.shop.Store.open(Store.java:20)\n"
+        ),
+        (
+            "java.lang.ClassNotFoundException: com.mysql.cj.jdbc.Driver\n"
+            "\tat java.base/jdk.internal.loader.BuiltinClassLoader.loadClass(BuiltinClassLoader.java:641)\n"
+            "\tat com.shop.Store.open(Store.java:28)\n"
+        ),
     ),
     "java: other class not found": (
         "java.lang.ClassNotFoundException: org.h2.Driver\n\tat com.shop.Store.open(Store.java:20)\n",
     ),
     "javac: symbol": (
-        "src/Cart.java:9: error: cannot find symbol\n    return totl;\n           ^\n"
-        "  symbol:   variable totl\n  location: class Cart\n1 error\n",
-        "[ERROR] /home/u/p/src/main/java/Cart.java:90: error: cannot find symbol\n"
-        "        return totl;\n               ^\n  symbol:   variable totl\n  location: class Cart\n",
+        (
+            "src/Cart.java:9: error: cannot find symbol\n    return totl;\n           ^\n"
+            "  symbol:   variable totl\n  location: class Cart\n1 error\n"
+        ),
+        (
+            "[ERROR] /home/u/p/src/main/java/Cart.java:90: error: cannot find symbol\n"
+            "        return totl;\n               ^\n  symbol:   variable totl\n  location: class Cart\n"
+        ),
     ),
     "javac: other symbol": (
-        "src/Cart.java:9: error: cannot find symbol\n    return summ;\n           ^\n"
-        "  symbol:   variable summ\n  location: class Cart\n1 error\n",
+        (
+            "src/Cart.java:9: error: cannot find symbol\n    return summ;\n           ^\n"
+            "  symbol:   variable summ\n  location: class Cart\n1 error\n"
+        ),
     ),
 }
 

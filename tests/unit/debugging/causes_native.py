@@ -1,5 +1,6 @@
 """Errors of Go, Rust, C and C++: each cause in variants, and near misses beside it."""
 
+# ruff: noqa: E501 - tools write lines as long as they like.
 from __future__ import annotations
 
 from typing import Final
@@ -78,11 +79,15 @@ created by main.start in goroutine 17
 """,
     ),
     "go: deadlock": (
-        "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [chan receive]:\n"
-        "main.main()\n\t/a/main.go:5 +0x2d\nexit status 2\n",
-        "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [semacquire]:\n"
-        "sync.runtime_Semacquire(0xc0000b2014)\n\t/usr/local/go/src/runtime/sema.go:62 +0x25\n"
-        "main.main()\n\t/z/main.go:50 +0x2d\n",
+        (
+            "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [chan receive]:\n"
+            "main.main()\n\t/a/main.go:5 +0x2d\nexit status 2\n"
+        ),
+        (
+            "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [semacquire]:\n"
+            "sync.runtime_Semacquire(0xc0000b2014)\n\t/usr/local/go/src/runtime/sema.go:62 +0x25\n"
+            "main.main()\n\t/z/main.go:50 +0x2d\n"
+        ),
     ),
     "go: undefined": (
         "# example.com/shop\n./cart.go:12:9: undefined: totl\n",
@@ -104,10 +109,14 @@ created by main.start in goroutine 17
 
 RUST: Final = {
     "rust: index": (
-        "thread 'main' panicked at src/cart.rs:4:5:\nindex out of bounds: the len is 3 but the index is 5\n"
-        "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
-        "thread 'tokio-runtime-worker' (4242) panicked at 'index out of bounds: the len is 10 but the index is 99', src/cart.rs:40:15\n"
-        "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+        (
+            "thread 'main' panicked at src/cart.rs:4:5:\nindex out of bounds: the len is 3 but the index is 5\n"
+            "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n"
+        ),
+        (
+            "thread 'tokio-runtime-worker' (4242) panicked at 'index out of bounds: the len is 10 but the index is 99', src/cart.rs:40:15\n"
+            "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n"
+        ),
     ),
     "rust: unwrap": (
         "thread 'main' panicked at src/cart.rs:4:5:\ncalled `Option::unwrap()` on a `None` value\n",
@@ -160,22 +169,32 @@ stack backtrace:
 """,
     ),
     "rustc: mismatch": (
-        'error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let x: i32 = "a";\n'
-        "  |            ---   ^^^ expected `i32`, found `&str`\n  |            |\n  |            expected due to this\n\n"
-        "error: aborting due to previous error\n\nFor more information about this error, try `rustc --explain E0308`.\n",
-        "   Compiling shop v0.1.0 (/home/u/shop)\nerror[E0308]: mismatched types\n   --> src/cart/mod.rs:120:22\n    |\n"
-        "120 |         let total: i32 = name;\n    |                    ---   ^^^^ expected `i32`, found `&str`\n\n"
-        'error: could not compile `shop` (bin "shop") due to 1 previous error\n',
+        (
+            'error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let x: i32 = "a";\n'
+            "  |            ---   ^^^ expected `i32`, found `&str`\n  |            |\n  |            expected due to this\n\n"
+            "error: aborting due to previous error\n\nFor more information about this error, try `rustc --explain E0308`.\n"
+        ),
+        (
+            "   Compiling shop v0.1.0 (/home/u/shop)\nerror[E0308]: mismatched types\n   --> src/cart/mod.rs:120:22\n    |\n"
+            "120 |         let total: i32 = name;\n    |                    ---   ^^^^ expected `i32`, found `&str`\n\n"
+            'error: could not compile `shop` (bin "shop") due to 1 previous error\n'
+        ),
     ),
     "rustc: other mismatch": (
-        "error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let x: bool = 1;\n"
-        "  |            ----   ^ expected `bool`, found integer\n",
+        (
+            "error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n2 |     let x: bool = 1;\n"
+            "  |            ----   ^ expected `bool`, found integer\n"
+        ),
     ),
     "rustc: crate": (
-        "error[E0432]: unresolved import `serde2`\n --> src/main.rs:1:5\n  |\n1 | use serde2::Deserialize;\n"
-        "  |     ^^^^^^ use of undeclared crate or module `serde2`\n",
-        "error[E0432]: unresolved import `serde2`\n  --> src/lib.rs:11:5\n   |\n11 | use serde2::Serialize;\n"
-        "   |     ^^^^^^ use of undeclared crate or module `serde2`\n",
+        (
+            "error[E0432]: unresolved import `serde2`\n --> src/main.rs:1:5\n  |\n1 | use serde2::Deserialize;\n"
+            "  |     ^^^^^^ use of undeclared crate or module `serde2`\n"
+        ),
+        (
+            "error[E0432]: unresolved import `serde2`\n  --> src/lib.rs:11:5\n   |\n11 | use serde2::Serialize;\n"
+            "   |     ^^^^^^ use of undeclared crate or module `serde2`\n"
+        ),
     ),
     "rust: anyhow": (
         "Error: failed to read the configuration\n\nCaused by:\n    No such file or directory (os error 2)\n",
@@ -241,19 +260,25 @@ WRITE of size 8 at 0x60b0000000f4 thread T3
 """,
     ),
     "asan: overflow": (
-        "==12345==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602 at pc 0x55a bp 0x7ff sp 0x7fe\n"
-        "READ of size 4 at 0x602000000014 thread T0\n    #0 0x55a1b2c3d4e5 in use /src/cart.c:12:3\n"
-        "    #1 0x55a1b2c3d4f6 in main /src/main.c:5\n",
+        (
+            "==12345==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602 at pc 0x55a bp 0x7ff sp 0x7fe\n"
+            "READ of size 4 at 0x602000000014 thread T0\n    #0 0x55a1b2c3d4e5 in use /src/cart.c:12:3\n"
+            "    #1 0x55a1b2c3d4f6 in main /src/main.c:5\n"
+        ),
     ),
     "ubsan: overflow": (
         "cart.c:12:5: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'\n",
         "/home/u/src/cart.c:99:17: runtime error: signed integer overflow: 2147483600 + 77 cannot be represented in type 'int'\n",
     ),
     "gcc: undeclared": (
-        "cart.c: In function ‘total’:\ncart.c:12:10: error: ‘summ’ undeclared (first use in this function); did you mean ‘sum’?\n"
-        "   12 |   return summ;\n      |          ^~~~\n",
-        "/tmp/b/cart.c: In function 'total':\n/tmp/b/cart.c:99:3: error: 'summ' undeclared (first use in this function); did you mean 'sum'?\n"
-        "make[2]: *** [Makefile:8: cart.o] Error 1\nmake: *** [Makefile:3: all] Error 2\n",
+        (
+            "cart.c: In function ‘total’:\ncart.c:12:10: error: ‘summ’ undeclared (first use in this function); did you mean ‘sum’?\n"
+            "   12 |   return summ;\n      |          ^~~~\n"
+        ),
+        (
+            "/tmp/b/cart.c: In function 'total':\n/tmp/b/cart.c:99:3: error: 'summ' undeclared (first use in this function); did you mean 'sum'?\n"
+            "make[2]: *** [Makefile:8: cart.o] Error 1\nmake: *** [Makefile:3: all] Error 2\n"
+        ),
     ),
     "gcc: other undeclared": (
         "cart.c:12:10: error: 'totl' undeclared (first use in this function); did you mean 'total'?\n",

@@ -86,7 +86,7 @@ _DOTNET: Final = (
 _PHP: Final = r"^#\d+ (?P<file>\S{1,500}\.php)\(\d+\): (?P<name>[^(]{1,200})\(.{0,1000}$"
 _RUBY: Final = r"^\s*(?:from )?(?P<file>\S{1,500}\.rb):\d+:in ['`](?P<name>[^']{1,200})'$"
 _GDB: Final = (
-    rf"^\s*#\d+ +(?:{_ADDRESS} in )?(?P<name>[^\s(][^(]{{0,300}}?) ?\(.{{0,1000}}\)(?: const)?"
+    rf"^\s*#\d+ +(?:{_ADDRESS} in )?(?P<name>[^\s(][^(]{{0,300}}?) ?\((?!/).{{0,1000}}\)(?: const)?"
     r"(?: (?:at|from) (?P<file>\S{1,500}?)(?::\d+)?)?$"
 )
 _SANITIZER: Final = (

@@ -50,7 +50,7 @@ _SUMMARIES: Final = (
     r"complete log of this run|collect2: error|ld returned \d|linker command failed",
     r"could not compile|aborting due to|For more information about|compilation terminated",
     r"^FAILED$|^Process finished|^Found \d+ errors?|(?<!\d)\d{1,6} errors? generated|ELIFECYCLE",
-    r"(?<!\d)\d{1,6} (?:failed|errors?)\b.{0,60}$(?<=[\ds=!.)])|test result: FAILED",
+    r"(?<!\d)\d{1,6} (?:failed|errors?|failures?)(?:[.!]? *=*$|, | in \d)|test result: FAILED",
     r"^error: test failed|^SUMMARY: |^Aborted|ABORTING|^Some errors have detailed",
     r"^failed to run custom build|^(?:errno|syscall|path) |^Error: Process completed",
 )
