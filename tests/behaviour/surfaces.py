@@ -78,7 +78,9 @@ class Mcp:
     """The MCP server, with the official client, in this process."""
 
     def __init__(self, wanted: Wanted) -> None:
-        settings = ServerSettings(str(wanted.path), toolsets=("memory", "debugging", "knowledge", "admin"))
+        settings = ServerSettings(
+            str(wanted.path), toolsets=("memory", "debugging", "knowledge", "admin")
+        )
         self._database = _Prepared(settings, wanted.start())
         server = build(settings, self._database, ProcessCaller(settings))
         self._opening = start_blocking_portal()

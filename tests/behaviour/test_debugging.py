@@ -1,4 +1,3 @@
-# ruff: noqa: E501 -- a table reads best with each row on one line
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from tests.behaviour.conftest import Call
 from tests.behaviour.manifest import proves
 from tests.contracts.samples import Clock
@@ -87,7 +89,7 @@ def test_pages_of_a_history_give_every_version_once(call: Call) -> None:
 
     pages, cursor = [], None
     while True:
-        options = {"cursor": cursor} if cursor else {}
+        options: dict[str, Any] = {"cursor": cursor} if cursor else {}
         page = call.history(key="k", limit=10, **options)
         pages.append([each["value"] for each in page["results"]])
         cursor = page.get("next")

@@ -26,7 +26,11 @@ def call(opened: Opener) -> Call:
 @proves("meaning:hybrid")
 @pytest.mark.parametrize(
     ("query", "key"),
-    [("a young hound at play", "dog"), ("finance and loans", "money"), ("a storm at the coast", "sea")],
+    [
+        ("a young hound at play", "dog"),
+        ("finance and loans", "money"),
+        ("a storm at the coast", "sea"),
+    ],
 )
 def test_a_text_is_found_by_what_it_means(call: Call, query: str, key: str) -> None:
     answer = call.search(query=query)

@@ -33,6 +33,7 @@ def _written(content: Mapping[str, Any], key: str | None) -> Projection:
     return Projection(
         expires_at=content.get("expires_at"),
         tags=tuple(content.get("tags", ())),
+        facets=tuple(content.get("facets", ())),
         session=content.get("session"),
         text=Text(key or "", content["text"]) if content["text"] else None,
     )
@@ -124,7 +125,9 @@ def an_erasure(key: str, *, namespace: str = "n") -> Draft:
     return Draft(NOTE_ERASED, {}, notes(namespace), key)
 
 
-def a_happening(text: str, *, namespace: str = "n", origin: int | None = None, **content: Any) -> Draft:
+def a_happening(
+    text: str, *, namespace: str = "n", origin: int | None = None, **content: Any
+) -> Draft:
     return Draft(HAPPENED, {"text": text, **content}, happenings(namespace), None, origin)
 
 

@@ -94,9 +94,7 @@ def test_a_record_written_twice_in_one_call_replaces_itself(store: Store) -> Non
     assert text_of(store, "a") == "two"
 
 
-def test_replacing_an_erased_or_expired_record_replaces_nothing(
-    store: Store, clock: Clock
-) -> None:
+def test_replacing_an_erased_or_expired_record_replaces_nothing(store: Store, clock: Clock) -> None:
     append(store, a_note("erased"), a_note("expired", expires_at=START + SECOND))
     append(store, an_erasure("erased"))
     clock.advance(5)
@@ -170,6 +168,16 @@ def test_the_head_is_the_newest_event(store: Store) -> None:
     newest = events(store)[-1]
 
     assert store.reader().head() == (newest.sequence, newest.at, newest.hash)
+
+
+def test_every_event_has_a_hash_and_no_other_sequence_has(store: Store) -> None:
+    sequence = append(store, a_note("a"))
+
+    reader = store.reader()
+
+    assert reader.hash_of(sequence) == reader.head().hash
+    assert reader.hash_of(1) == events(store)[0].hash
+    assert reader.hash_of(sequence + 1) is None
 
 
 def test_events_say_who_wrote_them_and_for_which_request(store: Store) -> None:
@@ -285,9 +293,7 @@ def test_a_closed_store_says_so(store: Store) -> None:
     assert {reading.value.code, writing.value.code} == {"storage_unavailable"}
 
 
-def test_two_stores_in_one_process_are_two_logs(
-    backend: Backend, opened: Opener
-) -> None:
+def test_two_stores_in_one_process_are_two_logs(backend: Backend, opened: Opener) -> None:
     if backend.reopens:
         pytest.skip("the same place is the same log")
     one, other = opened(), opened()

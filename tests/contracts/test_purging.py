@@ -49,9 +49,12 @@ def test_a_purged_record_is_gone_from_every_view(store: Store) -> None:
     assert text_of(store, "k", limit=first) is None
     assert matching(store, "secret") == matching(store, "secret", "trial") == []
     reader = store.reader()
-    assert reader.history(
-        reader.lineage(live(reader, "trial")), notes(), "k", before=OPEN_END, limit=9
-    ) == []
+    assert (
+        reader.history(
+            reader.lineage(live(reader, "trial")), notes(), "k", before=OPEN_END, limit=9
+        )
+        == []
+    )
 
 
 def test_a_purge_leaves_other_records_alone(store: Store) -> None:

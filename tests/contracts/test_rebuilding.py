@@ -31,7 +31,9 @@ from tests.contracts.samples import (
 
 def a_history(store: Store) -> None:
     """Write a little of everything."""
-    append(store, a_note("a", "red one", tags=["x"]), a_note("b", "blue", expires_at=START + SECOND))
+    append(
+        store, a_note("a", "red one", tags=["x"]), a_note("b", "blue", expires_at=START + SECOND)
+    )
     append(store, a_happening("red dawn", session="s"), a_happening("blue dusk", session="s"))
     fork(store, "trial")
     append(store, a_note("a", "red two", tags=["x", "y"]), branch="trial")

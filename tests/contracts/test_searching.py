@@ -149,6 +149,33 @@ def test_tagged_versions_are_listed_whatever_is_seen_of_them(store: Store) -> No
     assert reader.tagged(["z"]).tolist() == []
 
 
+def test_facets_list_what_a_view_shows_oldest_first(store: Store) -> None:
+    old = append(store, a_note("a", "one", facets=["f"]))
+    other = append(store, a_note("b", "two", facets=["f", "g"]))
+    fork(store, "trial")
+    new = append(store, a_note("a", "three", facets=["f"]))
+    append(store, an_erasure("b"), branch="trial")
+
+    def faceted(branch: str, facet: str, **options: int) -> list[int]:
+        with store.snapshot() as reader:
+            return reader.faceted(view(reader, branch), facet, **options)
+
+    assert faceted("default", "f") == [other, new]
+    assert faceted("default", "f", limit=1) == [new]
+    assert faceted("trial", "f") == [old]
+    assert (faceted("default", "g"), faceted("trial", "g")) == ([other], [])
+
+
+def test_a_facet_is_no_tag_and_a_tag_no_facet(store: Store) -> None:
+    append(store, a_note("a", "red", facets=["f"], tags=["t"]))
+
+    with store.snapshot() as reader:
+        tagged = [reader.faceted(view(reader), "t"), reader.tagged(["f"]).tolist()]
+
+    assert tagged == [[], []]
+    assert matching(store, "red", tags=["f"]) == []
+
+
 def test_filters_apply_before_the_best_are_taken(store: Store) -> None:
     wanted = append(store, a_note("w", "red " + "padding " * 50, tags=["x"]))
     append(store, *(a_note(f"k{number}", "red") for number in range(30)))

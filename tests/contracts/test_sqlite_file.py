@@ -240,8 +240,10 @@ def test_a_purged_text_is_in_no_byte_of_the_files(tmp_path: Path) -> None:
     with closing(open_sqlite_file(tmp_path, Clock())) as store:
         append(store, *(a_note(f"k{number}", f"filler {number}") for number in range(50)))
         store.write(
-            lambda t: [t.append(live(t, MAIN), [a_note("k", f"a {SECRET}", tags=[SECRET])])[0][0]]
-            and SECRET,
+            lambda t: (
+                [t.append(live(t, MAIN), [a_note("k", f"a {SECRET}", tags=[SECRET])])[0][0]]
+                and SECRET
+            ),
             Request("ada", "r1", b"f"),
         )
         append(store, a_note("k", f"{SECRET} again"))

@@ -82,7 +82,7 @@ def test_an_untouched_file_is_found_whole(folder: Path) -> None:
 
 
 LOG_HARM = {
-    "an altered payload": "UPDATE events SET payload = CAST('{\"text\":\"x\"}' AS BLOB) WHERE seq = 2",
+    "an altered payload": 'UPDATE events SET payload = CAST(\'{"text":"x"}\' AS BLOB) WHERE seq = 2',
     "an altered payload of the last event": "UPDATE events SET payload = x'7b7d' WHERE seq = "
     "(SELECT max(seq) FROM events)",
     "a payload taken away": "UPDATE events SET payload = NULL, salt = NULL WHERE seq = 2",
@@ -220,7 +220,7 @@ def _places(file: bytes, connection: apsw.Connection) -> list[int]:
     """Return where in the file the bytes of every payload, salt and hash of an event lie."""
     places: list[int] = []
     for columns in connection.execute("SELECT payload, salt, content_hash, hash FROM events"):
-        row = b"".join(bytes(column) for column in columns if column is not None)  # type: ignore[arg-type]
+        row = b"".join(bytes(column) for column in columns if column is not None)
         begin = file.find(row)
         assert begin >= 0, "an event's columns lie one after the other"
         places += range(begin, begin + len(row))

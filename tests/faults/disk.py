@@ -227,7 +227,7 @@ class _Vfs(apsw.VFS):
         self._disk.happens("open", path)
         return _VfsFile(self._disk, path, name, flags)
 
-    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
         self._disk.happens("delete", filename, int(syncdir))
         super().xDelete(filename, syncdir)
 

@@ -201,7 +201,7 @@ def test_a_place_where_no_vector_file_can_be_is_done_without(path: Path, suffix:
         assert ask(db) == right
 
 
-def search_on_a_full_disk(tell: Voice, folder: str, searched_before: bool) -> None:  # noqa: FBT001
+def search_on_a_full_disk(tell: Voice, folder: str, searched_before: bool) -> None:
     room, path = little_room(Path(folder), 6 * 1024 * 1024), Path(folder) / "full.db"
     with stratagem.open(str(path), embedder="static", durability="fast") as db:
         write_texts(db, 0, 5)

@@ -15,10 +15,12 @@ from stratagem import Stratagem, StratagemError
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict, ValidationFailed
 from stratagem.memory import Memory
+from stratagem.memory.models import History
 from stratagem.operation import Caller
+from stratagem.storage.merging import Strategy
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import SECOND, Clock, salts
-from tests.properties.model import Key, Line, Merge, Model, State, expired
+from tests.properties.model import Key, Line, Merge, Model
 
 WORDS = ("amber", "birch", "cedar", "drift", "ember")
 NAMESPACES = ("n1", "n2")
@@ -36,7 +38,9 @@ json_values = st.one_of(objects, objects, scalars, st.lists(words, max_size=2))
 keys = st.sampled_from(KEYS)
 picks = st.integers(0, 10_000)
 tag_sets = st.lists(st.sampled_from(("t1", "t2", "t3")), max_size=2)
-strategies = st.sampled_from((None, None, "source_wins", "target_wins"))
+strategies: st.SearchStrategy[Strategy | None] = st.sampled_from(
+    (None, None, "source_wins", "target_wins")
+)
 
 
 def says(value: Any, word: str) -> bool:
@@ -135,7 +139,12 @@ class Histories(RuleBasedStateMachine):
         assert answer.version == self.model.sequence
         assert answer.status == ("updated" if there else "created")
 
-    @rule(pick=picks, key=keys, value=scalars, path=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=2))
+    @rule(
+        pick=picks,
+        key=keys,
+        value=scalars,
+        path=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=2),
+    )
     def store_at_path(self, pick: int, key: Key, value: Any, path: list[str]) -> None:
         line = self.line(pick)
         node = line.now().shown(self.model.next_time(self.clock.now)).get(key)
@@ -144,9 +153,7 @@ class Histories(RuleBasedStateMachine):
         dotted = "$." + ".".join(path)
 
         try:
-            self.memory.store(
-                key[1], value, namespace=key[0], branch=line.name, path=dotted
-            )
+            self.memory.store(key[1], value, namespace=key[0], branch=line.name, path=dotted)
         except ValidationFailed:
             assert changed is ...
             return
@@ -258,14 +265,22 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: len(self.model.live) > 1)
     @rule(one=picks, other=picks, strategy=strategies, decided=st.booleans(), side=picks)
     def merge(
-        self, one: int, other: int, strategy: str | None, decided: bool, side: int
+        self,
+        one: int,
+        other: int,
+        strategy: Strategy | None,
+        decided: bool,  # noqa: FBT001
+        side: int,
     ) -> None:
         target, source = self.line(one), self.line(other)
         if target is source:
             return
         plan = self.model.plan(target, source, self.clock.now, strategy)
         preview = self.memory.merge(
-            source.name, branch=target.name, strategy=strategy, preview=True  # type: ignore[arg-type]
+            source.name,
+            branch=target.name,
+            strategy=strategy,
+            preview=True,
         )
         assert_same_conflicts(preview.conflicts, plan)
         decisions: dict[Key, Any] = {}
@@ -280,7 +295,7 @@ class Histories(RuleBasedStateMachine):
             answer = self.memory.merge(
                 source.name,
                 branch=target.name,
-                strategy=strategy,  # type: ignore[arg-type]
+                strategy=strategy,
                 decisions={f"{key[0]}/{key[1]}": each for key, each in decisions.items()},
             )
         except MergeConflict as error:
@@ -333,9 +348,9 @@ class Histories(RuleBasedStateMachine):
             page = self.memory.history(
                 key[1], namespace=key[0], branch=line.name, as_of=as_of, limit=3, cursor=cursor
             )
-            assert not hasattr(page, "oldest")
-            found += [(each.version, each.deleted, exactly(each.value)) for each in page]  # type: ignore[union-attr]
-            cursor = page.next  # type: ignore[union-attr]
+            assert isinstance(page, History)
+            found += [(each.version, each.deleted, exactly(each.value)) for each in page]
+            cursor = page.next
             if cursor is None:
                 break
 
@@ -417,6 +432,3 @@ def assert_same_conflicts(shown: list[Any], plan: Merge) -> None:
     found = {(conflict.namespace, conflict.key) for conflict in shown}
     assert found == set(plan.conflicts)
     assert len(shown) == sum(map(len, plan.conflicts.values()))
-
-
-__all__ = ["Histories", "State", "expired"]

@@ -196,7 +196,9 @@ class Model:
         content = mine.content if mine else None
         outcome = merged(mine, yours, now)
         if all(path == ("expires_at",) for path in outcome.conflicts):
-            if _same(outcome.content, content) or (mine and mine.expired(now) and not yours.content):
+            if _same(outcome.content, content) or (
+                mine and mine.expired(now) and not yours.content
+            ):
                 plan.known.append((key, yours))
             else:
                 plan.written.append((key, outcome.content))
@@ -233,9 +235,7 @@ class Model:
             )
         for each in plan.carried:
             sequence += 1
-            state.log.append(
-                Happening(sequence, each.root, each.label, each.data, each.namespace)
-            )
+            state.log.append(Happening(sequence, each.root, each.label, each.data, each.namespace))
         self.commit(sequence - self.sequence, clock)
 
     def differences(self, here: State, there: State, time: int) -> dict[Key, tuple[Any, Any]]:

@@ -57,9 +57,7 @@ def equal(one: Any, other: Any) -> bool:
     return repr(_sorted(one)) == repr(_sorted(other))
 
 
-def merged(
-    ours: Node | None, theirs: Node | None, now: int, prefer: str = "ours"
-) -> Outcome:
+def merged(ours: Node | None, theirs: Node | None, now: int, prefer: str = "ours") -> Outcome:
     """Merge two versions. What has expired is not there, and never was common to both."""
     if ours is not None and ours.expired(now):
         ours = None

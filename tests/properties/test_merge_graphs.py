@@ -12,6 +12,7 @@ from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict
 from stratagem.operation import Caller
+from stratagem.storage.merging import Strategy
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.properties.machine import exactly
@@ -76,14 +77,15 @@ class Graph:
             self.model.write(line, KEY, None, self.clock.now)
 
     def merge(self, target: Line, source: Line) -> None:
-        strategy = self.random.choice([None, None, None, "source_wins", "target_wins"])
+        strategies: list[Strategy | None] = [None, None, None, "source_wins", "target_wins"]
+        strategy = self.random.choice(strategies)
         plan = self.model.plan(target, source, self.clock.now, strategy)
         self.merges += 1
         try:
             answer = self.db.memory.merge(
                 source.name,
                 branch=target.name,
-                strategy=strategy,  # type: ignore[arg-type]
+                strategy=strategy,
             )
         except MergeConflict as error:
             self.conflicts += 1

@@ -17,6 +17,7 @@ from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict
 from stratagem.operation import Caller
+from stratagem.storage.merging import Strategy
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.properties.seeding import seeded
@@ -33,9 +34,7 @@ class Life:
         self.random = generator
         self.clock = Clock()
         adapters = Adapters(self.clock, salts())
-        settings = Settings(
-            path, durability="fast", embedder="none", adapters=adapters, zone=UTC
-        )
+        settings = Settings(path, durability="fast", embedder="none", adapters=adapters, zone=UTC)
         self.db = Stratagem(start(settings), Caller())
         self.logged: list[int] = []
 
@@ -110,11 +109,12 @@ class Life:
 
     def merge(self) -> None:
         target, source = self.branch(), self.branch()
-        strategy = self.random.choice([None, "source_wins", "target_wins"])
+        strategies: list[Strategy | None] = [None, "source_wins", "target_wins"]
+        strategy = self.random.choice(strategies)
         if target == source:
             return
         try:
-            self.db.memory.merge(source, branch=target, strategy=strategy)  # type: ignore[arg-type]
+            self.db.memory.merge(source, branch=target, strategy=strategy)
         except MergeConflict:
             assert strategy is None
 
@@ -128,9 +128,7 @@ class Life:
 
     def purge(self) -> None:
         if self.random.random() < 0.5 or not self.logged:
-            self.db.memory.purge(
-                self.random.choice(KEYS), namespace=self.random.choice(NAMESPACES)
-            )
+            self.db.memory.purge(self.random.choice(KEYS), namespace=self.random.choice(NAMESPACES))
         else:
             self.db.memory.purge(sequence=self.random.choice(self.logged))
 
@@ -144,7 +142,8 @@ class Life:
                     where: dict[str, Any] = {"namespace": namespace, "branch": branch}
                     seen.append(self.db.memory.recall_many(KEYS, as_of=as_of, **where))
                     seen += [
-                        self.db.memory.search(word, k=50, as_of=as_of, **where) for word in WORDS[:3]
+                        self.db.memory.search(word, k=50, as_of=as_of, **where)
+                        for word in WORDS[:3]
                     ]
             status = Stratagem(self.db.runtime, Caller(branch=branch)).memory.status()
             seen.append((status.keys, status.events))

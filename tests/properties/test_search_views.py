@@ -53,9 +53,7 @@ class Shown:
         ]
         return frozenset().union(*(each.said for each in before[-CONTEXT_MESSAGES:]))
 
-    def matching(
-        self, words: set[str] | None, namespace: str | None, tags: set[str]
-    ) -> set[int]:
+    def matching(self, words: set[str] | None, namespace: str | None, tags: set[str]) -> set[int]:
         """Return what is found by any of some words; all that the filters let through if None."""
         everything = [*self.entries.values(), *self.events]
         return {

@@ -13,7 +13,7 @@ that a run of letters has only once, so the time is linear in the length of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal, NamedTuple
 
 __all__ = ["Level", "mask", "mask_json"]
@@ -35,8 +35,19 @@ def mask(text: str, level: Level = "basic") -> str:
     """Return a text with its secrets and personal data replaced by placeholders."""
     if level == "none":
         return text
+    rules = _BASIC if level == "basic" else _STRICT
+    for _ in range(_ROUNDS_MAX):
+        # What one rule leaves may, rarely, be what an earlier one looks for.
+        masked = _mask_once(text, rules)
+        if masked == text:
+            break
+        text = masked
+    return text
+
+
+def _mask_once(text: str, rules: Iterable[_Rule]) -> str:
     lowered = text.lower()
-    for rule in _BASIC if level == "basic" else _STRICT:
+    for rule in rules:
         if not rule.hints or any(hint in lowered for hint in rule.hints):
             text = rule.pattern.sub(rule.replacement, text)
     return text
@@ -70,6 +81,7 @@ _SECRET: Final = "[secret]"  # noqa: S105 - as above
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
 _LINE_CHARS: Final = 300
+_ROUNDS_MAX: Final = 4
 
 _PRIVATE_KEY: Final = (
     r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -106,17 +118,17 @@ _KEY_KINDS: Final = (
     "access|private|account|auth|encryption|signing|master|session|license|shared[-_]?access|secret"
 )
 _SECRET_NAMES: Final = (
-    r"(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credentials?|api[-_ ]?key|bearer|pat|otp"
+    r"(?:pass(?:word|wd|phrase|code)|secret|token|api[-_ ]?key|(?<![A-Za-z])(?:pwd|pat|otp|bearer)"
     rf"|(?:{_KEY_KINDS})[-_]?key|(?:session|csrf|xsrf)[-_]?id|sessid|x-amz-(?:signature|credential))"
 )
 _SECRET_HINTS: Final = (
-    *("pass", "pwd", "secret", "token", "credential", "key", "sess", "bearer", "pat", "otp"),
+    *("pass", "pwd", "secret", "token", "key", "sess", "bearer", "pat", "otp"),
     *("csrf", "xsrf", "x-amz"),
 )
 _SECRET_KEY: Final = re.compile(rf"(?i)[\w.-]{{0,60}}?{_SECRET_NAMES}")
 # `Unexpected token: x` is what a parser says; `pad_token` is a word of a vocabulary.
 _NO_SECRET_NAME: Final = re.compile(
-    r"(?i)(?:expected|invalid|illegal|unknown|missing|bad|this|(?:eos|bos|pad|unk|sep|cls|mask|stop"
+    r"(?i)(?:expected|invalid|illegal|unknown|missing|near|bad|this|(?:eos|bos|pad|unk|sep|cls|mask|stop"
     r"|next|page)_?) ?token$"
 )
 _NO_SECRET_CHARS: Final = 12
@@ -125,8 +137,10 @@ _NO_SECRET: Final = re.compile(
     r"(?i)(?:none|null|nil|true|false|yes|no|undefined|str(?:ing)?|int|bytes|bool|any|object"
     r"|optional.*|required|missing|empty|invalid|expired|not|is|was|the|an?|of|in|for|must|should"
     r"|cannot|char|const|var|let|void|number|text|type|auto|default|unknown|unset|set|on|off|~|\*"
-    r"|[*x.•…-]{2,}|<[^>]*>|[$%{].*|\[[^\]]*\]"
-    r"|(?:os|process|env|self|config|settings|args|ctx|this|request|getenv|secrets?|vault)[.\[(].*"
+    r"|[*x.•…-]{2,}|<[^>]*>|[$%{].*|\[[^\]]*\]|\(\w*\)|(?:~|/[\w.-]+)(?:/[\w.-]*)+|[a-z_]+=\S*"
+    # What a program would read it from.
+    r"|(?:os|process|env|self|config|settings|args|ctx|this|request|secrets?|vault)[.\[].*"
+    r"|(?:[a-z_]\w*\.[\w.]*|(?:get|read|load|fetch|new|input|prompt)\w*)\(.*"
     r")[.,;:!?)\]}>]*"
 )
 _VALUE: Final = (
@@ -190,7 +204,8 @@ _BASIC: Final = (
     _rule(r"(?<=://)(?=[A-Za-z_-]{0,40}\d)[\w-]{16,255}(?=@)", _SECRET, "://"),
     _rule(r"(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{8,255}", _TOKEN, "hooks.slack"),
     _rule(
-        rf"(?i)(?P<name>{_EDGE}(?:proxy-)?authorization\\?[\"']?\s{{0,4}}[:=]\s{{0,4}}\\?[\"']?)"
+        rf"(?i)(?P<name>{_EDGE}(?:proxy-)?authorization\\?[\"']?[ \t]{{0,4}}[:=]"
+        r"[ \t]{0,4}\\?[\"']?)"
         r"(?P<scheme>(?:bearer|basic|token|digest|negotiate|apikey|bot|aws4-hmac-sha256)\s{1,4})?"
         r"[^\s\"'\\,}\]][^\r\n\"'\\}]{0,2000}",
         rf"\g<name>\g<scheme>{_TOKEN}",
@@ -223,7 +238,7 @@ _BASIC: Final = (
     # A variable of the environment has the whole line, whatever signs are in it.
     _rule(
         r"(?im)(?P<name>^[ \t-]{0,20}(?:export |set |ENV |ARG )?[A-Z0-9_]{0,60}"
-        rf"{_SECRET_NAMES}=)(?!\[secret\])[^\s\"'$\\][^\s\"'\\]{{0,500}}[ \t]{{0,20}}$",
+        rf"{_SECRET_NAMES}=)(?!\[secret\]|/[\w.-]+/)[^\s\"'$\\][^\s\"'\\]{{0,500}}[ \t]{{0,20}}$",
         rf"\g<name>{_SECRET}",
         *_SECRET_HINTS,
     ),
@@ -234,8 +249,8 @@ _BASIC: Final = (
     ),
     _rule(
         r"(?i)(?<![\w.-])(?=[\w.-]{1,100}(?: key)?\\?[\"']?\s{0,4}(?:=|:))"
-        rf"(?P<name>[\w.-]{{0,60}}?{_SECRET_NAMES})\\?[\"']?\s{{0,4}}"
-        rf"(?:=>|:=|[:=](?![:=]))\s{{0,4}}(?:\(\w{{1,20}}\) ?)?{_VALUE}",
+        rf"(?P<name>[\w.-]{{0,60}}?{_SECRET_NAMES})\\?[\"']?[ \t]{{0,4}}"
+        rf"(?:=>|:=|[:=](?![:=]))[ \t]{{0,4}}(?:\(\w{{1,20}}\) ?)?{_VALUE}",
         _assigned,
         *_SECRET_HINTS,
     ),
@@ -260,12 +275,7 @@ _BASIC: Final = (
         "[email]",
         "@",
     ),
-    _rule(
-        r"(?<![\w.~-])/(?:var/|export/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}",
-        "~",
-        "/home/",
-        "/users/",
-    ),
+    # Before the next: a drive may stand before `/Users` too.
     _rule(
         r"(?i)(?<!\w)(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}"
         r"(?:users|documents and settings)[\\/]{1,2}"
@@ -274,6 +284,12 @@ _BASIC: Final = (
         "~",
         "users",
         "documents and settings",
+    ),
+    _rule(
+        r"(?<![\w.~-])/(?:var/|export/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}",
+        "~",
+        "/home/",
+        "/users/",
     ),
 )
 

@@ -25,7 +25,7 @@ Contents = list[tuple[Version, Mapping[str, Any]]]
 
 
 def statistics(reader: Reader, view: View) -> Statistics:
-    """Return how often the first recommendation worked, overall and by month, and what stands out."""
+    """Return how often the first recommendation worked, and what needs attention."""
     lookups = list(_stream(reader, view, LOOKUPS))
     reports = sorted(
         [

@@ -4,7 +4,6 @@ The variants of a cause differ in paths, lines, values, prefixes and style. Two 
 language often share most of their words.
 """
 
-# ruff: noqa: E501 - tools write lines as long as they like.
 from __future__ import annotations
 
 from typing import Final

@@ -1,6 +1,5 @@
 """Errors of Go, Rust, C and C++: each cause in variants, and near misses beside it."""
 
-# ruff: noqa: E501 - tools write lines as long as they like.
 from __future__ import annotations
 
 from typing import Final

@@ -1,6 +1,5 @@
 """Errors of shells, Docker, HTTP and databases: each cause in variants, and near misses."""
 
-# ruff: noqa: E501 - tools write lines as long as they like.
 from __future__ import annotations
 
 from typing import Final

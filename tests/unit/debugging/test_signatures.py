@@ -189,7 +189,8 @@ def test_system_frames_count_where_there_are_no_others() -> None:
 def test_a_recursion_counts_once() -> None:
     once = '  File "/a/tree.py", line 5, in walk\n    walk(child)\n'
     text = (
-        'Traceback (most recent call last):\n  File "/a/tree.py", line 9, in <module>\n    walk(root)\n'
+        "Traceback (most recent call last):\n"
+        '  File "/a/tree.py", line 9, in <module>\n    walk(root)\n'
         + once * 3
         + "  [Previous line repeated 970 more times]\n"
         + "RecursionError: maximum recursion depth exceeded\n"
@@ -402,5 +403,5 @@ def test_no_text_takes_long(unit: str) -> None:
     signature(text)
     headline("Error: " + text[:3_000])
 
-    # A second on a machine that does nothing else; this one may be busy.
-    assert perf_counter() - begin < 4
+    # A quarter of that on a machine that does nothing else; this one may be busy.
+    assert perf_counter() - begin < 2

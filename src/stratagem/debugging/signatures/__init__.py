@@ -45,6 +45,8 @@ _ROUNDS_MAX: Final = 4
 # Nearly every error fits into the first; the second holds the deepest recursion, prefixes included.
 _WINDOW_CHARS: Final = 24_000
 _WINDOW_CHARS_MAX: Final = 300_000
+# Of a longer text only the error is masked.
+_MASKED_CHARS_MAX: Final = 100_000
 _LINES_BEFORE: Final = 2
 _LINES_AFTER: Final = 10
 _CUT: Final = "\n...\n"
@@ -57,7 +59,9 @@ def signature(text: str) -> str:
 
     The signature of a signature is itself, and no secret gets into one.
     """
-    current = _signature(find_error(text))
+    # A secret may hide in what looks like an error, and the other way round.
+    masked = redaction.mask(text) if len(text) <= _MASKED_CHARS_MAX else text
+    current = _signature(find_error(masked))
     for _ in range(_ROUNDS_MAX):
         # What a cut or a placeholder leaves may, rarely, fit another rule.
         again = _signature(current)

@@ -1,0 +1,122 @@
+"""A database file of each format opens today, whole and with all that was in it."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import apsw
+import pytest
+
+import stratagem
+from stratagem.errors import DatabaseTooNew, StorageUnavailable
+from stratagem.storage.sqlite.schema import VERSION
+
+FOLDER = Path(__file__).parent
+FORMATS = list(range(1, VERSION + 1))
+
+
+@pytest.fixture(params=FORMATS, ids=lambda number: f"format {number}")
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of the stored file of one format."""
+    stored = FOLDER / f"format_{request.param}.db.gz"
+    unpacked = tmp_path / "stored.db"
+    unpacked.write_bytes(gzip.decompress(stored.read_bytes()))
+    return unpacked
+
+
+def change(path: Path, statement: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute(statement)
+    connection.close()
+
+
+def assert_all_is_there(db: stratagem.Stratagem) -> None:
+    memory = db.memory
+    city = memory.recall("city")
+    assert city is not None
+    assert city.value == {"name": "Stavanger", "by": "a fjord"}
+    assert city.tags == ["norway", "rain"]
+    old = memory.recall("city", as_of="@2")
+    assert old is not None
+    assert old.value["name"] == "Oslo"
+    idea = memory.recall("idea", branch="trial")
+    assert idea is not None
+    assert idea.value == ["a", 1.5, None]
+    assert memory.recall("brief") is None
+    assert memory.recall("counter", namespace="other") is None
+    assert memory.recall("secret") is None
+    assert [hit.event for hit in memory.search("lighthouse")] == ["ask", "answer"]
+    assert [each.name for each in memory.branches()] == ["default", "trial", "fresh"]
+    assert len(list(memory.history("city"))) == 3  # type: ignore[arg-type]
+    status = memory.status()
+    assert (status.keys, status.events) == (3, 3)
+
+
+def test_a_stored_file_opens_with_all_that_was_in_it(path: Path) -> None:
+    with stratagem.open(str(path), embedder="none") as db:
+        assert_all_is_there(db)
+
+
+def test_a_stored_file_is_whole(path: Path) -> None:
+    with stratagem.open(str(path), embedder="none") as db:
+        assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
+
+
+def test_a_stored_file_can_be_written_to_and_remembers_its_requests(path: Path) -> None:
+    with stratagem.open(str(path), embedder="none", actor="maker") as db:
+        head = db.memory.status().head
+        again = db.memory.store("idea", ["a", 1.5, None], branch="trial", request_id="r1")
+        unmoved = db.memory.status().head
+        db.memory.store("new", 1)
+        db.memory.restore("old")
+
+        assert unmoved == head
+        assert again.status == "created"
+        assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
+
+
+def test_a_stored_file_opens_for_reading(path: Path) -> None:
+    with stratagem.open(str(path), embedder="none"):
+        pass
+
+    with stratagem.open(str(path), embedder="none", read_only=True) as db:
+        assert_all_is_there(db)
+
+
+def test_read_models_of_an_older_version_are_made_anew(path: Path) -> None:
+    change(path, "UPDATE settings SET value = 0 WHERE name = 'read_models_version'")
+    change(path, "DELETE FROM tallies")
+
+    with stratagem.open(str(path), embedder="none") as db:
+        assert_all_is_there(db)
+        assert db.runtime.foundation.store.examine(lambda *_: None, None) == []
+
+
+def test_read_models_of_an_older_version_are_not_read(path: Path) -> None:
+    change(path, "UPDATE settings SET value = 0 WHERE name = 'read_models_version'")
+
+    with pytest.raises(StorageUnavailable) as refused:
+        stratagem.open(str(path), embedder="none", read_only=True)
+
+    assert "for writing" in refused.value.hint
+
+
+def test_a_file_of_a_later_format_is_refused_and_left_alone(path: Path) -> None:
+    change(path, f"PRAGMA user_version = {VERSION + 1}")
+    before = path.read_bytes()
+
+    for read_only in (False, True):
+        with pytest.raises(DatabaseTooNew) as refused:
+            stratagem.open(str(path), embedder="none", read_only=read_only)
+        assert refused.value.details["format"] == VERSION + 1
+        assert refused.value.details["supported"] == VERSION
+
+    assert path.read_bytes() == before
+
+
+def test_every_format_has_its_stored_file_and_none_is_large() -> None:
+    stored = sorted(FOLDER.glob("format_*.db.gz"))
+
+    assert [path.name for path in stored] == [f"format_{number}.db.gz" for number in FORMATS]
+    assert all(path.stat().st_size < 100_000 for path in stored)

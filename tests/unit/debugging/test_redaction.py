@@ -1,0 +1,297 @@
+"""Secrets and personal data are masked; what an error is understood by is not."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stratagem.debugging.redaction import Level, mask, mask_json
+from tests.unit.debugging.causes_managed import MANAGED
+from tests.unit.debugging.causes_native import NATIVE
+from tests.unit.debugging.causes_services import SERVICES
+
+# Made up, and put together here so that no scanner of repositories takes them for real.
+TOKENS = {
+    "AWS": "AKIA" + "IOSFODNN7EXAMPLE",
+    "GitHub": "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a",
+    "GitHub, fine-grained": "github_pat_" + "11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
+    "GitLab": "glpat-" + "xY12zAbCdEfGhIjKlMnO",
+    "Slack": "xoxb-" + "123456789012-abcdefGHIJKL",
+    "OpenAI": "sk-" + "proj-abcdEFGH1234ijklMNOP5678",
+    "OpenAI, old": "sk-" + "abcdEFGH1234ijklMNOP5678qrst",
+    "Anthropic": "sk-ant-" + "api03-abcdefGHIJKL1234567890",
+    "Google": "AIza" + "SyA1234567890abcdefghijklmnopqrstuv",
+    "Stripe": "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc",
+    "npm": "npm_" + "abcdefghijklmnopqrstuvwxyz0123456789",
+    "PyPI": "pypi-" + "AgEIcHlwaS5vcmcCJGFiY2RlZg",
+    "Hugging Face": "hf_" + "AbCdEfGhIjKlMnOpQrStUvWx12",
+    "SendGrid": "SG." + "abcdefghijklmnop.qrstuvwxyz0123456789",
+    "JWT": "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcDEF123-_xyz",
+    "Vault": "hvs." + "CAESIJ1234567890abcdefghij",
+}
+SYNTAXES = [
+    "{}",
+    "key is {}.",
+    "token={}",
+    '{{"apiKey": "{}"}}',
+    "curl -H 'X-Api-Key: {}' https://a.io",
+    "https://a.io/x?key={}&y=1",
+    "https://{}@github.com/a/b.git",
+    "401 for {}\nnext line",
+    "export X={}",
+]
+SECRET = "hunter2!"
+ASSIGNMENTS = [
+    "password={}",
+    "password = {}",
+    "PASSWORD='{}'",
+    'DB_PASSWORD="{}"',
+    "export PGPASSWORD={}",
+    "passwd: {}",
+    "secret: {}",
+    "  client_secret: '{}'",
+    "access_token={}&x=1",
+    "api_key={}",
+    "api-key: {}",
+    "apiKey = '{}'",
+    '{{"password": "{}", "user": "ann"}}',
+    '{{\\"password\\": \\"{}\\"}}',
+    "connect(user='ann', password='{}')",
+    "Server=db;User Id=sa;Password={};Database=x",
+    "mysql -u root -p{} shop",
+    "login --password {} --verbose",
+    "login --api-key={}",
+    "curl -u ann:{} https://a.io",
+    "<password>{}</password>",
+    "aws_secret_access_key = {}",
+    "spring.datasource.password={}",
+    "X-Auth-Token: {}",
+    "password => '{}'",
+    "AccountKey={};EndpointSuffix=x",
+]
+URLS = [
+    "postgres://app:{}@db.io:5432/shop",
+    "redis://:{}@localhost:6379/0",
+    "https://ann:{}@a.io/x",
+    "mongodb+srv://ann:{}@cluster.a.io",
+    "jdbc:mysql://db/shop?user=ann&password={}",
+    "amqp://ann:p@{}@mq.internal//",
+]
+KEPT = [
+    "commit 3f2a1b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a is missing",
+    "sha256:3f2a1b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a3f2a1b9c8d7e6f5a4b3c2d1e",
+    "request 3f2a1b9c-8d7e-4f5a-9b3c-2d1e0f9a8b7c failed",
+    "No module named 'sklearn'",
+    "sk-learn-contrib-something-very-long is no package",
+    "torch==2.1.0+cu121 on 10.0.0.5 (db.prod.example.com)",
+    "SyntaxError: Unexpected token: x",
+    "near token: ')'",
+    "max_tokens=4096, eos_token='</s>', pad_token=x",
+    "KeyError: 'api_key'",
+    "password: str = Field(...)",
+    "def login(password: Optional[str] = None)",
+    "token = request.headers.get('x')",
+    "password=os.environ['PASSWORD']",
+    "password=$PASSWORD, secret: ${SECRET}, token=<token>",
+    "Access denied for user 'root'@'localhost' (using password: YES)",
+    "password authentication failed for user",
+    "Enter password:\njava.lang.NullPointerException",
+    "PWD=/srv/app/current",
+    "compat: strict mode",
+    "git@github.com:acme/shop.git and ssh://git@github.com/acme/shop",
+    "getty@tty1.service failed; com.shop.Cart@1b2c3d4e",
+    "npm ERR! notarget react@18.2.0 and @types/node@20.1.0",
+    "Bearer authentication is required; Basic authentication is off",
+    "std::vector<int>::at and Foo::bar at 12:30:45",
+    "/var/lib/home.txt /srv/home/x",
+]
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES)
+@pytest.mark.parametrize("kind", TOKENS)
+def test_well_known_tokens_are_masked(kind: str, syntax: str) -> None:
+    text = syntax.format(TOKENS[kind])
+
+    masked = mask(text)
+
+    assert TOKENS[kind] not in masked
+    assert TOKENS[kind][8:] not in masked
+    assert "[token]" in masked or "[secret]" in masked
+
+
+@pytest.mark.parametrize("syntax", [*ASSIGNMENTS, *URLS])
+@pytest.mark.parametrize("secret", [SECRET, "0000", "Tr0ub4dor-3", "zXc%9(k", "correcthorse"])
+def test_what_is_named_a_secret_is_masked(syntax: str, secret: str) -> None:
+    masked = mask(syntax.format(secret))
+
+    assert secret not in masked
+    assert "[secret]" in masked
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Authorization: Bearer abc.def.ghi", "Authorization: Bearer [token]"),
+        ("authorization: Basic dXNlcjpwYXNz", "authorization: Basic [token]"),
+        ('{"Authorization": "token abc"}', '{"Authorization": "token [token]"}'),
+        ("sent Bearer abcd1234efgh to it", "sent Bearer [token] to it"),
+        ("Cookie: session=abc; theme=dark", "Cookie: [token]"),
+        ("hooks.slack.com/services/T0/B0/abcdef12", "hooks.slack.com/[token]"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc=\n-----END RSA PRIVATE KEY-----\nok",
+            "[key]\nok",
+        ),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nmore", "[key]\nmore"),
+        ("mail ann.b+c@shop.co.uk!", "mail [email]!"),
+        ("'ann@shop.io', \"bo@shop.io\"", "'[email]', \"[email]\""),
+        ("/home/ann/x.py", "~/x.py"),
+        ("in /Users/ann: no", "in ~: no"),
+        ('File "/home/ann/a b/x.py"', 'File "~/a b/x.py"'),
+        ("C:\\Users\\Ann Lee\\x.py", "~\\x.py"),
+        ("C:\\\\Users\\\\ann\\\\x.py", "~\\\\x.py"),
+        ("C:/Users/ann/x.py", "~/x.py"),
+        ("file:///home/ann/x.js", "file://~/x.js"),
+    ],
+)
+def test_what_stands_for_a_secret(text: str, expected: str) -> None:
+    assert mask(text) == expected
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_an_error_is_understood_by_stays(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("at 10.0.0.5:80 and fe80::1", "at [ip]:80 and [ip]"),
+        ("db.prod.example.com is down", "[host] is down"),
+        ("https://api.shop.io/v1", "https://[host]/v1"),
+        ("id 3f2a1b9c-8d7e-4f5a-9b3c-2d1e0f9a8b7c", "id [uuid]"),
+        ("sha 3f2a1b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a", "sha [hash]"),
+        ("trace 3f2a1b9c8d7e6f5a4b3c", "trace [hex]"),
+        ("blob QWxhZGRpbjpvcGVuIHNlc2FtZTEyMzQ1Njc4", "blob [token]"),
+        ("card 4111 1111 1111 1111", "card [card]"),
+        ("no card 4111 1111 1111 1112", "no card 4111 1111 1111 1112"),
+        ("call +1 415-555-1234 or (415) 555-1234", "call [phone] or [phone]"),
+        ("see github.com/acme/shop", "see github.com/acme/shop"),
+        ("ann@shop.io", "[email]"),
+    ],
+)
+def test_strict_masks_where_it_happened(text: str, expected: str) -> None:
+    assert mask(text, "strict") == expected
+
+
+def test_none_masks_nothing() -> None:
+    text = "password=hunter2 ann@shop.io"
+
+    assert mask(text, "none") == text
+    assert mask_json({"password": "hunter2"}, "none") == {"password": "hunter2"}
+
+
+def test_json_is_masked_string_by_string() -> None:
+    value: Any = {
+        "ann@shop.io": "a key stays",
+        "password": "x7",
+        "API_KEY": "abc",
+        "token": None,
+        "pad_token": "<pad>",
+        "n": 5,
+        "steps": ["mail ann@shop.io", {"secret": "abc", "note": "TOKEN=abc"}, ["/home/ann/x"]],
+    }
+
+    assert mask_json(value) == {
+        "ann@shop.io": "a key stays",
+        "password": "[secret]",
+        "API_KEY": "[secret]",
+        "token": None,
+        "pad_token": "<pad>",
+        "n": 5,
+        "steps": ["mail [email]", {"secret": "[secret]", "note": "TOKEN=[secret]"}, ["~/x"]],
+    }
+
+
+@pytest.mark.parametrize("level", ["basic", "strict"])
+def test_masking_twice_is_masking_once(level: Level) -> None:
+    errors = [text for causes in (MANAGED, NATIVE, SERVICES) for v in causes.values() for text in v]
+    planted = [
+        syntax.format(secret)
+        for syntax in [*SYNTAXES, *ASSIGNMENTS, *URLS]
+        for secret in (*TOKENS.values(), SECRET)
+    ]
+    for text in [*errors, *planted, *KEPT]:
+        masked = mask(text, level)
+
+        assert mask(masked, level) == masked
+
+
+PIECES = st.sampled_from(
+    [
+        *"a9 \n'\"=:/@[](){}<>\\-_.,;&",
+        *(
+            "password",
+            "token",
+            "Bearer ",
+            "https://",
+            "ann@shop.io",
+            "/home/ann",
+            "C:\\Users\\ann\\",
+        ),
+        *(
+            "ghp_16C7e42F292c6912E77",
+            "10.0.0.1",
+            "::1",
+            "Authorization: ",
+            "secret: ",
+            "[secret]",
+            "~",
+        ),
+    ]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PIECES, max_size=30).map("".join), st.sampled_from(["basic", "strict"]))
+def test_every_text_can_be_masked_twice(text: str, level: Level) -> None:
+    masked = mask(text, level)
+
+    assert mask(masked, level) == masked
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            "a",
+            "1",
+            " ",
+            "(",
+            "-",
+            "'\"",
+            "a@",
+            "a.",
+            "/a",
+            "x_",
+            "a-",
+            "0-",
+            "::",
+            "password=",
+            "token ",
+        ),
+        *("Bearer ", "x://a:", "curl -", "mysql -", "-----BEGIN PRIVATE KEY-----", "eyJaaaaaa."),
+        *("C:\\Users\\a b ", "Authorization: ", "Cookie: a=", "sk-a", "+1 "),
+    ],
+)
+@pytest.mark.parametrize("level", ["basic", "strict"])
+def test_no_text_takes_long(unit: str, level: Level) -> None:
+    text = unit * (200_000 // len(unit))
+    begin = perf_counter()
+
+    mask(text, level)
+
+    assert perf_counter() - begin < 4

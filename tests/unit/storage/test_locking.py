@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from stratagem.errors import StorageBusy
+from stratagem.storage.sqlite.locking import WriterLock
+
+
+def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    one, other = WriterLock(path), WriterLock(path)
+    one.acquire(1)
+
+    with pytest.raises(StorageBusy) as refused:
+        other.acquire(0.01)
+    one.release()
+    other.acquire(1)
+    other.release()
+
+    assert refused.value.retryable
+
+
+def test_who_waits_gets_the_lock_when_it_is_released(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    one, other = WriterLock(path), WriterLock(path)
+    order: list[str] = []
+
+    def wait() -> None:
+        other.acquire(30)
+        order.append("other")
+
+    one.acquire(1)
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+
+    order.append("one")
+    one.release()
+    waiting.join(30)
+    other.release()
+
+    assert order == ["one", "other"]
+
+
+def test_who_gave_up_waiting_does_not_keep_the_lock(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    one, other, third = WriterLock(path), WriterLock(path), WriterLock(path)
+    one.acquire(1)
+    with pytest.raises(StorageBusy):
+        other.acquire(0.01)
+    one.release()
+
+    third.acquire(30)
+    third.release()
+
+
+def test_without_a_path_there_is_nothing_to_wait_for() -> None:
+    one, other = WriterLock(None), WriterLock(None)
+
+    one.acquire(0)
+    other.acquire(0)
+    one.release()
+    other.release()
+
+
+def test_releasing_twice_does_no_harm(tmp_path: Path) -> None:
+    lock = WriterLock(str(tmp_path / "lock"))
+    lock.acquire(1)
+
+    lock.release()
+    lock.release()
+    lock.acquire(1)
+    lock.release()
