@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.surfaces import SURFACES, Answer, Surface, Wanted
+from tests.behaviour.surfaces import SLOW, SURFACES, Answer, Surface, Wanted
 from tests.contracts.samples import Clock
 
 
@@ -26,6 +26,8 @@ class Call:
         self._surface = surface
 
     def __call__(self, name: str, /, **arguments: Any) -> Answer:
+        if arguments.get("action") == "switch" and not self._surface.switches:
+            pytest.skip("this surface has nothing to remember a branch by")
         answer = self._surface.run(name, arguments)
         if answer.get("success") is False:
             raise Refused(answer)
@@ -69,7 +71,11 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=SURFACES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SURFACES
+    ]
+)
 def surface(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

@@ -13,13 +13,16 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client
+from typer.testing import CliRunner
 
-from stratagem import Stratagem, StratagemError
+from stratagem import Stratagem, StratagemError, bootstrap
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.operation import Caller
 from stratagem.storage.sqlite.appending import Adapters
+from stratagem.surfaces.cli.app import app
 from stratagem.surfaces.mcp.callers import ProcessCaller
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.server import build
@@ -52,6 +55,10 @@ class Wanted:
 
 
 class Surface(Protocol):
+    """`switches`: whether it remembers a current branch from one call to the next."""
+
+    switches: bool
+
     def run(self, name: str, arguments: Answer) -> Answer: ...
 
     def close(self) -> None: ...
@@ -59,6 +66,8 @@ class Surface(Protocol):
 
 class Embedded:
     """`db.call` of the SDK."""
+
+    switches = True
 
     def __init__(self, wanted: Wanted) -> None:
         self._db = Stratagem(wanted.start(), Caller())
@@ -76,6 +85,8 @@ class Embedded:
 
 class Mcp:
     """The MCP server, with the official client, in this process."""
+
+    switches = True
 
     def __init__(self, wanted: Wanted) -> None:
         settings = ServerSettings(
@@ -114,6 +125,33 @@ class _Prepared(Database):
         self._prepared.close()
 
 
+class CommandLine:
+    """`stratagem call`, in this process: each call opens the database anew."""
+
+    switches = False
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._runner = CliRunner()
+
+    def run(self, name: str, arguments: Answer) -> Answer:
+        wanted = self._wanted
+        options = ["--db", str(wanted.path), "--embedder", wanted.embedder]
+        options += ["--durability", "fast", *(["--read-only"] if wanted.read_only else [])]
+        with pytest.MonkeyPatch.context() as patch:
+            # The clock that the test holds, in place of the one on the wall.
+            patch.setattr(bootstrap, "start", lambda _settings: wanted.start())
+            result = self._runner.invoke(
+                app, [*options, "call", name, "-", "--json"], input=json.dumps(arguments)
+            )
+        answer: Answer = json.loads(result.stdout or result.stderr)
+        assert (result.exit_code == 0) == (answer.get("success") is not False), result.output
+        return answer
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+
 def as_json(answer: Answer) -> Answer:
     """Return an answer as it arrives elsewhere; it must be nothing but JSON."""
     text = json.dumps(answer, allow_nan=False)
@@ -122,4 +160,10 @@ def as_json(answer: Answer) -> Answer:
     return arrived
 
 
-SURFACES: dict[str, Callable[[Wanted], Surface]] = {"embedded": Embedded, "mcp": Mcp}
+SURFACES: dict[str, Callable[[Wanted], Surface]] = {
+    "embedded": Embedded,
+    "mcp": Mcp,
+    "cli": CommandLine,
+}
+# Each call of the command line opens and closes the database: minutes, all in all.
+SLOW = frozenset({"cli"})

@@ -269,7 +269,7 @@ class Histories(RuleBasedStateMachine):
         one: int,
         other: int,
         strategy: Strategy | None,
-        decided: bool,  # noqa: FBT001
+        decided: bool,
         side: int,
     ) -> None:
         target, source = self.line(one), self.line(other)
