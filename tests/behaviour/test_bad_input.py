@@ -229,7 +229,6 @@ def test_an_unknown_branch_is_refused_and_near_names_are_suggested(
         ("strata_history", {"key": "k", "branch": given}),
         ("strata_history", {"branch": given}),
         ("strata_branch", {"action": "fork", "branch": given}),
-        ("strata_branch", {"action": "switch", "name": given}),
         ("strata_branch", {"action": "delete", "name": given}),
         ("strata_branch", {"action": "merge", "source": given}),
         ("strata_branch", {"action": "merge", "source": "trial", "branch": given}),
@@ -240,6 +239,16 @@ def test_an_unknown_branch_is_refused_and_near_names_are_suggested(
         assert refused["details"]["branch"] == given
         assert refused["details"]["similar"] == similar
         assert all(near in refused["hint"] for near in similar)
+
+
+@proves("input:branches", "branch:switch")
+def test_switching_to_a_branch_that_is_not_there_is_refused(call: Call) -> None:
+    call.branch(action="switch", name="trial")
+
+    refused = call.refusal("strata_branch", action="switch", name="trail")
+
+    assert (refused["error"], refused["details"]["similar"]) == ("branch_not_found", ["trial"])
+    assert call.status()["branch"] == "trial"
 
 
 @proves("input:branches")

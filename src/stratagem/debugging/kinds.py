@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from stratagem.debugging import signatures
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 
@@ -78,6 +79,9 @@ def facet_lookup(lookup_id: str) -> str:
 
 def _incident(content: Mapping[str, Any], _key: str | None) -> Projection:
     fingerprint = content.get("fingerprint")
+    if content.get("signature_version", signatures.VERSION) != signatures.VERSION:
+        # Written under older rules: what the index finds it by follows the rules of today.
+        fingerprint = signatures.fingerprint(content.get("error_signature") or "")
     text = Text(
         content["title"],
         content.get("summary") or "",

@@ -132,6 +132,7 @@ _NO_SECRET_NAME: Final = re.compile(
     r"|next|page)_?) ?token$"
 )
 _NO_SECRET_CHARS: Final = 12
+_CLASS_NAME: Final = re.compile(r"[A-Z][A-Za-z]{1,60}Token")
 # What stands where a secret would, and is none: types, states, variables, placeholders.
 _NO_SECRET: Final = re.compile(
     r"(?i)(?:none|null|nil|true|false|yes|no|undefined|str(?:ing)?|int|bytes|bool|any|object"
@@ -145,7 +146,7 @@ _NO_SECRET: Final = re.compile(
 )
 _VALUE: Final = (
     r"(?:\\\"(?P<escaped>[^\"\\\r\n]{1,500})\\\"|\"(?P<double>(?:[^\"\\\r\n]|\\.){1,500})\""
-    r"|'(?P<single>(?:[^'\\\r\n]|\\.){1,500})'|(?P<bare>[^\s,;&\"'\\]{1,500}))"
+    r"|'(?P<single>(?:[^'\\\r\n]|\\.){1,500})'|(?P<bare>[^\s,;&\"'\\\x1b]{1,500}))"
 )
 
 
@@ -158,12 +159,18 @@ def _assigned(match: re.Match[str]) -> str:
     value = match["escaped"] or match["double"] or match["single"] or match["bare"]
     begin = match.start("name")
     before = match.string[max(begin - _NO_SECRET_CHARS, 0) : match.end("name")]
-    if not _is_secret(value) or _NO_SECRET_NAME.search(before):
+    if not _is_secret(value) or _NO_SECRET_NAME.search(before) or _is_logger(match):
         return match[0]
     if match["bare"] is not None:
         value = value.rstrip(")]}>") or value
     begin = match[0].rindex(value)
     return match[0][:begin] + _SECRET + match[0][begin + len(value) :]
+
+
+def _is_logger(match: re.Match[str]) -> bool:
+    """Say whether a class named after a token speaks: `CachedToken: Error while …`."""
+    bare = match["bare"] or ""
+    return bare.isalpha() and _CLASS_NAME.fullmatch(match["name"]) is not None
 
 
 def _after(*programs: str) -> Callable[[re.Match[str]], str]:

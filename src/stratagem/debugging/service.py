@@ -8,6 +8,7 @@ what was known then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from stratagem import limits
@@ -25,7 +26,7 @@ from stratagem.debugging.models import (
 )
 from stratagem.debugging.ranking import Candidate, Outcome, Solution
 from stratagem.debugging.records import Book
-from stratagem.debugging.redaction import mask
+from stratagem.debugging.redaction import mask, mask_json
 from stratagem.debugging.retrieval import Match
 from stratagem.debugging.signatures import VERSION, fingerprint
 from stratagem.engine.events import Draft
@@ -106,7 +107,7 @@ class Debugging(Bound):
     ) -> OutcomeRecorded:
         """Record whether a solution worked, and say what that changed."""
         checks.boolean(worked, field="worked")
-        place = checks.place(env, env_bucket, local=self._caller.local)
+        place = self._place(env, env_bucket)
         text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
         name = branch or self._caller.branch
 
@@ -161,7 +162,7 @@ class Debugging(Bound):
     ) -> SolutionAdded:
         """Add a fix to an incident; evidence comes later, by record_outcome."""
         listed = [self._mask(step) for step in checks.steps(steps)]
-        place = checks.place(env, env_bucket, local=self._caller.local)
+        place = self._place(env, env_bucket)
         name = branch or self._caller.branch
 
         def work(transaction: Transaction) -> dict[str, Any]:
@@ -214,7 +215,7 @@ class Debugging(Bound):
         """Add an incident with its fix and the fix's outcome: all of it, or nothing."""
         checks.boolean(worked, field="worked")
         listed = [self._mask(step) for step in checks.steps(steps)]
-        place = checks.place(env, env_bucket, local=self._caller.local)
+        place = self._place(env, env_bucket)
         kept = self._told(title, error_signature, summary, tags, lookup_id)
         text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
         name = branch or self._caller.branch
@@ -329,6 +330,12 @@ class Debugging(Bound):
             self._caller, work, request_id=request_id, operation=operation, arguments=arguments
         )
         return answer
+
+    def _place(self, env: object, env_bucket: object) -> checks.Place:
+        """Return where something was tried, without what may be secret in it."""
+        place = checks.place(env, env_bucket, local=self._caller.local)
+        masked = mask_json(dict(place.content), self._foundation.redaction)
+        return replace(place, content=masked)
 
     def _mask(self, text: str) -> str:
         return mask(text, self._foundation.redaction)

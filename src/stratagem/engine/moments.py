@@ -161,15 +161,14 @@ def duration(expression: str | float, *, field: str = "ttl") -> int:
 
 def iso(at: int) -> str:
     """Write an instant as RFC 3339 in UTC, to the microsecond: what `parse` reads exactly."""
-    minute, micros = divmod(at, _MINUTE)
-    digits = f"{micros:08}"
-    return f"{_iso_minute(minute)}{digits[:2]}.{digits[2:]}Z"
+    second, micros = divmod(at, _SECOND)
+    return f"{_iso_second(second)}.{micros:06}Z"
 
 
 # Every answer carries times, and the entries of one answer were often written together.
 @lru_cache(maxsize=4096)
-def _iso_minute(minute: int) -> str:
-    return (_EPOCH + timedelta(minutes=minute)).isoformat()[:17]
+def _iso_second(second: int) -> str:
+    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ KEPT = [
     "Enter password:\njava.lang.NullPointerException",
     "PWD=/srv/app/current",
     "compat: strict mode",
+    "AADToken: HTTP connection failed",
     "git@github.com:acme/shop.git and ssh://git@github.com/acme/shop",
     "getty@tty1.service failed; com.shop.Cart@1b2c3d4e",
     "npm ERR! notarget react@18.2.0 and @types/node@20.1.0",
@@ -289,9 +290,9 @@ def test_every_text_can_be_masked_twice(text: str, level: Level) -> None:
 )
 @pytest.mark.parametrize("level", ["basic", "strict"])
 def test_no_text_takes_long(unit: str, level: Level) -> None:
-    text = unit * (200_000 // len(unit))
+    text = unit * (60_000 // len(unit))
     begin = perf_counter()
 
     mask(text, level)
 
-    assert perf_counter() - begin < 4
+    assert perf_counter() - begin < 1

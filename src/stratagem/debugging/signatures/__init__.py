@@ -60,8 +60,9 @@ def signature(text: str) -> str:
     The signature of a signature is itself, and no secret gets into one.
     """
     # A secret may hide in what looks like an error, and the other way round.
-    masked = redaction.mask(text) if len(text) <= _MASKED_CHARS_MAX else text
-    current = _signature(find_error(masked))
+    if len(text) <= _MASKED_CHARS_MAX:
+        text = redaction.mask(lines.plain(text))
+    current = _signature(find_error(text))
     for _ in range(_ROUNDS_MAX):
         # What a cut or a placeholder leaves may, rarely, fit another rule.
         again = _signature(current)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-__all__ = ["GROUP_PART", "Line", "read"]
+__all__ = ["GROUP_PART", "Line", "plain", "read"]
 
 # A longer line is data; what it says about an error, it says at its beginning.
 _CHARS_MAX: Final = 2_000
@@ -118,14 +118,14 @@ _JSON_TRACE: Final = ("stack", "stack_trace", "stacktrace", "traceback", "exc_in
 def read(text: str) -> list[Line]:
     """Return the lines of a text, each without its prefix."""
     lines = []
-    for raw in _unquoted(_plain(text).split("\n")):
+    for raw in _unquoted(plain(text).split("\n")):
         for piece in _pieces(raw):
             level, stripped = _strip(piece[:_CHARS_MAX])
             lines.append(Line(_clean(stripped), piece, level))
     return lines
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text without colours, carriage returns and control characters."""
     text = _ANSI.sub("", text)
     if "\r" in text:

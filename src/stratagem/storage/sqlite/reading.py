@@ -23,6 +23,10 @@ from stratagem.storage.sqlite.statements import SQL, statement
 __all__ = ["Names", "SqliteReader"]
 
 
+# Of a row that is a tuple already; calling the class takes it apart and puts it together again.
+_new = tuple.__new__
+
+
 class Names:
     """What never changes once it is committed, kept between reads.
 
@@ -100,7 +104,7 @@ class SqliteReader(SqliteCatalogue):
             raise translation(error, self._connection.filename) from error
         if row is None or row[2] in self.kinds.deletions or row[3] is None:
             return None
-        return Version(*row)
+        return _new(Version, row)
 
     def current_many(self, lineage: Lineage, subjects: Sequence[int]) -> dict[int, Record]:
         rows = self._execute(

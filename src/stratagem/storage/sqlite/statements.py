@@ -51,7 +51,10 @@ def statement(
     if "{visible}" in text:
         text = text.replace("{visible}", SQL["visible"])
     text = text.replace("{arms}", _arms(depth, first))
-    text = text.replace("{probes}", _probes(subject, depth, first))
+    probes = _probes(subject, depth, first)
+    # Of one branch there is nothing to choose from.
+    text = text.replace("coalesce(NULL, {probes})", probes if depth == 1 else f"coalesce({probes})")
+    text = text.replace("{probes}", probes)
     text = text.replace("{spaces}", SQL["spaces_filter"] if spaces else "")
     return text.replace("{tags}", SQL["tags_filter"] if tags else "")
 
