@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stratagem.debugging.environments import Environment, canonical, similarity
+from stratagem.debugging.ranking import Candidate, Outcome, Solution, counted, rank, stats
+
+NOW = 1_790_000_000_000_000
+DAY = 24 * 3600 * 1_000_000
+LINUX = canonical({"os": "linux", "python": "3.12"})
+PLACES = [
+    LINUX,
+    canonical({"os": "macos", "python": "3.12"}),
+    canonical({"os": "linux", "node": "20"}),
+    canonical({"os": "windows", "dotnet": "8"}),
+    canonical({}),
+]
+
+outcomes = st.lists(
+    st.tuples(st.booleans(), st.sampled_from(PLACES), st.integers(-DAY, 3000 * DAY)), max_size=12
+)
+
+
+def outcome(worked: bool, place: Environment, age: int, number: int = 0) -> Outcome:
+    return Outcome(number, "sol_a", worked, place, NOW - age)
+
+
+def candidate(tried: Sequence[Outcome], *, name: str = "a", relevance: float = 1.0) -> Candidate:
+    solution = Solution(f"sol_{name}", "inc", ("do it",), f"key_{name}", LINUX, 1)
+    return Candidate("title", relevance, (solution,), tuple(tried))
+
+
+def score(tried: Sequence[Outcome], caller: Environment = LINUX, prior: float = 0.5) -> float:
+    return rank([candidate(tried)], caller, NOW, priors={"inc": prior})[0].final_solution_score
+
+
+def made(drawn: list[tuple[bool, Environment, int]]) -> list[Outcome]:
+    return [outcome(*each, number) for number, each in enumerate(drawn)]
+
+
+@given(outcomes, st.sampled_from(PLACES), st.integers(-DAY, 3000 * DAY), st.floats(0.05, 0.8))
+def test_a_success_never_lowers_a_score_and_a_failure_never_raises_one(
+    drawn: list[tuple[bool, Environment, int]], place: Environment, age: int, prior: float
+) -> None:
+    before = score(made(drawn), prior=prior)
+
+    better = score([*made(drawn), outcome(True, place, age)], prior=prior)
+    worse = score([*made(drawn), outcome(False, place, age)], prior=prior)
+
+    assert better >= before - 1e-6
+    assert worse <= before + 1e-6
+
+
+@given(outcomes, st.sampled_from(PLACES), st.sampled_from(PLACES), st.integers(0, 3000 * DAY))
+def test_a_success_in_a_nearer_environment_counts_at_least_as_much(
+    drawn: list[tuple[bool, Environment, int]], one: Environment, other: Environment, age: int
+) -> None:
+    near, far = sorted((one, other), key=lambda place: -similarity(LINUX, place))
+
+    assert (
+        score([*made(drawn), outcome(True, near, age)])
+        >= score([*made(drawn), outcome(True, far, age)]) - 1e-6
+    )
+
+
+@given(outcomes, st.integers(0, 3000 * DAY), st.integers(0, 3000 * DAY))
+def test_a_newer_success_counts_at_least_as_much(
+    drawn: list[tuple[bool, Environment, int]], one: int, other: int
+) -> None:
+    newer, older = sorted((one, other))
+
+    assert (
+        score([*made(drawn), outcome(True, LINUX, newer)])
+        >= score([*made(drawn), outcome(True, LINUX, older)]) - 1e-6
+    )
+
+
+@given(st.floats(0.05, 0.8))
+def test_evidence_orders_as_required_whatever_the_base_rate(prior: float) -> None:
+    tried = {"9/10": (9, 1), "1/1": (1, 0), "0/0": (0, 0), "0/1": (0, 1), "0/10": (0, 10)}
+    candidates = [
+        candidate([outcome(True, LINUX, 0)] * won + [outcome(False, LINUX, 0)] * lost, name=name)
+        for name, (won, lost) in tried.items()
+    ]
+
+    order = rank(reversed(candidates), LINUX, NOW, priors={"inc": prior})
+
+    assert [each.solution_id.removeprefix("sol_") for each in order] == list(tried)
+
+
+@given(outcomes, st.sampled_from(PLACES))
+@settings(max_examples=50)
+def test_scores_are_finite_and_an_exact_environment_keeps_its_own_counts(
+    drawn: list[tuple[bool, Environment, int]], caller: Environment
+) -> None:
+    tried = [*made(drawn), outcome(True, caller, DAY)]
+
+    found = rank([candidate(tried)], caller, NOW, priors={"inc": 0.5})[0]
+
+    own = [each for each in tried if each.environment.bucket == caller.bucket]
+    assert found.best_env_bucket_match == caller.bucket
+    assert found.nearest_bucket["worked"] == sum(each.worked for each in own)
+    assert 0 < found.reliability_score < 1
+    assert math.isfinite(found.final_solution_score)
+    assert found.interval_90[0] <= found.reliability_score <= found.interval_90[1]
+
+
+def test_relevance_dominates_equal_evidence_and_ties_are_decided_by_id() -> None:
+    tried = [outcome(True, LINUX, DAY)]
+
+    order = rank(
+        [
+            candidate(tried, name="far", relevance=0.3),
+            candidate(tried, name="b"),
+            candidate(tried, name="a"),
+        ],
+        LINUX,
+        NOW,
+        priors={"inc": 0.5},
+    )
+
+    assert [each.solution_id for each in order] == ["sol_a", "sol_b", "sol_far"]
+
+
+def test_with_many_outcomes_reliability_tends_to_the_rate() -> None:
+    tried = [outcome(number % 4 != 0, LINUX, 0) for number in range(2_000)]
+
+    assert abs(stats(tried, LINUX, NOW, prior=0.5).reliability_score - 0.75) < 0.01
+
+
+def test_of_several_reports_from_one_lookup_the_last_counts() -> None:
+    reports = [
+        Outcome(number, "sol_a", worked, LINUX, NOW, lookup_id="look")
+        for number, worked in enumerate((True, True, False))
+    ]
+
+    assert [each.worked for each in counted(reports)] == [False]
