@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 __all__ = ["Level", "mask", "mask_json"]
@@ -26,7 +27,7 @@ _Replacement = str | Callable[[re.Match[str]], str]
 class _Rule(NamedTuple):
     """A pattern, what takes its place, and words of which a text must have one for it to fit."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     replacement: _Replacement
     hints: tuple[str, ...]
 
@@ -35,7 +36,7 @@ def mask(text: str, level: Level = "basic") -> str:
     """Return a text with its secrets and personal data replaced by placeholders."""
     if level == "none":
         return text
-    rules = _BASIC if level == "basic" else _STRICT
+    rules = _compiled(level)
     for _ in range(_ROUNDS_MAX):
         # What one rule leaves may, rarely, be what an earlier one looks for.
         masked = _mask_once(text, rules)
@@ -45,12 +46,19 @@ def mask(text: str, level: Level = "basic") -> str:
     return text
 
 
-def _mask_once(text: str, rules: Iterable[_Rule]) -> str:
+def _mask_once(text: str, rules: Iterable[tuple[re.Pattern[str], _Rule]]) -> str:
     lowered = text.lower()
-    for rule in rules:
+    for pattern, rule in rules:
         if not rule.hints or any(hint in lowered for hint in rule.hints):
-            text = rule.pattern.sub(rule.replacement, text)
+            text = pattern.sub(rule.replacement, text)
     return text
+
+
+# On first use, because starting should not wait for it.
+@cache
+def _compiled(level: Level) -> tuple[tuple[re.Pattern[str], _Rule], ...]:
+    rules = _BASIC if level == "basic" else _STRICT
+    return tuple((re.compile(rule.pattern), rule) for rule in rules)
 
 
 def mask_json(value: Any, level: Level = "basic") -> Any:
@@ -81,6 +89,7 @@ _SECRET: Final = "[secret]"  # noqa: S105 - as above
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
 _LINE_CHARS: Final = 300
+_PASSWORD_BY_P: Final = ("mysql", "mariadb", "sshpass")
 _ROUNDS_MAX: Final = 4
 
 _PRIVATE_KEY: Final = (
@@ -169,8 +178,7 @@ def _assigned(match: re.Match[str]) -> str:
 
 def _is_logger(match: re.Match[str]) -> bool:
     """Say whether a class named after a token speaks: `CachedToken: Error while …`."""
-    bare = match["bare"] or ""
-    return bare.isalpha() and _CLASS_NAME.fullmatch(match["name"]) is not None
+    return (match["bare"] or "").isalpha() and bool(_CLASS_NAME.fullmatch(match["name"]))
 
 
 def _after(*programs: str) -> Callable[[re.Match[str]], str]:
@@ -197,7 +205,7 @@ def _card(match: re.Match[str]) -> str:
 
 
 def _rule(pattern: str, replacement: _Replacement, *hints: str) -> _Rule:
-    return _Rule(re.compile(pattern), replacement, hints)
+    return _Rule(pattern, replacement, hints)
 
 
 _BASIC: Final = (
@@ -263,10 +271,8 @@ _BASIC: Final = (
     ),
     _rule(
         r"(?P<option>(?<=\s)-p)(?!\[)[^\s'\"]{1,200}",
-        _after("mysql", "mariadb", "sshpass"),
-        "mysql",
-        "mariadb",
-        "sshpass",
+        _after(*_PASSWORD_BY_P),
+        *_PASSWORD_BY_P,
     ),
     _rule(
         r"(?P<option>(?<=\s)(?:-u|--user)\s{1,4})(?!\[)"
@@ -289,32 +295,29 @@ _BASIC: Final = (
         r"(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])"
         r"|[^\s\\/:*?\"'<>|,;)]{1,64})",
         "~",
-        "users",
-        "documents and settings",
+        *("users", "documents and settings"),
     ),
     _rule(
         r"(?<![\w.~-])/(?:var/|export/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}",
         "~",
-        "/home/",
-        "/users/",
+        *("/home/", "/users/"),
     ),
 )
 
 _OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _HEX4: Final = r"[0-9a-fA-F]{1,4}"
+_UUID: Final = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _HEX4_MORE: Final = rf"{_HEX4}(?::{_HEX4}){{0,6}}"
 _DOMAINS: Final = (
-    "com|org|net|edu|gov|mil|io|dev|cloud|ai|co|uk|de|fr|jp|cn|ru|us|eu|info|biz|lan|local|internal"
-    "|corp|test|example"
+    "com|org|net|edu|gov|mil|io|dev|cloud|ai|co|uk|de|fr|jp|cn|ru|us|eu|info|biz|lan|local|corp|test"
+    "|internal|example"
 )
 # Everybody's, and the names of packages begin with them.
 _PUBLIC_HOSTS: Final = r"(?:(?:www\.)?git(?:hub|lab)\.com|bitbucket\.org|golang\.org|pypi\.org)"
 
 _STRICT: Final = (
     *_BASIC,
-    _rule(
-        rf"{_EDGE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{_END}", "[uuid]", "-"
-    ),
+    _rule(rf"{_EDGE}{_UUID}{_END}", "[uuid]", "-"),
     _rule(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?\d)", "[ip]", "."),
     _rule(
         rf"(?<![\w:.>\]])(?=[0-9a-fA-F:]{{0,38}}\d)(?:(?:{_HEX4}:){{7}}{_HEX4}"

@@ -54,4 +54,7 @@ def test_completion_is_silent_about_a_broken_database(cli: Cli) -> None:
 
 def test_completion_can_be_installed(cli: Cli) -> None:
     assert "--install-completion" in cli()
-    assert "_STRATAGEM_COMPLETE=complete_bash" in cli("--show-completion", "bash")
+    # Which shell it is for is told from the one that runs it, whatever runs the tests.
+    script = f"{Path(sys.executable).with_name('stratagem')} --show-completion; true"
+    shown = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert "_STRATAGEM_COMPLETE=complete_bash" in shown.stdout

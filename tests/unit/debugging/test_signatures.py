@@ -172,6 +172,67 @@ def test_prose_is_taken_whole() -> None:
     assert signature(text) == "The page stays white after <n> failed logins."
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            'time=2026-01-02T03:04:05Z level=error msg="cannot open \\"a7\\"" err="permission denied"',
+            "cannot open 'a<n>': permission denied",
+        ),
+        (
+            (
+                '{"time": "2026-01-02", "level": "error", "msg": "request 7 failed", "err": {"message": '
+                '"connection refused"}}'
+            ),
+            "request <n> failed: connection refused",
+        ),
+        ('{"level": 50, "message": "connection refused"}', "connection refused"),
+        ('{"no message": 7}', "{'no message': <n>}"),
+        ('{"broken": ', "{'broken':"),
+        (
+            (
+                '"trace": "Traceback (most recent call last):\\n  File \\"/a/b.py\\", line 3, in f\\n'
+                '    g()\\nValueError: bad 7"'
+            ),
+            "ValueError: bad <n>'\n  in f (b.py)",
+        ),
+    ],
+)
+def test_records_and_strings_are_unpacked(line: str, expected: str) -> None:
+    assert signature(line) == expected
+
+
+def test_a_program_that_aborts_says_why() -> None:
+    text = (
+        "shop: cart.c:12: total: Assertion `cart != NULL' failed.\n\n"
+        "Program received signal SIGABRT, Aborted.\n"
+        "#0  __pthread_kill_implementation (no_tid=0) at ./nptl/pthread_kill.c:44\n"
+        "#1  0x0000555555555170 in total (cart=0x0) at cart.c:12\n"
+    )
+
+    assert signature(text) == (
+        "shop: cart.c: total: Assertion 'cart != NULL' failed.\n  in total (cart.c)"
+    )
+
+
+def test_a_cause_that_says_nothing_new_is_left_out() -> None:
+    text = (
+        "java.lang.Error: a\n\tat com.shop.A.run(A.java:1)\n"
+        "Caused by: java.lang.Error: a\n\tat com.shop.B.run(B.java:1)\n"
+    )
+
+    assert signature(text) == "java.lang.Error: a\n  in com.shop.A.run"
+
+
+def test_a_group_whose_parts_were_cut_off_keeps_its_message() -> None:
+    whole = MANAGED["python: exception group"][0]
+
+    cut = whole[: whole.index("    | Traceback")]
+
+    assert signature(cut) == signature(whole)[: len(signature(cut))]
+    assert signature(cut).startswith("ExceptionGroup: unhandled errors")
+
+
 def test_system_frames_count_where_there_are_no_others() -> None:
     text = (
         "Traceback (most recent call last):\n"

@@ -166,6 +166,10 @@ def test_values_of_one_kind_become_one(kind: str, sentence: str) -> None:
         ("x == 'a' but y='a'", "x == 'a' but y=<value>"),
         ("‘x’ and “y” and `z`", "'x' and 'y' and 'z'"),
         ("many   spaces\n and lines", "many spaces and lines"),
+        ("in file:///srv/app/cart.mjs:3:4", "in cart.mjs"),
+        ("in Shopping-Cart-Service-V2-eu7", "in Shopping-Cart-Service-V<n>-eu<n>"),
+        ("in ShoppingCartServiceFactory7", "in ShoppingCartServiceFactory<n>"),
+        ("mail 3rd to https://a.io/(x).", "mail <n>th to <url>."),
     ],
 )
 def test_a_message_keeps_what_tells_its_cause(message: str, expected: str) -> None:
