@@ -9,11 +9,11 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import incidents, recall, vectors
+from evals import incidents, recall, tracebacks, vectors
 from evals.suites import DataMissing, Options, Outcome, Suite
 
 SUITES: Final[dict[str, Suite]] = {
-    suite.name: suite for suite in (recall.SUITE, incidents.SUITE, vectors.SUITE)
+    suite.name: suite for suite in (recall.SUITE, incidents.SUITE, tracebacks.SUITE, vectors.SUITE)
 }
 
 _WIDTH: Final = 120

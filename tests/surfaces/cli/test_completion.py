@@ -1,5 +1,9 @@
 """What a shell is offered."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.surfaces.cli.console import Cli
