@@ -1,10 +1,14 @@
 """What every test stands on."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
+
+from stratagem import operations
+from stratagem.operation import Operation
+from tests.postgres import shared_server
 
 # Speed is measured by benchmarks, never by a test; a failure prints how to repeat it.
 settings.register_profile("house", deadline=None, print_blob=True)
@@ -20,3 +24,24 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.delenv(name)
         patch.setenv("HOME", str(home))
         yield
+
+
+@pytest.fixture(scope="session")
+def postgres_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start the PostgreSQL server that all tests of a run share; each has its own workspace."""
+    base = tmp_path_factory.getbasetemp()
+    with shared_server(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as address:
+        yield address
+
+
+@pytest.fixture
+def add_row(monkeypatch: pytest.MonkeyPatch) -> Callable[[Operation], None]:
+    """Add a row to the table of operations, for one test."""
+
+    def add(row: Operation) -> None:
+        systems = (*operations.SYSTEMS, (lambda: (row,), (row.toolset,)))
+        monkeypatch.setattr(operations, "SYSTEMS", systems)
+        monkeypatch.setattr(operations, "TABLE", operations.Table())
+        monkeypatch.setattr(operations, "TOOLSETS", (*operations.TOOLSETS, row.toolset))
+
+    return add

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import time
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
 
 from stratagem import operations
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable, ValidationFailed
+from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
+from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
-from stratagem.operation import Caller
+from stratagem.operation import Caller, Operation
 from stratagem.places import database_path, local_zone
+from stratagem.projections.assembly import Subscribed, assemble
+from stratagem.projections.service import Projections
+from stratagem.projections.settings import ExternalSettings
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
@@ -25,12 +34,22 @@ from stratagem.storage.sqlite.appending import Adapters
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
 
-__all__ = ["Runtime", "Settings", "database_path", "start"]
+if TYPE_CHECKING:
+    from stratagem.gateway.switchboard import Switchboard
+
+__all__ = ["KINDS", "Runtime", "Settings", "database_path", "start"]
+
+# Every kind of record that a database may hold.
+KINDS = Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS, *GATEWAY_KINDS))
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to open a database. `embedder` None follows the database, then the default."""
+    """How to open a database. `embedder` None follows the database, then the default.
+
+    `external` says which services outside of the database are used; None asks the environment.
+    `deliver`: whether this process tells them, in the background, what they have to know.
+    """
 
     path: str
     durability: Literal["full", "fast"] = "full"
@@ -39,22 +58,64 @@ class Settings:
     redaction: Literal["none", "basic", "strict"] = "basic"
     adapters: Adapters = field(default_factory=lambda: Adapters(_microseconds, os.urandom))
     zone: tzinfo | None = None
+    external: ExternalSettings | None = None
+    deliver: bool = True
+    allow_hosts: tuple[str, ...] = ()
 
 
 class Runtime:
     """An open database and everything that stands on it."""
 
-    def __init__(self, foundation: Foundation) -> None:
+    def __init__(
+        self, foundation: Foundation, settings: Settings, projections: Projections
+    ) -> None:
         self.foundation = foundation
+        self.projections = projections
+        self._settings = settings
+        self._assembling = threading.Lock()
+        self._switchboard: Switchboard | None = None
+
+    @property
+    def switchboard(self) -> Switchboard:
+        """The gateway, put together when it is first needed."""
+        if self._switchboard is None:
+            with self._assembling:
+                if self._switchboard is None:
+                    from stratagem.gateway.assembly import assemble
+
+                    self._switchboard = assemble(
+                        self.foundation,
+                        operations.TABLE,
+                        self.call_async,
+                        schema_of=operations.input_schema,
+                        allow_hosts=self._settings.allow_hosts,
+                        random=self._settings.adapters.entropy,
+                    )
+        return self._switchboard
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
+        operation, given = self._prepared(name, arguments, caller)
+        return operation.run(getattr(self, operation.part), given, caller)
+
+    async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
+        """Run an operation without holding up the event loop."""
+        operation, given = self._prepared(name, arguments, caller)
+        part = getattr(self, operation.part)
+        if operation.run_async is not None:
+            return await operation.run_async(part, given, caller)
+        return await asyncio.to_thread(operation.run, part, given, caller)
+
+    def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, BaseModel]:
         operation = operations.find(name)
-        given = operations.read_input(operation, arguments)
-        return operation.run(self.foundation, given, caller)
+        operations.authorise(operation, arguments, caller)
+        return operation, operations.read_input(operation, arguments)
 
     def close(self) -> None:
         """Let go of the database."""
+        if self._switchboard is not None:
+            self._switchboard.close()
+        self.projections.close()
         self.foundation.index.close()
         self.foundation.store.close()
 
@@ -66,24 +127,37 @@ def start(settings: Settings) -> Runtime:
     if path != MEMORY:
         path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
         _make_folder(Path(path).parent, read_only=settings.read_only)
-    index = _index(settings, path)
+    external = settings.external or ExternalSettings.from_environment(os.environ)
+    embedder = settings.embedder or external.embedder
+    index = _index(settings, path, embedder)
     store = SqliteStore(
         path,
-        kinds=Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS)),
+        kinds=KINDS,
         indexer=index,
         adapters=settings.adapters,
         durability=settings.durability,
         read_only=settings.read_only,
     )
     try:
-        index.attach(store, follow=settings.embedder is None)
+        index.attach(store, follow=embedder is None)
+        projections, services = assemble(
+            external,
+            store,
+            index,
+            Subscribed(CONCEPT, RELATIONSHIP, TYPES),
+            beside=f"{path}-chroma",
+        )
+        projections.register()
     except BaseException:
         store.close()
         raise
     views = Views(store, settings.zone or local_zone())
-    return Runtime(
-        Foundation(store, views, index, settings.durability, _version(), settings.redaction)
+    foundation = Foundation(
+        store, views, index, settings.durability, _version(), settings.redaction, services
     )
+    if settings.deliver:
+        projections.start()
+    return Runtime(foundation, settings, projections)
 
 
 def _check(settings: Settings) -> None:
@@ -102,8 +176,8 @@ def _check(settings: Settings) -> None:
             )
 
 
-def _index(settings: Settings, path: str) -> Index:
-    embedder = embedding.choose(settings.embedder or "static")
+def _index(settings: Settings, path: str, name: str | None) -> Index:
+    embedder = embedding.choose(name or "static")
     private = path == MEMORY or settings.read_only
     return Index(embedder, None if private else Path(f"{path}-vectors"))
 

@@ -18,6 +18,11 @@ __all__ = [
     "ConceptNotFound",
     "DatabaseCorrupt",
     "DatabaseTooNew",
+    "EmbeddingFailed",
+    "ExecutionFailed",
+    "ExecutionNotFound",
+    "ExecutionTimeout",
+    "GraphServiceFailed",
     "ImportRefused",
     "IncidentNotFound",
     "InternalFault",
@@ -27,9 +32,13 @@ __all__ = [
     "MissingRequired",
     "OperationNotFound",
     "PathNotFound",
+    "PermissionDenied",
+    "RateLimited",
     "ReadOnly",
     "RelationshipNotFound",
     "RequestReused",
+    "RequestTooLarge",
+    "ResourceNotFound",
     "Row",
     "ServiceUnavailable",
     "SolutionNotFound",
@@ -38,7 +47,11 @@ __all__ = [
     "StorageUnavailable",
     "StratagemError",
     "SwitchUnavailable",
+    "ToolExists",
+    "ToolNotFound",
+    "Unauthenticated",
     "ValidationFailed",
+    "VectorServiceFailed",
     "VersionConflict",
 ]
 
@@ -248,6 +261,119 @@ class ServiceUnavailable(StratagemError):
     retryable = True
 
 
+class ToolNotFound(StratagemError):
+    """The branch shows no tool with this name or id."""
+
+    code = "tool_not_found"
+    hint_default = "List the tools, or search for one with tools_discover."
+
+
+class ToolExists(StratagemError):
+    """A tool of this name is registered already."""
+
+    code = "tool_exists"
+    hint_default = "Update the tool, or choose another name."
+
+
+class ResourceNotFound(StratagemError):
+    """The branch shows no resource with this id."""
+
+    code = "resource_not_found"
+    hint_default = "List the resources."
+
+
+class ExecutionNotFound(StratagemError):
+    """There is no execution with this id."""
+
+    code = "execution_not_found"
+    hint_default = "List the executions of the tool."
+
+
+class ExecutionFailed(StratagemError):
+    """The tool itself failed.
+
+    `safe`: nothing was done yet, so that trying again can do no harm. `answered`: the tool is
+    well and says that it cannot do what was asked.
+    """
+
+    code = "execution_error"
+    hint_default = "The details say what the tool answered."
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        safe: bool = False,
+        answered: bool = False,
+        hint: str | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(message, hint=hint, **details)
+        self.safe = safe
+        self.answered = answered
+
+
+class ExecutionTimeout(StratagemError):
+    """The tool did not answer in time and was stopped."""
+
+    code = "timeout"
+    hint_default = "Give it more time with options.timeout, or ask for less."
+    retryable = True
+
+
+class PermissionDenied(StratagemError):
+    """The caller may not do this."""
+
+    code = "permission_denied"
+    hint_default = "Ask an administrator for the permission."
+
+
+class Unauthenticated(StratagemError):
+    """Nobody is known by this token, or there is none."""
+
+    code = "unauthenticated"
+    hint_default = "Send a valid token: Authorization: Bearer ..."
+
+
+class RateLimited(StratagemError):
+    """The caller asked too often."""
+
+    code = "rate_limited"
+    hint_default = "Wait for as many seconds as retry_after says, then call again."
+    retryable = True
+
+
+class RequestTooLarge(StratagemError):
+    """The request is larger or deeper than can be taken."""
+
+    code = "request_too_large"
+    hint_default = "Send less at once."
+
+
+class GraphServiceFailed(StratagemError):
+    """The graph database answered with an error."""
+
+    code = "neo4j_error"
+    hint_default = "Look at the message and at the log of Neo4j; other branches are not affected."
+    retryable = True
+
+
+class VectorServiceFailed(StratagemError):
+    """The vector database answered with an error."""
+
+    code = "chromadb_error"
+    hint_default = "Look at the message and at the log of Chroma; other branches are not affected."
+    retryable = True
+
+
+class EmbeddingFailed(StratagemError):
+    """A text has no vector, because there is no embedder or it does not work."""
+
+    code = "embedding_error"
+    hint_default = "Choose an embedder that is installed, with --embedder."
+    retryable = True
+
+
 class InternalFault(StratagemError):
     """A defect of Stratagem's own."""
 
@@ -276,6 +402,16 @@ TABLE: dict[str, Row] = {
     "concept_not_found": Row(404, -32004, 3, "CONCEPT_NOT_FOUND"),
     "relationship_not_found": Row(404, -32004, 3, "RELATIONSHIP_NOT_FOUND"),
     "path_not_found": Row(404, -32004, 3, "PATH_NOT_FOUND"),
+    "tool_not_found": Row(404, -32004, 3, "TOOL_NOT_FOUND"),
+    "resource_not_found": Row(404, -32004, 3, "RESOURCE_NOT_FOUND"),
+    "execution_not_found": Row(404, -32004, 3, "EXECUTION_NOT_FOUND"),
+    "tool_exists": Row(409, -32009, 4, "TOOL_EXISTS"),
+    "execution_error": Row(502, -32010, 8, "EXECUTION_ERROR"),
+    "timeout": Row(504, -32010, 8, "TIMEOUT"),
+    "permission_denied": Row(403, -32003, 5, "PERMISSION_DENIED"),
+    "unauthenticated": Row(401, -32001, 5, "UNAUTHENTICATED"),
+    "rate_limited": Row(429, -32029, 6, "RATE_LIMITED"),
+    "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE"),
     "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),
@@ -290,5 +426,8 @@ TABLE: dict[str, Row] = {
     "database_corrupt": Row(500, -32050, 7, "DATABASE_CORRUPT"),
     "database_too_new": Row(500, -32050, 7, "DATABASE_TOO_NEW"),
     "service_unavailable": Row(503, -32050, 6, "SERVICE_UNAVAILABLE"),
+    "neo4j_error": Row(500, -32050, 6, "NEO4J_ERROR"),
+    "chromadb_error": Row(500, -32050, 6, "CHROMADB_ERROR"),
+    "embedding_error": Row(500, -32050, 6, "EMBEDDING_ERROR"),
     "internal_error": Row(500, -32603, 1, "INTERNAL_ERROR"),
 }

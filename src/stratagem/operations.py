@@ -1,29 +1,145 @@
 """One table of everything that can be asked for, gathered from the systems.
 
-Surfaces are translations of this table; none has an operation of its own.
+Surfaces are translations of this table; none has an operation of its own. Each system's rows are
+read when one of them is first asked for, so that a server starts without those it does not serve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from stratagem.debugging.operations import OPERATIONS as DEBUGGING
 from stratagem.errors import InvalidInput, MissingRequired, OperationNotFound, ValidationFailed
-from stratagem.knowledge.operations import OPERATIONS as KNOWLEDGE
-from stratagem.memory.operations import OPERATIONS as MEMORY
-from stratagem.operation import DEFAULT_TOOLSETS, Operation
+from stratagem.operation import DEFAULT_TOOLSETS, Caller, Operation
 
-__all__ = ["DEFAULT_TOOLSETS", "TABLE", "TOOLSETS", "find", "input_schema", "read_input"]
+__all__ = [
+    "DEFAULT_TOOLSETS",
+    "SYSTEMS",
+    "TABLE",
+    "TOOLSETS",
+    "Table",
+    "authorise",
+    "find",
+    "input_schema",
+    "may_call",
+    "of_toolsets",
+    "read_input",
+]
 
-TABLE: dict[str, Operation] = {
-    operation.name: operation for operation in (*MEMORY, *DEBUGGING, *KNOWLEDGE)
-}
-TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each.toolset for each in TABLE.values()))
+Rows = tuple[Operation, ...]
+
+
+def _memory() -> Rows:
+    from stratagem.memory.operations import OPERATIONS
+
+    return OPERATIONS
+
+
+def _debugging() -> Rows:
+    from stratagem.debugging.operations import OPERATIONS
+
+    return OPERATIONS
+
+
+def _knowledge() -> Rows:
+    from stratagem.knowledge.operations import OPERATIONS
+
+    return OPERATIONS
+
+
+def _gateway() -> Rows:
+    from stratagem.gateway.operations import OPERATIONS
+
+    return OPERATIONS
+
+
+# Each system with the toolsets that its operations belong to.
+SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
+    (_memory, ("memory", "admin")),
+    (_debugging, ("debugging",)),
+    (_knowledge, ("knowledge", "admin")),
+    (_gateway, ("gateway", "registry")),
+)
+TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))
+# The registry is the gateway's: whoever may write to the one may write to the other.
+_SCOPES = {"registry": "gateway"}
+
+
+class Table(Mapping[str, Operation]):
+    """Operations by name; systems are read in order until one has it."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Operation] = {}
+        self._read = 0
+
+    def __getitem__(self, name: str) -> Operation:
+        while name not in self._rows and self._read < len(SYSTEMS):
+            self._read_next()
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        while self._read < len(SYSTEMS):
+            self._read_next()
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def _read_next(self) -> None:
+        # Twice by two threads does no harm: the rows are the same.
+        at = self._read
+        self._rows = self._rows | {row.name: row for row in SYSTEMS[at][0]()}
+        self._read = max(self._read, at + 1)
+
+
+TABLE: Mapping[str, Operation] = Table()
+
+
+def of_toolsets(wanted: Iterable[str]) -> list[Operation]:
+    """Return the operations of some toolsets, without reading systems that have none of them."""
+    chosen = set(wanted)
+    return [
+        row
+        for rows, sets in SYSTEMS
+        if chosen.intersection(sets)
+        for row in rows()
+        if row.toolset in chosen
+    ]
+
+
+def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
+    """Refuse what a caller may not do.
+
+    Raises:
+        PermissionDenied: Its token does not allow it.
+        ReadOnly: Nothing may be written in its name.
+    """
+    given = arguments if isinstance(arguments, Mapping) else {}
+    right = operation.right_for(given)
+    action = given.get("action")
+    if operation.reading_actions and not _is_action(operation, action):
+        # What is no action at all is the operation's to complain about.
+        right = "read"
+    what = f"{operation.name} {action}" if operation.reading_actions else operation.name
+    caller.require(_scope(operation), right, what)
+
+
+def may_call(operation: Operation, caller: Caller) -> bool:
+    """Whether there is anything that a caller may do with an operation."""
+    right = "read" if operation.reading_actions else operation.right_for({})
+    return caller.may(_scope(operation), right)
+
+
+def _scope(operation: Operation) -> str:
+    return _SCOPES.get(operation.toolset, operation.toolset)
+
+
+def _is_action(operation: Operation, action: object) -> bool:
+    return action in input_schema(operation.name)["properties"]["action"]["enum"]
 
 
 def find(name: str) -> Operation:

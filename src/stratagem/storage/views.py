@@ -30,6 +30,11 @@ class Views:
         self._lineages: dict[str, tuple[Branch, Lineage]] = {}
         self._pasts: dict[tuple[str, str | int], tuple[Lineage, int]] = {}
 
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of words for times."""
+        return self._zone
+
     def present(self, branch: str) -> Lineage:
         """Return what a view of a branch's present reads.
 

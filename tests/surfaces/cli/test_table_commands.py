@@ -1,6 +1,7 @@
 """operations, call, and commands made from the table."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -103,7 +104,7 @@ class EchoInput(BaseModel):
 
 
 @pytest.fixture
-def echo(monkeypatch: pytest.MonkeyPatch) -> None:
+def echo(add_row: Callable[[Operation], None]) -> None:
     def run(_foundation: object, given: BaseModel, caller: Caller) -> dict[str, Any]:
         return {**given.model_dump(exclude_unset=True, by_alias=True), "actor": caller.actor}
 
@@ -117,7 +118,7 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> None:
         run=run,
         summarise=lambda answer: f"You said {answer['word']}.",
     )
-    monkeypatch.setitem(operations.TABLE, "echo_words", operation)
+    add_row(operation)
     operations.input_schema.cache_clear()
 
 

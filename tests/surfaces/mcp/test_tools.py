@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +107,12 @@ async def test_the_tool_list_is_short(
 
 
 async def test_a_new_row_of_the_table_is_a_new_tool(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, add_row: Callable[[Operation], None]
 ) -> None:
     row = dataclasses.replace(
         operations.find("strata_status"), name="team_status", toolset="team", title="Team"
     )
-    monkeypatch.setitem(operations.TABLE, row.name, row)
+    add_row(row)
 
     async with connected(path, toolsets=("team",)) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -210,9 +211,12 @@ def failing_operation() -> Operation:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_defect_shows_no_inside(
-    path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    path: Path,
+    mode: Mode,
+    add_row: Callable[[Operation], None],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setitem(operations.TABLE, "failing", failing_operation())
+    add_row(failing_operation())
 
     async with connected(path, mode) as client:
         with caplog.at_level(logging.ERROR):

@@ -10,7 +10,7 @@ import typer
 
 from stratagem.operation import Operation
 from stratagem.surfaces.cli.app import COMMANDS
-from stratagem.surfaces.cli.inputs import read_json
+from stratagem.surfaces.cli.inputs import read_json, read_value
 from stratagem.surfaces.cli.session import Session, command, shared_parameters
 
 __all__ = ["command_of", "generated_command", "generated_names"]
@@ -113,7 +113,8 @@ def _words(operation: Operation, name: str) -> list[Any]:
 def _value(name: str, given: Any, described: dict[str, Any]) -> Any:
     if isinstance(given, str) and described.get("type") in {"object", "array", None}:
         return read_json(given, field=name)
-    return given
+    # A log is longer than what a shell passes on: `-` reads it from stdin.
+    return read_value(given, text=True) if isinstance(given, str) else given
 
 
 def _answer(session: Session, operation: Operation, answer: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -36,6 +37,11 @@ class Database:
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation, opening the database first where that is still to be done."""
         return self.runtime().call(name, arguments, caller)
+
+    async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
+        """Run an operation without holding up the event loop."""
+        runtime = await asyncio.to_thread(self.runtime)
+        return await runtime.call_async(name, arguments, caller)
 
     def runtime(self) -> Runtime:
         """Return the open database.

@@ -61,17 +61,23 @@ class _Handlers:
         self._database = database
         self._callers = callers
         self._tools = Tools(settings, database)
+        # Other toolsets have no tools that mostly wait: their calls are spared the question.
+        self._may_wait = "gateway" in settings.toolsets
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
 
-    async def list_tools(self, _context: Context, page: Page) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, page: Page) -> types.ListToolsResult:
         _only_page(page)
-        return types.ListToolsResult(tools=await self._in_thread(lambda: self._tools.listing))
+        caller = self._callers.of(context)
+        tools = await self._in_thread(lambda: self._tools.listing_for(caller))
+        return types.ListToolsResult(tools=tools)
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         caller = self._callers.of(context)
         arguments = params.arguments or {}
+        if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):
+            return await self._tools.call_waiting(params.name, arguments, caller)
         return await self._in_thread(lambda: self._tools.call(params.name, arguments, caller))
 
     async def list_prompts(self, _context: Context, page: Page) -> types.ListPromptsResult:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
 
-from stratagem.errors import InternalFault, ReadOnly, StratagemError
+from stratagem.errors import InternalFault, StratagemError
 from stratagem.operation import Caller, Operation
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
@@ -36,12 +36,14 @@ class Tools:
 
     @cached_property
     def listing(self) -> list[Tool]:
-        """What a client is shown."""
-        return [
-            self._tool(operation)
-            for operation in self._table.values()
-            if operation.toolset in self._settings.toolsets and self._is_allowed(operation)
-        ]
+        """What a client is shown that may do everything."""
+        return [self._tool(each) for each in self._served.values() if self._is_allowed(each)]
+
+    def listing_for(self, caller: Caller) -> list[Tool]:
+        """Return what a client is shown: the tools that its token lets it call."""
+        if caller.scopes is None:
+            return self.listing
+        return [tool for tool in self.listing if self._may_call(self._served[tool.name], caller)]
 
     def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
         """Run a tool. What goes wrong in it is a result that the model can act on.
@@ -49,30 +51,50 @@ class Tools:
         Raises:
             MCPError: This server has no such tool.
         """
-        operation = self._find(name)
+        operation = self.find(name)
         try:
-            self._refuse_writing(operation, arguments)
             answer = self._database.call(name, arguments, caller)
             text = operation.summarise(answer)
-        except StratagemError as error:
-            return failure(error)
-        except Exception:  # the outermost frame: a client must not see the inside
-            logger.exception("%s failed", name)
-            return failure(InternalFault(f"{name} failed; the server's log says how."))
+        except Exception as error:  # noqa: BLE001 -- the outermost frame
+            return _failed(name, error)
+        return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
+
+    async def call_waiting(
+        self, name: str, arguments: dict[str, Any], caller: Caller
+    ) -> CallToolResult:
+        """Run a tool that mostly waits, on the event loop."""
+        operation = self.find(name)
+        try:
+            answer = await self._database.call_async(name, arguments, caller)
+            text = operation.summarise(answer)
+        except Exception as error:  # noqa: BLE001 -- the outermost frame
+            return _failed(name, error)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
     @cached_property
-    def _table(self) -> dict[str, Operation]:
+    def _served(self) -> dict[str, Operation]:
+        from stratagem.operations import of_toolsets
+
+        return {each.name: each for each in of_toolsets(self._settings.toolsets)}
+
+    def waits(self, name: str) -> bool:
+        """Whether a tool mostly waits, so that it needs no thread."""
+        operation = self._served.get(name)
+        return operation is not None and operation.run_async is not None
+
+    def find(self, name: str) -> Operation:
+        """Return the operation of a tool.
+
+        Raises:
+            MCPError: This server has no such tool.
+        """
+        operation = self._served.get(name)
+        if operation is not None:
+            return operation
         from stratagem.operations import TABLE
 
-        return TABLE
-
-    def _find(self, name: str) -> Operation:
-        operation = self._table.get(name)
-        if operation is not None and operation.toolset in self._settings.toolsets:
-            return operation
-        if operation is not None:
-            near, advice = [], f"It belongs to the toolset {operation.toolset!r}."
+        if elsewhere := TABLE.get(name):
+            near, advice = [], f"It belongs to the toolset {elsewhere.toolset!r}."
         else:
             near = get_close_matches(name, [tool.name for tool in self.listing], n=3)
             advice = f"Did you mean {' or '.join(near)}?" if near else "List the tools."
@@ -82,17 +104,10 @@ class Tools:
         reads = operation.read_only or bool(operation.reading_actions)
         return reads or not self._settings.read_only
 
-    def _refuse_writing(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
-        if operation.read_only or not self._settings.read_only:
-            return
-        what = operation.name
-        if operation.reading_actions:
-            action = arguments.get("action")
-            # What is no action at all is the operation's to complain about.
-            if action in operation.reading_actions or not _is_action(operation, action):
-                return
-            what = f"{operation.name} {action}"
-        raise ReadOnly(f"This server only reads; {what} writes.")
+    def _may_call(self, operation: Operation, caller: Caller) -> bool:
+        from stratagem.operations import may_call
+
+        return may_call(operation, caller)
 
     def _tool(self, operation: Operation) -> Tool:
         from stratagem.operations import input_schema
@@ -108,6 +123,14 @@ class Tools:
             output_schema=_lenient(operation.output_schema),
             annotations=_annotations(operation, read_only=reads),
         )
+
+
+def _failed(name: str, error: Exception) -> CallToolResult:
+    if isinstance(error, StratagemError):
+        return failure(error)
+    # A client must not see the inside.
+    logger.error("%s failed", name, exc_info=error)
+    return failure(InternalFault(f"{name} failed; the server's log says how."))
 
 
 def failure(error: StratagemError) -> CallToolResult:
@@ -165,12 +188,6 @@ def _annotations(operation: Operation, *, read_only: bool) -> ToolAnnotations:
         idempotent_hint=operation.idempotent,
         open_world_hint=False,
     )
-
-
-def _is_action(operation: Operation, action: object) -> bool:
-    from stratagem.operations import input_schema
-
-    return action in input_schema(operation.name)["properties"]["action"]["enum"]
 
 
 def _reading(schema: dict[str, Any], actions: tuple[str, ...]) -> dict[str, Any]:

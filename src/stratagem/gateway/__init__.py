@@ -1,0 +1,1 @@
+"""The tool gateway: one registry, and one safe path for every call."""

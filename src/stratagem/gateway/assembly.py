@@ -1,0 +1,161 @@
+"""Putting the gateway together: which runner runs which handler, and which tools are built in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from stratagem.gateway.runners.contract import Runner
+from stratagem.gateway.runners.operation import CallOperation
+from stratagem.gateway.switchboard import GatewaySettings, Runners, Switchboard
+from stratagem.gateway.tools import Tool
+from stratagem.operation import Operation
+from stratagem.search.foundation import Foundation
+
+__all__ = ["assemble"]
+
+# A call inside a call is a step of a pipeline; these would only hide what is called.
+_NOT_TOOLS: Final = frozenset({"tool_execute", "tools_batch", "tools_pipeline"})
+_CATEGORIES: Final = {"registry": "gateway", "admin": "administration"}
+
+
+def assemble(
+    foundation: Foundation,
+    table: Mapping[str, Operation],
+    call_operation: CallOperation,
+    *,
+    schema_of: Callable[[str], dict[str, Any]],
+    allow_hosts: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+    random: Callable[[int], bytes] = os.urandom,
+) -> Switchboard:
+    """Return the gateway of a database."""
+    settings = GatewaySettings(
+        allow_hosts=allow_hosts, environment=os.environ if environment is None else environment
+    )
+    return Switchboard(
+        foundation,
+        runners=lambda switchboard: _runners(switchboard, call_operation),
+        builtin=[*_builtin(foundation), *_operations(table, schema_of)],
+        settings=settings,
+        random=random,
+    )
+
+
+def _runners(switchboard: Switchboard, call_operation: CallOperation) -> Runners:
+    def operation() -> Runner:
+        from stratagem.gateway.runners.operation import OperationRunner
+
+        return OperationRunner(call_operation)
+
+    def webhook() -> Runner:
+        from stratagem.gateway.runners.webhook import WebhookRunner
+
+        return WebhookRunner(switchboard.outbound)
+
+    def openapi() -> Runner:
+        from stratagem.gateway.runners.openapi import OpenApiRunner
+
+        return OpenApiRunner(switchboard.outbound)
+
+    def upstream() -> Runner:
+        from stratagem.gateway.runners.upstream import Upstreams
+        from stratagem.gateway.sources import UpstreamRunner
+
+        return UpstreamRunner(
+            switchboard,
+            lambda changed: Upstreams(
+                http_client=switchboard.outbound.client,
+                secrets=switchboard.secrets_of,
+                on_change=changed,
+            ),
+        )
+
+    def pipeline() -> Runner:
+        from stratagem.gateway.journal import PipelineRunner
+
+        return PipelineRunner(switchboard.pipelines)
+
+    def python() -> Runner:
+        from stratagem.gateway.runners.python import PythonRunner
+
+        return PythonRunner()
+
+    def client() -> Runner:
+        from stratagem.gateway.runners.client import ClientRunner
+
+        return ClientRunner()
+
+    def code() -> Runner:
+        from stratagem.gateway.runners.code import CodeRunner
+
+        return CodeRunner(switchboard.sandbox)
+
+    def builtin() -> Runner:
+        from stratagem.gateway.builtin import BuiltinRunner
+
+        return BuiltinRunner(
+            clock=switchboard.foundation.store.now,
+            sandbox=lambda: switchboard.sandbox,
+            outbound=lambda: switchboard.outbound,
+        )
+
+    return Runners(
+        {
+            "operation": operation,
+            "webhook": webhook,
+            "openapi": openapi,
+            "mcp": upstream,
+            "pipeline": pipeline,
+            "python": python,
+            "client": client,
+            "code": code,
+            "builtin": builtin,
+        }
+    )
+
+
+def _builtin(foundation: Foundation) -> list[Tool]:
+    """Return the tools that need no account."""
+    from stratagem.gateway.builtin import DEFINITIONS
+
+    return [
+        Tool(
+            {
+                "id": f"tool_{definition['name']}",
+                "provider": "stratagem",
+                "version": foundation.version,
+                "status": "active",
+                "handler": {"type": "builtin", "name": definition["name"]},
+                **definition,
+            },
+            0,
+        )
+        for definition in DEFINITIONS
+    ]
+
+
+def _operations(
+    table: Mapping[str, Operation], schema_of: Callable[[str], dict[str, Any]]
+) -> list[Tool]:
+    """Return the operations of all systems as tools, so that a pipeline can use them."""
+    return [
+        Tool(
+            {
+                "id": f"tool_{each.name}",
+                "name": each.name,
+                "description": each.description,
+                "category": _CATEGORIES.get(each.toolset, each.toolset),
+                "provider": "stratagem",
+                "version": "1.0.0",
+                "status": "active",
+                "inputSchema": schema_of(each.name),
+                "handler": {"type": "operation", "operation": each.name},
+                "configuration": {"idempotent": each.read_only or each.idempotent},
+            },
+            0,
+        )
+        for each in table.values()
+        if each.name not in _NOT_TOOLS
+    ]

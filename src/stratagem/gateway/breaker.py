@@ -1,0 +1,124 @@
+"""Circuit breakers: a tool that keeps failing is left alone for a while.
+
+Closed: calls pass. Open, after so many failures in a row: calls are refused at once. Half-open,
+when the time is over: one call is let through; if it succeeds the breaker closes, else it opens
+again. What the caller did wrong (bad arguments, no permission) is no failure of the tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from stratagem import limits
+from stratagem.errors import ExecutionFailed
+
+__all__ = ["Breakers", "State"]
+
+State = Literal["closed", "open", "half-open"]
+# Told of each change: the tool, its new state and why.
+Listener = Callable[[str, State, str], None]
+
+
+@dataclass(slots=True)
+class _Breaker:
+    state: State = "closed"
+    failures: int = 0
+    opened_at: float = 0.0
+    last_failure: float | None = None
+    reason: str = ""
+    trial: bool = False
+
+
+class Breakers:
+    """One breaker for each tool. Used from one event loop only."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        *,
+        failures: int = limits.BREAKER_FAILURES,
+        seconds: float = limits.BREAKER_SECONDS,
+        listener: Listener | None = None,
+    ) -> None:
+        self._clock = clock
+        self._failures = failures
+        self._seconds = seconds
+        self._listener = listener
+        self._breakers: dict[str, _Breaker] = {}
+
+    def enter(self, tool: str) -> None:
+        """Ask to call a tool.
+
+        Raises:
+            ExecutionFailed: The breaker is open, or its one trial is under way.
+        """
+        breaker = self._breakers.get(tool)
+        if breaker is None or breaker.state == "closed":
+            return
+        left = breaker.opened_at + self._seconds - self._clock()
+        if breaker.state == "open" and left <= 0:
+            self._change(tool, breaker, "half-open", "the waiting time is over")
+        if breaker.state == "half-open" and not breaker.trial:
+            breaker.trial = True
+            return
+        raise ExecutionFailed(
+            f"{tool} failed {breaker.failures} times in a row and is left alone for now.",
+            safe=True,
+            reason="circuit_open",
+            retry_after=max(1, round(left)),
+            last_error=breaker.reason,
+            hint="Call again when retry_after seconds are over, or use another tool.",
+        )
+
+    def succeed(self, tool: str) -> None:
+        """Note that a call of a tool worked."""
+        breaker = self._breakers.pop(tool, None)
+        if breaker is not None and breaker.state != "closed":
+            self._change(tool, breaker, "closed", "the trial call worked")
+
+    def fail(self, tool: str, reason: str) -> None:
+        """Note that a tool failed."""
+        breaker = self._breakers.setdefault(tool, _Breaker())
+        breaker.failures += 1
+        breaker.trial = False
+        breaker.reason = reason
+        breaker.last_failure = self._clock()
+        if breaker.state == "half-open" or (
+            breaker.state == "closed" and breaker.failures >= self._failures
+        ):
+            breaker.opened_at = self._clock()
+            self._change(tool, breaker, "open", reason)
+
+    def leave(self, tool: str) -> None:
+        """Note that a call ended without saying anything about the tool."""
+        breaker = self._breakers.get(tool)
+        if breaker is not None:
+            breaker.trial = False
+
+    def reset(self, tool: str) -> bool:
+        """Close a breaker by hand; return whether it was open."""
+        breaker = self._breakers.pop(tool, None)
+        if breaker is None or breaker.state == "closed":
+            return False
+        self._change(tool, breaker, "closed", "reset by hand")
+        return True
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return the breakers that have anything to tell."""
+        return [
+            {
+                "toolName": tool,
+                "status": breaker.state,
+                "failures": breaker.failures,
+                "reason": breaker.reason,
+                "lastFailure": breaker.last_failure,
+            }
+            for tool, breaker in sorted(self._breakers.items())
+        ]
+
+    def _change(self, tool: str, breaker: _Breaker, state: State, reason: str) -> None:
+        breaker.state = state
+        if self._listener is not None:
+            self._listener(tool, state, reason)

@@ -1,0 +1,417 @@
+"""The one path that every call takes, whatever surface it came from.
+
+resolve → authorise → rate limit → validate → correct and validate again → cache → breaker → run
+(timeout, retries, cancellation, progress) → check the output → record → learn
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine.lineage import View
+from stratagem.errors import (
+    ExecutionFailed,
+    ExecutionTimeout,
+    InternalFault,
+    PermissionDenied,
+    StratagemError,
+    ValidationFailed,
+)
+from stratagem.gateway import cache as caching
+from stratagem.gateway.breaker import Breakers
+from stratagem.gateway.cache import Cache
+from stratagem.gateway.calls import Call, Finished
+from stratagem.gateway.lanes import Lanes
+from stratagem.gateway.rates import Rates
+from stratagem.gateway.recording import Entry
+from stratagem.gateway.runners.contract import Run, Runner
+from stratagem.gateway.sandbox.permissions import read_permissions
+from stratagem.gateway.secrets import GrantedSecrets
+from stratagem.gateway.tools import Tool
+
+__all__ = ["Correction", "Corrector", "Executor", "Parts"]
+
+_DEPTH_MAX: Final = 8
+_BACKOFF_SECONDS: Final = 0.1
+# The caller's own faults say nothing about the tool.
+_CALLERS_FAULT: Final = (ValidationFailed, PermissionDenied)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What became of arguments that did not fit: corrected ones, or what to say instead."""
+
+    applied: Mapping[str, Any] | None
+    told: dict[str, Any]
+
+
+class Corrector(Protocol):
+    """Mends arguments, and learns from what became of calls."""
+
+    def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Correction:
+        """Return arguments that fit, or what could be offered instead."""
+        ...
+
+    def learn(self, tool: Tool, call: Call, arguments: Any, record: Mapping[str, Any]) -> None:
+        """Take note of how a call ended."""
+        ...
+
+    def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
+        """Return what is known to help against an error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the path is made of."""
+
+    resolve: Callable[[str, str], Awaitable[tuple[Tool, View]]]
+    secrets: Callable[[Tool], GrantedSecrets]
+    runners: Mapping[str, Runner]
+    rates: Rates
+    cache: Cache
+    breakers: Breakers
+    lanes: Lanes
+    record: Callable[[Entry], None]
+    watch: Callable[[str, Mapping[str, Any]], None]
+    microseconds: Callable[[], int]
+    monotonic: Callable[[], float]
+    new_id: Callable[[str], str]
+    corrector: Corrector | None = None
+
+
+@dataclass(slots=True)
+class _Course:
+    """How one call goes."""
+
+    call: Call
+    execution_id: str
+    started_at: int
+    started: float
+    tool: Tool | None = None
+    arguments: Any = None
+    attempts: int = 0
+    cached: bool = False
+    correction: dict[str, Any] | None = None
+
+
+class Executor:
+    """Takes calls along the path. Runs on the home loop."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._running: dict[str, asyncio.Task[Any]] = {}
+
+    async def execute(self, call: Call) -> Finished:
+        """Run a call to its end.
+
+        Raises:
+            StratagemError: It did not work; its details have the `executionId`.
+        """
+        parts = self._parts
+        course = _Course(
+            call,
+            call.execution_id or parts.new_id("exec"),
+            parts.microseconds(),
+            parts.monotonic(),
+            arguments=call.arguments,
+        )
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[course.execution_id] = task
+        try:
+            result, data = await self._follow(course)
+        except asyncio.CancelledError:
+            self._close(course, "failed", {"code": "CANCELLED", "message": "It was cancelled."})
+            raise
+        except StratagemError as error:
+            raise self._failed(course, error) from error.__cause__
+        except Exception as error:
+            # A defect of a runner must not hurt more than its own call.
+            fault = InternalFault(f"{call.tool} failed inside the gateway: {type(error).__name__}.")
+            raise self._failed(course, fault) from error
+        finally:
+            self._running.pop(course.execution_id, None)
+        self._close(course, "success", None, data)
+        return Finished(course.execution_id, result, self._metadata(course))
+
+    def cancel(self, execution_id: str) -> bool:
+        """Stop a call; return whether it was running."""
+        task = self._running.get(execution_id)
+        return task.cancel() if task is not None else False
+
+    @property
+    def active(self) -> list[str]:
+        """The executions that are under way."""
+        return list(self._running)
+
+    async def _follow(self, course: _Course) -> tuple[Any, bytes]:
+        parts, call = self._parts, course.call
+        tool, view = await parts.resolve(call.branch, call.tool)
+        course.tool = tool
+        _authorise(tool, call)
+        per_minute = tool.configuration.calls_per_minute or limits.CALLS_PER_MINUTE_DEFAULT
+        parts.rates.take(call.caller.actor, tool.name, per_minute)
+        course.arguments = self._fitting(course, tool)
+        key = self._cache_key(tool, course, view)
+        if key is not None:
+            found, kept = parts.cache.get(key)
+            if found:
+                course.cached = True
+                return kept, orjson.dumps(kept)
+        parts.breakers.enter(tool.name)
+        try:
+            result = await self._run(course, tool)
+        except asyncio.CancelledError:
+            parts.breakers.leave(tool.name)
+            raise
+        except Exception as error:
+            self._note_failure(tool, error)
+            raise
+        data = _checked_output(tool, result)
+        parts.breakers.succeed(tool.name)
+        if key is not None:
+            parts.cache.put(key, tool.name, result, tool.configuration.cache_seconds)
+        return result, data
+
+    def _fitting(self, course: _Course, tool: Tool) -> Mapping[str, Any]:
+        """Return arguments that fit the schema: as given, or corrected."""
+        given, call = course.call.arguments, course.call
+        if isinstance(given, Mapping) and tool.input.accepts(given):
+            return given
+        violations = (
+            tool.input.violations(given)
+            if isinstance(given, Mapping)
+            else [{"path": "$", "message": "the arguments are text, not an object", "rule": "type"}]
+        )
+        told: dict[str, Any] = {}
+        if call.correct and self._parts.corrector is not None:
+            correction = self._parts.corrector.correct(tool, call, violations)
+            told = correction.told
+            if correction.applied is not None:
+                course.correction = told
+                return correction.applied
+        first = violations[0]
+        raise ValidationFailed(
+            f"The arguments of {tool.name} do not fit: {first['path']}: {first['message']}.",
+            field=first["path"],
+            violations=violations,
+            hint=told.pop("hint", f"Read the schema with tool_help {tool.name}."),
+            **told,
+        )
+
+    def _cache_key(self, tool: Tool, course: _Course, view: View) -> bytes | None:
+        call = course.call
+        if not tool.configuration.cache or call.skip_cache or not self._parts.cache.enabled:
+            return None
+        # A caller's permissions may narrow what the tool does, so they are part of the key; whom
+        # a result was computed for is too, where the tool asks who is calling.
+        scopes = sorted(call.caller.scopes) if call.caller.scopes is not None else None
+        own = [call.caller.actor, scopes] if tool.handler.get("type") == "operation" else None
+        narrowed = call.permissions
+        return caching.key_of(
+            [tool.name, tool.revision, course.arguments, view.branch.name, own, narrowed]
+        )
+
+    async def _run(self, course: _Course, tool: Tool) -> Any:
+        """Run a call in its lane, within its time, as often as is safe."""
+        call, parts = course.call, self._parts
+        seconds = min(call.seconds or tool.configuration.seconds, limits.EXECUTION_SECONDS_MAX)
+        until = parts.monotonic() + seconds
+        retries = tool.configuration.retries if call.retries is None else call.retries
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                parts.lanes.turn(tool.name, tool.configuration.concurrency, call.priority),
+            ):
+                while True:
+                    course.attempts += 1
+                    try:
+                        return await self._attempt(course, tool, until - parts.monotonic())
+                    except ExecutionFailed as error:
+                        last = course.attempts > min(retries, limits.RETRIES_MAX)
+                        if last or not (error.safe or tool.configuration.idempotent):
+                            raise
+                        await _pause(course.attempts, error)
+        except TimeoutError as error:
+            raise ExecutionTimeout(
+                f"{tool.name} did not answer within {seconds:g} seconds and was stopped.",
+                limit=seconds,
+                attempts=course.attempts,
+            ) from error
+
+    async def _attempt(self, course: _Course, tool: Tool, seconds: float) -> Any:
+        call = course.call
+        runner = self._parts.runners.get(tool.handler.get("type", ""))
+        if runner is None:
+            raise ExecutionFailed(f"Nothing here can run {tool.name}: its handler is unknown.")
+        permissions = tool.permissions
+        if call.permissions is not None:
+            permissions = permissions.narrowed(read_permissions(call.permissions))
+        secrets = self._parts.secrets(tool)
+        run = Run(
+            execution_id=course.execution_id,
+            tool=tool.name,
+            arguments=course.arguments,
+            seconds=seconds,
+            permissions=permissions,
+            secrets=secrets,
+            caller=call.caller,
+            progress=self._progress(course, tool),
+            attempt=course.attempts,
+            request_key=course.execution_id,
+            branch=call.branch,
+            depth=call.depth,
+        )
+        try:
+            return secrets.scrub(await runner.run(tool.handler, run))
+        except StratagemError as error:
+            error.message = secrets.scrub(error.message)
+            error.details = secrets.scrub(error.details)
+            raise
+
+    def _progress(self, course: _Course, tool: Tool) -> Callable[[float | None, str | None], None]:
+        def report(fraction: float | None, message: str | None) -> None:
+            course.call.progress(fraction, message)
+            self._parts.watch(
+                "progress",
+                {
+                    "executionId": course.execution_id,
+                    "requestId": course.call.context.get("requestId"),
+                    "toolName": tool.name,
+                    "percentage": None if fraction is None else round(100 * fraction, 1),
+                    "message": message,
+                    "caller": course.call.caller.actor,
+                },
+            )
+
+        return report
+
+    def _note_failure(self, tool: Tool, error: Exception) -> None:
+        answered = isinstance(error, ExecutionFailed) and error.answered
+        if answered or isinstance(error, _CALLERS_FAULT):
+            self._parts.breakers.leave(tool.name)
+        else:
+            self._parts.breakers.fail(tool.name, str(error)[:300])
+
+    def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
+        """Return the error as the caller sees it: with the execution's id, and what may help."""
+        tool = course.tool
+        error.details = {**error.details, "executionId": course.execution_id}
+        if tool is not None and self._parts.corrector is not None:
+            advice = self._parts.corrector.advise(tool, course.call, error)
+            if advice is not None:
+                error.details["knownFix"] = advice
+        status = "timeout" if isinstance(error, ExecutionTimeout) else "failed"
+        self._close(course, status, {"code": error.code, "message": error.message})
+        return error
+
+    def _close(
+        self,
+        course: _Course,
+        status: str,
+        error: dict[str, Any] | None,
+        data: bytes | None = None,
+    ) -> None:
+        tool, call = course.tool, course.call
+        if tool is None:
+            return
+        record = {
+            "executionId": course.execution_id,
+            "tool": tool.name,
+            "toolId": tool.id,
+            "revision": tool.revision,
+            "caller": call.caller.actor,
+            "context": dict(call.context),
+            "arguments": course.arguments,
+            "status": status,
+            "startedAt": course.started_at,
+            **self._metadata(course),
+        }
+        if error is not None:
+            record["error"] = error
+        if self._parts.corrector is not None:
+            self._parts.corrector.learn(tool, call, course.arguments, record)
+        self._parts.watch("finished", record)
+        self._parts.record(Entry(call.branch, record, status == "success", data))
+
+    def _metadata(self, course: _Course) -> dict[str, Any]:
+        tool = course.tool
+        duration = (self._parts.monotonic() - course.started) * 1000
+        metadata: dict[str, Any] = {
+            "duration": round(duration, 3),
+            "cached": course.cached,
+            "provider": tool.provider if tool else None,
+            "attempts": course.attempts,
+        }
+        if course.correction is not None:
+            metadata["correction"] = course.correction
+        if tool is not None and tool.status == "deprecated":
+            metadata["warnings"] = [f"{tool.name} is deprecated."]
+        return metadata
+
+
+def _authorise(tool: Tool, call: Call) -> None:
+    call.caller.require("gateway", "execute", f"calling {tool.name}")
+    if tool.status in {"disabled", "quarantined"}:
+        reason = (
+            "its definition changed and waits for approval"
+            if tool.status == "quarantined"
+            else "it was switched off"
+        )
+        raise PermissionDenied(
+            f"{tool.name} cannot be called: {reason}.", reason=tool.status, tool=tool.name
+        )
+    if call.depth > _DEPTH_MAX:
+        raise ValidationFailed(
+            f"{tool.name} is called from inside {_DEPTH_MAX} other calls.",
+            field="toolName",
+            limit=_DEPTH_MAX,
+            hint="A pipeline must not call itself.",
+        )
+
+
+def _checked_output(tool: Tool, result: Any) -> bytes:
+    """Return a result as JSON that fits the tool's own promises.
+
+    Raises:
+        ExecutionFailed: It is no JSON, too large, or not what the output schema says.
+    """
+    try:
+        data = orjson.dumps(result)
+    except (orjson.JSONEncodeError, TypeError, ValueError) as error:
+        raise ExecutionFailed(f"The result of {tool.name} is no JSON: {error}.") from error
+    limit = tool.configuration.output_bytes
+    if len(data) > limit:
+        raise ExecutionFailed(
+            f"The result of {tool.name} has {len(data):,} bytes; {limit:,} are allowed.",
+            limit=limit,
+            hint="Ask for less, or raise configuration.maxOutput of the tool.",
+        )
+    if tool.output is not None and not tool.output.accepts(result):
+        raise ExecutionFailed(
+            f"The result of {tool.name} does not fit its own outputSchema.",
+            violations=tool.output.violations(result),
+            hint="The tool, or its outputSchema, has to be mended.",
+        )
+    return data
+
+
+async def _pause(attempt: int, error: ExecutionFailed) -> None:
+    """Wait before the next attempt: longer each time, and not all at once."""
+    wished = error.details.get("retry_after")
+    most = _BACKOFF_SECONDS * 2 ** min(attempt, 10)
+    jittered = random.uniform(most / 2, most)  # noqa: S311 -- spreads load, guards nothing
+    await asyncio.sleep(max(jittered, wished if isinstance(wished, int | float) else 0))
+
+
+def stepped(call: Call, tool: str, arguments: Any) -> Call:
+    """Return the call of a step inside another call."""
+    return replace(call, tool=tool, arguments=arguments, depth=call.depth + 1, execution_id=None)

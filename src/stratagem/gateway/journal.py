@@ -1,0 +1,205 @@
+"""Pipelines as the gateway runs them: each step is a call, and each event of a step is in the log.
+
+A run that a crash cut off is resumed from its events: what had ended is never called again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from stratagem.engine.events import Draft
+from stratagem.errors import ExecutionFailed, ExecutionNotFound, ValidationFailed
+from stratagem.gateway import names
+from stratagem.gateway.calls import Call
+from stratagem.gateway.pipelines import (
+    Pipeline,
+    PipelineResult,
+    State,
+    StepCall,
+    StepEvent,
+    dry_run,
+    plan,
+    resumed,
+    run_pipeline,
+)
+from stratagem.gateway.runners.contract import Handler, Run
+from stratagem.storage.contract import Transaction
+from stratagem.storage.views import find_branch
+
+if TYPE_CHECKING:
+    from stratagem.gateway.switchboard import Switchboard
+
+__all__ = ["PipelineRunner", "Pipelines"]
+
+
+class Pipelines:
+    """Runs pipelines for callers, on the home loop."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        self._switchboard = switchboard
+
+    async def run(
+        self, definition: Mapping[str, Any], input_: Any, call: Call
+    ) -> tuple[str, PipelineResult]:
+        """Run a pipeline; return the id of the run, and how it ended."""
+        pipeline = plan(definition)
+        run_id = self._switchboard.new_id("run")
+        begun = {
+            "runId": run_id,
+            "name": pipeline.name,
+            "definition": dict(definition),
+            "input": input_,
+            "caller": call.caller.actor,
+        }
+        await self._append(call, Draft(names.PIPELINE_STARTED, begun, names.PIPELINE_RUNS, run_id))
+        return run_id, await self._go_on(run_id, begun, pipeline, None, call)
+
+    async def resume(self, run_id: str, call: Call) -> tuple[str, PipelineResult]:
+        """Go on with a run where it was cut off.
+
+        Raises:
+            ExecutionNotFound: There is no such run.
+            ValidationFailed: It has ended.
+        """
+        begun, events = await asyncio.to_thread(self._recorded, run_id, call.branch)
+        if "success" in begun:
+            raise ValidationFailed(
+                f"The run {run_id} has ended.", field="runId", hint="Run the pipeline anew."
+            )
+        pipeline = plan(begun["definition"])
+        required = await self._required(pipeline, call)
+        state = resumed(pipeline, begun["input"], events, required)
+        return run_id, await self._go_on(run_id, begun, pipeline, state, call)
+
+    async def preview(
+        self, definition: Mapping[str, Any], input_: Any, call: Call
+    ) -> dict[str, Any]:
+        """Return what a pipeline would do; nothing is run."""
+        pipeline = plan(definition)
+        schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
+        return dry_run(pipeline, input_, schemas.get)
+
+    async def _go_on(
+        self,
+        run_id: str,
+        begun: Mapping[str, Any],
+        pipeline: Pipeline,
+        state: State | None,
+        call: Call,
+    ) -> PipelineResult:
+        async def execute(step: StepCall) -> Any:
+            inner = replace(
+                call,
+                tool=step.tool,
+                arguments=step.arguments,
+                seconds=step.timeout,
+                retries=0,
+                depth=call.depth + 1,
+                execution_id=None,
+                correction_id=None,
+                context={**call.context, "pipelineRunId": run_id, "pipelineStep": step.key},
+            )
+            return (await self._switchboard.executor.execute(inner)).result
+
+        async def record(event: StepEvent) -> None:
+            content = {"runId": run_id, **event.as_json()}
+            await self._append(call, Draft(names.STEP_RECORDED, content, names.STEPS))
+            self._switchboard.tell(
+                "pipeline_step", {"runId": run_id, "name": pipeline.name, **event.as_json()}
+            )
+
+        required = await self._required(pipeline, call)
+        result = await run_pipeline(
+            pipeline, begun["input"], execute, record, state, required=required
+        )
+        ended = {**begun, "success": result.success, "error": result.error}
+        await self._append(call, Draft(names.PIPELINE_ENDED, ended, names.PIPELINE_RUNS, run_id))
+        return result
+
+    async def _append(self, call: Call, draft: Draft) -> None:
+        """Write an event of a run, and wait until it is safe."""
+
+        def work(transaction: Transaction) -> None:
+            transaction.append(find_branch(transaction, call.branch), [draft])
+
+        await asyncio.to_thread(self._switchboard.foundation.write, call.caller, work)
+
+    async def _required(self, pipeline: Pipeline, call: Call) -> Any:
+        schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
+
+        def required(tool: str) -> Sequence[str]:
+            return (schemas.get(tool) or {}).get("required") or ()
+
+        return required
+
+    def _schemas(self, pipeline: Pipeline, branch: str) -> dict[str, Mapping[str, Any]]:
+        foundation, registry = self._switchboard.foundation, self._switchboard.registry
+        wanted = {step.tool for step in pipeline.steps}
+        wanted |= {
+            tool for step in pipeline.steps if (tool := getattr(step.on_error, "tool", None))
+        }
+        with foundation.store.snapshot() as reader:
+            view = foundation.views.view(reader, branch)
+            tools = {name: registry.get(reader, view, name) for name in wanted}
+        return {
+            name: tool.content["inputSchema"] for name, tool in tools.items() if tool is not None
+        }
+
+    def _recorded(self, run_id: str, branch: str) -> tuple[dict[str, Any], list[StepEvent]]:
+        foundation = self._switchboard.foundation
+        with foundation.store.snapshot() as reader:
+            view = foundation.views.view(reader, branch)
+            version = reader.current(view.lineage, names.PIPELINE_RUNS, run_id)
+            if version is None or version.payload is None:
+                raise ExecutionNotFound(f"There is no run {run_id!r}.", field="runId")
+            hits = reader.hits(reader.faceted(view, names.facet_run(run_id)))
+        contents = [orjson.loads(hits[each].payload) for each in sorted(hits)]
+        for content in contents:
+            del content["runId"]
+        return orjson.loads(version.payload), [StepEvent.of(each) for each in contents]
+
+
+class PipelineRunner:
+    """Runs a pipeline that was saved as a tool."""
+
+    def __init__(self, pipelines: Pipelines) -> None:
+        self._pipelines = pipelines
+
+    def check(self, handler: Handler) -> list[str]:
+        """Check the definition."""
+        definition = handler.get("definition")
+        if not isinstance(definition, Mapping):
+            raise ValidationFailed(
+                "`handler.definition` is a pipeline.", field="handler.definition"
+            )
+        plan(definition)
+        return []
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Return what came out of the pipeline."""
+        call = Call(
+            tool=run.tool,
+            arguments=run.arguments,
+            caller=run.caller,
+            branch=run.branch,
+            depth=run.depth,
+            progress=run.progress,
+        )
+        run_id, result = await self._pipelines.run(handler["definition"], dict(run.arguments), call)
+        if not result.success:
+            error = result.error or {}
+            raise ExecutionFailed(
+                f"The pipeline {result.name} stopped: {error.get('message', 'a step failed')}",
+                answered=True,
+                runId=run_id,
+                error=error,
+            )
+        return result.output
+
+    async def close(self) -> None:
+        """End nothing."""

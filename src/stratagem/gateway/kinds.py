@@ -1,0 +1,147 @@
+"""The kinds of record that the gateway keeps, and what their events mean.
+
+An execution is a fact that stands for itself. Successes and failures are two kinds, grouped by
+tool, because the store keeps count of each group in every view: that is a tool's evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stratagem.engine.records import EventKind, Projection, RecordKind, Text
+from stratagem.gateway import names
+
+__all__ = ["KINDS", "parameter_words"]
+
+# A schema nested deeper than this says no more about what a tool is for.
+_WORDS_DEPTH_MAX: Final = 4
+_WORDS_CHARS_MAX: Final = 8_000
+
+
+def parameter_words(schema: Any, depth: int = 0) -> list[str]:
+    """Return the names and descriptions of a schema's parameters, at every depth."""
+    if not isinstance(schema, Mapping) or depth > _WORDS_DEPTH_MAX:
+        return []
+    words: list[str] = []
+    properties = schema.get("properties")
+    for name, parameter in properties.items() if isinstance(properties, Mapping) else ():
+        words.append(str(name))
+        if isinstance(parameter, Mapping):
+            words.append(str(parameter.get("description") or ""))
+            choices = parameter.get("enum")
+            words += [str(each) for each in choices[:20]] if isinstance(choices, list) else []
+            words += parameter_words(parameter, depth + 1)
+    return words + parameter_words(schema.get("items"), depth + 1)
+
+
+def _tool(content: Mapping[str, Any], _key: str | None) -> Projection:
+    body = [
+        content.get("description") or "",
+        content.get("longDescription") or "",
+        content.get("category") or "",
+        *content.get("capabilities", ()),
+        *parameter_words(content.get("inputSchema")),
+    ]
+    return Projection(
+        tags=tuple(content.get("tags", ())),
+        facets=(names.facet_id(names.TOOL, content["id"]),),
+        text=Text(
+            content["name"],
+            "\n".join(body)[:_WORDS_CHARS_MAX],
+            " ".join(content.get("tags", ())),
+            titled=True,
+        ),
+        group=content.get("category") or "utility",
+    )
+
+
+def _resource(content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(
+        tags=tuple(content.get("tags", ())),
+        facets=(names.facet_id(names.RESOURCE, content["id"]),),
+        text=Text(
+            content["name"],
+            f"{content.get('description') or ''}\n{content.get('content') or ''}",
+            titled=True,
+        ),
+    )
+
+
+def _execution(content: Mapping[str, Any], _key: str | None) -> Projection:
+    facets = [
+        names.FACET_EXECUTION,
+        names.facet_tool(content["tool"]),
+        names.facet_execution(content["executionId"]),
+    ]
+    context = content.get("context") or {}
+    if agent := context.get("agentId"):
+        facets.append(names.facet_agent(agent))
+    if request := context.get("requestId"):
+        facets.append(names.facet_request(request))
+    return Projection(facets=tuple(facets), group=content["tool"])
+
+
+def _step(content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(facets=(names.facet_run(content["runId"]),))
+
+
+def _plain(_content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection()
+
+
+def _deleted(_content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(deleted=True)
+
+
+def _simple(name: str, writes: str, deletes: str) -> RecordKind:
+    events = (EventKind(writes, _plain), EventKind(deletes, _deleted, deletes=True))
+    return RecordKind(name, events, writes=writes, deletes=deletes)
+
+
+KINDS: Final = (
+    RecordKind(
+        names.TOOL,
+        (
+            EventKind(names.TOOL_REGISTERED, _tool),
+            EventKind(names.TOOL_UPDATED, _tool),
+            EventKind(names.TOOL_REMOVED, _deleted, deletes=True),
+        ),
+        writes=names.TOOL_UPDATED,
+        deletes=names.TOOL_REMOVED,
+        set_fields=frozenset({"tags", "capabilities"}),
+        grouped=True,
+    ),
+    RecordKind(
+        names.RESOURCE,
+        (
+            EventKind(names.RESOURCE_CREATED, _resource),
+            EventKind(names.RESOURCE_UPDATED, _resource),
+            EventKind(names.RESOURCE_REMOVED, _deleted, deletes=True),
+        ),
+        writes=names.RESOURCE_UPDATED,
+        deletes=names.RESOURCE_REMOVED,
+        set_fields=frozenset({"tags"}),
+    ),
+    RecordKind(
+        names.EXECUTION_OK,
+        (EventKind(names.EXECUTION_SUCCEEDED, _execution),),
+        grouped=True,
+    ),
+    RecordKind(
+        names.EXECUTION_FAILED,
+        (EventKind(names.EXECUTION_FAILED_EVENT, _execution),),
+        grouped=True,
+    ),
+    RecordKind(names.STEP, (EventKind(names.STEP_RECORDED, _step),)),
+    RecordKind(
+        names.PIPELINE_RUN,
+        (EventKind(names.PIPELINE_STARTED, _plain), EventKind(names.PIPELINE_ENDED, _plain)),
+        writes=names.PIPELINE_ENDED,
+    ),
+    _simple(names.RESULT, names.RESULT_KEPT, names.RESULT_DROPPED),
+    _simple(names.GRANT, names.SECRET_GRANTED, names.SECRET_WITHDRAWN),
+    _simple(names.SERVER, names.SERVER_ADDED, names.SERVER_REMOVED),
+    _simple(names.PROVIDER, names.PROVIDER_CONFIGURED, names.PROVIDER_REMOVED),
+    _simple(names.SETTING, names.SETTING_CHANGED, names.SETTING_REMOVED),
+)

@@ -1,0 +1,115 @@
+"""Who runs next: so many calls at once, in all and of each tool, by priority.
+
+A slow tool fills its own lane and no other: calls of other tools pass by those that wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, Literal
+
+from stratagem import limits
+from stratagem.errors import RateLimited
+
+__all__ = ["Lanes", "Priority"]
+
+Priority = Literal["low", "normal", "high"]
+_ORDER: Final[tuple[Priority, ...]] = ("high", "normal", "low")
+_Queue = deque[asyncio.Future[None]]
+
+
+class Lanes:
+    """Lets calls in. Used from one event loop only."""
+
+    def __init__(
+        self,
+        at_once: int = limits.EXECUTIONS_AT_ONCE_MAX,
+        waiting_max: int = limits.EXECUTIONS_WAITING_MAX,
+    ) -> None:
+        self._at_once = at_once
+        self._waiting_max = waiting_max
+        self._running: Counter[str] = Counter()
+        self.running = 0
+        self.waiting = 0
+        # For each priority, the tools that are waited for, with those that wait.
+        self._queues: dict[Priority, dict[str, _Queue]] = {each: {} for each in _ORDER}
+        self._widths: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def turn(self, tool: str, width: int, priority: Priority) -> AsyncIterator[None]:
+        """Wait for a turn in a tool's lane of some width, and give it up at the end.
+
+        Raises:
+            RateLimited: So many wait already that this one would wait in vain.
+        """
+        self._widths[tool] = width
+        if self._has_room(tool) and not self._would_overtake(tool, priority):
+            self._enter(tool)
+        else:
+            await self._wait(tool, priority)
+        try:
+            yield
+        finally:
+            self._leave(tool)
+
+    def _has_room(self, tool: str) -> bool:
+        return self.running < self._at_once and self._running[tool] < self._widths[tool]
+
+    def _would_overtake(self, tool: str, priority: Priority) -> bool:
+        """Whether a call of the same tool that is at least as urgent came first."""
+        as_urgent = _ORDER[: _ORDER.index(priority) + 1]
+        return any(tool in self._queues[each] for each in as_urgent)
+
+    async def _wait(self, tool: str, priority: Priority) -> None:
+        if self.waiting >= self._waiting_max:
+            raise RateLimited(
+                f"{self.waiting:,} calls are waiting already.",
+                limit=self._waiting_max,
+                retry_after=1,
+            )
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queues[priority].setdefault(tool, deque()).append(turn)
+        self.waiting += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # The turn had come already: it goes to the next one.
+                self._leave(tool)
+            else:
+                self._withdraw(tool, priority, turn)
+            raise
+
+    def _withdraw(self, tool: str, priority: Priority, turn: asyncio.Future[None]) -> None:
+        queue = self._queues[priority][tool]
+        queue.remove(turn)
+        self.waiting -= 1
+        if not queue:
+            del self._queues[priority][tool]
+
+    def _enter(self, tool: str) -> None:
+        self._running[tool] += 1
+        self.running += 1
+
+    def _leave(self, tool: str) -> None:
+        self._running[tool] -= 1
+        if not self._running[tool]:
+            del self._running[tool]
+        self.running -= 1
+        self._call_next()
+
+    def _call_next(self) -> None:
+        for queues in self._queues.values():
+            for tool in tuple(queues):
+                queue = queues[tool]
+                while queue and self._has_room(tool):
+                    self._enter(tool)
+                    self.waiting -= 1
+                    queue.popleft().set_result(None)
+                if not queue:
+                    del queues[tool]
+                if self.running >= self._at_once:
+                    return

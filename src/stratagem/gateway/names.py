@@ -1,0 +1,109 @@
+"""The names that the gateway's records and events go by."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stratagem.engine.events import Space
+
+__all__ = [
+    "EXECUTIONS_FAILED",
+    "EXECUTIONS_OK",
+    "FACET_EXECUTION",
+    "GRANTS",
+    "PIPELINE_RUNS",
+    "PROVIDERS",
+    "RESOURCES",
+    "RESULTS",
+    "SERVERS",
+    "SETTINGS",
+    "STEPS",
+    "TOOLS",
+    "facet_agent",
+    "facet_execution",
+    "facet_id",
+    "facet_request",
+    "facet_run",
+    "facet_tool",
+]
+
+_NAMESPACE: Final = "gateway"
+
+# Every execution has it.
+FACET_EXECUTION: Final = "execution"
+
+TOOL: Final = "tool"
+RESOURCE: Final = "resource"
+EXECUTION_OK: Final = "execution_ok"
+EXECUTION_FAILED: Final = "execution_failed"
+RESULT: Final = "result"
+GRANT: Final = "grant"
+SERVER: Final = "server"
+PROVIDER: Final = "provider"
+SETTING: Final = "gateway_setting"
+PIPELINE_RUN: Final = "pipeline_run"
+STEP: Final = "pipeline_step"
+
+TOOLS: Final = Space(TOOL, _NAMESPACE)
+RESOURCES: Final = Space(RESOURCE, _NAMESPACE)
+EXECUTIONS_OK: Final = Space(EXECUTION_OK, _NAMESPACE)
+EXECUTIONS_FAILED: Final = Space(EXECUTION_FAILED, _NAMESPACE)
+RESULTS: Final = Space(RESULT, _NAMESPACE)
+GRANTS: Final = Space(GRANT, _NAMESPACE)
+SERVERS: Final = Space(SERVER, _NAMESPACE)
+PROVIDERS: Final = Space(PROVIDER, _NAMESPACE)
+SETTINGS: Final = Space(SETTING, _NAMESPACE)
+PIPELINE_RUNS: Final = Space(PIPELINE_RUN, _NAMESPACE)
+STEPS: Final = Space(STEP, _NAMESPACE)
+
+TOOL_REGISTERED: Final = "ToolRegistered"
+TOOL_UPDATED: Final = "ToolUpdated"
+TOOL_REMOVED: Final = "ToolRemoved"
+RESOURCE_CREATED: Final = "ResourceCreated"
+RESOURCE_UPDATED: Final = "ResourceUpdated"
+RESOURCE_REMOVED: Final = "ResourceRemoved"
+EXECUTION_SUCCEEDED: Final = "ExecutionSucceeded"
+EXECUTION_FAILED_EVENT: Final = "ExecutionFailed"
+RESULT_KEPT: Final = "ResultKept"
+RESULT_DROPPED: Final = "ResultDropped"
+SECRET_GRANTED: Final = "SecretGranted"  # noqa: S105 -- the name of an event
+SECRET_WITHDRAWN: Final = "SecretWithdrawn"  # noqa: S105 -- as above
+SERVER_ADDED: Final = "ServerAdded"
+SERVER_REMOVED: Final = "ServerRemoved"
+PROVIDER_CONFIGURED: Final = "ProviderConfigured"
+PROVIDER_REMOVED: Final = "ProviderRemoved"
+SETTING_CHANGED: Final = "GatewaySettingChanged"
+SETTING_REMOVED: Final = "GatewaySettingRemoved"
+PIPELINE_STARTED: Final = "PipelineStarted"
+PIPELINE_ENDED: Final = "PipelineEnded"
+STEP_RECORDED: Final = "PipelineStepRecorded"
+
+
+def facet_id(kind: str, id_: str) -> str:
+    """Return what a record is found by when only its id is known."""
+    return f"{kind}_id={id_}"
+
+
+def facet_tool(name: str) -> str:
+    """Return what the executions of a tool are found by."""
+    return f"execution_tool={name}"
+
+
+def facet_agent(agent: str) -> str:
+    """Return what the executions for an agent are found by."""
+    return f"execution_agent={agent}"
+
+
+def facet_execution(execution_id: str) -> str:
+    """Return what an execution is found by."""
+    return f"execution={execution_id}"
+
+
+def facet_request(request_id: str) -> str:
+    """Return what the executions of a caller's request are found by."""
+    return f"execution_request={request_id}"
+
+
+def facet_run(run_id: str) -> str:
+    """Return what the steps of a pipeline's run are found by."""
+    return f"pipeline_run={run_id}"

@@ -1,0 +1,171 @@
+"""The record of every execution, written together with others, a moment after the call.
+
+A call does not wait for its record. Arguments and results are masked by the rules of
+`redaction` before anything is written; a large result is kept apart, under the execution's id.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine.events import Draft
+from stratagem.errors import BranchNotFound, StratagemError
+from stratagem.gateway import names
+from stratagem.operation import Caller
+from stratagem.redaction import mask, mask_json
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Transaction
+from stratagem.storage.views import find_branch
+
+__all__ = ["Entry", "Recorder"]
+
+logger = logging.getLogger(__name__)
+
+_ARGUMENT_BYTES_MAX: Final = 64 * 1024
+# How often a batch is tried before it is given up, when the store is away.
+_TRIES_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An execution to be recorded. `result` is absent where it failed."""
+
+    branch: str
+    content: dict[str, Any]
+    worked: bool
+    result: bytes | None = None
+
+
+class Recorder:
+    """Writes executions in the background, in the order in which they ended."""
+
+    def __init__(self, foundation: Foundation) -> None:
+        self._foundation = foundation
+        self._queue: queue.Queue[Entry | threading.Event | None] = queue.Queue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self.lost = 0
+
+    def add(self, entry: Entry) -> None:
+        """Have an execution recorded soon."""
+        if self._foundation.store.read_only:
+            return
+        self._start()
+        self._queue.put(entry)
+
+    def settle(self, seconds: float = 5.0) -> None:
+        """Wait until everything that was added is written."""
+        if self._thread is not None:
+            written = threading.Event()
+            self._queue.put(written)
+            written.wait(seconds)
+
+    def close(self) -> None:
+        """Write what is left, and stop."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join(timeout=10)
+
+    def _start(self) -> None:
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._run, name="stratagem-recorder", daemon=True
+                    )
+                    self._thread.start()
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            batch, waiting, going = self._gather()
+            self._write(batch)
+            for each in waiting:
+                each.set()
+
+    def _gather(self) -> tuple[list[Entry], list[threading.Event], bool]:
+        """Return what has come within a moment of the first, and whether more may come."""
+        batch: list[Entry] = []
+        waiting: list[threading.Event] = []
+        item = self._queue.get()
+        while True:
+            if item is None:
+                return batch, waiting, False
+            if isinstance(item, threading.Event):
+                waiting.append(item)
+            else:
+                batch.append(item)
+            try:
+                # Whoever waits for their record does not wait for others to come.
+                patience = 0.0 if waiting else limits.RECORD_SECONDS / 2
+                if len(batch) >= limits.RECORDS_TOGETHER_MAX:
+                    return batch, waiting, True
+                item = self._queue.get(timeout=patience) if patience else self._queue.get_nowait()
+            except queue.Empty:
+                return batch, waiting, True
+
+    def _write(self, batch: Sequence[Entry]) -> None:
+        for branch in dict.fromkeys(entry.branch for entry in batch):
+            own = [entry for entry in batch if entry.branch == branch]
+            for attempt in range(_TRIES_MAX):
+                try:
+                    self._append(branch, own)
+                    break
+                except BranchNotFound:
+                    # Deleted since: nobody can look at it any more.
+                    break
+                except StratagemError as error:
+                    if not error.retryable or attempt == _TRIES_MAX - 1:
+                        self.lost += len(own)
+                        logger.warning("%d executions were not recorded: %s", len(own), error)
+                        break
+                    threading.Event().wait(0.2 * 2**attempt)
+
+    def _append(self, branch: str, entries: Sequence[Entry]) -> None:
+        level = self._foundation.redaction
+        drafts = [draft for entry in entries for draft in _drafts(entry, level)]
+
+        def work(transaction: Transaction) -> None:
+            transaction.append(find_branch(transaction, branch), drafts)
+
+        self._foundation.write(Caller(actor="gateway"), work)
+
+
+def _drafts(entry: Entry, level: Any) -> list[Draft]:
+    content = dict(entry.content)
+    content["arguments"] = _bounded(mask_json(content.get("arguments"), level))
+    if error := content.get("error"):
+        content["error"] = {**error, "message": mask(str(error.get("message", "")), level)}
+    kind, space = (
+        (names.EXECUTION_SUCCEEDED, names.EXECUTIONS_OK)
+        if entry.worked
+        else (names.EXECUTION_FAILED_EVENT, names.EXECUTIONS_FAILED)
+    )
+    drafts = []
+    if entry.result is not None:
+        result = mask_json(orjson.loads(entry.result), level)
+        if len(entry.result) <= limits.RESULT_INLINE_BYTES:
+            content["result"] = result
+        else:
+            execution_id = content["executionId"]
+            content["resultRef"] = execution_id
+            kept = {"executionId": execution_id, "result": result}
+            drafts.append(Draft(names.RESULT_KEPT, kept, names.RESULTS, execution_id))
+    return [*drafts, Draft(kind, content, space)]
+
+
+def _bounded(arguments: Any) -> Any:
+    """Return arguments that are worth keeping: the shape of larger ones."""
+    if len(orjson.dumps(arguments)) <= _ARGUMENT_BYTES_MAX:
+        return arguments
+    if isinstance(arguments, Mapping):
+        return {name: f"[{type(each).__name__}]" for name, each in list(arguments.items())[:100]}
+    return f"[{type(arguments).__name__}]"

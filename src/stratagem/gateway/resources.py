@@ -1,0 +1,150 @@
+"""Resources: prompts, templates and data, kept as records of the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import orjson
+
+from stratagem.engine.events import Draft
+from stratagem.engine.lineage import View
+from stratagem.errors import MissingRequired, ResourceNotFound, ValidationFailed
+from stratagem.gateway import names
+from stratagem.storage.contract import Reader, Transaction
+
+__all__ = ["ResourceType", "create", "every", "find", "remove", "render", "update", "versions"]
+
+ResourceType = Literal["prompt", "template", "data"]
+_VARIABLE: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_.\-]*)\s*\}\}")
+_LISTED: Final = 1000
+
+
+def find(reader: Reader, view: View, name: str) -> dict[str, Any]:
+    """Return a resource by its name or id.
+
+    Raises:
+        ResourceNotFound: The view shows none.
+    """
+    version = reader.current(view.lineage, names.RESOURCES, name)
+    if version is not None and version.payload is not None:
+        return _shown(version.sequence, version.payload)
+    sequences = reader.faceted(view, names.facet_id(names.RESOURCE, name), limit=1)
+    for hit in reader.hits(sequences).values():
+        return _shown(hit.sequence, hit.payload)
+    raise ResourceNotFound(f"There is no resource {name!r}.", field="resourceId", resource=name)
+
+
+def every(reader: Reader, view: View) -> list[dict[str, Any]]:
+    """Return all resources of a view, by name."""
+    found: list[dict[str, Any]] = []
+    after: str | None = ""
+    while after is not None:
+        page, after = reader.records(view.lineage, names.RESOURCES, after=after, limit=_LISTED)
+        found += [_shown(each.sequence, each.payload) for _name, each in page if each.payload]
+    return found
+
+
+def create(
+    transaction: Transaction, view: View, given: Mapping[str, Any], new_id: str
+) -> dict[str, Any]:
+    """Add a resource."""
+    name = given["name"]
+    if transaction.current(view.lineage, names.RESOURCES, name) is not None:
+        raise ValidationFailed(
+            f"There is a resource named {name!r}.",
+            field="name",
+            hint="Update it, or choose another name.",
+        )
+    content = _complete({"id": new_id, "version": "1.0.0", **given})
+    draft = Draft(names.RESOURCE_CREATED, content, names.RESOURCES, name)
+    sequence = transaction.append(view.branch, [draft])[0].sequence
+    return {**content, "revision": sequence}
+
+
+def update(
+    transaction: Transaction, view: View, name: str, changes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Change a resource; its version goes up where none is given."""
+    known = find(transaction, view, name)
+    known.pop("revision")
+    content = {**known, **changes}
+    if content == known:
+        return find(transaction, view, name)
+    if "version" not in changes:
+        content["version"] = _next_version(known["version"])
+    if "content" in changes and "variables" not in changes:
+        content.pop("variables", None)
+    content = _complete(content)
+    draft = Draft(names.RESOURCE_UPDATED, content, names.RESOURCES, known["name"])
+    sequence = transaction.append(view.branch, [draft])[0].sequence
+    return {**content, "revision": sequence}
+
+
+def remove(transaction: Transaction, view: View, name: str) -> dict[str, Any]:
+    """Take a resource out of a branch; its history stays."""
+    known = find(transaction, view, name)
+    draft = Draft(names.RESOURCE_REMOVED, {"id": known["id"]}, names.RESOURCES, known["name"])
+    transaction.append(view.branch, [draft])
+    return known
+
+
+def versions(reader: Reader, view: View, name: str, *, before: int, limit: int) -> list[Any]:
+    """Return the versions of a resource, newest first."""
+    known = find(reader, view, name)
+    history = reader.history(
+        view.lineage, names.RESOURCES, known["name"], before=before, limit=limit
+    )
+    return [
+        {**_shown(each.sequence, each.payload), "timestamp": each.at}
+        for each in history
+        if each.payload is not None and each.kind != names.RESOURCE_REMOVED
+    ]
+
+
+def render(resource: Mapping[str, Any], variables: Mapping[str, Any]) -> str:
+    """Return a resource's content with its variables filled in.
+
+    What is filled in is text: it is never looked through for variables again.
+
+    Raises:
+        MissingRequired: A variable has no value; all of them are named.
+    """
+    wanted = dict.fromkeys(_VARIABLE.findall(resource["content"]))
+    missing = [name for name in wanted if name not in variables]
+    if missing:
+        raise MissingRequired(
+            f"Variables without a value: {', '.join(missing)}.",
+            field="variables",
+            missing=missing,
+            hint="Pass a value for each of them in `variables`.",
+        )
+    return _VARIABLE.sub(lambda match: _text(variables[match[1]]), resource["content"])
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _complete(content: dict[str, Any]) -> dict[str, Any]:
+    """Say which variables there are, and refuse a list that says something else."""
+    found = list(dict.fromkeys(_VARIABLE.findall(content["content"])))
+    given = content.setdefault("variables", found)
+    unknown = [name for name in found if name not in given]
+    if unknown:
+        raise ValidationFailed(
+            f"The content uses variables that are not listed: {', '.join(unknown)}.",
+            field="variables",
+            hint="List them, or leave `variables` out to have them found.",
+        )
+    return content
+
+
+def _next_version(version: str) -> str:
+    head, _dot, last = version.rpartition(".")
+    return f"{head}.{int(last) + 1}" if head and last.isdigit() else f"{version}.1"
+
+
+def _shown(sequence: int, payload: bytes) -> dict[str, Any]:
+    return {**orjson.loads(payload), "revision": sequence}

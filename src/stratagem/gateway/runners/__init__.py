@@ -1,0 +1,1 @@
+"""Runners: one for each type of handler."""

@@ -1,0 +1,97 @@
+"""What every runner must do, whatever kind of handler it runs.
+
+A runner makes one attempt at one call: it turns arguments into a result, and stops its work
+when it is cancelled. Everything else (permissions, limits, validation, cache, breaker, retries,
+records) happens on the one path around it and is none of its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from stratagem.gateway.sandbox.permissions import Permissions
+from stratagem.operation import Caller
+
+__all__ = ["Handler", "ListedTool", "ProgressReport", "Run", "Runner", "Secrets"]
+
+# A handler as it is registered: plain JSON with a `type`, never holding a secret itself.
+Handler = Mapping[str, Any]
+
+# Called with how much is done (0 to 1, None where that is unknown) and what is being done.
+ProgressReport = Callable[[float | None, str | None], None]
+
+
+class Secrets(Protocol):
+    """The secrets that an administrator granted to one tool."""
+
+    def resolve(self, text: str, *, host: str) -> str:
+        """Return a text with each `${NAME}` replaced by its value.
+
+        Raises:
+            PermissionDenied: The name was not granted to this tool, or not for this host.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt at running a tool.
+
+    `seconds` is what is left of the call's time; the path cancels the attempt when it is over.
+    `attempt` begins at 1. `request_key` is the same for each attempt of one call, so that
+    a service that understands such keys does nothing twice.
+    """
+
+    execution_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    seconds: float
+    permissions: Permissions
+    secrets: Secrets
+    caller: Caller
+    progress: ProgressReport
+    attempt: int = 1
+    request_key: str = ""
+    branch: str = "default"
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool that a source (an OpenAPI document, an upstream server) offers."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    handler: Handler
+    output_schema: Mapping[str, Any] | None = None
+    title: str | None = None
+    tags: Sequence[str] = ()
+    annotations: Mapping[str, Any] | None = None
+
+
+class Runner(Protocol):
+    """Runs handlers of one type."""
+
+    def check(self, handler: Handler) -> list[str]:
+        """Check a handler when it is registered, without touching the network; return warnings.
+
+        Raises:
+            ValidationFailed: It cannot work; `field` begins with "handler".
+        """
+        ...
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Return the result as plain JSON.
+
+        Raises:
+            ExecutionFailed: The tool failed; `retryable` says whether nothing was done yet.
+            PermissionDenied: The handler may not do this.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End connections and processes."""
+        ...

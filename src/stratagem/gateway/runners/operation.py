@@ -1,0 +1,35 @@
+"""Runs the operations of the other systems as tools.
+
+They come from the one table, through a function that bootstrap gives: the gateway itself knows
+none of the other systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from stratagem.gateway.runners.contract import Handler, Run
+from stratagem.operation import Caller
+
+__all__ = ["CallOperation", "OperationRunner"]
+
+CallOperation = Callable[[str, dict[str, Any], Caller], Awaitable[dict[str, Any]]]
+
+
+class OperationRunner:
+    """Hands a call to the operation that the handler names."""
+
+    def __init__(self, call: CallOperation) -> None:
+        self._call = call
+
+    def check(self, handler: Handler) -> list[str]:  # noqa: ARG002 -- the contract's parameter
+        """Accept: only the table itself makes such handlers."""
+        return []
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Return the operation's answer."""
+        return await self._call(handler["operation"], dict(run.arguments), run.caller)
+
+    async def close(self) -> None:
+        """End nothing: the runtime closes what it opened."""
