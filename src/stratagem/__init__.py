@@ -6,17 +6,23 @@ from typing import TYPE_CHECKING, Any
 from stratagem.errors import StratagemError
 
 if TYPE_CHECKING:
+    from stratagem.gateway.runners.functions import tool
     from stratagem.sdk import Stratagem
     from stratagem.sdk import open_database as open  # noqa: A004 -- reads like `open`
 
-__all__ = ["Stratagem", "StratagemError", "open"]
+__all__ = ["Stratagem", "StratagemError", "open", "tool"]
 
 # Imported on first use: a server answers the handshake before it needs a database.
-_SDK = {"Stratagem": "Stratagem", "open": "open_database"}
+_LATER = {
+    "Stratagem": ("stratagem.sdk", "Stratagem"),
+    "open": ("stratagem.sdk", "open_database"),
+    "tool": ("stratagem.gateway.runners.functions", "tool"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SDK:
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module("stratagem.sdk"), _SDK[name])
+    module, attribute = _LATER[name]
+    value = globals()[name] = getattr(import_module(module), attribute)
     return value

@@ -101,15 +101,25 @@ class Runtime:
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
         operation, given = self._prepared(name, arguments, caller)
-        part = getattr(self, operation.part)
         if operation.run_async is not None:
-            return await operation.run_async(part, given, caller)
+            if self._switchboard is None:
+                # Putting it together reads the whole table.
+                await asyncio.to_thread(lambda: self.switchboard)
+            # A server's own loop is the best home: nothing has to cross to another.
+            self.switchboard.home.adopt()
+            return await operation.run_async(self.switchboard, given, caller)
+        part = getattr(self, operation.part)
         return await asyncio.to_thread(operation.run, part, given, caller)
 
     def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, BaseModel]:
         operation = operations.find(name)
         operations.authorise(operation, arguments, caller)
         return operation, operations.read_input(operation, arguments)
+
+    async def leave_loop(self) -> None:
+        """End the connections that live on this event loop, before it ends."""
+        if self._switchboard is not None:
+            await self._switchboard.runners.close()
 
     def close(self) -> None:
         """Let go of the database."""

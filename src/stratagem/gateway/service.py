@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeVar
 
@@ -126,6 +127,7 @@ class Gateway:
 
     def get(self, given: inputs.ToolInput) -> Answer:
         """Return everything about a tool."""
+        self._switchboard.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             tool = self._registry.find(reader, view, given.tool_id)
@@ -160,10 +162,13 @@ class Gateway:
     # --- calls
 
     async def execute(
-        self, given: inputs.ExecuteInput, progress: ProgressReport | None = None
+        self,
+        given: inputs.ExecuteInput,
+        progress: ProgressReport | None = None,
+        execution_id: str | None = None,
     ) -> Answer:
         """Run a tool."""
-        call = self._call(given, progress)
+        call = replace(self._call(given, progress), execution_id=execution_id)
         return (await self._switchboard.execute(call)).plain()
 
     def execute_now(

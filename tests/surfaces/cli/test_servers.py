@@ -2,7 +2,7 @@
 
 import pytest
 
-from stratagem.surfaces import mcp
+from stratagem.surfaces import mcp, server
 from stratagem.surfaces.mcp.settings import PORT_DEFAULT, ServerSettings
 from tests.surfaces.cli.console import Cli
 
@@ -12,7 +12,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[ServerSettings]:
     """Give the settings that servers would have been started with."""
     settings: list[ServerSettings] = []
     monkeypatch.setattr(mcp, "run_stdio", settings.append)
-    monkeypatch.setattr(mcp, "run_http", settings.append)
+    monkeypatch.setattr(server, "run", settings.append)
     return settings
 
 
@@ -29,7 +29,7 @@ def test_options_reach_the_server(cli: Cli, started: list[ServerSettings]) -> No
     cli(
         "--namespace", "work", "serve", "--branch", "trial", "--read-only", "--durability", "fast",
         "--no-auto-embed", "--toolsets", "memory, admin", "--host", "::1", "--port", "7000",
-        "--allow-host", "a.example", "--allow-host", "b.example", "--db", "other.db",
+        "--server-name", "a.example", "--server-name", "b.example", "--db", "other.db",
     )  # fmt: skip
 
     assert started == [
@@ -44,7 +44,7 @@ def test_options_reach_the_server(cli: Cli, started: list[ServerSettings]) -> No
             host="::1",
             port=7000,
             port_given=True,
-            allow_hosts=("a.example", "b.example"),
+            server_names=("a.example", "b.example"),
         )
     ]
 

@@ -16,7 +16,7 @@ import uvicorn
 from mcp import Client
 from mcp_types import CallToolResult, Implementation
 
-from stratagem.surfaces.mcp import http
+from stratagem.surfaces.server import http
 from stratagem.surfaces.mcp.callers import ProcessCaller
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.server import build
@@ -40,7 +40,8 @@ ENVELOPE = {
 }
 _RUN = """
 import json, sys
-from stratagem.surfaces.mcp import ServerSettings, run_http, run_stdio
+from stratagem.surfaces.mcp import ServerSettings, run_stdio
+from stratagem.surfaces.server import run as run_http
 run = run_http if sys.argv[1] == "http" else run_stdio
 run(ServerSettings(**json.loads(sys.argv[2])))
 """

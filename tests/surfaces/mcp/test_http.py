@@ -20,7 +20,8 @@ from mcp import Client
 
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable, ValidationFailed
-from stratagem.surfaces.mcp import ServerSettings, run_http
+from stratagem.surfaces.mcp import ServerSettings
+from stratagem.surfaces.server import run as run_http
 from tests.surfaces.mcp.clients import (
     CLIENT,
     ENVELOPE,
@@ -238,7 +239,7 @@ def test_this_machine_is_let_in_by_any_of_its_names(
 
 def test_a_name_can_be_allowed(path: Path) -> None:
     names = ("memory.example", "proxy.example:8443")
-    with http_server(path, allow_hosts=names) as url, httpx2.Client(base_url=url) as http:
+    with http_server(path, server_names=names) as url, httpx2.Client(base_url=url) as http:
         port = url.rpartition(":")[2]
         own = http.get("/health", headers={"host": f"memory.example:{port}"})
         other = http.get("/health", headers={"host": "proxy.example:8443"})

@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, str]] = {
     **dict.fromkeys(("mcp", "serve"), "servers"),
     **dict.fromkeys(("init",), "clients"),
     **dict.fromkeys(("doctor", "rebuild", "embed", "purge"), "upkeep"),
+    **dict.fromkeys(("outbox", "projections"), "projections"),
 }
 _PIPE_CLOSED: Final = 141
 

@@ -26,15 +26,25 @@ Toolsets = Annotated[
 ]
 
 
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        envvar="STRATAGEM_ALLOW_HOSTS",
+        metavar="HOST:PORT",
+        help="A private host that registered tools may call; repeatable.",
+    ),
+]
+
+
 @app.command("mcp", rich_help_panel=PANEL)
 @command
-def _mcp(session: Session, *, toolsets: Toolsets = None) -> None:
+def _mcp(session: Session, *, toolsets: Toolsets = None, allow_host: AllowHost = None) -> None:
     """Serve one agent on stdin and stdout. This is what an agent's settings start."""
     from stratagem.surfaces.mcp import run_stdio
 
     # Standard output belongs to the protocol.
     session.output.json = False
-    run_stdio(_settings(session, toolsets))
+    run_stdio(_settings(session, toolsets, allow_hosts=tuple(allow_host or ())))
 
 
 @app.command("serve", rich_help_panel=PANEL)
@@ -55,21 +65,23 @@ def _serve(
             max=65535,
         ),
     ] = None,
-    allow_host: Annotated[
+    server_name: Annotated[
         list[str] | None,
-        typer.Option(envvar="STRATAGEM_ALLOW_HOST", help="A name to be reached by; repeatable."),
+        typer.Option(envvar="STRATAGEM_SERVER_NAME", help="A name to be reached by; repeatable."),
     ] = None,
+    allow_host: AllowHost = None,
 ) -> None:
-    """Serve any number of agents on http://HOST:PORT/mcp."""
-    from stratagem.surfaces.mcp import run_http
+    """Serve any number of agents on http://HOST:PORT/mcp, and REST under /api."""
+    from stratagem.surfaces.server import run
 
-    run_http(
+    run(
         _settings(
             session,
             toolsets,
             host=host,
             port=PORT_DEFAULT if port is None else port,
             port_given=port is not None,
+            server_names=tuple(server_name or ()),
             allow_hosts=tuple(allow_host or ()),
         )
     )
@@ -82,6 +94,7 @@ def _settings(
     host: str = HOST_DEFAULT,
     port: int = PORT_DEFAULT,
     port_given: bool = False,
+    server_names: tuple[str, ...] = (),
     allow_hosts: tuple[str, ...] = (),
 ) -> ServerSettings:
     names = [name.strip() for name in (toolsets or "").split(",")]
@@ -97,5 +110,6 @@ def _settings(
         host=host,
         port=port,
         port_given=port_given,
+        server_names=server_names,
         allow_hosts=allow_hosts,
     )

@@ -6,7 +6,7 @@ the database is opened after the handshake.
 
 from stratagem.surfaces.mcp.settings import ServerSettings
 
-__all__ = ["ServerSettings", "run_http", "run_stdio"]
+__all__ = ["ServerSettings", "run_stdio"]
 
 
 def run_stdio(settings: ServerSettings) -> None:
@@ -18,17 +18,3 @@ def run_stdio(settings: ServerSettings) -> None:
     from stratagem.surfaces.mcp import stdio
 
     stdio.run(settings)
-
-
-def run_http(settings: ServerSettings) -> None:
-    """Serve any number of clients on a loopback address until a signal.
-
-    Prints the address and how to connect an agent.
-
-    Raises:
-        ServiceUnavailable: The port is taken.
-        ValidationFailed: The address is not this machine's own, or there is no such toolset.
-    """
-    from stratagem.surfaces.mcp import http
-
-    http.run(settings)

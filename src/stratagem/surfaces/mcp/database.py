@@ -40,7 +40,8 @@ class Database:
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        runtime = await asyncio.to_thread(self.runtime)
+        opened = self._runtime
+        runtime = opened if opened is not None else await asyncio.to_thread(self.runtime)
         return await runtime.call_async(name, arguments, caller)
 
     def runtime(self) -> Runtime:
@@ -55,6 +56,11 @@ class Database:
                     raise StorageUnavailable("The server is stopping.", hint="Start it again.")
                 self._runtime = self._runtime or self._open()
         return self._runtime
+
+    async def leave_loop(self) -> None:
+        """End the connections that live on this event loop."""
+        if self._runtime is not None:
+            await self._runtime.leave_loop()
 
     def open_in_background(self) -> None:
         """Begin to open the database; a failure is logged, and met again by the next call."""
@@ -82,6 +88,7 @@ class Database:
                 embedder=given.embedder,
                 read_only=given.read_only,
                 redaction=cast("Literal['none', 'basic', 'strict']", given.redaction),
+                allow_hosts=given.allow_hosts,
             )
         )
 

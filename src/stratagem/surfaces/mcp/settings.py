@@ -19,8 +19,8 @@ class ServerSettings:
     """What a server serves, and to whom.
 
     `namespace` and `branch` are each client's defaults. `port_given`: the port was asked for,
-    so no other will do. `allow_hosts` are names by which browsers and proxies may reach the
-    server besides the loopback ones.
+    so no other will do. `server_names` are names by which browsers and proxies may reach the
+    server besides the loopback ones; `allow_hosts` are private hosts that tools may call.
     """
 
     database: str
@@ -34,6 +34,7 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = PORT_DEFAULT
     port_given: bool = False
+    server_names: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
 
     def check_toolsets(self) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.debugging import Debugging
 from stratagem.knowledge import Knowledge
 from stratagem.memory import Memory
 from stratagem.operation import Caller
+
+if TYPE_CHECKING:
+    from stratagem.sdk.functions import EmbeddedGateway
 
 __all__ = ["Stratagem", "open_database"]
 
@@ -27,6 +31,13 @@ class Stratagem:
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
         return self._runtime.call(name, arguments or {}, self._caller)
+
+    @cached_property
+    def gateway(self) -> EmbeddedGateway:
+        """Tools: registering and calling them."""
+        from stratagem.sdk.functions import EmbeddedGateway
+
+        return EmbeddedGateway(self.call, lambda: self._runtime.switchboard)
 
     @property
     def branch(self) -> str:

@@ -41,16 +41,22 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it with 403."""
-        refusal = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
+        checked = scope["type"] in {"http", "websocket"}
+        refusal = self._refusal(Headers(scope=scope)) if checked else None
         if refusal is None:
             await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            # Before it is accepted, closing is answered with 403.
+            await send({"type": "websocket.close", "code": 1008})
         else:
             await PlainTextResponse(refusal, 403)(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> str | None:
         hosts = [host.lower() for host in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return "This host is not allowed. To allow it: stratagem serve --allow-host NAME:PORT\n"
+            return (
+                "This host is not allowed. To allow it: stratagem serve --server-name NAME:PORT\n"
+            )
         if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
             return "This origin is not allowed.\n"
         return None

@@ -1,0 +1,53 @@
+"""Answers over HTTP: the gateway's envelope, and the plain form of the other systems."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from stratagem.errors import TABLE, InternalFault, StratagemError
+from stratagem.surfaces.mcp.tools import encodable
+
+__all__ = ["answered", "refused", "told"]
+
+logger = logging.getLogger(__name__)
+
+
+def answered(data: Any, *, enveloped: bool, status: int = 200) -> Response:
+    """Return an answer."""
+    body = {"success": True, "data": data} if enveloped else data
+    return _json(body, status)
+
+
+def refused(error: Exception, *, enveloped: bool) -> Response:
+    """Return an error in the form of the surface that was asked."""
+    if not isinstance(error, StratagemError):
+        # Nobody outside must see the inside.
+        logger.error("a request failed", exc_info=error)
+        error = InternalFault("The request failed; the server's log says how.")
+    body = {"success": False, "error": told(error)} if enveloped else error.envelope()
+    response = _json(encodable(body), TABLE[error.code].http_status)
+    wait = error.details.get("retry_after")
+    if isinstance(wait, int | float):
+        response.headers["retry-after"] = str(max(1, math.ceil(wait)))
+    if error.code == "unauthenticated":
+        response.headers["www-authenticate"] = error.details.get("challenge", "Bearer")
+    return response
+
+
+def told(error: StratagemError) -> dict[str, Any]:
+    """Return an error in the gateway's documented form."""
+    return {
+        "code": TABLE[error.code].gateway_code,
+        "message": error.message,
+        "details": error.details,
+        "hint": error.hint,
+    }
+
+
+def _json(body: Any, status: int) -> Response:
+    return Response(orjson.dumps(body), status, media_type="application/json")

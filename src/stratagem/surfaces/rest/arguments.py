@@ -1,0 +1,66 @@
+"""From the parts of a request to the arguments of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from starlette.requests import Request
+
+from stratagem.errors import InvalidInput, ValidationFailed
+from stratagem.operations import input_schema
+from stratagem.surfaces.rest.bodies import read_json
+from stratagem.surfaces.rest.routes import Route
+
+__all__ = ["arguments_of"]
+
+_TRUE: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+async def arguments_of(request: Request, route: Route) -> dict[str, Any]:
+    """Return the arguments that a request gives.
+
+    Raises:
+        InvalidInput: The body is no JSON object.
+        ValidationFailed: The query has a parameter that the route does not take.
+    """
+    arguments: dict[str, Any] = {}
+    if route.body:
+        body = await read_json(request)
+        if not isinstance(body, Mapping):
+            raise InvalidInput(f"The body is a JSON object, not {type(body).__name__}.")
+        arguments |= body
+    arguments |= _query(request, route)
+    # The path comes last: nobody reaches another tool than the address says.
+    return arguments | request.path_params
+
+
+def _query(request: Request, route: Route) -> dict[str, Any]:
+    properties = input_schema(route.operation)["properties"]
+    found: dict[str, Any] = {}
+    for name, text in request.query_params.multi_items():
+        if name not in route.query:
+            known = ", ".join(route.query) or "none"
+            raise ValidationFailed(
+                f"There is no query parameter `{name}`.", field=name, hint=f"There are: {known}."
+            )
+        found[name] = _read(text, properties.get(name, {}), name)
+    return found
+
+
+def _read(text: str, schema: Mapping[str, Any], name: str) -> Any:
+    """Read the text of a parameter as what it is for; what does not fit is refused later."""
+    kind = schema.get("type")
+    if kind == "integer" and text.lstrip("-").isdigit():
+        return int(text)
+    if kind == "array":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if kind == "boolean":
+        return _TRUE.get(text.casefold(), text)
+    if kind == "object":
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            raise ValidationFailed(f"`{name}` is a JSON object: {error}.", field=name) from error
+    return text

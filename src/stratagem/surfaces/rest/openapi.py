@@ -1,0 +1,185 @@
+"""The OpenAPI document, made from the routes and the table of operations."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+from stratagem.operation import Operation
+from stratagem.operations import find, input_schema
+from stratagem.surfaces.rest.routes import Route, every
+
+__all__ = ["document"]
+
+_IN_PATH: Final = re.compile(r"\{(\w+)\}")
+_STATUSES: Final = {
+    "400": "The request is no JSON object, or lacks something.",
+    "401": "A token is needed.",
+    "403": "The token does not allow it.",
+    "404": "There is no such thing.",
+    "409": "It conflicts with what is there.",
+    "413": "The body is too large or too deep.",
+    "422": "A parameter has a value that cannot be taken.",
+    "429": "Too many requests; Retry-After says when.",
+    "500": "A defect, or a damaged database.",
+    "502": "The tool failed.",
+    "503": "A part that is needed is not there.",
+    "504": "The tool did not answer in time.",
+    "507": "The disk is full.",
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the document, of OpenAPI 3.1."""
+    schemas: dict[str, Any] = {"Error": _error(), "GatewayError": _gateway_error()}
+    paths: dict[str, Any] = {}
+    for route in every():
+        described = _operation(route, find(route.operation), schemas)
+        paths.setdefault(route.path, {})[route.method.lower()] = described
+    paths["/health"] = {"get": _health()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Stratagem",
+            "version": _version(),
+            "description": "Memory, debugging, knowledge and the tool gateway.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(route: Route, operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    in_path = _IN_PATH.findall(route.path)
+    described: dict[str, Any] = {
+        "operationId": f"{route.method.lower()}_{_identifier(route.path)}",
+        "summary": operation.title,
+        "description": operation.description,
+        "tags": [operation.toolset],
+        "parameters": _parameters(route, in_path),
+        "responses": _responses(route, operation),
+    }
+    if route.body:
+        schema = _body(operation, in_path, schemas)
+        described["requestBody"] = {
+            "required": bool(schema.get("required")),
+            "content": {"application/json": {"schema": schema}},
+        }
+    return described
+
+
+def _parameters(route: Route, in_path: list[str]) -> list[dict[str, Any]]:
+    properties = input_schema(route.operation)["properties"]
+    parameters: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in in_path
+    ]
+    for name in route.query:
+        schema = dict(properties.get(name, {"type": "string"}))
+        parameter = {"name": name, "in": "query", "description": schema.pop("description", "")}
+        if schema.get("type") == "object":
+            parameter["content"] = {"application/json": {"schema": schema}}
+        elif schema.get("type") == "array":
+            parameter |= {"schema": schema, "style": "form", "explode": False}
+        else:
+            parameter["schema"] = schema
+        parameters.append(parameter)
+    return parameters
+
+
+def _body(operation: Operation, in_path: list[str], schemas: dict[str, Any]) -> dict[str, Any]:
+    schema = operation.input_model.model_json_schema(
+        by_alias=True, ref_template="#/components/schemas/{model}"
+    )
+    for name, each in schema.pop("$defs", {}).items():
+        schemas.setdefault(name, each)
+    properties = {
+        name: each for name, each in schema.get("properties", {}).items() if name not in in_path
+    }
+    required = [name for name in schema.get("required", ()) if name not in in_path]
+    body = {"type": "object", "properties": properties, "additionalProperties": False}
+    return body | ({"required": required} if required else {})
+
+
+def _responses(route: Route, operation: Operation) -> dict[str, Any]:
+    answer: dict[str, Any] = operation.output_schema
+    if route.flat:
+        answer = {"type": "object"}
+    if route.enveloped:
+        answer = {
+            "type": "object",
+            "properties": {"success": {"const": True}, "data": answer},
+            "required": ["success", "data"],
+        }
+    error = "GatewayError" if route.enveloped else "Error"
+    refusal = {"schema": {"$ref": f"#/components/schemas/{error}"}}
+    responses = {
+        status: {"description": said, "content": {"application/json": refusal}}
+        for status, said in _STATUSES.items()
+    }
+    good = {"description": "Done.", "content": {"application/json": {"schema": answer}}}
+    return {str(route.status): good, **responses}
+
+
+def _error() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "success": {"const": False},
+            "error": {"type": "string"},
+            "message": {"type": "string"},
+            "details": {"type": "object"},
+            "hint": {"type": "string"},
+        },
+        "required": ["success", "error", "message", "details", "hint"],
+    }
+
+
+def _gateway_error() -> dict[str, Any]:
+    inner = {
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "message": {"type": "string"},
+            "details": {"type": "object"},
+            "hint": {"type": "string"},
+        },
+        "required": ["code", "message", "details", "hint"],
+    }
+    return {
+        "type": "object",
+        "properties": {"success": {"const": False}, "error": inner},
+        "required": ["success", "error"],
+    }
+
+
+def _health() -> dict[str, Any]:
+    return {
+        "operationId": "health",
+        "summary": "Whether the server is up",
+        "security": [],
+        "responses": {"200": {"description": "It is."}},
+    }
+
+
+def _identifier(path: str) -> str:
+    return re.sub(r"\W+", "_", path).strip("_")
+
+
+def _version() -> str:
+    try:
+        return version("stratagem")
+    except PackageNotFoundError:
+        return "0.0.0"

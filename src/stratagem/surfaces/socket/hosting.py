@@ -1,0 +1,152 @@
+"""Tools and providers that clients host: the server calls them back on the client's socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from stratagem.errors import ExecutionFailed, InvalidInput, StratagemError, ValidationFailed
+from stratagem.gateway.runners.client import ClientRunner
+from stratagem.gateway.runners.contract import Run
+from stratagem.operation import Caller
+
+if TYPE_CHECKING:
+    import socketio
+
+    from stratagem.surfaces.mcp.database import Database
+
+__all__ = ["CALL", "Hosting"]
+
+# What a client answers by its acknowledgement: {"result": …} or {"error": "…"}.
+CALL: Final = "mcp:tool:call"
+_PROVIDER_INITIALISE: Final = "mcp:provider:initialize"
+_PROVIDER_LIST: Final = "mcp:provider:list"
+_PROVIDER_EXECUTE: Final = "mcp:provider:execute"
+_PROVIDER_SECONDS: Final = 30
+
+
+class Hosting:
+    """Which tools each connected client hosts."""
+
+    def __init__(self, sockets: socketio.AsyncServer, database: Database) -> None:
+        self._sockets = sockets
+        self._database = database
+        self._tools: dict[str, dict[str, Caller]] = {}
+
+    async def register(self, client: str, data: Mapping[str, Any], caller: Caller) -> Any:
+        """Register a tool; one without a handler is hosted by the client itself."""
+        handler = data.get("handler")
+        if isinstance(handler, Mapping) and handler.get("type") not in {None, "client"}:
+            return await self._database.call_async("tool_register", dict(data), caller)
+        return await self._host(client, data, caller, CALL, None)
+
+    async def register_provider(
+        self, client: str, data: Mapping[str, Any], caller: Caller
+    ) -> dict[str, Any]:
+        """Take a provider: initialise it, ask for its tools, and register each."""
+        name = data.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise ValidationFailed("A provider has a `name`.", field="name")
+        config = data.get("config") or {}
+        await self._ask(client, _PROVIDER_INITIALISE, {"name": name, "config": config})
+        listed = await self._ask(client, _PROVIDER_LIST, {"name": name})
+        tools = listed.get("tools") if isinstance(listed, Mapping) else listed
+        if not isinstance(tools, list):
+            raise ExecutionFailed(f"The provider {name} listed no tools.", answered=True)
+        registered = []
+        for tool in tools:
+            if not isinstance(tool, Mapping):
+                raise InvalidInput(f"The provider {name} listed something that is no tool.")
+            definition = {"provider": name, **tool}
+            answer = await self._host(client, definition, caller, _PROVIDER_EXECUTE, name)
+            registered.append(answer["name"])
+        return {"name": name, "tools": registered, "status": "active"}
+
+    async def leave(self, client: str) -> None:
+        """Take the tools of a client that has gone out of the registry."""
+        hosted = self._tools.pop(client, {})
+        if not hosted:
+            return
+        (await self._runner()).leave(client)
+        for name, caller in hosted.items():
+            try:
+                await self._database.call_async("tool_remove", {"toolId": name}, caller)
+            except StratagemError:
+                # Somebody was faster, or may not: it cannot be called any more either way.
+                continue
+
+    async def _host(
+        self,
+        client: str,
+        data: Mapping[str, Any],
+        caller: Caller,
+        event: str,
+        provider: str | None,
+    ) -> dict[str, Any]:
+        runner = await self._runner()
+        if not runner.hosts(client):
+            runner.host(
+                client, lambda tool, arguments, run: self._call(client, tool, arguments, run)
+            )
+        definition = dict(data)
+        definition["handler"] = {
+            "type": "client",
+            "client": client,
+            "tool": data.get("name"),
+            "event": event,
+            "owner": provider,
+        }
+        await self._drop_orphan(runner, definition.get("name"), caller)
+        answer = await self._database.call_async("tool_register", definition, caller)
+        self._tools.setdefault(client, {})[answer["name"]] = caller
+        return answer
+
+    async def _drop_orphan(self, runner: ClientRunner, name: Any, caller: Caller) -> None:
+        """Make room for a tool whose client is gone, as after a crash of the server."""
+        if not isinstance(name, str):
+            return
+        try:
+            known = await self._database.call_async("tool_get", {"toolId": name}, caller)
+        except StratagemError:
+            return
+        handler = known["tool"]["handler"]
+        if handler.get("type") == "client" and not runner.hosts(handler.get("client", "")):
+            await self._database.call_async("tool_remove", {"toolId": name}, caller)
+
+    async def _call(self, client: str, tool: str, arguments: Mapping[str, Any], run: Run) -> Any:
+        """Call a tool on its client, and return what the client answers."""
+        hosted = self._tools.get(client, {})
+        if tool not in hosted:
+            raise ExecutionFailed(f"The client no longer hosts {tool}.", safe=True)
+        asked = {
+            "toolName": tool,
+            "arguments": dict(arguments),
+            "executionId": run.execution_id,
+            "timeout": round(run.seconds * 1000),
+        }
+        answer = await self._ask(client, CALL, asked, seconds=run.seconds)
+        if isinstance(answer, Mapping) and answer.get("error"):
+            error = answer["error"]
+            message = error.get("message") if isinstance(error, Mapping) else error
+            raise ExecutionFailed(f"{tool} failed on its client: {message}", answered=True)
+        return answer["result"] if isinstance(answer, Mapping) and "result" in answer else answer
+
+    async def _ask(
+        self, client: str, event: str, data: Mapping[str, Any], seconds: float = _PROVIDER_SECONDS
+    ) -> Any:
+        import socketio
+
+        try:
+            return await self._sockets.call(event, dict(data), to=client, timeout=max(1, seconds))
+        except (TimeoutError, socketio.exceptions.TimeoutError) as error:
+            raise ExecutionFailed(
+                f"The client did not acknowledge {event} within {seconds:g} seconds."
+            ) from error
+
+    async def _runner(self) -> ClientRunner:
+        runtime = await asyncio.to_thread(self._database.runtime)
+        runtime.switchboard.home.adopt()
+        runner = runtime.switchboard.runners["client"]
+        assert isinstance(runner, ClientRunner)
+        return runner
