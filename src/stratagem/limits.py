@@ -118,3 +118,251 @@ REVISIONS_READ_MAX: Final = 1_000
 # Said in a few words; free fields beyond this and longer texts are cut, never refused.
 ENV_FIELDS_MAX: Final = 64
 ENV_VALUE_CHARS_MAX: Final = 128
+# The variables of a whole process fit; every outcome keeps one and is read with it.
+ENV_BYTES_MAX: Final = 65_536
+
+# Names of tools are chosen by models: every provider takes these.
+TOOL_NAME_CHARS_MAX: Final = 64
+TOOL_DESCRIPTION_CHARS_MAX: Final = 4_000
+TOOL_LONG_DESCRIPTION_CHARS_MAX: Final = 50_000
+TOOL_LABEL_CHARS_MAX: Final = 100
+TOOL_EXAMPLES_MAX: Final = 20
+# A definition is read for every call and sent to every client.
+TOOL_BYTES_MAX: Final = 512 * 1024
+SCHEMA_BYTES_MAX: Final = 256 * 1024
+TOOLS_LISTED_DEFAULT: Final = 50
+TOOLS_LISTED_MAX: Final = 500
+# As many as one can act upon at once.
+VIOLATIONS_MAX: Final = 10
+# A person waits this long; what takes longer is a job, not a call.
+EXECUTION_SECONDS_DEFAULT: Final = 30.0
+EXECUTION_SECONDS_MAX: Final = 600.0
+RETRIES_MAX: Final = 10
+# Calls that run at once, in all and of one tool; more wait in the order of their priority.
+EXECUTIONS_AT_ONCE_MAX: Final = 256
+TOOL_CONCURRENCY_DEFAULT: Final = 64
+# Calls that wait; one more is refused, for it would only time out.
+EXECUTIONS_WAITING_MAX: Final = 10_000
+# Of one tool by one caller, where the tool sets no limit of its own.
+CALLS_PER_MINUTE_DEFAULT: Final = 6_000
+# A model reads less than this of any answer.
+OUTPUT_BYTES_DEFAULT: Final = 1024 * 1024
+OUTPUT_BYTES_MAX: Final = 16 * 1024 * 1024
+# Larger results are kept apart from the record of their execution.
+RESULT_INLINE_BYTES: Final = 16 * 1024
+# An answer that is older than this may no longer be true.
+CACHE_SECONDS_DEFAULT: Final = 3600.0
+CACHE_BYTES_DEFAULT: Final = 100 * 1024 * 1024
+CACHE_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
+# Failures in a row after which a tool is left alone, and for how long.
+BREAKER_FAILURES: Final = 5
+BREAKER_SECONDS: Final = 30.0
+# How many executions wait at most, and how long, before they are written together.
+RECORDS_TOGETHER_MAX: Final = 500
+RECORD_SECONDS: Final = 0.1
+EXECUTIONS_LISTED_DEFAULT: Final = 20
+EXECUTIONS_LISTED_MAX: Final = 500
+# The newest executions of a tool, from which its speed is told.
+EXECUTIONS_MEASURED: Final = 1_000
+# What somebody called with, and was answered, for this long; that they called is kept.
+EXECUTION_DAYS_KEPT: Final = 90
+BATCH_MAX: Final = 100
+RESOURCE_CHARS_MAX: Final = 1_000_000
+VARIABLES_MAX: Final = 200
+
+# Upstream servers. Connections and processes live as long as the gateway: each costs memory.
+UPSTREAM_SERVERS_MAX: Final = 200
+# What is typed on one line, and what an operating system takes without complaint.
+UPSTREAM_ARGS_MAX: Final = 256
+UPSTREAM_TEXT_CHARS_MAX: Final = 32_768
+# A list of thousands of tools in one message; a longer one ends the connection.
+UPSTREAM_MESSAGE_BYTES_MAX: Final = 32 * 1024 * 1024
+# More tools or pages of them than this are a server gone wrong.
+UPSTREAM_TOOLS_MAX: Final = 5_000
+UPSTREAM_PAGES_MAX: Final = 500
+# What MCP allows; a name in our registry is shorter.
+UPSTREAM_NAME_CHARS_MAX: Final = 128
+UPSTREAM_TITLE_CHARS_MAX: Final = 200
+# A process that has to be fetched first (npx) starts slowly.
+UPSTREAM_CONNECT_SECONDS: Final = 60.0
+UPSTREAM_LIST_SECONDS: Final = 60.0
+# After a failed start: the first wait, doubled each time, and the longest one.
+UPSTREAM_BACKOFF_SECONDS_MIN: Final = 0.5
+UPSTREAM_BACKOFF_SECONDS_MAX: Final = 30.0
+# Not every server tells of changes: a list older than this is read anew beside the next call.
+UPSTREAM_LIST_AGE_SECONDS: Final = 300.0
+# A server that says all the time that its list changed is asked again this often.
+UPSTREAM_RELIST_SECONDS: Final = 0.5
+# The last words of a process, enough to see why it ended.
+UPSTREAM_STDERR_LINES: Final = 20
+UPSTREAM_STDERR_LINE_CHARS: Final = 500
+# How long a process may take to end by itself, and then after being told to.
+UPSTREAM_END_SECONDS: Final = 2.0
+# What a tool says about its failure, as far as anybody reads it.
+UPSTREAM_ERROR_CHARS_MAX: Final = 4_000
+
+# An expression is written by hand, and says in a line what it picks.
+EXPRESSION_CHARS_MAX: Final = 2_000
+# What evaluating one expression may cost, in nodes looked at: about a second.
+EXPRESSION_WORK_MAX: Final = 1_000_000
+# A pipeline is read and written as a whole; more steps are two pipelines.
+PIPELINE_STEPS_MAX: Final = 100
+# Each item is a call of its own, with an event of its own.
+PIPELINE_ITEMS_MAX: Final = 1_000
+# Items of one step that run at once.
+PIPELINE_PARALLEL_DEFAULT: Final = 4
+PIPELINE_PARALLEL_MAX: Final = 16
+PIPELINE_ATTEMPTS_MAX: Final = 10
+PIPELINE_BACKOFF_SECONDS_DEFAULT: Final = 1.0
+# Whoever waits longer between two attempts has a schedule in mind, not a retry.
+PIPELINE_BACKOFF_SECONDS_MAX: Final = 300.0
+PIPELINE_STEP_SECONDS_MAX: Final = 3_600.0
+# The definition is kept with each run of it.
+PIPELINE_BYTES_MAX: Final = 256 * 1024
+
+# Python functions that are no coroutines run in threads of their own.
+TOOL_THREADS_MAX: Final = 32
+# A thread that cannot be stopped is left behind; with so many of them no new call is taken.
+TOOL_THREADS_ABANDONED_MAX: Final = 16
+# How long a stopped function has to let go before its thread is left behind.
+TOOL_THREAD_GRACE_SECONDS: Final = 1.0
+# What is shown of an exception, or of what a program wrote before it failed.
+FAILURE_CHARS_MAX: Final = 2_000
+
+# A formula, not a program.
+CALCULATION_CHARS_MAX: Final = 2_000
+CALCULATION_DEPTH_MAX: Final = 50
+# Python writes integers of up to 4,300 digits; so does this leave room for a fraction's halves.
+CALCULATION_BITS_MAX: Final = 13_000
+CALCULATION_PLACES_MAX: Final = 1_000
+# Its factorial has 2,568 digits.
+FACTORIAL_MAX: Final = 1_000
+# Days counted one by one: over a hundred years.
+BUSINESS_DAYS_MAX: Final = 40_000
+HOLIDAYS_MAX: Final = 1_000
+# Text that is parsed in Python, several times its size in memory.
+CONVERTED_CHARS_MAX: Final = 1_000_000
+# Steps of one transformation.
+TRANSFORMATIONS_MAX: Final = 50
+
+# Outbound HTTP: an answer is held in memory, parsed and recorded.
+OUTBOUND_BYTES_DEFAULT: Final = 4 * 1024 * 1024
+OUTBOUND_BYTES_MAX: Final = 32 * 1024 * 1024
+OUTBOUND_SECONDS_DEFAULT: Final = 30.0
+OUTBOUND_SECONDS_MAX: Final = 600.0
+# A service that has not taken the connection by then will not; other addresses are tried instead.
+OUTBOUND_CONNECT_SECONDS: Final = 10.0
+# Real services need one or two hops; a longer chain is a loop.
+OUTBOUND_REDIRECTS_MAX: Final = 5
+# Longer ones are refused by most servers.
+OUTBOUND_URL_CHARS_MAX: Final = 8_192
+OUTBOUND_HEADERS_MAX: Final = 100
+OUTBOUND_HEADER_CHARS_MAX: Final = 8_192
+# Open files; a waiting call gets its turn when another one ends.
+OUTBOUND_CONNECTIONS_MAX: Final = 256
+OUTBOUND_IDLE_CONNECTIONS_MAX: Final = 64
+OUTBOUND_IDLE_SECONDS: Final = 60.0
+# A name with more addresses than this is no name of a service.
+OUTBOUND_ADDRESSES_MAX: Final = 32
+# Parts of one compressed answer; each costs a copy of what follows it.
+OUTBOUND_GZIP_PARTS_MAX: Final = 256
+# What a failing service said, as far as it helps to understand the failure.
+OUTBOUND_EXCERPT_CHARS: Final = 2_000
+ALLOWED_HOSTS_MAX: Final = 1_000
+
+# The largest public OpenAPI documents have 10 MB and some 2,000 operations.
+OPENAPI_BYTES_MAX: Final = 16 * 1024 * 1024
+OPENAPI_NODES_MAX: Final = 3_000_000
+OPENAPI_DEPTH_MAX: Final = 200
+OPENAPI_OPERATIONS_MAX: Final = 5_000
+# Nodes of one tool's schema; what lies beyond takes any value. A model reads no more either.
+OPENAPI_SCHEMA_NODES_MAX: Final = 2_000
+OPENAPI_SCHEMA_DEPTH_MAX: Final = 24
+OPENAPI_DESCRIPTION_CHARS_MAX: Final = 2_000
+OPENAPI_WARNINGS_MAX: Final = 100
+
+# What code in the sandbox gets when nobody says, and what may be asked for. Below the least
+# memory no interpreter does anything useful; the most leaves room for the server beside it.
+SANDBOX_MEMORY_BYTES_DEFAULT: Final = 256 * 1024 * 1024
+SANDBOX_MEMORY_BYTES_MIN: Final = 16 * 1024 * 1024
+SANDBOX_MEMORY_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
+SANDBOX_SECONDS_DEFAULT: Final = 30.0
+SANDBOX_SECONDS_MIN: Final = 0.001
+SANDBOX_SECONDS_MAX: Final = 600.0
+# Code that is longer is a program, and belongs into a file of the working directory.
+SANDBOX_CODE_BYTES_MAX: Final = 256 * 1024
+# Inputs, standard input and environment are held in memory by the server.
+SANDBOX_INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
+# For each of standard output, standard error and the result; a run that gives more is ended.
+SANDBOX_OUTPUT_BYTES_MAX: Final = 1024 * 1024
+# The private /tmp lies in memory; a larger file anywhere is refused to the code.
+SANDBOX_FILE_BYTES_MAX: Final = 64 * 1024 * 1024
+SANDBOX_OPEN_FILES_MAX: Final = 256
+# Processes and threads together: Node alone starts eleven threads.
+SANDBOX_PROCESSES_MAX: Final = 64
+# From starting the sandbox until the code begins; the code's own time is counted from there.
+SANDBOX_START_SECONDS_MAX: Final = 10.0
+
+# A correction looks at each place a few times; beyond this the call is refused, not searched.
+CORRECTION_STEPS_MAX: Final = 20_000
+# Arguments are small; text that is repaired is read by Python, character by character.
+CORRECTION_BYTES_MAX: Final = 4 * 1024 * 1024
+CORRECTION_REPAIRED_CHARS_MAX: Final = 256 * 1024
+# Conversions that are tried one after the other at one place: JSON in text in a list, and more.
+CORRECTION_CHAIN_MAX: Final = 5
+# As many as a caller would look at.
+CORRECTION_CANDIDATES_MAX: Final = 8
+CORRECTION_FAULTS_MAX: Final = 32
+# More parameters than this are compared by their style only, not letter by letter.
+CORRECTION_SPELLED_MAX: Final = 500
+# A schema of a few kilobytes each, kept ready; the one used longest ago goes first.
+CORRECTION_SCHEMAS_KEPT: Final = 512
+# The document's presets go up to 10.
+CORRECTION_RETRIES_MAX: Final = 10
+
+# A read model elsewhere that refuses an item is asked again so often, over some minutes.
+OUTBOX_ATTEMPTS_MAX: Final = 8
+# The first wait, which then doubles; and the longest.
+OUTBOX_DELAY_SECONDS: Final = 0.5
+OUTBOX_DELAY_SECONDS_MAX: Final = 120.0
+# One request holds so many items: large enough to be quick, small enough to be sent again.
+OUTBOX_BATCH: Final = 200
+# What waits for another item is looked at again after this.
+OUTBOX_BLOCKED_SECONDS: Final = 2.0
+# Longer than one batch takes with its time-outs; a process that died is replaced after it.
+OUTBOX_LEASE_SECONDS: Final = 30.0
+# How soon a process sees what another one wrote; its own writes wake it at once.
+OUTBOX_POLL_SECONDS: Final = 1.0
+# Of an error that much is kept with its row.
+OUTBOX_ERROR_CHARS: Final = 500
+# Rows and differences that a command shows; the numbers are of all of them.
+OUTBOX_SHOWN_MAX: Final = 100
+# A service that has not answered by then is taken to be down.
+SERVICE_TIMEOUT_SECONDS: Final = 10.0
+SERVICE_CONNECT_SECONDS: Final = 3.0
+
+# PostgreSQL. How long a server may take to answer before it counts as away.
+SERVER_WAIT_SECONDS: Final = 10
+# For each process: one for each call at once, and some for what goes on in the background.
+SERVER_CONNECTIONS_MAX: Final = 20
+# Connections that nobody used for so long are closed; a server has few to give.
+SERVER_IDLE_SECONDS: Final = 60.0
+# More subtransactions than this spill out of shared memory and slow every reader down.
+SERVER_GROUP_MAX: Final = 60
+# Fewer vectors than this are all compared; an index costs every write more than it saves.
+SERVER_EXACT_VECTORS_MAX: Final = 20_000
+# Typed, and part of every address.
+WORKSPACE_NAME_CHARS_MAX: Final = 64
+
+# Providers' formats. What all of them take as the name of a tool.
+PROVIDER_NAME_CHARS_MAX: Final = 64
+# More is refused by OpenAI; the others take it, and a model reads no more of it.
+PROVIDER_DESCRIPTION_CHARS_MAX: Final = 1_024
+# More tools than this are refused by OpenAI, xAI and Gemini; Anthropic names no number.
+PROVIDER_TOOLS_MAX: Final = 128
+PROVIDER_TOOLS_ANTHROPIC_MAX: Final = 10_000
+# One answer of a model calls a handful; a list longer than this is no answer of a model.
+PROVIDER_CALLS_MAX: Final = 1_000
+# References of a schema are put in place for Gemini up to this depth, and this many in all.
+PROVIDER_SCHEMA_DEPTH_MAX: Final = 12
+PROVIDER_SCHEMA_PARTS_MAX: Final = 5_000

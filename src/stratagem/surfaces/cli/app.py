@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, str]] = {
     **dict.fromkeys(("status", "operations", "call"), "table"),
     **dict.fromkeys(("debug", "env"), "debugging"),
     **dict.fromkeys(("knowledge",), "knowledge"),
+    **dict.fromkeys(("tools",), "tools"),
     **dict.fromkeys(("export", "import"), "transfer"),
     **dict.fromkeys(("mcp", "serve"), "servers"),
     **dict.fromkeys(("init",), "clients"),

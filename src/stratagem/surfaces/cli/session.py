@@ -7,6 +7,7 @@ the command wins.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -110,6 +111,9 @@ class Session:
             embedder=self.embedder,
             read_only=bool(self.options.read_only) if read_only is None else read_only,
             redaction=self.options.redaction or "basic",
+            allow_hosts=tuple(
+                os.environ.get("STRATAGEM_ALLOW_HOSTS", "").replace(",", " ").split()
+            ),
         )
         runtime = start(settings)
         try:

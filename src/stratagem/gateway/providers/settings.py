@@ -1,0 +1,82 @@
+"""Settings of a provider, checked: a secret is named, never written down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from stratagem import limits
+from stratagem.gateway.providers.payloads import wrong
+from stratagem.gateway.reading import Given, refusal
+
+__all__ = [
+    "AnthropicSettings",
+    "OpenAISettings",
+    "ProviderSettings",
+    "enabled_tools",
+    "read_settings",
+]
+
+_REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+
+
+def _is_reference(value: str) -> str:
+    if not _REFERENCE.fullmatch(value):
+        raise ValueError("names a secret as ${NAME}; the key itself is never stored")
+    return value
+
+
+class ProviderSettings(Given):
+    """What every provider can be told."""
+
+    api_key: Annotated[str, AfterValidator(_is_reference)] | None = None
+    model: str | None = Field(None, min_length=1, max_length=200)
+    enabled_tools: list[str] | None = Field(None, max_length=limits.PROVIDER_TOOLS_ANTHROPIC_MAX)
+    max_tokens: int | None = Field(None, ge=1, le=10_000_000)
+    temperature: float | None = Field(None, ge=0, le=2)
+
+
+class AnthropicSettings(ProviderSettings):
+    """Its temperature ends at 1."""
+
+    temperature: float | None = Field(None, ge=0, le=1)
+
+
+class OpenAISettings(ProviderSettings):
+    """`functions`: whether the model chooses if it calls one, calls none, or has to call one."""
+
+    functions: Literal["auto", "none", "required"] | None = None
+
+
+def read_settings(model: type[ProviderSettings], config: Any) -> dict[str, Any]:
+    """Return settings in the document's own names.
+
+    Raises:
+        ValidationFailed: One of them cannot be taken; `field` begins with "config".
+    """
+    if not isinstance(config, Mapping):
+        raise wrong("config", "is an object")
+    try:
+        settings = model.model_validate(dict(config))
+    except ValidationError as error:
+        refused = refusal(error, [field.alias or "" for field in model.model_fields.values()])
+        refused.details["field"] = f"config.{refused.details['field']}"
+        # The cause would carry what was given, and that may be the key itself.
+        raise refused from None
+    return settings.model_dump(by_alias=True, exclude_none=True)
+
+
+def enabled_tools(
+    settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return the tools that settings enable, in the order they name them; all if they name none."""
+    names = settings.get("enabledTools")
+    if settings.get("functions") == "none":
+        return []
+    if names is None:
+        return list(tools)
+    by_name = {tool["name"]: tool for tool in tools}
+    return [by_name[name] for name in dict.fromkeys(names) if name in by_name]

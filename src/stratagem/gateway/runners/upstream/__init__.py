@@ -1,0 +1,31 @@
+"""Upstream MCP servers: one lasting connection each, shared by all calls."""
+
+from __future__ import annotations
+
+from stratagem.gateway.runners.upstream.definitions import (
+    HttpServer,
+    ServerDefinition,
+    StdioServer,
+    read_definition,
+)
+from stratagem.gateway.runners.upstream.listing import (
+    Changes,
+    compare,
+    fingerprint,
+    fingerprints,
+    registered_names,
+)
+from stratagem.gateway.runners.upstream.upstreams import Upstreams
+
+__all__ = [
+    "Changes",
+    "HttpServer",
+    "ServerDefinition",
+    "StdioServer",
+    "Upstreams",
+    "compare",
+    "fingerprint",
+    "fingerprints",
+    "read_definition",
+    "registered_names",
+]

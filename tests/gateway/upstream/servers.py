@@ -1,0 +1,170 @@
+"""Starts servers for the tests, and makes calls as the gateway makes them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from stratagem.errors import PermissionDenied
+from stratagem.gateway.runners.contract import ListedTool, Run
+from stratagem.gateway.runners.upstream import Upstreams
+from stratagem.gateway.sandbox.permissions import Permissions
+from stratagem.operation import Caller
+
+FOLDER = Path(__file__).parent
+SERVER = str(FOLDER / "upstream_server.py")
+ODD_SERVER = str(FOLDER / "odd_server.py")
+
+
+class Granted:
+    """Secrets that were granted, each for one host."""
+
+    def __init__(self, values: Mapping[tuple[str, str], str] | None = None) -> None:
+        self.values = values or {}
+
+    def resolve(self, text: str, *, host: str) -> str:
+        for (name, bound), value in self.values.items():
+            if bound == host:
+                text = text.replace(f"${{{name}}}", value)
+        if "${" in text:
+            raise PermissionDenied(f"{text} is not granted for {host}")
+        return text
+
+
+def run_of(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    seconds: float = 20,
+    progress: Callable[[float | None, str | None], None] = lambda _done, _message: None,
+) -> Run:
+    return Run(
+        execution_id="e1",
+        tool="t",
+        arguments=arguments or {},
+        seconds=seconds,
+        permissions=Permissions(),
+        secrets=Granted(),
+        caller=Caller(),
+        progress=progress,
+    )
+
+
+def handler_of(server: str, tool: str, **more: str) -> dict[str, str]:
+    return {"type": "mcp", "server": server, "tool": tool, **more}
+
+
+@contextlib.asynccontextmanager
+async def upstreams_of(
+    *definitions: Mapping[str, Any],
+    secrets: Mapping[tuple[str, str], str] | None = None,
+    on_change: Callable[[str, Sequence[ListedTool]], None] | None = None,
+) -> AsyncIterator[Upstreams]:
+    upstreams = Upstreams(
+        http_client=httpx2.AsyncClient,
+        secrets=lambda _server: Granted(secrets),
+        on_change=on_change,
+        jitter=lambda: 0.0,
+    )
+    try:
+        for definition in definitions:
+            await upstreams.define(definition)
+        yield upstreams
+    finally:
+        await upstreams.close()
+
+
+def stdio(name: str = "up", *, script: str = SERVER, **env: str) -> dict[str, Any]:
+    path, *args = script.split(" ")
+    return {
+        "name": name,
+        "transport": "stdio",
+        "command": sys.executable,
+        "args": [path, *args],
+        "env": env,
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def http_server(port: int, command: Sequence[str] | None = None, **env: str) -> Iterator[int]:
+    """Run a server on HTTP, ready to be called; give the id of its process."""
+    process = subprocess.Popen(
+        command or [sys.executable, SERVER, "--http", str(port)],
+        env={**os.environ, **env},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for_port(port)
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for_port(port: int) -> None:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.02)
+    raise TimeoutError(f"nothing listens on port {port}")
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - what is waited for is in another process
+            await asyncio.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be counted does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def npm_server(name: str) -> tuple[str, str]:
+    """Return node and the script of a reference server; fetch it when it is not there yet.
+
+    Raises:
+        LookupError: Node is missing, or nothing can be fetched.
+    """
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        raise LookupError("node and npm are needed for the reference servers")
+    cache = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "stratagem-tests" / "npm"
+    script = cache / "node_modules" / "@modelcontextprotocol" / name / "dist" / "index.js"
+    if not script.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        package = f"@modelcontextprotocol/{name}"
+        done = subprocess.run(
+            [npm, "install", "--no-audit", "--no-fund", "--prefix", str(cache), package],
+            env={**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir},
+            capture_output=True,
+            timeout=100,
+            check=False,
+        )
+        if done.returncode or not script.exists():
+            raise LookupError(f"{package} cannot be fetched: {done.stderr.decode()[-300:]}")
+    return node, str(script)
