@@ -366,3 +366,34 @@ class OpenApiInput(Input):
     document: dict[str, Any] | str | None = None
     base_url: str | None = Field(None, description="Instead of the document's servers")
     prefix: str | None = Field(None, max_length=32)
+
+
+class ProviderConfigureInput(Input):
+    """Parameters of provider_configure."""
+
+    provider: Label
+    config: dict[str, Any]
+    branch: Branch = None
+
+
+class ProvidersInput(Input):
+    """Parameters of providers_list."""
+
+    branch: Branch = None
+
+
+class ProviderToolsInput(Input):
+    """Parameters of provider_tools."""
+
+    provider: Label
+    tools: list[str] | None = Field(None, description="Only these")
+    branch: Branch = None
+
+
+class ProviderCallInput(Input):
+    """Parameters of provider_call."""
+
+    provider: Label
+    payload: Any = Field(description="The provider's answer, or the calls in it")
+    context: ContextInput | None = None
+    branch: Branch = None

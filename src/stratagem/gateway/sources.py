@@ -160,7 +160,7 @@ class Sources:
 
         return self._foundation.write(self._caller, work)
 
-    def servers(self) -> Answer:
+    def servers(self, _given: inputs.NothingInput) -> Answer:
         """Return the upstream servers, each with its tools."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, "default")

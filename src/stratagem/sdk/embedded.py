@@ -80,8 +80,11 @@ def open_database(
     read_only: bool = False,
     redaction: Literal["none", "basic", "strict"] = "basic",
     actor: str = "sdk",
+    workspace: str = "default",
 ) -> Stratagem:
     """Open a database file, creating it if there is none; ":memory:" is gone when closed.
+
+    A path "postgresql://…" is the address of a server, and `workspace` the log in it.
 
     `durability`: "full" survives a power failure, "fast" a killed process. `embedder`:
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
@@ -93,6 +96,7 @@ def open_database(
         embedder=embedder,
         read_only=read_only,
         redaction=redaction,
+        workspace=workspace,
     )
     runtime = start(settings)
     caller = Caller(actor=actor, namespace=namespace, branch=branch)

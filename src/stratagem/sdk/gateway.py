@@ -8,6 +8,7 @@ from typing import Any
 __all__ = ["GatewayMethods"]
 
 Answer = dict[str, Any]
+Answers = list[dict[str, Any]]
 Call = Callable[[str, dict[str, Any]], Answer]
 
 
@@ -29,9 +30,9 @@ class GatewayMethods:
         """Take a tool out of the registry; its history stays."""
         return self._call("tool_remove", {"toolId": tool, **options})
 
-    def list(self, **filters: Any) -> list[Answer]:
+    def list(self, **filters: Any) -> Answers:
         """Return the tools that fit every filter."""
-        tools: list[Answer] = self._call("tools_list", filters)["tools"]
+        tools: Answers = self._call("tools_list", filters)["tools"]
         return tools
 
     def get(self, tool: str, **view: Any) -> Answer:
@@ -60,14 +61,14 @@ class GatewayMethods:
         """Run a pipeline, say what it would do, go on with one, or save it as a tool."""
         return self._call("tools_pipeline", definition)
 
-    def executions(self, **filters: Any) -> list[Answer]:
+    def executions(self, **filters: Any) -> Answers:
         """Return what was recorded of calls, newest first."""
-        found: list[Answer] = self._call("tool_executions", filters)["executions"]
+        found: Answers = self._call("tool_executions", filters)["executions"]
         return found
 
-    def resources(self, **filters: Any) -> list[Answer]:
+    def resources(self, **filters: Any) -> Answers:
         """Return the resources that fit every filter."""
-        found: list[Answer] = self._call("resources_list", filters)["resources"]
+        found: Answers = self._call("resources_list", filters)["resources"]
         return found
 
     def resource(self, name: str, variables: Mapping[str, Any] | None = None) -> Answer:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from stratagem.errors import StorageUnavailable
-from stratagem.places import database_path
+from stratagem.places import database_path, is_address
 from stratagem.surfaces.cli.output import Output
 
 if TYPE_CHECKING:
@@ -68,7 +68,10 @@ class Session:
     @cached_property
     def database(self) -> str:
         """The database to work on."""
-        return self.options.db if self.options.db == ":memory:" else str(self._path)
+        given = self.options.db
+        if given is not None and (given == ":memory:" or is_address(given)):
+            return given
+        return str(self._path)
 
     @property
     def namespace(self) -> str:
@@ -97,7 +100,7 @@ class Session:
         self, *, must_exist: bool = False, read_only: bool | None = None
     ) -> Iterator[Runtime]:
         """Open the database for as long as the block runs."""
-        if must_exist and not Path(self.database).is_file():
+        if must_exist and not (is_address(self.database) or Path(self.database).is_file()):
             raise StorageUnavailable(
                 f"There is no database at {self.database}.",
                 path=self.database,
@@ -193,7 +196,7 @@ _SHARED: dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]] = {
         ("--db",),
         {
             "metavar": "FILE",
-            "help": "The database. Default: of .stratagem/ here or above, else your own.",
+            "help": "The database, or postgresql://… Default: .stratagem/ here, else your own.",
         },
     ),
     "namespace": (

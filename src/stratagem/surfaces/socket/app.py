@@ -99,7 +99,7 @@ class Sockets:
     async def _disconnect(self, client: str, _reason: Any = None) -> None:
         await self._hosting.leave(client)
 
-    async def _caller(self, client: str) -> Caller:
+    async def _caller(self, client: str) -> Caller:  # noqa: ARG002 -- all are one, without tokens
         return Caller(
             "socket",
             self._settings.namespace,
