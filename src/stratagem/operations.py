@@ -180,29 +180,35 @@ def input_schema(name: str) -> dict[str, Any]:
     operation = find(name)
     schema = operation.input_model.model_json_schema()
     required = schema.get("required")
-    short: dict[str, Any] = {
+    return _object(schema, schema.get("$defs", {})) | ({"required": required} if required else {})
+
+
+def _object(schema: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties", {}).items()
+    return {
         "type": "object",
-        "properties": {
-            name: _short(parameter) for name, parameter in schema.get("properties", {}).items()
-        },
+        "properties": {name: _short(parameter, models) for name, parameter in properties},
     }
-    return short | ({"required": required} if required else {})
 
 
-def _short(parameter: dict[str, Any]) -> dict[str, Any]:
+def _short(parameter: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     """Drop titles, lower bounds and the null of optional parameters: leaving one out says it."""
+    if "$ref" in parameter:
+        model = models[parameter["$ref"].rpartition("/")[2]]
+        required = model.get("required")
+        return _object(model, models) | ({"required": required} if required else {})
     dropped = {"title", "anyOf", "minimum"}
     short = {name: value for name, value in parameter.items() if name not in dropped}
     choices = [each for each in parameter.get("anyOf", ()) if each.get("type") != "null"]
     if choices:
         # Some clients know one type only; the first choice is the one that can say everything.
-        short |= choices[0]
+        short |= _short(choices[0], models) if "$ref" in choices[0] else choices[0]
     if short.get("default", 0) is None:
         del short["default"]
     if short.get("additionalProperties") is True:
         del short["additionalProperties"]
     if isinstance(short.get("items"), dict):
-        short["items"] = _short(short["items"])
+        short["items"] = _short(short["items"], models)
     return short
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from stratagem import operations
 from stratagem.operation import Caller, Operation, object_schema
-from stratagem.surfaces.cli.generic import command_of
+from stratagem.surfaces.cli.generic import command_of, dashed
 from tests.surfaces.cli.console import Cli
 
 
@@ -40,7 +40,7 @@ def test_every_parameter_of_an_operation_is_an_option_or_argument(cli: Cli, name
         pages += "".join(cli("branch", action, "--help") for action in ("fork", "merge", "diff"))
 
     shown = [
-        forms.get(field, field).replace("_", "-").lower()
+        dashed(forms.get(field, field)).lower()
         for field in operations.input_schema(name)["properties"]
     ]
 

@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, str]] = {
     **dict.fromkeys(("mcp", "serve"), "servers"),
     **dict.fromkeys(("init",), "clients"),
     **dict.fromkeys(("doctor", "rebuild", "embed", "purge"), "upkeep"),
+    **dict.fromkeys(("copy",), "copying"),
     **dict.fromkeys(("outbox", "projections"), "projections"),
 }
 _PIPE_CLOSED: Final = 141

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from keyword import iskeyword
 from typing import Annotated, Any, Final
 
@@ -13,7 +14,7 @@ from stratagem.surfaces.cli.app import COMMANDS
 from stratagem.surfaces.cli.inputs import read_json, read_value
 from stratagem.surfaces.cli.session import Session, command, shared_parameters
 
-__all__ = ["command_of", "generated_command", "generated_names"]
+__all__ = ["command_of", "dashed", "generated_command", "generated_names"]
 
 _PREFIX: Final = "strata_"
 _TYPES: Final[dict[str, Any]] = {"string": str, "integer": int, "number": float, "boolean": bool}
@@ -62,7 +63,7 @@ def _made(operation: Operation) -> Any:
         }
         _answer(context, operation, context.call(operation.name, **arguments))
 
-    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_ONLY)
+    first = inspect.Parameter("session_of_command", inspect.Parameter.POSITIONAL_ONLY)
     run.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
     run.__name__, run.__doc__ = operation.name, operation.description
     made = typer.Typer(add_completion=False)
@@ -71,7 +72,7 @@ def _made(operation: Operation) -> Any:
 
 
 def _parameter(name: str, described: dict[str, Any], *, required: bool) -> inspect.Parameter:
-    flag, kind = f"--{name.replace('_', '-')}", _type(described)
+    flag, kind = f"--{dashed(name)}", _type(described)
     if kind is bool:
         flag = f"{flag}/--no-{flag[2:]}"
     option = typer.Option(flag, help=_help(described), show_default=False)
@@ -81,6 +82,11 @@ def _parameter(name: str, described: dict[str, Any], *, required: bool) -> inspe
         default=inspect.Parameter.empty if required else None,
         annotation=Annotated[kind if required else kind | None, option],
     )
+
+
+def dashed(name: str) -> str:
+    """Return `tool-name` for `tool_name` and for `toolName`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower()
 
 
 def _type(described: dict[str, Any]) -> Any:

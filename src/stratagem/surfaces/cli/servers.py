@@ -26,6 +26,14 @@ Toolsets = Annotated[
 ]
 
 
+Expose = Annotated[
+    str | None,
+    typer.Option(
+        envvar="STRATAGEM_EXPOSE",
+        metavar="NAMES",
+        help="Registered tools to offer by their own names, by commas; * and ? are wildcards.",
+    ),
+]
 AllowHost = Annotated[
     list[str] | None,
     typer.Option(
@@ -38,13 +46,21 @@ AllowHost = Annotated[
 
 @app.command("mcp", rich_help_panel=PANEL)
 @command
-def _mcp(session: Session, *, toolsets: Toolsets = None, allow_host: AllowHost = None) -> None:
+def _mcp(
+    session: Session,
+    *,
+    toolsets: Toolsets = None,
+    expose: Expose = None,
+    allow_host: AllowHost = None,
+) -> None:
     """Serve one agent on stdin and stdout. This is what an agent's settings start."""
     from stratagem.surfaces.mcp import run_stdio
 
     # Standard output belongs to the protocol.
     session.output.json = False
-    run_stdio(_settings(session, toolsets, allow_hosts=tuple(allow_host or ())))
+    run_stdio(
+        _settings(session, toolsets, expose=_names(expose), allow_hosts=tuple(allow_host or ()))
+    )
 
 
 @app.command("serve", rich_help_panel=PANEL)
@@ -53,6 +69,7 @@ def _serve(
     session: Session,
     *,
     toolsets: Toolsets = None,
+    expose: Expose = None,
     host: Annotated[
         str, typer.Option(envvar="STRATAGEM_HOST", help="An address of this machine.")
     ] = HOST_DEFAULT,
@@ -83,6 +100,7 @@ def _serve(
             port_given=port is not None,
             server_names=tuple(server_name or ()),
             allow_hosts=tuple(allow_host or ()),
+            expose=_names(expose),
         )
     )
 
@@ -96,13 +114,13 @@ def _settings(
     port_given: bool = False,
     server_names: tuple[str, ...] = (),
     allow_hosts: tuple[str, ...] = (),
+    expose: tuple[str, ...] = (),
 ) -> ServerSettings:
-    names = [name.strip() for name in (toolsets or "").split(",")]
     return ServerSettings(
         database=session.database,
         namespace=session.namespace,
         branch=session.branch,
-        toolsets=tuple(name for name in names if name) or DEFAULT_TOOLSETS,
+        toolsets=_names(toolsets) or DEFAULT_TOOLSETS,
         read_only=bool(session.options.read_only),
         durability=session.options.durability or "full",
         embedder=session.embedder,
@@ -112,4 +130,9 @@ def _settings(
         port_given=port_given,
         server_names=server_names,
         allow_hosts=allow_hosts,
+        expose=expose,
     )
+
+
+def _names(given: str | None) -> tuple[str, ...]:
+    return tuple(name for each in (given or "").split(",") if (name := each.strip()))

@@ -29,6 +29,10 @@ _READING = {
     "knowledge": (
         "- search_concepts_semantic before you explain something; get_prerequisites to teach it."
     ),
+    "gateway": (
+        "- Other tools are behind tool_execute: tools_recommend finds one, tool_help says how to "
+        "call it."
+    ),
 }
 _WRITING = {
     "memory": (

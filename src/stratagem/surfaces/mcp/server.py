@@ -19,6 +19,7 @@ from stratagem.errors import InvalidInput
 from stratagem.surfaces.mcp import instructions, resources
 from stratagem.surfaces.mcp.callers import Callers
 from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.registered import PREFIX, Registered
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.mcp.tools import Tools, failure
 
@@ -61,14 +62,17 @@ class _Handlers:
         self._database = database
         self._callers = callers
         self._tools = Tools(settings, database)
+        self._registered = Registered(settings, database)
         # Other toolsets have no tools that mostly wait: their calls are spared the question.
-        self._may_wait = "gateway" in settings.toolsets
+        self._may_wait = self._registered.shows_resources
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
 
     async def list_tools(self, context: Context, page: Page) -> types.ListToolsResult:
         _only_page(page)
         caller = self._callers.of(context)
         tools = await self._in_thread(lambda: self._tools.listing_for(caller))
+        if self._settings.expose:
+            tools = [*tools, *await self._in_thread(lambda: self._registered.tools(caller))]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(
@@ -76,22 +80,38 @@ class _Handlers:
     ) -> types.CallToolResult:
         caller = self._callers.of(context)
         arguments = params.arguments or {}
+        if self._settings.expose and self._registered.exposes(params.name):
+            return await self._registered.call(params.name, arguments, caller)
         if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):
             return await self._tools.call_waiting(params.name, arguments, caller)
         return await self._in_thread(lambda: self._tools.call(params.name, arguments, caller))
 
-    async def list_prompts(self, _context: Context, page: Page) -> types.ListPromptsResult:
+    async def list_prompts(self, context: Context, page: Page) -> types.ListPromptsResult:
         _only_page(page)
-        return types.ListPromptsResult(prompts=instructions.prompts(self._settings))
+        prompts = instructions.prompts(self._settings)
+        if self._registered.shows_resources:
+            caller = self._callers.of(context)
+            prompts = [*prompts, *await self._in_thread(lambda: self._registered.prompts(caller))]
+        return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(
-        self, _context: Context, params: types.GetPromptRequestParams
+        self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
+        own = {prompt.name for prompt in instructions.prompts(self._settings)}
+        if self._registered.shows_resources and params.name not in own:
+            caller, given = self._callers.of(context), params.arguments or {}
+            return await self._in_thread(
+                lambda: self._registered.prompt(params.name, given, caller)
+            )
         return instructions.prompt(self._settings, params.name, params.arguments or {})
 
-    async def list_resources(self, _context: Context, page: Page) -> types.ListResourcesResult:
+    async def list_resources(self, context: Context, page: Page) -> types.ListResourcesResult:
         _only_page(page)
-        return types.ListResourcesResult(resources=resources.RESOURCES)
+        listed = resources.RESOURCES
+        if self._registered.shows_resources:
+            caller = self._callers.of(context)
+            listed = [*listed, *await self._in_thread(lambda: self._registered.resources(caller))]
+        return types.ListResourcesResult(resources=listed)
 
     async def list_resource_templates(
         self, _context: Context, page: Page
@@ -104,6 +124,8 @@ class _Handlers:
     ) -> types.ReadResourceResult:
         caller = self._callers.of(context)
         version = context.protocol_version
+        if params.uri.startswith(PREFIX) and self._registered.shows_resources:
+            return await self._in_thread(lambda: self._registered.read(params.uri, caller))
         return await self._in_thread(
             lambda: resources.read(self._database, params.uri, caller, version)
         )

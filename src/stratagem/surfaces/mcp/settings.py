@@ -21,6 +21,7 @@ class ServerSettings:
     `namespace` and `branch` are each client's defaults. `port_given`: the port was asked for,
     so no other will do. `server_names` are names by which browsers and proxies may reach the
     server besides the loopback ones; `allow_hosts` are private hosts that tools may call.
+    `expose`: patterns of registered tools that clients see as tools in their own right.
     """
 
     database: str
@@ -36,6 +37,7 @@ class ServerSettings:
     port_given: bool = False
     server_names: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
+    expose: tuple[str, ...] = ()
 
     def check_toolsets(self) -> None:
         """Refuse toolsets that do not exist.

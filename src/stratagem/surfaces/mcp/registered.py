@@ -1,0 +1,143 @@
+"""What is registered in the gateway, as the protocol has it: tools, resources and prompts.
+
+Tools are listed in their own right only where the server was told to (`--expose`); everything
+else of the registry can be called through `tool_execute`.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+import orjson
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceResult,
+    Resource,
+    TextContent,
+    TextResourceContents,
+    Tool,
+)
+
+from stratagem import limits
+from stratagem.errors import StratagemError
+from stratagem.operation import Caller
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.mcp.tools import failure
+
+__all__ = ["PREFIX", "Registered"]
+
+PREFIX: Final = "stratagem://resources/"
+_TYPES: Final = {"prompt": "text/plain", "template": "text/plain", "data": "text/plain"}
+
+
+class Registered:
+    """Tools, resources and prompts of the registry, as clients see them."""
+
+    def __init__(self, settings: ServerSettings, database: Database) -> None:
+        self._settings = settings
+        self._database = database
+
+    @property
+    def shows_resources(self) -> bool:
+        """Whether clients see the registry's resources and prompts."""
+        return bool({"gateway", "registry"} & set(self._settings.toolsets))
+
+    def tools(self, caller: Caller) -> list[Tool]:
+        """Return the registered tools that clients see as tools in their own right."""
+        if not self._settings.expose or not caller.may("gateway", "execute"):
+            return []
+        given = {"limit": limits.TOOLS_LISTED_MAX, "status": "active"}
+        listed = self._database.call("tools_list", given, caller)["tools"]
+        return [
+            Tool(
+                name=each["name"],
+                description=each["description"],
+                input_schema={"type": "object", **each["inputSchema"]},
+            )
+            for each in listed
+            if self.exposes(each["name"])
+        ]
+
+    def exposes(self, name: str) -> bool:
+        """Whether a tool is to be seen in its own right."""
+        return any(fnmatchcase(name, pattern) for pattern in self._settings.expose)
+
+    async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
+        """Call a registered tool by its own name."""
+        given = {"toolName": name, "arguments": arguments}
+        try:
+            answer = await self._database.call_async("tool_execute", given, caller)
+        except StratagemError as error:
+            return failure(error)
+        result = answer["result"]
+        structured = result if isinstance(result, dict) else {"result": result}
+        text = result if isinstance(result, str) else orjson.dumps(result).decode()
+        return CallToolResult(content=[TextContent(text=text)], structured_content=structured)
+
+    def resources(self, caller: Caller) -> list[Resource]:
+        """Return the registry's resources."""
+        return [
+            Resource(
+                uri=PREFIX + quote(each["name"], safe=""),
+                name=each["name"],
+                description=each.get("description") or None,
+                mime_type=_TYPES[each["type"]],
+            )
+            for each in self._every({}, caller)
+        ]
+
+    def read(self, uri: str, caller: Caller) -> ReadResourceResult:
+        """Return the content of a resource."""
+        given = {"resourceId": unquote(uri.removeprefix(PREFIX))}
+        try:
+            found = self._database.call("resource_get", given, caller)["resource"]
+        except StratagemError as error:
+            raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}", {"uri": uri}) from error
+        text = TextResourceContents(uri=uri, mime_type=_TYPES[found["type"]], text=found["content"])
+        return ReadResourceResult(contents=[text])
+
+    def prompts(self, caller: Caller) -> list[Prompt]:
+        """Return the registry's prompts."""
+        return [
+            Prompt(
+                name=each["name"],
+                description=each.get("description") or None,
+                arguments=[
+                    PromptArgument(name=name, required=True) for name in each.get("variables", ())
+                ],
+            )
+            for each in self._every({"type": "prompt"}, caller)
+        ]
+
+    def prompt(self, name: str, arguments: dict[str, str], caller: Caller) -> GetPromptResult:
+        """Return a prompt of the registry, filled in.
+
+        Raises:
+            MCPError: There is none of that name, or a variable has no value.
+        """
+        given = {"resourceId": name, "variables": arguments}
+        try:
+            found = self._database.call("resource_get", given, caller)
+        except StratagemError as error:
+            raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}") from error
+        message = PromptMessage(role="user", content=TextContent(text=found["rendered"]))
+        description = found["resource"].get("description") or None
+        return GetPromptResult(description=description, messages=[message])
+
+    def _every(self, filters: dict[str, Any], caller: Caller) -> list[dict[str, Any]]:
+        if not self.shows_resources or not caller.may("gateway", "read"):
+            return []
+        given = {**filters, "limit": limits.TOOLS_LISTED_MAX}
+        found: list[dict[str, Any]] = self._database.call("resources_list", given, caller)[
+            "resources"
+        ]
+        return found
