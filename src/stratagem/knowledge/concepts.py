@@ -221,13 +221,15 @@ class Concepts(Bound):
         def run(transaction: Transaction) -> dict[str, Any]:
             return work(self._book(transaction, name), transaction)
 
-        return self._foundation.write(
+        answer = self._foundation.write(
             self._caller,
             run,
             request_id=request_id,
             operation=operation,
             arguments={**arguments, "branch": name},
         )
+        self._foundation.external.written()
+        return answer
 
 
 def new_concept_id(transaction: Transaction, number: int = 0) -> str:

@@ -190,10 +190,17 @@ class Knowledge(Relationships):
     ) -> tuple[list[ConceptHit], Ranking]:
         """Search ever deeper until enough concepts are certain enough, or there are no more."""
         spaces = list(book.reader.spaces(CONCEPT))
+        nearest = self._services.nearest(book.reader, book.view, tags)
         depth = limit
         while True:
             ranking = self._foundation.index.search(
-                book.reader, book.view, query, spaces=spaces, tags=tags, limit=depth
+                book.reader,
+                book.view,
+                query,
+                spaces=spaces,
+                tags=tags,
+                limit=depth,
+                nearest=nearest,
             )
             hits = _hits(book, ranking.found, floor)
             if len(hits) >= limit or len(ranking.found) < depth:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import orjson
@@ -12,6 +12,7 @@ import orjson
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.operation import Caller
+from stratagem.search.external import External
 from stratagem.search.index import Index
 from stratagem.storage.contract import Request, Store, Transaction
 from stratagem.storage.views import Views
@@ -31,6 +32,7 @@ class Foundation:
     durability: str
     version: str
     redaction: Literal["none", "basic", "strict"] = "basic"
+    external: External = field(default_factory=External)
 
     def write(
         self,

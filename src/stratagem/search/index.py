@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,11 +25,13 @@ from numpy.typing import NDArray
 
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
-from stratagem.errors import StratagemError
+from stratagem.errors import EmbeddingFailed, StratagemError
 from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
+from stratagem.search.stored import StoredVectors
 from stratagem.search.vectors import Nearest, VectorMap
 from stratagem.storage.contract import (
+    Comparing,
     Document,
     Found,
     Progress,
@@ -83,8 +85,8 @@ class Index:
 
     def __init__(self, embedder: Embedder | None, vector_path: Path | None) -> None:
         self._vector_path = vector_path
-        self._use(embedder)
         self._store: Store | None = None
+        self._use(embedder)
         self._background: threading.Thread | None = None
         self._starting = threading.Lock()
         self._stopping = threading.Event()
@@ -102,6 +104,7 @@ class Index:
         are embedded anew, in the background.
         """
         self._store = store
+        self._use(self.embedder)
         kept = store.reader().setting("embedder")
         if self.embedder is None or kept == self.embedder.name:
             return
@@ -116,8 +119,11 @@ class Index:
 
     def _use(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
-        path = self._vector_path
-        self._vectors = VectorMap(path, embedder.dimensions) if embedder else None
+        self._vectors: VectorMap | StoredVectors | None = None
+        if embedder is not None:
+            path = self._vector_path
+            compares = self._store is not None and isinstance(self._store.reader(), Comparing)
+            self._vectors = StoredVectors() if compares else VectorMap(path, embedder.dimensions)
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
@@ -151,12 +157,14 @@ class Index:
         limit: int,
         title: str = "",
         weights: tuple[float, float, float] = ranking.FIELD_WEIGHTS,
+        nearest: Callable[[NDArray[np.float32], int], Nearest] | None = None,
     ) -> Ranking:
         """Return the best `limit` versions for a query, among those a view shows.
 
         `spaces` and `tags`, where given, restrict the search; several tags mean all of them.
         `title` is the part of a long query that says by itself what it is about; `weights`
-        are those of title, body, and context or aside.
+        are those of title, body, and context or aside. `nearest`, where given, finds what is
+        near to a vector in place of the vectors kept here.
         """
         terms = analysis.query_terms(query)
         asked = self._worth_asking(reader, terms)
@@ -187,18 +195,25 @@ class Index:
             found = _best(sequences, ranking.fuse(bm25, unknown), unknown, limit)
             return Ranking(found, terms, asked, "lexical")
         assert self._vectors is not None
-        near = self._vectors.nearest(
-            reader,
-            view,
-            vector,
-            spaces=None if spaces is None else np.array(spaces, np.int64),
-            sequences=reader.tagged(tags) if tags else None,
-            depth=max(limit, ranking.SEMANTIC_DEPTH),
-        )
+        depth = max(limit, ranking.SEMANTIC_DEPTH)
+        if nearest is not None:
+            near = nearest(vector, depth)
+        else:
+            near = self._near(reader, view, vector, spaces=spaces, tags=tags, depth=depth)
         known = self._vectors.cosines(reader, sequences, vector)
         sequences, bm25, cosine = _joined(sequences, bm25, known, near)
         found = _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
         return Ranking(found, terms, asked, "hybrid", waiting=reader.unembedded_count())
+
+    def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
+        """Return the vectors of texts, as they are kept.
+
+        Raises:
+            EmbeddingFailed: There is no embedder.
+        """
+        if self.embedder is None:
+            raise EmbeddingFailed("There is no embedder.")
+        return _embed(self.embedder, texts)
 
     def rarity(self, reader: Reader, terms: Sequence[str]) -> dict[str, float]:
         """Return how much each term tells: the rarer, the more."""
@@ -271,6 +286,30 @@ class Index:
         except StratagemError:
             # The texts stay in the queue; the next search or start tries again.
             return
+
+    def _near(
+        self,
+        reader: Reader,
+        view: View,
+        vector: NDArray[np.float32],
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        depth: int,
+    ) -> Nearest:
+        if isinstance(self._vectors, StoredVectors):
+            return self._vectors.nearest(
+                reader, view, vector, spaces=spaces, tags=tags, depth=depth
+            )
+        assert self._vectors is not None
+        return self._vectors.nearest(
+            reader,
+            view,
+            vector,
+            spaces=None if spaces is None else np.array(spaces, np.int64),
+            sequences=reader.tagged(tags) if tags else None,
+            depth=depth,
+        )
 
     def _worth_asking(self, reader: Reader, terms: list[str]) -> list[str]:
         """Drop the terms that are in so many texts that they cost much and tell nothing."""

@@ -1,0 +1,91 @@
+"""Questions about relationships, answered by a service outside of the database.
+
+It says which concepts are found; what they are called, and that they are there at all, is read
+from the log. So what another client wrote meanwhile, or what the service still has of a concept
+that is gone, cannot be seen in an answer.
+"""
+
+from __future__ import annotations
+
+from stratagem import limits
+from stratagem.engine.lineage import View
+from stratagem.knowledge.graph import BuiltInGraph
+from stratagem.knowledge.models import Direction, PathStep, Prerequisite, Related
+from stratagem.knowledge.records import Book
+from stratagem.knowledge.spaces import PREREQUISITE
+from stratagem.search.external import GraphService
+from stratagem.storage.contract import Reader
+
+__all__ = ["ExternalGraph"]
+
+_WAYS = {"outgoing": True, "incoming": False}
+
+
+class ExternalGraph:
+    """See `stratagem.knowledge.graph.Graph`."""
+
+    def __init__(self, service: GraphService, reader: Reader, view: View) -> None:
+        self._service = service
+        self._reader = reader
+        self._view = view
+        self._book = Book(reader, view)
+
+    def related(
+        self, concept_id: str, *, direction: str, label: str | None, limit: int
+    ) -> list[Related]:
+        """See `Graph`."""
+        found = self._service.neighbours(
+            concept_id, outgoing=_WAYS.get(direction), label=label, limit=limit
+        )
+        concepts = self._book.by_id([each.key for each in found])
+        return [
+            Related(
+                each.key,
+                concepts[each.key].name,
+                each.label.upper(),
+                _direction(outgoing=each.outgoing),
+                each.weight,
+            )
+            for each in found
+            if each.key in concepts
+        ]
+
+    def prerequisites(self, concept_id: str, depth: int) -> tuple[list[Prerequisite], bool]:
+        """See `Graph`."""
+        seen, frontier = {concept_id}, [concept_id]
+        found: list[Prerequisite] = []
+        for distance in range(1, depth + 1):
+            sources = self._service.sources(frontier, PREREQUISITE, limit=limits.LINKS_READ_MAX)
+            met = list(dict.fromkeys(each for each in sources if each not in seen))
+            seen.update(met)
+            concepts = self._book.by_id(met) if met else {}
+            frontier = [each for each in met if each in concepts]
+            found += [Prerequisite(each, concepts[each].name, distance) for each in frontier]
+            if len(found) > limits.PREREQUISITES_MAX or len(sources) == limits.LINKS_READ_MAX:
+                return found[: limits.PREREQUISITES_MAX], True
+            if not frontier:
+                break
+        return found, False
+
+    def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
+        """See `Graph`."""
+        steps = self._service.path(start_id, end_id)
+        if steps is None or len(steps) - 1 > depth_max:
+            return None
+        concepts = self._book.by_id([step.key for step in steps])
+        if any(step.key not in concepts for step in steps):
+            # Written between the question and the answer: the log knows a path of its own time.
+            return BuiltInGraph(self._reader, self._view).path(start_id, end_id, depth_max)
+        return [
+            PathStep(
+                step.key,
+                concepts[step.key].name,
+                step.label.upper() if step.label else None,
+                None if step.outgoing is None else _direction(outgoing=step.outgoing),
+            )
+            for step in steps
+        ]
+
+
+def _direction(*, outgoing: bool) -> Direction:
+    return "outgoing" if outgoing else "incoming"

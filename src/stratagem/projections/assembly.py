@@ -1,0 +1,73 @@
+"""From settings to the read models that they choose."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stratagem.projections.answers import Graph, Vectors
+from stratagem.projections.bolt import Bolt
+from stratagem.projections.chroma import ChromaModel
+from stratagem.projections.contract import ReadModel
+from stratagem.projections.health import Health
+from stratagem.projections.neo4j import Neo4jModel
+from stratagem.projections.service import Projections
+from stratagem.projections.settings import ExternalSettings
+from stratagem.search.external import External
+from stratagem.search.index import Index
+from stratagem.storage.contract import Store
+
+__all__ = ["Subscribed", "assemble"]
+
+_IDENTITY_CHARS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The kinds of record that read models elsewhere hold: nodes, edges, and types of edges."""
+
+    node: str
+    edge: str
+    types: Sequence[str]
+
+
+def assemble(
+    settings: ExternalSettings, store: Store, index: Index, subscribed: Subscribed, *, beside: str
+) -> tuple[Projections, External]:
+    """Return the chosen read models, and the services that they offer.
+
+    `beside` is where a folder of Chroma goes when no place is named for it. Nothing is asked of
+    any service here: they are connected to when they are needed.
+    """
+    # The first event tells a log from every other.
+    first = store.reader().hash_of(1) or b""
+    identity = first.hex()[:_IDENTITY_CHARS]
+    models: list[tuple[ReadModel, Health]] = []
+    graph: Graph | None = None
+    vectors: Vectors | None = None
+    if settings.graph == "neo4j":
+        bolt = Bolt(settings.neo4j_uri, settings.neo4j_user, settings.neo4j_password)
+        kinds = (subscribed.node, subscribed.edge)
+        nodes = Neo4jModel(bolt, identity=identity, kinds=kinds, types=subscribed.types)
+        health = Health(nodes.probe, time.monotonic)
+        models.append((nodes, health))
+        graph = Graph(nodes, health)
+    if settings.vectors == "chroma":
+        texts = ChromaModel(
+            settings.chroma or beside,
+            identity=identity,
+            kind=subscribed.node,
+            embed=index.embed,
+            embedder=lambda: index.embedder_name,
+        )
+        health = Health(texts.probe, time.monotonic)
+        models.append((texts, health))
+        vectors = Vectors(texts, health)
+    owner = f"{socket.gethostname()}:{os.getpid()}:{random.getrandbits(32):08x}"
+    projections = Projections(store, models, owner=owner, draw=random.random)
+    return projections, External(graph, vectors, projections.wake)

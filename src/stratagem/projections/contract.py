@@ -1,0 +1,101 @@
+"""What a read model outside of the database must do, and what it is told.
+
+It is told what a record *is*, not what happened to it: the newest state says everything that the
+events before it said. So a record is sent once however often it changed, sending it again changes
+nothing, and each item carries the sequence that made it so: an older one, however late it
+arrives, never replaces a newer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from stratagem.engine.records import Link, Text
+
+__all__ = ["Item", "Properties", "ReadModel", "StoredItem"]
+
+# What is kept of an item, by name; compared with what should be.
+Properties = dict[str, Any]
+
+
+class Item(NamedTuple):
+    """A record at the head of `default`. Without content it is gone.
+
+    `subject` is its number in the log, which outlives its key when it is purged.
+    """
+
+    subject: int
+    key: str
+    kind: str
+    sequence: int
+    content: Mapping[str, Any] | None = None
+    text: Text | None = None
+    facets: tuple[str, ...] = ()
+    link: Link | None = None
+
+    @property
+    def purged(self) -> bool:
+        """Whether not even its name is known any longer: no name of a record has such a sign."""
+        return not self.key[:1].isprintable()
+
+
+class StoredItem(NamedTuple):
+    """An item that a read model holds: what it is called there, and which record it is of."""
+
+    id: str
+    subject: int
+
+
+class ReadModel(Protocol):
+    """A read model outside of the database.
+
+    Everything but `name`, `kinds`, `fingerprint` and `expected` may raise:
+
+    Raises:
+        ServiceUnavailable: It does not answer; whatever was asked may be asked again later.
+        StratagemError: It refuses what it was given.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called, in commands and in the outbox."""
+        ...
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of record it holds, those that others refer to first."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """What it was made with: where that changes, it has to be made anew."""
+        ...
+
+    def probe(self) -> None:
+        """Ask whether it is there."""
+        ...
+
+    def clear(self) -> None:
+        """Remove everything that came from this database, and get ready for more."""
+        ...
+
+    def apply(self, items: Sequence[Item]) -> None:
+        """Bring some items up to date, all of one kind of record, each one at most once."""
+        ...
+
+    def expected(self, items: Sequence[Item]) -> dict[str, Properties]:
+        """Return what it should hold of some items, by what they are called there."""
+        ...
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, Properties]:
+        """Return what it does hold under some names."""
+        ...
+
+    def stored(self) -> Iterator[StoredItem]:
+        """Return everything it holds of this database."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        ...

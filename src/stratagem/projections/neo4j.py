@@ -1,0 +1,237 @@
+"""Concepts and relationships in Neo4j: nodes, and edges with a type.
+
+A deleted concept keeps its node, empty and marked, so that its relationships are there when it
+comes back and no late message can bring back what it was. A deleted relationship leaves a mark
+of its own for the same reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from stratagem.projections.bolt import Bolt, Statement
+from stratagem.projections.contract import Item, Properties, StoredItem
+from stratagem.search.external import Neighbour, Step
+
+__all__ = ["Neo4jModel"]
+
+# Raised when what is kept, or how, changes.
+_FORM: Final = 1
+_PAGE: Final = 1_000
+_NAMED: Final = re.compile(
+    r"^// name: (\w+)\n(?:// [^\n]*\n)+(.*?)(?=^// name: |\Z)", re.MULTILINE | re.DOTALL
+)
+_TYPE: Final = re.compile(r"[A-Z][A-Z_]*")
+
+
+class Neo4jModel:
+    """See `ReadModel`. `types` are all the types that a relationship can have."""
+
+    name: Final = "neo4j"
+    fingerprint: Final = str(_FORM)
+
+    def __init__(
+        self, bolt: Bolt, *, identity: str, kinds: tuple[str, str], types: Sequence[str]
+    ) -> None:
+        self.kinds = kinds
+        self._bolt = bolt
+        self._log = identity
+        self._types = [each.upper() for each in types]
+
+    def probe(self) -> None:
+        """See `ReadModel`."""
+        self._bolt.read("RETURN 1")
+
+    def clear(self) -> None:
+        """See `ReadModel`."""
+        for name in ("clear_concepts", "clear_gone"):
+            while self._bolt.alone(_cypher(name), log=self._log, limit=_PAGE)[0]["count"]:
+                pass
+        for name in ("concept_constraint", "concept_index", "gone_constraint"):
+            self._bolt.alone(_cypher(name))
+        for each in self._types:
+            self._bolt.alone(_cypher("type_index", each))
+
+    def apply(self, items: Sequence[Item]) -> None:
+        """See `ReadModel`."""
+        nodes = [item for item in items if item.kind == self.kinds[0]]
+        edges = [item for item in items if item.kind == self.kinds[1]]
+        self._bolt.write([*self._nodes(nodes), *self._edges(edges)])
+
+    def expected(self, items: Sequence[Item]) -> dict[str, Properties]:
+        """See `ReadModel`."""
+        found: dict[str, Properties] = {}
+        for item in items:
+            if item.content is not None:
+                properties = self._properties(item)
+                if item.link is not None:
+                    ends = {"source": item.link.source, "target": item.link.target}
+                    properties |= {**ends, "type": item.link.label.upper()}
+                found[_id(item.key, item.subject)] = properties
+        return found
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, Properties]:
+        """See `ReadModel`."""
+        subjects = [int(each.rsplit("#", 1)[1]) for each in ids]
+        read = self._bolt.read
+        found: dict[str, Properties] = {}
+        for row in read(_cypher("fetch_concepts"), log=self._log, subjects=subjects):
+            node = row["properties"]
+            found[_id(node["concept_id"], node["subject"])] = node
+        for each in self._types:
+            cypher = _cypher("fetch_relationships", each)
+            for row in read(cypher, log=self._log, subjects=subjects):
+                edge = row["properties"]
+                ends = {"source": row["source"], "target": row["target"], "type": each}
+                found[_id(edge["relationship_id"], edge["subject"])] = {**edge, **ends}
+        return found
+
+    def stored(self) -> Iterator[StoredItem]:
+        """See `ReadModel`."""
+        yield from self._paged(_cypher("page_concepts"))
+        for each in self._types:
+            yield from self._paged(_cypher("page_relationships", each))
+
+    def close(self) -> None:
+        """See `ReadModel`."""
+        self._bolt.close()
+
+    def neighbours(
+        self, key: str, *, outgoing: bool | None, label: str | None, limit: int
+    ) -> list[Neighbour]:
+        """Return the concepts next to one, those with the strongest relationships first."""
+        found: list[tuple[float, int, Neighbour]] = []
+        for way in (True, False) if outgoing is None else (outgoing,):
+            rows = self._bolt.read(
+                _cypher("outgoing" if way else "incoming"),
+                log=self._log,
+                key=key,
+                type=label.upper() if label else None,
+                limit=limit,
+            )
+            found += [
+                (
+                    -row["weight"],
+                    row["sequence"],
+                    Neighbour(row["key"], row["type"].lower(), way, row["weight"]),
+                )
+                for row in rows
+            ]
+        found.sort(key=lambda each: each[:2])
+        return [neighbour for _, _, neighbour in found[:limit]]
+
+    def sources(self, keys: Sequence[str], label: str, *, limit: int) -> list[str]:
+        """Return the concepts that relationships of a type lead from to some others."""
+        rows = self._bolt.read(
+            _cypher("sources"), log=self._log, keys=list(keys), type=label.upper(), limit=limit
+        )
+        return [row["key"] for row in rows]
+
+    def path(self, start: str, end: str) -> list[Step] | None:
+        """Return a shortest path between two concepts."""
+        if start == end:
+            return [Step(start)]
+        rows = self._bolt.read(_cypher("path"), log=self._log, start=start, end=end)
+        if not rows:
+            return None
+        keys, types, starts = rows[0]["keys"], rows[0]["types"], rows[0]["starts"]
+        steps = [
+            Step(key, label.lower(), begins == key)
+            for key, label, begins in zip(keys[:-1], types, starts, strict=True)
+        ]
+        return [*steps, Step(keys[-1])]
+
+    def _nodes(self, items: Sequence[Item]) -> Iterator[Statement]:
+        purged = [item for item in items if item.purged]
+        if purged:
+            yield self._statement("erase_concepts", map(_mark, purged))
+        named = [item for item in items if not item.purged]
+        if named:
+            rows = [
+                {
+                    "concept_id": item.key,
+                    "sequence": item.sequence,
+                    "properties": self._properties(item),
+                }
+                for item in named
+            ]
+            yield self._statement("put_concepts", rows)
+
+    def _edges(self, items: Sequence[Item]) -> Iterator[Statement]:
+        gone = [_mark(item) for item in items if item.link is None]
+        if gone:
+            yield self._statement("mark_gone", gone)
+            for each in self._types:
+                yield self._statement("drop_relationships", gone, each)
+        by_type: dict[str, list[dict[str, Any]]] = {}
+        for item in items:
+            if item.link is not None:
+                row = {
+                    "relationship_id": item.key,
+                    "subject": item.subject,
+                    "sequence": item.sequence,
+                    "source": item.link.source,
+                    "target": item.link.target,
+                    "properties": self._properties(item),
+                }
+                by_type.setdefault(item.link.label.upper(), []).append(row)
+        for each, rows in by_type.items():
+            yield self._statement("put_relationships", rows, each)
+
+    def _properties(self, item: Item) -> Properties:
+        node = item.kind == self.kinds[0]
+        plain = {
+            name: value
+            for name, value in (item.content or {}).items()
+            if isinstance(value, str | int | float)
+        }
+        return {
+            **plain,
+            "log": self._log,
+            "concept_id" if node else "relationship_id": item.key,
+            "subject": item.subject,
+            "sequence": item.sequence,
+            **({"deleted": item.content is None} if node else {}),
+        }
+
+    def _statement(self, name: str, rows: Any, kind: str | None = None) -> Statement:
+        parameters: Mapping[str, Any] = {"log": self._log, "rows": list(rows)}
+        return _cypher(name, kind), parameters
+
+    def _paged(self, cypher: str) -> Iterator[StoredItem]:
+        after = -1
+        while True:
+            rows = self._bolt.read(cypher, log=self._log, after=after, limit=_PAGE)
+            for row in rows:
+                yield StoredItem(_id(row["key"], row["subject"]), row["subject"])
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1]["subject"]
+
+
+@cache
+def _queries() -> dict[str, str]:
+    text = (resources.files(__package__) / "cypher" / "queries.cypher").read_text("utf-8")
+    return dict(_NAMED.findall(text))
+
+
+@cache
+def _cypher(name: str, kind: str | None = None) -> str:
+    """Return a statement, for relationships of one type where it is about these."""
+    text = _queries()[name]
+    if kind is None:
+        return text
+    assert _TYPE.fullmatch(kind), kind
+    return text.replace("{TYPE}", kind)
+
+
+def _id(key: str, subject: int) -> str:
+    return f"{key}#{subject}"
+
+
+def _mark(item: Item) -> dict[str, int]:
+    return {"subject": item.subject, "sequence": item.sequence}

@@ -1,0 +1,71 @@
+"""Which services outside of the database are used, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from stratagem.errors import ValidationFailed
+
+__all__ = ["ExternalSettings"]
+
+_NEO4J_URI: Final = "bolt://127.0.0.1:7687"
+_NEO4J_USER: Final = "neo4j"
+_MINILM: Final = frozenset({"minilm", "all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2"})
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalSettings:
+    """The services that answer for graph and vectors, and how they are reached.
+
+    `chroma` is the address of a server, or a folder; without one, a folder beside the database.
+    `embedder` is what EMBEDDING_MODEL asks for, where it names one that we know.
+    """
+
+    graph: Literal["built-in", "neo4j"] = "built-in"
+    vectors: Literal["built-in", "chroma"] = "built-in"
+    neo4j_uri: str = _NEO4J_URI
+    neo4j_user: str = _NEO4J_USER
+    neo4j_password: str = field(default="", repr=False)
+    chroma: str | None = None
+    embedder: str | None = None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> ExternalSettings:
+        """Read the settings; only STRATAGEM_GRAPH and STRATAGEM_VECTORS choose anything.
+
+        Raises:
+            ValidationFailed: There is no service of that name.
+        """
+        graph = _chosen(environment, "STRATAGEM_GRAPH", "neo4j")
+        vectors = _chosen(environment, "STRATAGEM_VECTORS", "chroma")
+        return cls(
+            "neo4j" if graph else "built-in",
+            "chroma" if vectors else "built-in",
+            environment.get("NEO4J_URI") or _NEO4J_URI,
+            environment.get("NEO4J_USER") or _NEO4J_USER,
+            environment.get("NEO4J_PASSWORD", ""),
+            environment.get("CHROMA_URL") or environment.get("CHROMA_PERSIST_DIRECTORY") or None,
+            _embedder(environment.get("EMBEDDING_MODEL", "")),
+        )
+
+
+def _chosen(environment: Mapping[str, str], name: str, service: str) -> bool:
+    value = environment.get(name, "").strip().lower()
+    if value not in {"", "built-in", "builtin", service}:
+        raise ValidationFailed(
+            f"There is no service {value!r} for {name}.",
+            field=name,
+            allowed=["built-in", service],
+            hint=f"Set {name} to {service}, or leave it out.",
+        )
+    return value == service
+
+
+def _embedder(model: str) -> str | None:
+    """Return our name of a model. Other programs use the variable too: theirs are left alone."""
+    folded = model.strip().lower()
+    if folded in _MINILM:
+        return "minilm"
+    return folded if folded in {"static", "none"} else None

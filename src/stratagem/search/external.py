@@ -1,0 +1,103 @@
+"""Services outside of the database that may answer in place of the built-in read models.
+
+They hold the head of the branch `default`. Whatever they answer is looked up in the log before
+anybody sees it, so that they decide what is found, and never what is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratagem.search.vectors import Nearest
+from stratagem.storage.outbox import OutboxReader
+
+__all__ = ["External", "GraphService", "Neighbour", "Service", "Step", "VectorService"]
+
+
+class Neighbour(NamedTuple):
+    """A record next to another, and the link between them."""
+
+    key: str
+    label: str
+    outgoing: bool
+    weight: float
+
+
+class Step(NamedTuple):
+    """A record on a path, and the link that leads on from it."""
+
+    key: str
+    label: str | None = None
+    outgoing: bool | None = None
+
+
+class Service(Protocol):
+    """A service that may be down, or behind."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    def trouble(self) -> str | None:
+        """Return why the service cannot be used, or None; asked for at most every few seconds."""
+        ...
+
+    def ready(self, reader: OutboxReader) -> bool:
+        """Return whether it has everything that a reader sees of `default`."""
+        ...
+
+
+class GraphService(Service, Protocol):
+    """Answers what is linked to what.
+
+    Raises:
+        ServiceUnavailable: It does not answer.
+        GraphServiceFailed: It answers with an error.
+    """
+
+    def neighbours(
+        self, key: str, *, outgoing: bool | None, label: str | None, limit: int
+    ) -> list[Neighbour]:
+        """Return the records next to one, those with the strongest links first."""
+        ...
+
+    def sources(self, keys: Sequence[str], label: str, *, limit: int) -> list[str]:
+        """Return the records that links of one label lead from to some others, in their order."""
+        ...
+
+    def path(self, start: str, end: str) -> list[Step] | None:
+        """Return a shortest path, along links or against them; None where there is none."""
+        ...
+
+
+class VectorService(Service, Protocol):
+    """Answers what is near in meaning.
+
+    Raises:
+        ServiceUnavailable: It does not answer.
+        VectorServiceFailed: It answers with an error.
+    """
+
+    def nearest(self, vector: NDArray[np.float32], *, facets: Sequence[str], limit: int) -> Nearest:
+        """Return the versions with every one of some facets whose vectors are nearest."""
+        ...
+
+
+def _nothing() -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """The services that were chosen; by default there are none."""
+
+    graph: GraphService | None = None
+    vectors: VectorService | None = None
+    # Called after a write that a service may have to be told of.
+    written: Callable[[], None] = _nothing

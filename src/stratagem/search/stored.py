@@ -1,0 +1,53 @@
+"""Vectors that the store itself compares, beside the words it finds.
+
+Several servers then need no copies of their own, and nothing has to be brought up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratagem.engine.lineage import View
+from stratagem.search.vectors import Nearest
+from stratagem.storage.contract import Comparing, Reader
+
+__all__ = ["StoredVectors"]
+
+
+class StoredVectors:
+    """The vectors of a store that compares them."""
+
+    def nearest(
+        self,
+        reader: Reader,
+        view: View,
+        query: NDArray[np.float32],
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        depth: int,
+    ) -> Nearest:
+        """Return the visible versions whose vectors are nearest to a query, nearest first."""
+        assert isinstance(reader, Comparing)
+        found = reader.nearest(view, query.tobytes(), spaces=spaces, tags=tags, depth=depth)
+        return Nearest(
+            np.array([each.sequence for each in found], np.int64),
+            np.array([each.score for each in found], np.float32),
+        )
+
+    def cosines(
+        self, reader: Reader, sequences: NDArray[np.int64], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return how near some versions are to a query; NaN for those that have no vector."""
+        assert isinstance(reader, Comparing)
+        known = reader.cosines(sequences.tolist(), query.tobytes())
+        return np.array([known.get(at, np.nan) for at in sequences.tolist()], np.float32)
+
+    def check(self, reader: Reader) -> None:
+        """Nothing is kept here that could be of another log."""
+
+    def discard(self) -> None:
+        """Nothing is kept here that could be forgotten."""

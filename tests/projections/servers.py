@@ -1,0 +1,148 @@
+"""Real servers on the loopback, each started by a test run and ended by its process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "neo4j"
+PATIENCE_SECONDS = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def until(what: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait for something that is under way."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.05)
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+class Server:
+    """A process that listens on a port, and keeps its data in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        assert self._process is None
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command(), stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT
+            )
+        until(lambda: self._gone() or listens(self.port))
+        assert not self._gone(), (self.folder / "server.log").read_text()
+
+    def kill(self) -> None:
+        """End the server as a power switch would."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def _gone(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+
+class ChromaServer(Server):
+    """`chroma run`, as its package installs it."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        program = Path(sys.executable).parent / "chroma"
+        place = ["--path", str(self.folder / "data"), "--host", "127.0.0.1"]
+        return [str(program), "run", *place, "--port", str(self.port)]
+
+
+class Neo4jServer(Server):
+    """Neo4j's community edition, put together from its parts."""
+
+    @property
+    def uri(self) -> str:
+        return f"bolt://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        jars, classes = neo4j_parts()
+        path = os.pathsep.join((str(classes), f"{jars}/*"))
+        options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+        data = str(self.folder / "data")
+        return ["java", *options, "-cp", path, "Launcher", data, str(self.port)]
+
+
+def neo4j_parts() -> tuple[Path, Path]:
+    """Return where the parts of Neo4j are, fetching and compiling them where that is to be done.
+
+    They are kept outside of the repository, and for tests alone.
+    """
+    for program in ("java", "javac", "mvn"):
+        if shutil.which(program) is None:
+            pytest.skip(f"Neo4j cannot be put together without {program}")
+    source = [HERE / "pom.xml", HERE / "Launcher.java"]
+    version = hashlib.sha256(b"".join(path.read_bytes() for path in source)).hexdigest()[:12]
+    # Tests have a home of their own.
+    cache = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "stratagem-tests" / "neo4j"
+    parts = cache / version
+    if not (parts / "complete").exists():
+        _put_together(parts)
+    return parts / "jars", parts / "classes"
+
+
+def _put_together(parts: Path) -> None:
+    making = parts.with_name(f"{parts.name}.{os.getpid()}")
+    shutil.rmtree(making, ignore_errors=True)
+    maven = ["mvn", "--batch-mode", "--quiet", "--file", str(HERE / "pom.xml")]
+    maven += [f"-Dmaven.repo.local={parts.parent.parent / 'maven'}"]
+    fetched = subprocess.run(
+        [*maven, "dependency:copy-dependencies", f"-DoutputDirectory={making / 'jars'}"],
+        capture_output=True,
+        check=False,
+    )
+    if fetched.returncode:
+        pytest.skip(f"Maven could not fetch Neo4j: {fetched.stdout.decode()[-300:]}")
+    compiler = ["javac", "-cp", f"{making / 'jars'}/*", "-d", str(making / "classes")]
+    subprocess.run([*compiler, str(HERE / "Launcher.java")], check=True, capture_output=True)
+    (making / "complete").touch()
+    try:
+        making.rename(parts)
+    except OSError:
+        # Another run was quicker.
+        shutil.rmtree(making)
