@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from typing import Any
 
@@ -71,12 +72,17 @@ def test_time_is_the_least_that_anybody_allows(runner: CodeRunner) -> None:
 
 
 def test_a_handler_cannot_widen_what_the_tool_has(runner: CodeRunner) -> None:
-    code = "import os\nresult = os.listdir('.')"
-    wide = handler(code, permissions={"filesystem": "workdir", "network": True})
-    reading = "import socket\nsocket.create_connection(('127.0.0.1', 9), timeout=1)"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"import socket\nsocket.create_connection(('127.0.0.1', {port}), timeout=2).close()\n'there'"
+        asking = handler(code, permissions={"network": True})
+        allowed = attempt({}, permissions=Permissions(network=True))
 
-    with pytest.raises(ExecutionFailed):
-        asyncio.run(runner.run({**wide, "code": reading}, attempt({})))
+        with pytest.raises(ExecutionFailed):
+            asyncio.run(runner.run(asking, attempt({})))
+        with pytest.raises(ExecutionFailed):
+            asyncio.run(runner.run(handler(code, permissions={"network": False}), allowed))
+        assert asyncio.run(runner.run(asking, allowed)) == "there"
 
 
 def test_a_cancelled_call_ends_its_code(runner: CodeRunner) -> None:

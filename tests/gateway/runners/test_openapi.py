@@ -815,3 +815,38 @@ def test_a_huge_document_is_read_within_bounds() -> None:
         schemas.check(tool.input_schema, field="inputSchema")
         # Cut evenly: each field of the body is still there.
         assert len(tool.input_schema["properties"]) == 13
+
+
+def test_values_that_are_too_large_leave_the_names_of_the_arguments() -> None:
+    wide = {"type": "string", "enum": [f"{n:0200}" for n in range(2_000)]}
+    deep: dict[str, Any] = {"type": "object", "properties": {"x": {}}}
+    for _ in range(100):
+        deep = {"type": "object", "properties": {"x": deep}}
+    many = {f"p{n}": {"type": "string", "description": "words " * 1_000} for n in range(3_000)}
+    schema = {"type": "object", "properties": {"wide": wide, "deep": deep, **many}}
+
+    tool = only({"/x": {"post": operation(requestBody=body_of(schema), responses=answering(wide))}})
+
+    assert len(tool.input_schema["properties"]) == 3_002
+    assert tool.output_schema is None
+
+
+def test_a_chain_of_references_longer_than_anything_is_taken() -> None:
+    chain = {
+        f"C{n}": {
+            "type": "object",
+            "properties": {"next": {"$ref": f"#/components/schemas/C{n + 1}"}},
+        }
+        for n in range(5_000)
+    }
+    circle = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
+
+    listing = listed(
+        {
+            "/x": {"post": operation(requestBody=body_of({"$ref": "#/components/schemas/C0"}))},
+            "/y": {"post": operation(requestBody=body_of({"$ref": "#/components/schemas/A"}))},
+        },
+        components={"schemas": chain | circle},
+    )
+
+    assert [list(tool.input_schema["properties"]) for tool in listing.tools] == [["next"], ["body"]]

@@ -1,0 +1,211 @@
+"""Run snippets in interpreters that have no files, no network and no processes to begin with.
+
+Python runs in Monty, a subset of Python in a worker process of its own; JavaScript runs in
+QuickJS, in this process. The result is found as in `python_code.py` and `node_code.js`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from python_code import as_json  # type: ignore[import-not-found]
+
+Answer = Callable[[dict[str, Any]], None]
+
+# For so long output is held back, so that code which needs the whole language can still be
+# handed on as if it had never begun.
+_HELD_SECONDS = 0.25
+_OUTPUT_HELD_MAX = 1 << 16
+
+_SETS_RESULT = re.compile(r"^result\b[^=!<>\n]*=[^=]", re.MULTILINE)
+# Monty gives its text in place of a coroutine, and awaits it only where the code does.
+_COROUTINE = re.compile(r"<coroutine object \w+>")
+_SETS_RESULT_JS = re.compile(r"^(?:(?:let|const|var)\s+)?result\b[^=!<>\n]*=[^=]", re.MULTILINE)
+
+_CONSOLE = """
+(() => {
+  const write = __write;
+  delete globalThis.__write;
+  const text = (item) => {
+    if (typeof item === "string") return item;
+    if (item instanceof Error) return String(item.stack ? `${item}\\n${item.stack}` : item);
+    if (typeof item === "object" && item !== null) {
+      try { return JSON.stringify(item); } catch { return String(item); }
+    }
+    return typeof item === "symbol" ? item.toString() : String(item);
+  };
+  const to = (stream) => (...items) => {
+    const line = items.map(text).join(" ") + "\\n";
+    for (let at = 0; at < line.length; at += 8192) write(stream, line.slice(at, at + 8192));
+  };
+  const out = to(1), err = to(2);
+  globalThis.console = { log: out, info: out, debug: out, warn: err, error: err };
+  globalThis.print = out;
+})();
+"""
+_ENCODE = """
+(value) => {
+  const encode = (item) => {
+    const text = JSON.stringify(item, (_, part) => typeof part === "bigint" ? String(part) : part);
+    return text === undefined ? "null" : text;
+  };
+  const state = { text: null, failed: null };
+  const settle = (item) => { try { state.text = encode(item); } catch (e) { fail(e); } };
+  const fail = (error) => { state.failed = String(error && error.stack
+    ? `${error}\\n${error.stack}` : error); };
+  if (value !== null && typeof value === "object" && typeof value.then === "function") {
+    value.then(settle, fail);
+  } else { settle(value); }
+  return () => JSON.stringify(state);
+}
+"""
+
+
+def prepare(mode: str) -> Any:
+    """Load the interpreter, while files can still be read."""
+    if mode == "quickjs":
+        return importlib.import_module("_quickjs")
+    return importlib.import_module("pydantic_monty")
+
+
+def run(engine: Any, mode: str, work: dict[str, Any], answer: Answer) -> None:
+    """Run a snippet and say how it went."""
+    if mode == "quickjs":
+        _quickjs(engine, work, answer)
+    else:
+        _monty(engine, work, answer)
+
+
+def _quickjs(quickjs: Any, work: dict[str, Any], answer: Answer) -> None:
+    context = quickjs.Context()
+    context.set_memory_limit(work["memory_bytes"])
+    context.add_callable("__write", _write)
+    context.eval(_CONSOLE)
+    context.set("inputs", context.parse_json(json.dumps(work["inputs"])))
+    # Handed over within JavaScript: the bindings cannot convert every value that is no object.
+    code = work["code"] + ("\n;result" if _SETS_RESULT_JS.search(work["code"]) else "")
+    context.set("__code", code)
+    try:
+        state = context.eval(f"({_ENCODE})((0, eval)(__code))")
+        while context.execute_pending_job():
+            pass
+        settled = json.loads(state())
+    except (quickjs.JSException, quickjs.StackOverflow) as error:
+        settled = {"failed": str(error), "text": None}
+    if settled["failed"] is None:
+        # A promise that is never settled gives nothing.
+        answer({"exit": 0, "result": json.loads(settled["text"] or "null")})
+        return
+    _write(2, settled["failed"].rstrip() + "\n")
+    report: dict[str, Any] = {"exit": 1}
+    if "out of memory" in settled["failed"]:
+        report["killed"] = "memory"
+    answer(report)
+
+
+class _Output:
+    """Standard output and error, held back at first."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[int, str]] | None = []
+        self._size = 0
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(_HELD_SECONDS, self.release)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __call__(self, stream: str, text: str) -> None:
+        """Take what the snippet prints."""
+        number = 2 if stream == "stderr" else 1
+        with self._lock:
+            if self.held is None:
+                _write(number, text)
+                return
+            self.held.append((number, text))
+            self._size += len(text)
+        if self._size > _OUTPUT_HELD_MAX:
+            self.release()
+
+    def release(self) -> None:
+        """Give out what is held, and hold back no more."""
+        with self._lock:
+            for number, text in self.held or ():
+                _write(number, text)
+            self.held = None
+        self._timer.cancel()
+
+
+def _monty(monty: Any, work: dict[str, Any], answer: Answer) -> None:
+    output = _Output()
+    code = work["code"] + ("\nresult" if _SETS_RESULT.search(work["code"]) else "")
+    limits = {"max_memory": work["memory_bytes"], "max_feed_duration_secs": work["seconds"] + 1}
+    try:
+        with (
+            monty.Monty(binary_path=work["binary"], max_processes=1) as pool,
+            pool.checkout(script_name="<code>", limits=limits) as session,
+        ):
+            given = {"inputs": work["inputs"]}
+            value = session.feed_run(code, inputs=given, print_callback=output)
+            report: dict[str, Any] = {"exit": 0, "result": as_json(value)}
+        if _COROUTINE.fullmatch(str(value)) and work["hand_on"] and output.held is not None:
+            answer({"unsupported": "a coroutine as the result"})
+            return
+    except monty.MontyError as error:
+        report = _failure(monty, error, hand_on=work["hand_on"] and output.held is not None)
+        if "unsupported" in report:
+            answer(report)
+            return
+        output.release()
+        _write(2, _shown(error))
+    output.release()
+    answer(report)
+
+
+def _failure(monty: Any, error: Any, *, hand_on: bool) -> dict[str, Any]:
+    inner = error.exception() if hasattr(error, "exception") else error
+    if isinstance(error, monty.MontyCrashedError):
+        return {"exit": 1, "killed": "signal"}
+    if isinstance(inner, MemoryError):
+        return {"exit": 1, "killed": "memory"}
+    if hand_on and (reason := _unsupported(inner)):
+        return {"unsupported": reason}
+    return {"exit": 1}
+
+
+def _unsupported(error: BaseException) -> str | None:
+    """Say what the code wants that only the whole language has."""
+    text = str(error)
+    if isinstance(error, (NotImplementedError, ImportError)) or "not supported" in text:
+        return text
+    if isinstance(error, SyntaxError):
+        # Its parser is not CPython's; whether the code is wrong is for CPython to say.
+        return text
+    if isinstance(error, AttributeError) and "has no attribute" in text:
+        return text
+    if isinstance(error, NameError):
+        name = re.search(r"'(\w+)'", text)
+        return text if name and hasattr(builtins, name[1]) else None
+    return None
+
+
+def _shown(error: Any) -> str:
+    text = error.display("traceback") if hasattr(error, "traceback") else str(error)
+    return str(text).rstrip() + "\n"
+
+
+def _write(number: int, text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    while data:
+        data = data[os.write(number, data) :]
+
+
+if __name__ == "__main__":
+    sys.exit("This is started by start.py.")

@@ -1,0 +1,151 @@
+"""What code may do in the sandbox, and how a document says so.
+
+A permission that is not given is not there: no network, no files, no further processes. Two
+permissions meet in the stricter of each part, so that a caller may narrow what a tool has and
+can never widen it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from stratagem import limits
+from stratagem.errors import ValidationFailed
+
+__all__ = ["Filesystem", "Permissions", "read_permissions"]
+
+Filesystem: TypeAlias = Literal["none", "readonly", "workdir"]
+
+# From the strictest to the widest.
+_FILESYSTEMS: Final[tuple[Filesystem, ...]] = ("none", "readonly", "workdir")
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What one run of code or of a process may do, and how much it may use.
+
+    `filesystem`: with "readonly" the code may read the directory that it is given, with
+    "workdir" it may write there too. `memory_bytes` is for the code; what its interpreter
+    needs to start comes on top.
+    """
+
+    network: bool = False
+    filesystem: Filesystem = "none"
+    process_execution: bool = False
+    memory_bytes: int = limits.SANDBOX_MEMORY_BYTES_DEFAULT
+    seconds: float = limits.SANDBOX_SECONDS_DEFAULT
+
+    def narrowed(self, other: Permissions) -> Permissions:
+        """Return the stricter of each part."""
+        return Permissions(
+            network=self.network and other.network,
+            filesystem=min(self.filesystem, other.filesystem, key=_FILESYSTEMS.index),
+            process_execution=self.process_execution and other.process_execution,
+            memory_bytes=min(self.memory_bytes, other.memory_bytes),
+            seconds=min(self.seconds, other.seconds),
+        )
+
+
+def read_permissions(
+    given: Mapping[str, Any], *, base: Permissions | None = None, field: str = "permissions"
+) -> Permissions:
+    """Read permissions in either spelling of the document; what is left out is as in `base`.
+
+    Raises:
+        ValidationFailed: A name is unknown or said twice, or a value cannot be taken.
+    """
+    if not isinstance(given, Mapping):
+        raise ValidationFailed(f"`{field}` is an object.", field=field)
+    read: dict[str, Any] = {}
+    for key, value in given.items():
+        if key not in _NAMES:
+            raise ValidationFailed(
+                f"`{key}` is not a permission.", field=f"{field}.{key}", limit=sorted(_NAMES)
+            )
+        name = _NAMES[key]
+        if name in read:
+            raise ValidationFailed(
+                f"`{key}` says again what another name has said.", field=f"{field}.{key}"
+            )
+        read[name] = _READERS[name](value, f"{field}.{key}")
+    return replace(base or Permissions(), **read)
+
+
+def _flag(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValidationFailed(f"`{field}` is true or false.", field=field)
+    return value
+
+
+def _filesystem(value: object, field: str) -> Filesystem:
+    if isinstance(value, bool):
+        return "workdir" if value else "none"
+    if value not in _FILESYSTEMS:
+        raise ValidationFailed(
+            f"`{field}` is true, false or one of {', '.join(_FILESYSTEMS)}.",
+            field=field,
+            limit=list(_FILESYSTEMS),
+        )
+    return value
+
+
+_SIZE: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+_POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def _memory(value: object, field: str) -> int:
+    size: float | None = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        size = value
+    elif isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+        size = float(match[1]) * 1024 ** _POWERS[match[2].lower()]
+    low, high = limits.SANDBOX_MEMORY_BYTES_MIN, limits.SANDBOX_MEMORY_BYTES_MAX
+    if size is None or not math.isfinite(size) or not low <= size <= high:
+        raise ValidationFailed(
+            f'`{field}` is a size such as "256MB", from {low >> 20}MB to {high >> 20}MB.',
+            field=field,
+            limit=[low, high],
+        )
+    return int(size)
+
+
+def _seconds(value: object, field: str) -> float:
+    low, high = limits.SANDBOX_SECONDS_MIN, limits.SANDBOX_SECONDS_MAX
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    seconds = float(cast("float", value)) / 1000 if is_number else math.nan
+    if not low <= seconds <= high:
+        raise ValidationFailed(
+            f"`{field}` is a time in milliseconds, from {low * 1000:.0f} to {high * 1000:.0f}.",
+            field=field,
+            limit=[low * 1000, high * 1000],
+        )
+    return seconds
+
+
+_NAMES: Final = {
+    "network": "network",
+    "network_access": "network",
+    "networkAccess": "network",
+    "filesystem": "filesystem",
+    "file_system": "filesystem",
+    "fileSystem": "filesystem",
+    "process_execution": "process_execution",
+    "processExecution": "process_execution",
+    "memory": "memory_bytes",
+    "memory_limit": "memory_bytes",
+    "memoryLimit": "memory_bytes",
+    "timeout": "seconds",
+    "time_limit": "seconds",
+    "timeLimit": "seconds",
+}
+_READERS: Final[dict[str, Callable[[object, str], Any]]] = {
+    "network": _flag,
+    "filesystem": _filesystem,
+    "process_execution": _flag,
+    "memory_bytes": _memory,
+    "seconds": _seconds,
+}

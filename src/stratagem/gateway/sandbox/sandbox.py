@@ -1,0 +1,252 @@
+"""Running code and programs that are not trusted, behind whichever walls hold here.
+
+Small snippets go to small interpreters; the rest to full ones behind bubblewrap, or else
+behind Landlock. Before the first run behind a wall the attacks of `trial.py` are tried on it;
+a wall that lets one through is never used. Where no wall is left the run is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from stratagem import limits
+from stratagem.errors import ServiceUnavailable, ValidationFailed
+from stratagem.gateway.sandbox import processes, trial
+from stratagem.gateway.sandbox.bubblewrap import Bubblewrap
+from stratagem.gateway.sandbox.endings import as_result
+from stratagem.gateway.sandbox.folders import working_folder
+from stratagem.gateway.sandbox.landlock import Landlock
+from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, Layer, Task
+from stratagem.gateway.sandbox.permissions import Permissions
+from stratagem.gateway.sandbox.results import CodeResult, Language, OnOutput
+from stratagem.gateway.sandbox.routing import beyond_computing, name_beyond
+from stratagem.gateway.sandbox.snippets import Monty, QuickJS
+from stratagem.gateway.sandbox.trial import Report
+
+__all__ = ["Engine", "Sandbox"]
+
+# Which interpreter: the small one where it can do, always the small one, always the full one.
+Engine: TypeAlias = Literal["auto", "snippet", "full"]
+
+_LANGUAGES: Final[tuple[Language, ...]] = ("python", "javascript")
+_NAMES: Final[Mapping[str, Language]] = {
+    "python": "python",
+    "py": "python",
+    "javascript": "javascript",
+    "js": "javascript",
+}
+
+
+class Sandbox:
+    """Runs code and programs, each in a process of its own that is gone afterwards.
+
+    One for a server: it remembers which walls held.
+    """
+
+    def __init__(
+        self, *, small: Sequence[Layer] | None = None, full: Sequence[Layer] | None = None
+    ) -> None:
+        self._small = (Monty(), QuickJS()) if small is None else tuple(small)
+        self._full = (Bubblewrap(), Landlock()) if full is None else tuple(full)
+        self._reports: dict[tuple[str, Language], Report] = {}
+        self._lock = threading.Lock()
+
+    async def run_code(
+        self,
+        language: str,
+        code: str,
+        *,
+        permissions: Permissions,
+        stdin: bytes | None = None,
+        inputs: Any = None,
+        on_output: OnOutput | None = None,
+        workdir: str | Path | None = None,
+        engine: Engine = "auto",
+    ) -> CodeResult:
+        """Run code to its end and return what it gave.
+
+        The code finds `inputs` as a variable. Its result is its variable `result`, or else the
+        value of its last expression. Code that fails gives a result with an exit code.
+        Cancelling the task that waits for this kills the whole run.
+
+        Raises:
+            ServiceUnavailable: No wall that holds can run this here.
+            ValidationFailed: The language is unknown, or something is too large.
+        """
+        known = _language(language)
+        _check_sizes(code, inputs, stdin)
+        run = _Run(permissions, stdin, on_output, workdir)
+        beyond = beyond_computing(permissions, has_stdin=stdin is not None)
+        if engine == "snippet" and beyond is not None:
+            raise ValidationFailed(f"No snippet can have {beyond}.", field="engine", limit="full")
+        can_be_small = engine != "full" and beyond is None
+        work = {"code": code, "inputs": inputs, "hand_on": engine == "auto"}
+        handed_on = name_beyond(known, code) if engine == "auto" and can_be_small else None
+        if can_be_small and handed_on is None:
+            if layer := await self._holding(self._small, known):
+                outcome = await self._carry_out(layer, known, work, run)
+                handed_on = outcome.report.get("unsupported")
+                if handed_on is None:
+                    return as_result(outcome, layer.name)
+            elif engine == "snippet":
+                raise self._refusal(self._small, known)
+        if layer := await self._holding(self._full, known):
+            outcome = await self._carry_out(layer, known, work, run)
+            return as_result(outcome, layer.name, handed_on)
+        if can_be_small and (layer := await self._holding(self._small, known)):
+            # Safe all the same: it fails for want of a name, if it really needs it.
+            outcome = await self._carry_out(layer, known, {**work, "hand_on": False}, run)
+            return as_result(outcome, layer.name)
+        raise self._refusal(self._full, known)
+
+    async def run_process(
+        self,
+        argv: Sequence[str],
+        *,
+        permissions: Permissions,
+        env: Mapping[str, str] | None = None,
+        workdir: str | Path | None = None,
+        stdin: bytes | None = None,
+        on_output: OnOutput | None = None,
+    ) -> CodeResult:
+        """Run a program to its end and return what it gave; it has no `result`.
+
+        The program is one of the system, or lies in `workdir`. It may start others only where
+        `process_execution` allows it. Its environment is `env` and little else.
+
+        Raises:
+            ServiceUnavailable: No wall that holds can run this here.
+            ValidationFailed: There is no such program, or something is too large.
+        """
+        command = [_program(argv), *argv[1:]]
+        _check_sizes("", [command, dict(env or {})], stdin)
+        layer = await self._holding(self._full, "python")
+        if layer is None:
+            raise self._refusal(self._full, "python")
+        run = _Run(permissions, stdin, on_output, workdir)
+        with working_folder(permissions, workdir) as folder:
+            task = Task("program", permissions, {}, command, env, folder)
+            return as_result(await run.of(layer, task), layer.name)
+
+    def self_test(self) -> list[Report]:
+        """Try the attacks on every layer of this machine, once; return a report on each.
+
+        Not for a thread that runs an event loop.
+        """
+        with self._lock:
+            asyncio.run(self._try_all())
+            return list(self._reports.values())
+
+    async def _try_all(self) -> None:
+        untried = [
+            (layer, language)
+            for layer in (*self._small, *self._full)
+            for language in _LANGUAGES
+            if (layer.name, language) in trial.MODES and (layer.name, language) not in self._reports
+        ]
+        reports = await asyncio.gather(*(trial.tried(*pair) for pair in untried))
+        self._reports |= {(report.layer, report.language): report for report in reports}
+
+    async def _holding(self, layers: Sequence[Layer], language: Language) -> Layer | None:
+        """Return the first layer that is there and that the attacks did not get through."""
+        for layer in layers:
+            if (layer.name, language) not in trial.MODES:
+                continue
+            report = self._reports.get((layer.name, language))
+            if report is None:
+                report = await asyncio.to_thread(self._tried, layer, language)
+            if report.holds:
+                return layer
+        return None
+
+    def _tried(self, layer: Layer, language: Language) -> Report:
+        key = (layer.name, language)
+        with self._lock:
+            if key not in self._reports:
+                self._reports[key] = asyncio.run(trial.tried(layer, language))
+            return self._reports[key]
+
+    def _refusal(self, layers: Sequence[Layer], language: Language) -> ServiceUnavailable:
+        why = {
+            layer.name: report.missing or f"let through: {report.breach}"
+            for layer in layers
+            if (report := self._reports.get((layer.name, language))) is not None
+        }
+        said = "; ".join(f"{name}: {reason}" for name, reason in why.items())
+        return ServiceUnavailable(
+            f"No sandbox that holds can run {language} here. {said}".rstrip(),
+            hint="Install what is missing, then restart; `stratagem doctor` tries it.",
+            part="sandbox",
+            layers=why,
+        )
+
+    async def _carry_out(
+        self, layer: Layer, language: Language, work: Mapping[str, Any], run: _Run
+    ) -> processes.Outcome:
+        with working_folder(run.permissions, run.workdir) as folder:
+            mode = trial.MODES[layer.name, language]
+            return await run.of(layer, Task(mode, run.permissions, work, workdir=folder))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What all attempts at one run have in common."""
+
+    permissions: Permissions
+    stdin: bytes | None
+    on_output: OnOutput | None
+    workdir: str | Path | None
+
+    async def of(self, layer: Layer, task: Task) -> processes.Outcome:
+        """Carry out a task behind a layer."""
+        return await processes.run(
+            layer.launch(task),
+            seconds=self.permissions.seconds,
+            stdin=self.stdin,
+            on_output=self.on_output,
+        )
+
+
+def _language(name: str) -> Language:
+    if name not in _NAMES:
+        raise ValidationFailed(
+            f"`language` is one of {', '.join(_LANGUAGES)}.",
+            field="language",
+            limit=list(_LANGUAGES),
+        )
+    return _NAMES[name]
+
+
+def _check_sizes(code: str, inputs: Any, stdin: bytes | None) -> None:
+    _bound("code", len(code.encode("utf-8", "replace")), limits.SANDBOX_CODE_BYTES_MAX)
+    try:
+        size = len(json.dumps(inputs))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValidationFailed("`inputs` is not JSON.", field="inputs") from error
+    _bound("inputs", size, limits.SANDBOX_INPUT_BYTES_MAX)
+    _bound("stdin", len(stdin or b""), limits.SANDBOX_INPUT_BYTES_MAX)
+
+
+def _bound(field: str, size: int, most: int) -> None:
+    if size > most:
+        raise ValidationFailed(
+            f"`{field}` has {size} bytes; at most {most} are taken.", field=field, limit=most
+        )
+
+
+def _program(argv: Sequence[str]) -> str:
+    if not argv or not all(isinstance(part, str) and "\0" not in part for part in argv):
+        raise ValidationFailed("`argv` is a program and its arguments.", field="argv")
+    if argv[0].startswith("/"):
+        return argv[0]
+    found = shutil.which(argv[0], path=BASE_ENVIRONMENT["PATH"]) if "/" not in argv[0] else None
+    if found is None:
+        raise ValidationFailed(f"There is no program `{argv[0]}`.", field="argv")
+    return found

@@ -1,0 +1,252 @@
+"""Trying the attacks on a wall, before code of a caller runs behind it.
+
+Targets are planted on the real machine: sockets that listen, a file with a secret, a process
+to signal. The attacking code is told where they are and says what it got through; the targets
+are looked at afterwards as well, since code can lie. An endless loop and a flood of output are
+runs of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from stratagem import limits
+from stratagem.errors import StratagemError
+from stratagem.gateway.sandbox import processes
+from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, NOBODY, Layer, Mode, Task
+from stratagem.gateway.sandbox.permissions import Permissions
+from stratagem.gateway.sandbox.results import Language, LayerName
+
+__all__ = ["MODES", "Report", "Targets", "attack_code", "attacks_on", "planted", "tried"]
+
+MODES: Final[Mapping[tuple[LayerName, Language], Mode]] = {
+    ("monty", "python"): "monty",
+    ("quickjs", "javascript"): "quickjs",
+    ("bubblewrap", "python"): "python",
+    ("bubblewrap", "javascript"): "node",
+    ("landlock", "python"): "python",
+    ("landlock", "javascript"): "node",
+}
+_FILES: Final[Mapping[Mode, str]] = {
+    "monty": "monty_attacks.txt",
+    "quickjs": "quickjs_attacks.js",
+    "python": "python_attacks.py",
+    "node": "javascript_attacks.js",
+}
+_LOOPS: Final[Mapping[Language, str]] = {
+    "python": "while True: pass",
+    "javascript": "/(a+)+$/.test('a'.repeat(40) + 'b')",
+}
+_FLOODS: Final[Mapping[Language, str]] = {
+    "python": "while True: print('x' * 65536)",
+    "javascript": "while (true) console.log('x'.repeat(65536))",
+}
+_LOOP_SECONDS: Final = 0.2
+# Long enough for a machine that is busy with something else.
+_ATTACK_SECONDS: Final = 20.0
+_ATTACK_MEMORY_BYTES: Final = 64 << 20
+_VICTIM_SECONDS: Final = 60
+_ALLOWED_NAMES: Final = ("HOME", "TMPDIR", "LC_CTYPE", "OPENSSL_CONF", "PWD", *BASE_ENVIRONMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How one layer stood up to the attacks in one language.
+
+    `attacks` says of each what got through, None where nothing did. `missing` says why the
+    layer cannot be used at all.
+    """
+
+    layer: LayerName
+    language: Language
+    missing: str | None = None
+    attacks: Mapping[str, str | None] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether code may run behind this layer."""
+        return self.missing is None and self.breach is None
+
+    @property
+    def breach(self) -> str | None:
+        """Say what got through, None if nothing did."""
+        through = [f"{name} ({what})" for name, what in self.attacks.items() if what is not None]
+        return ", ".join(through) or None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as the surfaces show it."""
+        return {
+            "layer": self.layer,
+            "language": self.language,
+            "holds": self.holds,
+            "missing": self.missing,
+            "breach": self.breach,
+            "attacks": len(self.attacks),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What was planted: what the attacker is told, and what is looked at afterwards."""
+
+    told: Mapping[str, Any]
+    folder: Path
+    text: str
+    victim: subprocess.Popen[bytes]
+
+    def damage(self) -> str | None:
+        """Say what was done to the targets, None if nothing was."""
+        secret = self.folder / "secret"
+        if not secret.exists() or secret.read_text("utf-8") != self.text:
+            return "the secret was changed"
+        if secret.stat().st_mode & 0o777 != 0o644 or not secret.stat().st_mtime:  # noqa: PLR2004
+            return "the mode or time of the secret was changed"
+        if list((self.folder / "outside").iterdir()):
+            return "something was written outside"
+        if self.victim.poll() is not None:
+            return "another process was killed"
+        return None
+
+
+async def tried(layer: Layer, language: Language) -> Report:
+    """Try everything on a layer; never raises for what the layer does wrong."""
+    missing = layer.missing(language)
+    mode = MODES.get((layer.name, language))
+    if missing is not None or mode is None:
+        return Report(layer.name, language, missing or f"it does not run {language}")
+    begun = time.perf_counter()
+    try:
+        attacks = await _everything(layer, mode, language)
+    except StratagemError as error:
+        return Report(layer.name, language, error.message, seconds=time.perf_counter() - begun)
+    return Report(layer.name, language, None, attacks, time.perf_counter() - begun)
+
+
+async def _everything(layer: Layer, mode: Mode, language: Language) -> dict[str, str | None]:
+    bound = Permissions(memory_bytes=_ATTACK_MEMORY_BYTES, seconds=_ATTACK_SECONDS)
+    short = replace(bound, seconds=_LOOP_SECONDS)
+    with planted() as targets:
+        found, loop, flood = await asyncio.gather(
+            attacks_on(layer, mode, bound, targets.told),
+            _run(layer, Task(mode, short, _work(_LOOPS[language]))),
+            _run(layer, Task(mode, bound, _work(_FLOODS[language]))),
+        )
+        found["damage"] = targets.damage()
+    found["endless_loop"] = None if loop.stopped == "time" else f"ended with {loop.status}"
+    found["flood"] = None if flood.stopped == "output" else f"ended with {flood.status}"
+    return found
+
+
+async def attacks_on(
+    layer: Layer,
+    mode: Mode,
+    permissions: Permissions,
+    told: Mapping[str, Any],
+    workdir: str | None = None,
+) -> dict[str, str | None]:
+    """Run the attacking code and return what each attack got through."""
+    task = Task(mode, permissions, _work(attack_code(mode), told), workdir=workdir)
+    outcome = await _run(layer, task)
+    result = outcome.report.get("result")
+    if not isinstance(result, dict) or not result:
+        said = outcome.texts["stderr"].strip()[-300:]
+        return {"attacks": f"gave no result, ended with {outcome.status}: {said}"}
+    return {str(name): None if what is None else str(what) for name, what in result.items()}
+
+
+def attack_code(mode: Mode) -> str:
+    """Return the code that attacks an interpreter."""
+    return (Path(__file__).parent / "attacks" / _FILES[mode]).read_text("utf-8")
+
+
+def _work(code: str, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {"code": code, "inputs": inputs and dict(inputs), "hand_on": False}
+
+
+async def _run(layer: Layer, task: Task) -> processes.Outcome:
+    seconds = task.permissions.seconds
+    return await processes.run(layer.launch(task), seconds=seconds, stdin=None, on_output=None)
+
+
+@contextlib.contextmanager
+def planted(*, processes_max: int = 0, left_out: tuple[str, ...] = ()) -> Iterator[Targets]:
+    """Plant the targets, open to everyone, so that only the wall can protect them."""
+    text = secrets.token_hex(16)
+    abstract = f"sandbox-{secrets.token_hex(8)}"
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-")))
+        folder.chmod(0o755)
+        (folder / "secret").write_text(text, "utf-8")
+        (folder / "secret").chmod(0o644)
+        (folder / "outside").mkdir()
+        (folder / "outside").chmod(0o777)
+        told = {
+            **_listeners(stack, folder, abstract),
+            "secret": str(folder / "secret"),
+            "outside": str(folder / "outside"),
+            "environment": list(_ALLOWED_NAMES),
+            "file_bytes_max": limits.SANDBOX_FILE_BYTES_MAX,
+            "processes_max": processes_max,
+            "left_out": list(left_out),
+        }
+        victim = stack.enter_context(_victim(folder))
+        yield Targets({**told, "victim": victim.pid}, folder, text, victim)
+
+
+def _listeners(stack: contextlib.ExitStack, folder: Path, abstract: str) -> dict[str, Any]:
+    """Open sockets of each kind that would take what is sent to them."""
+
+    def bound(family: int, kind: int, address: Any) -> socket.socket:
+        made = stack.enter_context(socket.socket(family, kind))
+        made.bind(address)
+        if kind == socket.SOCK_STREAM:
+            made.listen()
+        return made
+
+    tcp = bound(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
+    udp = bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
+    path = str(folder / "socket")
+    bound(socket.AF_UNIX, socket.SOCK_STREAM, path)
+    Path(path).chmod(0o777)
+    if sys.platform == "linux":
+        bound(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{abstract}")
+        bound(socket.AF_UNIX, socket.SOCK_DGRAM, f"\0{abstract}-datagram")
+    return {
+        "host": "127.0.0.1",
+        "tcp": tcp.getsockname()[1],
+        "udp": udp.getsockname()[1],
+        "unix": path,
+        "abstract": abstract,
+        "abstract_datagram": f"{abstract}-datagram",
+    }
+
+
+@contextlib.contextmanager
+def _victim(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process of the user that the code runs as, so that only the wall protects it."""
+    user = NOBODY if os.geteuid() == 0 else None
+    with subprocess.Popen(  # noqa: S603 - a fixed command
+        ["/bin/sleep", str(_VICTIM_SECONDS)],
+        cwd=folder,
+        user=user,
+        group=user,
+        extra_groups=[] if user else None,
+    ) as victim:
+        try:
+            yield victim
+        finally:
+            victim.kill()
