@@ -13,7 +13,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import beside, results
+from benchmarks import beside, results, simulation
 from benchmarks.bench import Bench
 from benchmarks.datasets import Datasets
 from benchmarks.measuring import Clock
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     console.print(results.report(figures))
     if not given.only:
+        console.print(simulation.table(simulation.run()))
         console.print(f"Kept in {results.save(figures)}", soft_wrap=True)
     return 1 if any(figure.passed is False for figure in figures) else 0
 

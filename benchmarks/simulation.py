@@ -276,7 +276,9 @@ def _calibration_error(said: Sequence[tuple[float, float]]) -> float:
 
 
 def main() -> None:
-    Console().print(table(run()))
+    console = Console()
+    # A file or a pipe has no width of its own.
+    (console if console.is_terminal else Console(width=120)).print(table(run()))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import incidents, recall, tracebacks, vectors
+from evals import incidents, recall, repair, tracebacks, vectors
 from evals.suites import DataMissing, Options, Outcome, Suite
 
 SUITES: Final[dict[str, Suite]] = {
-    suite.name: suite for suite in (recall.SUITE, incidents.SUITE, tracebacks.SUITE, vectors.SUITE)
+    suite.name: suite
+    for suite in (recall.SUITE, incidents.SUITE, tracebacks.SUITE, vectors.SUITE, repair.SUITE)
 }
 
 _WIDTH: Final = 120
@@ -28,7 +29,11 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"there is no suite {unknown[0]!r}; there are {', '.join(SUITES)}")
     options = Options(
-        data=given.data.resolve(), form=given.form, compare=given.compare, size=given.size
+        data=given.data.resolve(),
+        form=given.form,
+        compare=given.compare,
+        size=given.size,
+        png=given.png,
     )
     console = Console()
     if not console.is_terminal:
@@ -72,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--compare", action="store_true", help="recall: compare all forms")
     parser.add_argument("--size", type=int, default=100_000, help="vectors: how many texts")
+    parser.add_argument("--png", type=Path, help="repair: where to write the reliability diagram")
     return parser
 
 

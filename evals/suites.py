@@ -28,6 +28,7 @@ class Options:
     form: str = "message"
     compare: bool = False
     size: int = 100_000
+    png: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

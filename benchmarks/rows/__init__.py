@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.bench import Row
-from benchmarks.rows import branching, opening, protocol, recalling, searching, storing
+from benchmarks.rows import branching, debugging, opening, protocol, recalling, searching, storing
 
 __all__ = ["ROWS"]
 
@@ -23,5 +23,6 @@ ROWS: Final[dict[str, Row]] = {
         opening.OPEN,
         opening.MEMORY,
         protocol.ROW,
+        debugging.ROW,
     )
 }

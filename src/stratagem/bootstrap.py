@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from platformdirs import user_data_dir
 from pydantic import BaseModel
 
 from stratagem import operations
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.engine.records import Kinds
-from stratagem.errors import StorageUnavailable, ValidationFailed
+from stratagem.errors import ServiceUnavailable, StorageUnavailable, ValidationFailed
 from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.operation import Caller, Operation
-from stratagem.places import database_path, local_zone
+from stratagem.places import database_path, is_address, local_zone
 from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage import copying
+from stratagem.storage.contract import Progress, Store
+from stratagem.storage.copying import Copied
+from stratagem.storage.relational.appending import Adapters
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
 
 if TYPE_CHECKING:
     from stratagem.gateway.switchboard import Switchboard
 
-__all__ = ["KINDS", "Runtime", "Settings", "database_path", "start"]
+__all__ = ["KINDS", "Runtime", "Settings", "copy", "database_path", "start"]
+
+logger = logging.getLogger(__name__)
 
 # Every kind of record that a database may hold.
 KINDS = Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS, *GATEWAY_KINDS))
@@ -49,6 +57,8 @@ class Settings:
 
     `external` says which services outside of the database are used; None asks the environment.
     `deliver`: whether this process tells them, in the background, what they have to know.
+    `path` is a file, or the address of a PostgreSQL server, where each `workspace` is a log of
+    its own; the address may name it after a "#".
     """
 
     path: str
@@ -60,6 +70,7 @@ class Settings:
     zone: tzinfo | None = None
     external: ExternalSettings | None = None
     deliver: bool = True
+    workspace: str = "default"
     allow_hosts: tuple[str, ...] = ()
 
 
@@ -81,6 +92,7 @@ class Runtime:
         if self._switchboard is None:
             with self._assembling:
                 if self._switchboard is None:
+                    from stratagem.advice import DebuggingAdvisor
                     from stratagem.gateway.assembly import assemble
 
                     self._switchboard = assemble(
@@ -89,6 +101,7 @@ class Runtime:
                         self.call_async,
                         schema_of=operations.input_schema,
                         allow_hosts=self._settings.allow_hosts,
+                        advisor=DebuggingAdvisor(self.foundation),
                         random=self._settings.adapters.entropy,
                     )
         return self._switchboard
@@ -134,20 +147,13 @@ def start(settings: Settings) -> Runtime:
     """Open a database, creating it where there is none."""
     _check(settings)
     path = settings.path
-    if path != MEMORY:
+    if path != MEMORY and not is_address(path):
         path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
         _make_folder(Path(path).parent, read_only=settings.read_only)
     external = settings.external or ExternalSettings.from_environment(os.environ)
     embedder = settings.embedder or external.embedder
     index = _index(settings, path, embedder)
-    store = SqliteStore(
-        path,
-        kinds=KINDS,
-        indexer=index,
-        adapters=settings.adapters,
-        durability=settings.durability,
-        read_only=settings.read_only,
-    )
+    store = _store(settings, path, index)
     try:
         index.attach(store, follow=embedder is None)
         projections, services = assemble(
@@ -155,7 +161,7 @@ def start(settings: Settings) -> Runtime:
             store,
             index,
             Subscribed(CONCEPT, RELATIONSHIP, TYPES),
-            beside=f"{path}-chroma",
+            beside=_beside(path, "chroma"),
         )
         projections.register()
     except BaseException:
@@ -168,6 +174,16 @@ def start(settings: Settings) -> Runtime:
     if settings.deliver:
         projections.start()
     return Runtime(foundation, settings, projections)
+
+
+def copy(source: str, target: str, progress: Progress) -> Copied:
+    """Copy a database into another that is empty, or go on with a copy that was begun."""
+    quiet: dict[str, Any] = {"embedder": "none", "deliver": False, "external": ExternalSettings()}
+    with (
+        closing(start(Settings(source, read_only=True, **quiet))) as here,
+        closing(start(Settings(target, **quiet))) as there,
+    ):
+        return copying.copy(here.foundation.store, there.foundation.store, progress)
 
 
 def _check(settings: Settings) -> None:
@@ -186,10 +202,59 @@ def _check(settings: Settings) -> None:
             )
 
 
+def _store(settings: Settings, path: str, index: Index) -> Store:
+    if not is_address(path):
+        return SqliteStore(
+            path,
+            kinds=KINDS,
+            indexer=index,
+            adapters=settings.adapters,
+            durability=settings.durability,
+            read_only=settings.read_only,
+        )
+    try:
+        from stratagem.storage.postgres.store import PostgresStore
+    except ImportError as error:
+        raise StorageUnavailable(
+            f"PostgreSQL needs more than is installed: {error}.",
+            hint="Install it with: pip install 'stratagem[postgres]'.",
+        ) from error
+    address, _, workspace = path.partition("#")
+    return PostgresStore(
+        address,
+        workspace=workspace or settings.workspace,
+        kinds=KINDS,
+        indexer=index,
+        adapters=settings.adapters,
+        durability=settings.durability,
+        read_only=settings.read_only,
+        server_clock=settings.adapters.clock is _microseconds,
+    )
+
+
+def _beside(path: str, name: str) -> str:
+    """Return where something goes that belongs beside a database."""
+    if is_address(path):
+        return str(Path(user_data_dir("stratagem", appauthor=False)) / name)
+    # What is gone when it is closed has nothing beside it.
+    return "" if path == MEMORY else f"{path}-{name}"
+
+
 def _index(settings: Settings, path: str, name: str | None) -> Index:
-    embedder = embedding.choose(name or "static")
-    private = path == MEMORY or settings.read_only
+    embedder = _embedder(settings, name)
+    private = path == MEMORY or settings.read_only or is_address(path)
     return Index(embedder, None if private else Path(f"{path}-vectors"))
+
+
+def _embedder(settings: Settings, name: str | None) -> embedding.Embedder | None:
+    try:
+        return embedding.choose(name or "static")
+    except ServiceUnavailable as error:
+        if settings.embedder is not None:
+            raise
+        # EMBEDDING_MODEL may be another program's: it asks, and does not insist.
+        logger.warning("%s", error.message)
+        return embedding.choose("static")
 
 
 def _make_folder(folder: Path, *, read_only: bool) -> None:

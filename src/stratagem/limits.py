@@ -272,11 +272,11 @@ ALLOWED_HOSTS_MAX: Final = 1_000
 
 # The largest public OpenAPI documents have 10 MB and some 2,000 operations.
 OPENAPI_BYTES_MAX: Final = 16 * 1024 * 1024
-OPENAPI_NODES_MAX: Final = 3_000_000
+OPENAPI_NODES_MAX: Final = 1_000_000
 OPENAPI_DEPTH_MAX: Final = 200
 OPENAPI_OPERATIONS_MAX: Final = 5_000
 # Nodes of one tool's schema; what lies beyond takes any value. A model reads no more either.
-OPENAPI_SCHEMA_NODES_MAX: Final = 2_000
+OPENAPI_SCHEMA_NODES_MAX: Final = 1_000
 OPENAPI_SCHEMA_DEPTH_MAX: Final = 24
 OPENAPI_DESCRIPTION_CHARS_MAX: Final = 2_000
 OPENAPI_WARNINGS_MAX: Final = 100

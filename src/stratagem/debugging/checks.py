@@ -11,11 +11,13 @@ from stratagem.debugging.detection import detect
 from stratagem.debugging.environments import Environment, canonical, from_bucket
 from stratagem.engine import values
 from stratagem.errors import ValidationFailed
+from stratagem.redaction import Level, mask, mask_json
 
 __all__ = [
     "Place",
     "boolean",
     "environment",
+    "identifier",
     "limit",
     "line",
     "optional",
@@ -35,18 +37,19 @@ class Place:
     note: str | None = None
 
 
-def environment(env: object, *, local: bool) -> Environment:
-    """Return the environment that a caller gives, or has."""
-    return canonical(_given(env, local=local))
+def environment(env: object, *, local: bool, redaction: Level) -> Environment:
+    """Return the environment that a caller gives, or has, without what may be secret in it."""
+    return canonical(_given(env, local=local, redaction=redaction))
 
 
-def place(env: object, env_bucket: object, *, local: bool) -> Place:
+def place(env: object, env_bucket: object, *, local: bool, redaction: Level) -> Place:
     """Return where something was tried; a bucket in canonical form overrides the environment."""
-    given = _given(env, local=local)
+    given = _given(env, local=local, redaction=redaction)
     computed = canonical(given)
     if env_bucket is None or env_bucket == computed.bucket:
         return Place(computed, {"env": given, "env_bucket": computed.bucket})
-    named = from_bucket(env_bucket) if isinstance(env_bucket, str) else None
+    kept = isinstance(env_bucket, str) and mask(env_bucket, redaction) == env_bucket
+    named = from_bucket(env_bucket) if isinstance(env_bucket, str) and kept else None
     if named is None:
         raise ValidationFailed(
             f"`env_bucket` {env_bucket!r} is not in canonical form.",
@@ -91,6 +94,13 @@ def boolean(value: object, *, field: str) -> None:
     """Refuse anything but true and false."""
     if not isinstance(value, bool):
         raise ValidationFailed(f"`{field}` must be true or false.", field=field)
+
+
+def identifier(value: object, field: str) -> str:
+    """Return an id; whether it names anything, the view will tell."""
+    if not isinstance(value, str):
+        raise ValidationFailed(f"`{field}` must be text.", field=field)
+    return value
 
 
 def line(text: object, field: str, chars_max: int) -> str:
@@ -153,7 +163,7 @@ def tags(given: object) -> list[str]:
     )
 
 
-def _given(env: object, *, local: bool) -> Mapping[str, Any]:
+def _given(env: object, *, local: bool, redaction: Level) -> Mapping[str, Any]:
     if env == "auto":
         if not local:
             raise ValidationFailed(
@@ -161,12 +171,12 @@ def _given(env: object, *, local: bool) -> Mapping[str, Any]:
                 field="env",
                 hint="Send an object, such as the one that `stratagem env` prints.",
             )
-        return detect()
+        return dict(mask_json(detect(), redaction))
     if not isinstance(env, Mapping):
         raise ValidationFailed(
             '`env` is an object or "auto".',
             field="env",
             hint='For example {"os": "linux", "python": "3.12"}.',
         )
-    values.encode(dict(env), field="env")
-    return dict(env)
+    values.encode(dict(env), field="env", bytes_max=limits.ENV_BYTES_MAX)
+    return dict(mask_json(dict(env), redaction))

@@ -13,7 +13,7 @@ from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.storage.contract import Transaction
 
-__all__ = ["add_all", "new_id", "outcome_draft", "solution_draft"]
+__all__ = ["add_all", "new_id", "outcome_draft", "outcome_event", "solution_draft"]
 
 
 def add_all(
@@ -84,22 +84,41 @@ def outcome_draft(
     notes: str | None,
     lookup_id: str | None,
     claim: bool = False,
+    repeats: str | None = None,
 ) -> Draft:
-    """Return the event that records an outcome."""
+    """Return the event that records an outcome; `repeats`: the first report of the same lookup."""
     content: dict[str, Any] = {
         "outcome_id": new_id("out", transaction),
         "solution_id": solution.solution_id,
         "incident_id": solution.incident_id,
         "worked": worked,
+        # A merge writes it anew, and evidence ages from when it was seen.
+        "at": transaction.at,
         **place.content,
     }
-    optional = {"notes": notes, "lookup_id": lookup_id, "claim": claim or None}
+    optional = {
+        "notes": notes,
+        "lookup_id": lookup_id,
+        "claim": claim or None,
+        "repeats": repeats,
+    }
     content |= {name: value for name, value in optional.items() if value is not None}
+    return outcome_event(content)
+
+
+def outcome_event(content: Mapping[str, Any]) -> Draft:
+    """Return the event for an outcome, of the kind that its content tells."""
+    if content.get("repeats"):
+        return Draft(kinds.OUTCOME_REPEATED, content, kinds.REPEATS)
+    worked = bool(content["worked"])
     kind = kinds.FIX_WORKED if worked else kinds.FIX_FAILED
     return Draft(kind, content, kinds.outcomes(worked=worked))
 
 
 def new_id(prefix: str, transaction: Transaction) -> str:
-    """Return an id that no other database makes: the head's hash is salted at random."""
-    seed = f"{prefix}:{transaction.head().sequence}".encode()
+    """Return an id that no other database makes.
+
+    The head's hash is salted at random; two copies of one file part by the time of their writes.
+    """
+    seed = f"{prefix}:{transaction.head().sequence}:{transaction.at}".encode()
     return f"{prefix}_{hashlib.sha256(transaction.head().hash + seed).hexdigest()[:16]}"

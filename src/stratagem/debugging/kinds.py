@@ -2,7 +2,8 @@
 
 Incidents and solutions are records of their own. An outcome is a fact that stands for
 itself, so outcomes of two branches never conflict. Successes and failures are two kinds,
-because the store keeps count of each kind in every view: that is the base rate.
+because the store keeps count of each kind in every view: that is the base rate. What a lookup
+reports of a fix once more is a third kind: it corrects the first report, and counts for nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ __all__ = [
     "KINDS",
     "LOOKUP",
     "LOOKUPS",
+    "OUTCOME_REPEATED",
+    "REPEATS",
     "SOLUTION",
     "SOLUTIONS",
     "SOLUTIONS_RANKED",
@@ -38,17 +41,20 @@ INCIDENT: Final = "incident"
 SOLUTION: Final = "solution"
 SUCCESS: Final = "success"
 FAILURE: Final = "failure"
+REPEAT: Final = "repeat"
 LOOKUP: Final = "lookup"
 _NAMESPACE: Final = "debugging"
 
 INCIDENTS: Final = Space(INCIDENT, _NAMESPACE)
 SOLUTIONS: Final = Space(SOLUTION, _NAMESPACE)
 LOOKUPS: Final = Space(LOOKUP, _NAMESPACE)
+REPEATS: Final = Space(REPEAT, _NAMESPACE)
 
 INCIDENT_ADDED: Final = "IncidentAdded"
 SOLUTION_ADDED: Final = "SolutionAdded"
 FIX_WORKED: Final = "FixWorked"
 FIX_FAILED: Final = "FixFailed"
+OUTCOME_REPEATED: Final = "OutcomeRepeated"
 SOLUTIONS_RANKED: Final = "SolutionsRanked"
 
 
@@ -120,5 +126,6 @@ KINDS: Final = (
     RecordKind(SOLUTION, (EventKind(SOLUTION_ADDED, _solution),), writes=SOLUTION_ADDED),
     RecordKind(SUCCESS, (EventKind(FIX_WORKED, _outcome),)),
     RecordKind(FAILURE, (EventKind(FIX_FAILED, _outcome),)),
+    RecordKind(REPEAT, (EventKind(OUTCOME_REPEATED, _outcome),)),
     RecordKind(LOOKUP, (EventKind(SOLUTIONS_RANKED, _lookup),)),
 )

@@ -7,6 +7,8 @@ the caller's its environment was, how old it is and whether it is its author's o
 
     final = relevance · reliability + a little for a recent success, which decides ties
 
+What is left of ties goes to the fix that was made for an environment more like the caller's.
+
 A success can only raise each factor and a failure only lower it. Fixes of one incident with
 the same steps are one fix: they pool their evidence, and the variant made for the environment
 most like the caller's speaks for them.
@@ -42,6 +44,8 @@ class Outcome:
     at: int
     claim: bool = False
     lookup_id: str | None = None
+    outcome_id: str = ""
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,12 @@ class Candidate:
 
 
 def counted(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return the outcomes that count: of several from one lookup for one fix, the last."""
+    """Return the outcomes that count: of several from one lookup for one fix, the last.
+
+    What came in twice, by an import on each of two branches that were merged, counts once.
+    """
     last: dict[tuple[str, str], int] = {}
-    listed = list(outcomes)
+    listed = list({each.outcome_id or each.sequence: each for each in outcomes}.values())
     for outcome in listed:
         if outcome.lookup_id is not None:
             last[outcome.lookup_id, outcome.solution_id] = outcome.sequence
@@ -108,10 +115,15 @@ def rank(
 ) -> list[RankedSolution]:
     """Return the fixes, the one to try first first; `priors` is by incident."""
     ranked = [
-        _ranked(candidate, caller, now, priors[candidate.variants[0].incident_id])
+        (
+            _ranked(candidate, caller, now, priors[candidate.variants[0].incident_id]),
+            # No outcome moves it, so that a tie is no way around the evidence.
+            similarity(caller, _speaker(candidate, caller).environment),
+        )
         for candidate in candidates
     ]
-    return sorted(ranked, key=lambda each: (-each.final_solution_score, each.solution_id))
+    ranked.sort(key=lambda each: (-each[0].final_solution_score, -each[1], each[0].solution_id))
+    return [each for each, _ in ranked]
 
 
 def stats(
@@ -136,10 +148,7 @@ def stats(
 
 def _ranked(candidate: Candidate, caller: Environment, now: int, prior: float) -> RankedSolution:
     belief = believe(candidate.outcomes, caller, now, prior=prior)
-    speaker = max(
-        candidate.variants,
-        key=lambda each: (similarity(caller, each.environment), -each.sequence),
-    )
+    speaker = _speaker(candidate, caller)
     nearest = _nearest(candidate, caller)
     here = [each for each in candidate.outcomes if each.environment.bucket == nearest.bucket]
     boost = _recency(candidate.outcomes, now)
@@ -166,6 +175,14 @@ def _ranked(candidate: Candidate, caller: Environment, now: int, prior: float) -
             for each in candidate.variants
             if each.solution_id != speaker.solution_id
         ],
+    )
+
+
+def _speaker(candidate: Candidate, caller: Environment) -> Solution:
+    """Return the variant that was made for the environment most like the caller's."""
+    return max(
+        candidate.variants,
+        key=lambda each: (similarity(caller, each.environment), -each.sequence),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import orjson
 
@@ -27,13 +27,17 @@ from stratagem.storage.contract import Hit, Reader
 
 __all__ = ["Book"]
 
+T = TypeVar("T")
+
 
 class Book:
-    """What debugging knows, in one view."""
+    """What debugging knows, in one view. `settled`: nothing is written while it is read."""
 
-    def __init__(self, reader: Reader, view: View) -> None:
+    def __init__(self, reader: Reader, view: View, *, settled: bool = False) -> None:
         self.reader = reader
         self.view = view
+        self._settled = settled
+        self._read: dict[str, list[Any]] = {}
 
     def incident(self, incident_id: str) -> Mapping[str, Any]:
         """Return an incident.
@@ -81,20 +85,21 @@ class Book:
 
     def solutions(self, incident_id: str) -> list[Solution]:
         """Return the solutions of an incident, oldest first."""
-        return [
-            _solution(orjson.loads(hit.payload), hit.sequence)
-            for hit in self._faceted(facet_incident(incident_id))
-        ]
+        return self._faceted(
+            facet_incident(incident_id),
+            lambda hit: _solution(orjson.loads(hit.payload), hit.sequence),
+        )
 
     def outcomes(self, solutions: Sequence[Solution]) -> list[Outcome]:
         """Return the outcomes of some solutions that count, oldest first."""
-        hits = [
-            hit
-            for solution in solutions
-            for hit in self._faceted(facet_solution(solution.solution_id))
+        return counted(self._outcomes(solutions))
+
+    def report(self, solution: Solution, lookup_id: str) -> tuple[str, bool] | None:
+        """Return the first report of a lookup on a fix: its id, and what the last one says."""
+        reports = [
+            outcome for outcome in self._outcomes([solution]) if outcome.lookup_id == lookup_id
         ]
-        ordered = sorted(hits, key=lambda hit: hit.sequence)
-        return counted(_outcome(hit) for hit in ordered)
+        return (reports[0].outcome_id, reports[-1].worked) if reports else None
 
     def variants(self, solution: Solution) -> list[Solution]:
         """Return the solutions of one incident that have the same steps as this one."""
@@ -108,16 +113,31 @@ class Book:
         """Return the base rate of the other incidents: nothing lifts its own prior."""
         worked = self.reader.tally(self.view, SUCCESS)
         failed = self.reader.tally(self.view, FAILURE)
-        own = self.outcomes(self.solutions(incident_id))
+        # As many as were tallied, whether they count or not.
+        own = [each for each in self._outcomes(self.solutions(incident_id)) if not each.repeats]
         own_worked = sum(each.worked for each in own)
         return evidence.base_rate(
             max(0, worked - own_worked), max(0, failed - (len(own) - own_worked))
         )
 
-    def _faceted(self, facet: str) -> list[Hit]:
+    def _outcomes(self, solutions: Sequence[Solution]) -> list[Outcome]:
+        """Return all outcomes of some solutions, oldest first, whether they count or not."""
+        outcomes = [
+            outcome
+            for solution in solutions
+            for outcome in self._faceted(facet_solution(solution.solution_id), _outcome)
+        ]
+        return sorted(outcomes, key=lambda outcome: outcome.sequence)
+
+    def _faceted(self, facet: str, made: Callable[[Hit], T]) -> list[T]:
+        if facet in self._read:
+            return self._read[facet]
         sequences = self.reader.faceted(self.view, facet, limit=limits.OUTCOMES_READ_MAX)
         hits = self.reader.hits(sequences)
-        return [hits[sequence] for sequence in sequences]
+        found = [made(hits[sequence]) for sequence in sequences]
+        if self._settled:
+            self._read[facet] = found
+        return found
 
 
 def steps_key(steps: Sequence[str]) -> str:
@@ -156,4 +176,6 @@ def _outcome(hit: Hit) -> Outcome:
         at=content.get("at", hit.at),
         claim=content.get("claim", False),
         lookup_id=content.get("lookup_id"),
+        outcome_id=content["outcome_id"],
+        repeats="repeats" in content,
     )

@@ -8,7 +8,6 @@ what was known then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from stratagem import limits
@@ -26,11 +25,11 @@ from stratagem.debugging.models import (
 )
 from stratagem.debugging.ranking import Candidate, Outcome, Solution
 from stratagem.debugging.records import Book
-from stratagem.debugging.redaction import mask, mask_json
 from stratagem.debugging.retrieval import Match
 from stratagem.debugging.signatures import VERSION, fingerprint
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
+from stratagem.redaction import mask
 from stratagem.search.foundation import Bound
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
@@ -57,7 +56,9 @@ class Debugging(Bound):
         """Find incidents like a problem and rank their fixes for an environment."""
         checks.query(query_text)
         checks.limit(limit)
-        caller = checks.environment(env, local=self._caller.local)
+        caller = checks.environment(
+            env, local=self._caller.local, redaction=self._foundation.redaction
+        )
         problem = retrieval.read(query_text)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
@@ -69,7 +70,7 @@ class Debugging(Bound):
                 problem,
                 limit=max(limits.INCIDENTS_LISTED, limit),
             )
-            book = Book(reader, view)
+            book = Book(reader, view, settled=True)
             solutions = {match.incident_id: book.solutions(match.incident_id) for match in matches}
             candidates = [
                 candidate
@@ -107,6 +108,7 @@ class Debugging(Bound):
     ) -> OutcomeRecorded:
         """Record whether a solution worked, and say what that changed."""
         checks.boolean(worked, field="worked")
+        checks.identifier(solution_id, "solution_id")
         place = self._place(env, env_bucket)
         text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
         name = branch or self._caller.branch
@@ -115,8 +117,10 @@ class Debugging(Bound):
             view = self._views.view(transaction, name)
             book = Book(transaction, view)
             solution = book.solution(solution_id)
+            earlier = None
             if lookup_id is not None:
                 book.require_lookup(lookup_id)
+                earlier = book.report(solution, lookup_id)
             before = _standing(book, solution, place.environment, transaction.at)
             draft = outcome_draft(
                 transaction,
@@ -125,13 +129,14 @@ class Debugging(Bound):
                 place=place,
                 notes=text,
                 lookup_id=lookup_id,
+                repeats=earlier[0] if earlier else None,
             )
             transaction.append(view.branch, [draft])
-            after = _standing(book, solution, place.environment, transaction.at)
             return {
                 "outcome_id": draft.content["outcome_id"],
+                "counted": earlier is None or earlier[1] != worked,
                 "before": before,
-                "after": after,
+                "after": _standing(book, solution, place.environment, transaction.at),
             }
 
         answer = self._write(
@@ -161,7 +166,8 @@ class Debugging(Bound):
         request_id: str | None = None,
     ) -> SolutionAdded:
         """Add a fix to an incident; evidence comes later, by record_outcome."""
-        listed = [self._mask(step) for step in checks.steps(steps)]
+        checks.identifier(incident_id, "incident_id")
+        listed = self._mask_steps(checks.steps(steps))
         place = self._place(env, env_bucket)
         name = branch or self._caller.branch
 
@@ -214,7 +220,8 @@ class Debugging(Bound):
     ) -> IncidentAdded:
         """Add an incident with its fix and the fix's outcome: all of it, or nothing."""
         checks.boolean(worked, field="worked")
-        listed = [self._mask(step) for step in checks.steps(steps)]
+        checks.boolean(distinct, field="distinct")
+        listed = self._mask_steps(checks.steps(steps))
         place = self._place(env, env_bucket)
         kept = self._told(title, error_signature, summary, tags, lookup_id)
         text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
@@ -267,7 +274,7 @@ class Debugging(Bound):
             "fingerprint": fingerprint(signature or ""),
             "signature_version": VERSION,
             "summary": self._masked(checks.optional(summary, "summary", limits.SUMMARY_CHARS_MAX)),
-            "tags": checks.tags(tags),
+            "tags": sorted({self._mask(tag) for tag in checks.tags(tags)}),
             "lookup_id": lookup_id,
         }
         return {name: value for name, value in content.items() if value not in (None, "", [])}
@@ -302,7 +309,8 @@ class Debugging(Bound):
         """Remember what was recommended, so that outcomes can be tied to it."""
         name = branch or self._caller.branch
         content: dict[str, Any] = {
-            "query": self._mask(problem.text[:_QUERY_KEPT_CHARS]),
+            # Cut after it was masked: half a token has no shape to know it by.
+            "query": self._mask(problem.text)[:_QUERY_KEPT_CHARS],
             "fingerprint": problem.fingerprint,
             "env_bucket": caller.bucket,
             "incidents": [match.incident_id for match in answer.incidents],
@@ -311,9 +319,8 @@ class Debugging(Bound):
 
         def work(transaction: Transaction) -> str:
             lookup_id = new_id("look", transaction)
-            draft = Draft(
-                kinds.SOLUTIONS_RANKED, {"lookup_id": lookup_id, **content}, kinds.LOOKUPS
-            )
+            kept = {"lookup_id": lookup_id, "at": transaction.at, **content}
+            draft = Draft(kinds.SOLUTIONS_RANKED, kept, kinds.LOOKUPS)
             transaction.append(find_branch(transaction, name), [draft])
             return lookup_id
 
@@ -333,9 +340,16 @@ class Debugging(Bound):
 
     def _place(self, env: object, env_bucket: object) -> checks.Place:
         """Return where something was tried, without what may be secret in it."""
-        place = checks.place(env, env_bucket, local=self._caller.local)
-        masked = mask_json(dict(place.content), self._foundation.redaction)
-        return replace(place, content=masked)
+        return checks.place(
+            env, env_bucket, local=self._caller.local, redaction=self._foundation.redaction
+        )
+
+    def _mask_steps(self, steps: list[str]) -> list[str]:
+        """Return the steps without secrets, those that were cut into several steps included."""
+        whole = "\n".join(steps)
+        if "PRIVATE KEY" in whole:
+            return self._mask(whole).split("\n")
+        return [self._mask(step) for step in steps]
 
     def _mask(self, text: str) -> str:
         return mask(text, self._foundation.redaction)
@@ -353,7 +367,7 @@ def _recorded(
         outcome_id=answer["outcome_id"],
         solution_id=solution_id,
         env_bucket=place.environment.bucket,
-        counted=before["attempts"] != after["attempts"] or before["stats"] != after["stats"],
+        counted=answer["counted"],
         stats=SolutionStats(**after["stats"]),
         effect={
             "reliability_before": before["stats"]["reliability_score"],
@@ -414,7 +428,6 @@ def _standing(book: Book, solution: Solution, caller: Environment, now: int) -> 
     return {
         "rank": places[0],
         "of": len(ranked),
-        "attempts": len(outcomes),
         "stats": {name: getattr(stats, name) for name in SolutionStats.__slots__},
     }
 

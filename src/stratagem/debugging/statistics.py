@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
 
-from stratagem.debugging.kinds import INCIDENTS, LOOKUPS, SOLUTIONS, outcomes
+from stratagem.debugging.kinds import INCIDENTS, LOOKUPS, REPEATS, SOLUTIONS, outcomes
 from stratagem.debugging.models import Statistics
 from stratagem.engine import moments
 from stratagem.engine.events import Space
@@ -27,16 +27,13 @@ Contents = list[tuple[Version, Mapping[str, Any]]]
 def statistics(reader: Reader, view: View) -> Statistics:
     """Return how often the first recommendation worked, and what needs attention."""
     lookups = list(_stream(reader, view, LOOKUPS))
-    reports = sorted(
-        [
-            each
-            for worked in (True, False)
-            for each in _stream(reader, view, outcomes(worked=worked))
-        ],
-        key=lambda each: each[0].sequence,
+    reports = _counted(
+        each
+        for space in (outcomes(worked=True), outcomes(worked=False), REPEATS)
+        for each in _stream(reader, view, space)
     )
     incidents, solutions = _records(reader, view, INCIDENTS), _records(reader, view, SOLUTIONS)
-    answered = _answered(lookups, reports)
+    answered = _answered(lookups, reports, solutions)
     worked = sum(answered.values())
     return Statistics(
         incidents=len(incidents),
@@ -60,6 +57,22 @@ def _stream(reader: Reader, view: View, space: Space) -> Iterator[tuple[Version,
         after = page[-1].sequence
 
 
+def _counted(reports: Iterable[tuple[Version, Any]]) -> Contents:
+    """Return the reports that count, as they do in ranking, in the order of what happened."""
+    listed = sorted(reports, key=lambda each: each[0].sequence)
+    last = {
+        (report.get("lookup_id") or report["outcome_id"], report["solution_id"]): (version, report)
+        for version, report in listed
+    }
+    return sorted(last.values(), key=lambda each: (_when(*each), each[0].sequence))
+
+
+def _when(version: Version, content: Mapping[str, Any]) -> int:
+    """Return when something happened; what was merged or taken in was written later."""
+    at: int = content.get("at", version.at)
+    return at
+
+
 def _records(reader: Reader, view: View, space: Space) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     after: str | None = ""
@@ -69,15 +82,27 @@ def _records(reader: Reader, view: View, space: Space) -> dict[str, Mapping[str,
     return found
 
 
-def _answered(lookups: Contents, reports: Contents) -> dict[str, bool]:
-    """Return, for each lookup whose first recommendation was reported on, whether it worked."""
+def _answered(
+    lookups: Contents, reports: Contents, solutions: Mapping[str, Mapping[str, Any]]
+) -> dict[str, bool]:
+    """Return, for each lookup whose first recommendation was reported on, whether it worked.
+
+    The same steps made for another environment are the same recommendation.
+    """
+
+    def fix(solution_id: str) -> Any:
+        known = solutions.get(solution_id)
+        return (known["incident_id"], known["steps_key"]) if known else solution_id
+
     first = {
-        lookup["lookup_id"]: lookup["solutions"][0] for _, lookup in lookups if lookup["solutions"]
+        lookup["lookup_id"]: fix(lookup["solutions"][0])
+        for _, lookup in lookups
+        if lookup["solutions"]
     }
     answered: dict[str, bool] = {}
     for _, report in reports:
-        lookup_id = report.get("lookup_id")
-        if lookup_id is not None and report["solution_id"] == first.get(lookup_id):
+        lookup_id = report.get("lookup_id", "")
+        if lookup_id in first and fix(report["solution_id"]) == first[lookup_id]:
             answered[lookup_id] = report["worked"]
     return answered
 
@@ -86,7 +111,7 @@ def _by_month(lookups: Contents, answered: Mapping[str, bool]) -> list[dict[str,
     months: dict[str, list[bool]] = defaultdict(list)
     for version, lookup in lookups:
         if lookup["lookup_id"] in answered:
-            months[moments.iso(version.at)[:7]].append(answered[lookup["lookup_id"]])
+            months[moments.iso(_when(version, lookup))[:7]].append(answered[lookup["lookup_id"]])
     return [
         {"month": month, "answered": len(each), "hit_rate": round(sum(each) / len(each), 4)}
         for month, each in sorted(months.items())
@@ -110,7 +135,7 @@ def _stopped_working(
     """Return the fixes that worked once and have only failed since."""
     by_solution: dict[str, list[tuple[int, bool]]] = defaultdict(list)
     for version, report in reports:
-        by_solution[report["solution_id"]].append((version.at, report["worked"]))
+        by_solution[report["solution_id"]].append((_when(version, report), report["worked"]))
     return [
         {
             "solution_id": solution_id,

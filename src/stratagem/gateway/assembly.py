@@ -6,8 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from stratagem.gateway.journal import PipelineRunner
+from stratagem.gateway.repair.corrector import Advisor, LearningCorrector
+from stratagem.gateway.runners.client import ClientRunner
 from stratagem.gateway.runners.contract import Runner
-from stratagem.gateway.runners.operation import CallOperation
+from stratagem.gateway.runners.operation import CallOperation, OperationRunner
 from stratagem.gateway.switchboard import GatewaySettings, Runners, Switchboard
 from stratagem.gateway.tools import Tool
 from stratagem.operation import Operation
@@ -29,6 +32,7 @@ def assemble(
     allow_hosts: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
     random: Callable[[int], bytes] = os.urandom,
+    advisor: Advisor | None = None,
 ) -> Switchboard:
     """Return the gateway of a database."""
     settings = GatewaySettings(
@@ -40,79 +44,72 @@ def assemble(
         builtin=[*_builtin(foundation), *_operations(table, schema_of)],
         settings=settings,
         random=random,
+        corrector=lambda switchboard: LearningCorrector(switchboard, advisor),
     )
 
 
 def _runners(switchboard: Switchboard, call_operation: CallOperation) -> Runners:
-    def operation() -> Runner:
-        from stratagem.gateway.runners.operation import OperationRunner
-
-        return OperationRunner(call_operation)
-
-    def webhook() -> Runner:
-        from stratagem.gateway.runners.webhook import WebhookRunner
-
-        return WebhookRunner(switchboard.outbound)
-
-    def openapi() -> Runner:
-        from stratagem.gateway.runners.openapi import OpenApiRunner
-
-        return OpenApiRunner(switchboard.outbound)
-
-    def upstream() -> Runner:
-        from stratagem.gateway.runners.upstream import Upstreams
-        from stratagem.gateway.sources import UpstreamRunner
-
-        return UpstreamRunner(
-            switchboard,
-            lambda changed: Upstreams(
-                http_client=switchboard.outbound.client,
-                secrets=switchboard.secrets_of,
-                on_change=changed,
-            ),
-        )
-
-    def pipeline() -> Runner:
-        from stratagem.gateway.journal import PipelineRunner
-
-        return PipelineRunner(switchboard.pipelines)
-
-    def python() -> Runner:
-        from stratagem.gateway.runners.python import PythonRunner
-
-        return PythonRunner()
-
-    def client() -> Runner:
-        from stratagem.gateway.runners.client import ClientRunner
-
-        return ClientRunner()
-
-    def code() -> Runner:
-        from stratagem.gateway.runners.code import CodeRunner
-
-        return CodeRunner(switchboard.sandbox)
-
-    def builtin() -> Runner:
-        from stratagem.gateway.builtin import BuiltinRunner
-
-        return BuiltinRunner(
-            clock=switchboard.foundation.store.now,
-            sandbox=lambda: switchboard.sandbox,
-            outbound=lambda: switchboard.outbound,
-        )
-
+    """Return the runners, each imported when it is first needed."""
     return Runners(
         {
-            "operation": operation,
-            "webhook": webhook,
-            "openapi": openapi,
-            "mcp": upstream,
-            "pipeline": pipeline,
-            "python": python,
-            "client": client,
-            "code": code,
-            "builtin": builtin,
+            "operation": lambda: OperationRunner(call_operation),
+            "webhook": lambda: _webhook(switchboard),
+            "openapi": lambda: _openapi(switchboard),
+            "mcp": lambda: _upstream(switchboard),
+            "pipeline": lambda: PipelineRunner(switchboard.pipelines),
+            "python": _python,
+            "client": ClientRunner,
+            "code": lambda: _code(switchboard),
+            "builtin": lambda: _builtin_runner(switchboard),
         }
+    )
+
+
+def _webhook(switchboard: Switchboard) -> Runner:
+    from stratagem.gateway.runners.webhook import WebhookRunner
+
+    return WebhookRunner(switchboard.outbound)
+
+
+def _openapi(switchboard: Switchboard) -> Runner:
+    from stratagem.gateway.runners.openapi import OpenApiRunner
+
+    return OpenApiRunner(switchboard.outbound)
+
+
+def _upstream(switchboard: Switchboard) -> Runner:
+    from stratagem.gateway.runners.upstream import Upstreams
+    from stratagem.gateway.sources import UpstreamRunner
+
+    return UpstreamRunner(
+        switchboard,
+        lambda changed: Upstreams(
+            http_client=switchboard.outbound.client,
+            secrets=switchboard.secrets_of,
+            on_change=changed,
+        ),
+    )
+
+
+def _python() -> Runner:
+    from stratagem.gateway.runners.python import PythonRunner
+
+    return PythonRunner()
+
+
+def _code(switchboard: Switchboard) -> Runner:
+    from stratagem.gateway.runners.code import CodeRunner
+
+    return CodeRunner(switchboard.sandbox)
+
+
+def _builtin_runner(switchboard: Switchboard) -> Runner:
+    from stratagem.gateway.builtin import BuiltinRunner
+
+    return BuiltinRunner(
+        clock=switchboard.foundation.store.now,
+        sandbox=lambda: switchboard.sandbox,
+        outbound=lambda: switchboard.outbound,
     )
 
 

@@ -63,7 +63,7 @@ class Corrector(Protocol):
         """Take note of how a call ended."""
         ...
 
-    def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
+    async def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
         """Return what is known to help against an error."""
         ...
 
@@ -132,11 +132,11 @@ class Executor:
             self._close(course, "failed", {"code": "CANCELLED", "message": "It was cancelled."})
             raise
         except StratagemError as error:
-            raise self._failed(course, error) from error.__cause__
+            raise await self._failed(course, error) from error.__cause__
         except Exception as error:
             # A defect of a runner must not hurt more than its own call.
             fault = InternalFault(f"{call.tool} failed inside the gateway: {type(error).__name__}.")
-            raise self._failed(course, fault) from error
+            raise await self._failed(course, fault) from error
         finally:
             self._running.pop(course.execution_id, None)
         self._close(course, "success", None, data)
@@ -301,12 +301,12 @@ class Executor:
         else:
             self._parts.breakers.fail(tool.name, str(error)[:300])
 
-    def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
+    async def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
         """Return the error as the caller sees it: with the execution's id, and what may help."""
         tool = course.tool
         error.details = {**error.details, "executionId": course.execution_id}
         if tool is not None and self._parts.corrector is not None:
-            advice = self._parts.corrector.advise(tool, course.call, error)
+            advice = await self._parts.corrector.advise(tool, course.call, error)
             if advice is not None:
                 error.details["knownFix"] = advice
         status = "timeout" if isinstance(error, ExecutionTimeout) else "failed"

@@ -82,6 +82,28 @@ def _execution(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(facets=tuple(facets), group=content["tool"])
 
 
+def _correction(content: Mapping[str, Any], _key: str | None) -> Projection:
+    # Counted by tool and pattern: that is the evidence for a pattern.
+    return Projection(
+        facets=(names.FACET_CORRECTION,),
+        group=names.PART.join((content["tool"], content["pattern"])),
+    )
+
+
+def _lesson(content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(
+        group=names.PART.join(
+            (
+                content["tool"],
+                content["kind"],
+                content["path"],
+                content["form"],
+                content["meaning"],
+            )
+        )
+    )
+
+
 def _step(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(facets=(names.facet_run(content["runId"]),))
 
@@ -132,6 +154,14 @@ KINDS: Final = (
         names.EXECUTION_FAILED,
         (EventKind(names.EXECUTION_FAILED_EVENT, _execution),),
         grouped=True,
+    ),
+    RecordKind(names.CORRECTION_OK, (EventKind(names.CORRECTION_HELD, _correction),), grouped=True),
+    RecordKind(
+        names.CORRECTION_FAILED, (EventKind(names.CORRECTION_FELL, _correction),), grouped=True
+    ),
+    RecordKind(names.LESSON_FOR, (EventKind(names.LESSON_CONFIRMED, _lesson),), grouped=True),
+    RecordKind(
+        names.LESSON_AGAINST, (EventKind(names.LESSON_CONTRADICTED, _lesson),), grouped=True
     ),
     RecordKind(names.STEP, (EventKind(names.STEP_RECORDED, _step),)),
     RecordKind(

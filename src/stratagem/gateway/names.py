@@ -7,10 +7,16 @@ from typing import Final
 from stratagem.engine.events import Space
 
 __all__ = [
+    "CORRECTIONS_FAILED",
+    "CORRECTIONS_OK",
     "EXECUTIONS_FAILED",
     "EXECUTIONS_OK",
+    "FACET_CORRECTION",
     "FACET_EXECUTION",
     "GRANTS",
+    "LESSONS_AGAINST",
+    "LESSONS_FOR",
+    "PART",
     "PIPELINE_RUNS",
     "PROVIDERS",
     "RESOURCES",
@@ -29,8 +35,11 @@ __all__ = [
 
 _NAMESPACE: Final = "gateway"
 
-# Every execution has it.
+# Every execution has the one, every correction the other.
 FACET_EXECUTION: Final = "execution"
+FACET_CORRECTION: Final = "correction"
+# Parts the names of a group from each other; no name can have it.
+PART: Final = "\x1f"
 
 TOOL: Final = "tool"
 RESOURCE: Final = "resource"
@@ -43,6 +52,10 @@ PROVIDER: Final = "provider"
 SETTING: Final = "gateway_setting"
 PIPELINE_RUN: Final = "pipeline_run"
 STEP: Final = "pipeline_step"
+CORRECTION_OK: Final = "correction_ok"
+CORRECTION_FAILED: Final = "correction_failed"
+LESSON_FOR: Final = "lesson_for"
+LESSON_AGAINST: Final = "lesson_against"
 
 TOOLS: Final = Space(TOOL, _NAMESPACE)
 RESOURCES: Final = Space(RESOURCE, _NAMESPACE)
@@ -55,6 +68,10 @@ PROVIDERS: Final = Space(PROVIDER, _NAMESPACE)
 SETTINGS: Final = Space(SETTING, _NAMESPACE)
 PIPELINE_RUNS: Final = Space(PIPELINE_RUN, _NAMESPACE)
 STEPS: Final = Space(STEP, _NAMESPACE)
+CORRECTIONS_OK: Final = Space(CORRECTION_OK, _NAMESPACE)
+CORRECTIONS_FAILED: Final = Space(CORRECTION_FAILED, _NAMESPACE)
+LESSONS_FOR: Final = Space(LESSON_FOR, _NAMESPACE)
+LESSONS_AGAINST: Final = Space(LESSON_AGAINST, _NAMESPACE)
 
 TOOL_REGISTERED: Final = "ToolRegistered"
 TOOL_UPDATED: Final = "ToolUpdated"
@@ -77,6 +94,10 @@ SETTING_REMOVED: Final = "GatewaySettingRemoved"
 PIPELINE_STARTED: Final = "PipelineStarted"
 PIPELINE_ENDED: Final = "PipelineEnded"
 STEP_RECORDED: Final = "PipelineStepRecorded"
+CORRECTION_HELD: Final = "CorrectionHeld"
+CORRECTION_FELL: Final = "CorrectionFell"
+LESSON_CONFIRMED: Final = "LessonConfirmed"
+LESSON_CONTRADICTED: Final = "LessonContradicted"
 
 
 def facet_id(kind: str, id_: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,13 +25,21 @@ from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["Entry", "Recorder"]
+__all__ = ["Entry", "Extra", "Recorder"]
 
 logger = logging.getLogger(__name__)
 
 _ARGUMENT_BYTES_MAX: Final = 64 * 1024
 # How often a batch is tried before it is given up, when the store is away.
 _TRIES_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Events that follow from an execution, to be written with it."""
+
+    branch: str
+    drafts: Sequence[Draft]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,17 @@ class Entry:
     result: bytes | None = None
 
 
+# What the recorder takes: an execution, events of another kind, something to do, or somebody to
+# be told when everything before is done.
+Item = Entry | Extra | Callable[[], object] | threading.Event
+
+
 class Recorder:
     """Writes executions in the background, in the order in which they ended."""
 
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
-        self._queue: queue.Queue[Entry | threading.Event | None] = queue.Queue()
+        self._queue: queue.Queue[Item | None] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self.lost = 0
@@ -60,6 +73,18 @@ class Recorder:
             return
         self._start()
         self._queue.put(entry)
+
+    def write(self, branch: str, drafts: Sequence[Draft]) -> None:
+        """Have events written soon, with the executions before them."""
+        if not self._foundation.store.read_only:
+            self._start()
+            self._queue.put(Extra(branch, drafts))
+
+    def do(self, work: Callable[[], object]) -> None:
+        """Have something done soon, after what was added before it."""
+        if not self._foundation.store.read_only:
+            self._start()
+            self._queue.put(work)
 
     def settle(self, seconds: float = 5.0) -> None:
         """Wait until everything that was added is written."""
@@ -86,23 +111,34 @@ class Recorder:
     def _run(self) -> None:
         going = True
         while going:
-            batch, waiting, going = self._gather()
+            batch, later, going = self._gather()
             self._write(batch)
-            for each in waiting:
-                each.set()
+            for each in later:
+                self._finish(each)
 
-    def _gather(self) -> tuple[list[Entry], list[threading.Event], bool]:
+    def _finish(self, item: Callable[[], object] | threading.Event) -> None:
+        if isinstance(item, threading.Event):
+            item.set()
+            return
+        try:
+            item()
+        except StratagemError as error:
+            logger.warning("something that followed from an execution failed: %s", error)
+
+    def _gather(
+        self,
+    ) -> tuple[list[Entry | Extra], list[Callable[[], object] | threading.Event], bool]:
         """Return what has come within a moment of the first, and whether more may come."""
-        batch: list[Entry] = []
-        waiting: list[threading.Event] = []
+        batch: list[Entry | Extra] = []
+        waiting: list[Callable[[], object] | threading.Event] = []
         item = self._queue.get()
         while True:
             if item is None:
                 return batch, waiting, False
-            if isinstance(item, threading.Event):
-                waiting.append(item)
-            else:
+            if isinstance(item, Entry | Extra):
                 batch.append(item)
+            else:
+                waiting.append(item)
             try:
                 # Whoever waits for their record does not wait for others to come.
                 patience = 0.0 if waiting else limits.RECORD_SECONDS / 2
@@ -112,7 +148,7 @@ class Recorder:
             except queue.Empty:
                 return batch, waiting, True
 
-    def _write(self, batch: Sequence[Entry]) -> None:
+    def _write(self, batch: Sequence[Entry | Extra]) -> None:
         for branch in dict.fromkeys(entry.branch for entry in batch):
             own = [entry for entry in batch if entry.branch == branch]
             for attempt in range(_TRIES_MAX):
@@ -129,7 +165,7 @@ class Recorder:
                         break
                     threading.Event().wait(0.2 * 2**attempt)
 
-    def _append(self, branch: str, entries: Sequence[Entry]) -> None:
+    def _append(self, branch: str, entries: Sequence[Entry | Extra]) -> None:
         level = self._foundation.redaction
         drafts = [draft for entry in entries for draft in _drafts(entry, level)]
 
@@ -139,7 +175,9 @@ class Recorder:
         self._foundation.write(Caller(actor="gateway"), work)
 
 
-def _drafts(entry: Entry, level: Any) -> list[Draft]:
+def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
+    if isinstance(entry, Extra):
+        return list(entry.drafts)
     content = dict(entry.content)
     content["arguments"] = _bounded(mask_json(content.get("arguments"), level))
     if error := content.get("error"):

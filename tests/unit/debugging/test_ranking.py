@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stratagem.debugging.environments import Environment, canonical, similarity
-from stratagem.debugging.ranking import Candidate, Outcome, Solution, counted, rank, stats
+from stratagem.debugging.ranking import (
+    RECENCY_BOOST_MAX,
+    Candidate,
+    Outcome,
+    Solution,
+    counted,
+    rank,
+    stats,
+)
 
 NOW = 1_790_000_000_000_000
 DAY = 24 * 3600 * 1_000_000
@@ -124,6 +132,86 @@ def test_relevance_dominates_equal_evidence_and_ties_are_decided_by_id() -> None
     )
 
     assert [each.solution_id for each in order] == ["sol_a", "sol_b", "sol_far"]
+
+
+@given(outcomes, st.floats(0.05, 0.95), st.floats(0.05, 0.95))
+def test_of_equal_evidence_the_more_relevant_incident_comes_first(
+    drawn: list[tuple[bool, Environment, int]], one: float, other: float
+) -> None:
+    less, more = sorted((one, other))
+    # By name alone the less relevant one would win.
+    candidates = [
+        candidate(made(drawn), name="a", relevance=less),
+        candidate(made(drawn), name="b", relevance=more + 0.05),
+    ]
+
+    order = rank(candidates, LINUX, NOW, priors={"inc": 0.5})
+
+    assert order[0].solution_id == "sol_b"
+
+
+def test_no_record_makes_up_for_the_wrong_problem() -> None:
+    perfect = [outcome(True, LINUX, 0)] * 50
+    fair = [outcome(True, LINUX, DAY), outcome(False, LINUX, DAY)]
+
+    order = rank(
+        [candidate(perfect, name="a", relevance=0.4), candidate(fair, name="b")],
+        LINUX,
+        NOW,
+        priors={"inc": 0.5},
+    )
+
+    assert [each.solution_id for each in order] == ["sol_b", "sol_a"]
+    assert order[1].final_solution_score < 0.4 + RECENCY_BOOST_MAX
+
+
+def test_old_evidence_counts_less_for_and_against() -> None:
+    years = 3 * 365 * DAY
+
+    worked, failed = (
+        [
+            rank([candidate([outcome(how, LINUX, age)])], LINUX, NOW, priors={"inc": 0.5})[0]
+            for age in (0, years)
+        ]
+        for how in (True, False)
+    )
+
+    assert worked[0].reliability_score > worked[1].reliability_score > 0.5
+    assert failed[0].reliability_score < failed[1].reliability_score < 0.5
+    assert worked[0].effective_sample_size == 1.0
+    assert worked[1].effective_sample_size == 0.125
+
+
+def test_a_recent_success_decides_a_tie_and_a_failure_never_does() -> None:
+    def boost(how: bool, age: int) -> float:
+        found = rank([candidate([outcome(how, LINUX, age)])], LINUX, NOW, priors={"inc": 0.5})
+        return found[0].recency_boost
+
+    assert [boost(True, days * DAY) for days in (-1, 0, 90, 180)] == [0.01, 0.01, 0.005, 0.0025]
+    assert boost(False, 0) == 0.0
+    assert score([outcome(True, LINUX, 0)]) == round(2 / 3 + 0.01, 6)
+
+
+def test_what_an_author_claims_counts_half() -> None:
+    claimed = Outcome(1, "sol_a", True, LINUX, NOW, claim=True)
+
+    assert stats([claimed], LINUX, NOW, prior=0.5).reliability_score == 0.6
+    assert stats([outcome(True, LINUX, 0)], LINUX, NOW, prior=0.5).reliability_score == 0.666667
+
+
+def test_of_a_tie_the_fix_made_for_an_environment_like_the_callers_comes_first() -> None:
+    def made_for(place: Environment, name: str) -> Candidate:
+        return Candidate("t", 1.0, (Solution(f"sol_{name}", "inc", ("x",), name, place, 1),), ())
+
+    order = rank([made_for(PLACES[1], "a"), made_for(LINUX, "b")], LINUX, NOW, priors={"inc": 0.5})
+
+    assert [each.solution_id for each in order] == ["sol_b", "sol_a"]
+
+
+def test_what_came_in_twice_counts_once() -> None:
+    reports = [Outcome(number, "sol_a", True, LINUX, NOW, outcome_id="out") for number in (1, 2)]
+
+    assert len(counted(reports)) == 1
 
 
 def test_with_many_outcomes_reliability_tends_to_the_rate() -> None:

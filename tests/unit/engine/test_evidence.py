@@ -253,3 +253,10 @@ def test_more_of_the_same_narrows_the_interval() -> None:
     ]
 
     assert all(wide > narrow for wide, narrow in pairwise(widths))
+
+
+def test_no_amount_of_evidence_makes_anything_certain() -> None:
+    for worked in (True, False):
+        belief = believe([Observation(worked, 1e15)] * 100)
+
+        assert 0 < belief.mean < 1

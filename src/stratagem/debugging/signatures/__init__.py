@@ -27,7 +27,7 @@ from typing import Final
 
 __all__ = ["VERSION", "find_error", "fingerprint", "headline", "signature"]
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 _DIGEST_CHARS: Final = 32
 

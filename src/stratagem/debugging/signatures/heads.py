@@ -51,6 +51,8 @@ _REWRITES: Final = tuple(
         (r"^Unhandled (?:exception\. |Rejection \(\w+\): )", ""),
         (r"^PHP (?:Fatal|Parse) error: +(?:Uncaught )?", ""),
         (r" in /\S+\.php:\d+$", ""),
+        # Who cut it
+        (r"^\[?(?:\.{3}|…) ?\(?\d* ?(?:more )?(?:lines?|frames?|characters?|bytes?)\b.{0,40}$", ""),
         (r"^\S+\.rb:\d+:in ['`][^']*': (.*) \(([\w:]+)\)$", r"\2: \1"),
         (r"^(?:__main__|__mp_main__)\.(?=\w)", ""),
         # Panics, signals, aborts
@@ -67,6 +69,7 @@ _REWRITES: Final = tuple(
         (r"^command not found: (\S+)$", r"\1: command not found"),
         (r"^(\S+): not found$", r"\1: command not found"),
         (r"^docker: (?=Error response)", ""),
+        (r"^(ERROR \d{4} \([0-9A-Z]{5}\)) at line \d+(?= in file:|:)(?: in file: '[^']*')?", r"\1"),
         (r"^make(?:\[\d+\])?: \*\*\* ", "make: "),
         # Compilers, linkers, test runners
         (r"^(?:\S*/)?ld(?:\.\w+)?: (?=\S+: )", ""),

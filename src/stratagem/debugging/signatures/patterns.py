@@ -57,7 +57,30 @@ _HOST: Final = (
     + rf"(?![\w(-]|\.\w|::){_PORT}(?!\w)"
 )
 _OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
-_IPV4: Final = rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?\d)(?:/\d{{1,2}}(?!\d)|{_PORT})"
+# Versions have four parts too, and are told by the words around them.
+_VERSION_BEFORE: Final = "".join(
+    f"(?<!{word})"
+    for word in (
+        "ersion ",
+        "ersion: ",
+        "elease ",
+        "==",
+        ">=",
+        "<=",
+        "~=",
+        "need ",
+        "requires ",
+        "than ",
+    )
+)
+_VERSION_AFTER: Final = (
+    r"(?! (?:is )?(?:too (?:old|new)|or (?:newer|later|higher|above|greater|older|lower|below)"
+    r"|installed|required))"
+)
+_IPV4: Final = (
+    rf"(?<![\w.]){_VERSION_BEFORE}(?:{_OCTET}\.){{3}}{_OCTET}(?!\.?\d)"
+    rf"(?:/\d{{1,2}}(?!\d)|{_PORT}){_VERSION_AFTER}"
+)
 _HEX4: Final = r"[0-9a-fA-F]{1,4}"
 _HEX4_MORE: Final = rf"{_HEX4}(?::{_HEX4}){{0,6}}"
 _IPV6: Final = (

@@ -24,10 +24,10 @@ from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.patterns import PATTERNS, WHERE
 from stratagem.debugging.signatures.vocabulary import PORTS
 
-__all__ = ["normalise"]
+__all__ = ["CHARS_READ_MAX", "normalise"]
 
 # Longer messages carry whole documents; what they say, they say at the beginning.
-_CHARS_READ_MAX: Final = 1_200
+CHARS_READ_MAX: Final = 1_200
 _CHARS_MAX: Final = 600
 # So short are the pieces of an id that was drawn by lot: letters of one case, or digits.
 _PIECE_CHARS_MEAN: Final = 2.6
@@ -37,12 +37,22 @@ _QUOTES: Final = str.maketrans(dict.fromkeys('"`´‘’‚‛“”„‹›«�
 _HTTP_VERSION: Final = re.compile(r"HTTP/\d(?:\.\d)?")
 _WHERE_AT_END: Final = re.compile(rf"{WHERE}$")
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
-_WORD: Final = re.compile(r"[^\W\d_]{2}")
+# `x.c` is short, but it is the name of a file.
+_WORD: Final = re.compile(r"[^\W\d_]{2}|[^\W\d_]\.[A-Za-z]")
 # Letters and digits in turn, again and again: no word is built like that.
 _DRAWN: Final = re.compile(
     r"(?=.{8})[^\W\d_]*(?:\d+[^\W\d_]+){2,}\d*$|(?=.{6})[^\W\d_]*(?:\d+[^\W\d_]+){2,}\d+$"
 )
 _PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+# Letters without digits: words have vowels, few rare letters, and do not change case all the time.
+# They know six in ten runs of ten letters drawn by lot, and take six words of 6,000 for one.
+_LETTERS: Final = re.compile(r"[A-Za-z]{8,64}")
+_CONSONANTS: Final = re.compile(r"[bcdfghjklmnpqrstvwxz]+")
+_CONSONANTS_NEVER: Final = 8
+_CONSONANTS_ODD: Final = 5
+_VOWELS_ODD: Final = 0.3
+_CASED_CHARS_MIN: Final = 10
+_CASED_PIECE_MEAN: Final = 2.2
 _OPENED_BY: Final = {")": "(", "]": "[", "}": "{"}
 _SIGNS: Final = re.compile(r"([+/_=-]+)")
 # As many as there happened to be: the shape of an array, a list of ids.
@@ -52,7 +62,7 @@ _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 
 def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
-    plain = " ".join(message[:_CHARS_READ_MAX].translate(_QUOTES).split())
+    plain = " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
     scanned = _NUMBERS.sub("<n>", _scan(plain))
     return _cut(" ".join(scanned.split()))
 
@@ -169,13 +179,31 @@ def _word(match: re.Match[str]) -> str:
 
 def _named_by(word: str) -> str:
     """Return a word without the digits at its ends; one that was drawn by lot is an id."""
-    if _DRAWN.match(word):
+    if _DRAWN.match(word) or _is_drawn(word):
         return "<id>"
     stem = word.rstrip("0123456789")
     if stem:
         inner = stem.lstrip("0123456789")
         return f"{'<n>' * (inner != stem)}{inner}{'<n>' * (stem != word)}"
     return "<n>" if word else word
+
+
+def _is_drawn(word: str) -> bool:
+    """Say whether a run of letters was drawn by lot."""
+    if not _LETTERS.fullmatch(word):
+        return False
+    if not word[1:].islower():
+        pieces = _PIECE.findall(word)
+        return len(word) >= _CASED_CHARS_MIN and len(word) <= _CASED_PIECE_MEAN * len(pieces)
+    lowered = word.lower()
+    longest = max(map(len, _CONSONANTS.findall(lowered)), default=0)
+    vowels = sum(map(lowered.count, "aeiouy")) / len(lowered)
+    rare = sum(map(lowered.count, "jqxz"))
+    return (
+        longest >= _CONSONANTS_NEVER
+        or (longest >= _CONSONANTS_ODD and rare >= 1)
+        or (vowels <= _VOWELS_ODD and rare > 1)
+    )
 
 
 _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {

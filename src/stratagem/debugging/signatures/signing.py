@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from stratagem.debugging import redaction
+from stratagem import redaction
 from stratagem.debugging.signatures import frames, heads, lines, stacks, telling
 from stratagem.debugging.signatures.faults import Fault, Report
-from stratagem.debugging.signatures.placeholders import normalise
+from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise
 
 __all__ = ["find_error", "headline", "signature"]
 
@@ -33,6 +33,19 @@ _LINES_AFTER: Final = 10
 _CUT: Final = "\n...\n"
 _PLACEHOLDER: Final = re.compile(r"<[a-z]{1,12}>")
 _WORD: Final = re.compile(r"[^\W\d_]")
+# Such words say that something went wrong, and nothing of what: alone they match any error. A
+# status above two was given for a reason: 127 is a missing command, 137 a killed process.
+_SAYS_NOTHING: Final = re.compile(
+    r"(?i)[\s\W\d_]|(?<![^\W_])(?:an?|the|with|was|is|has|by|due|to|in|did|not|of|from|complete[ds]?"
+    r"|errors?|err|errno|exceptions?|exit(?:ed|s)?|code|status|return(?:ed|s)?|value|non|zero|process"
+    r"|command|script|task|job|step|build|run|running|test|tests|child|sub|program|failed|failure"
+    r"|fails?|fatal|unknown|unexpected|unhandled|uncaught|occurred|something|went|wrong|make|npm"
+    r"|successfully|terminated|aborted|aborting|stopped|finished|segmentation|fault|core|dumped"
+    r"|killed|internal|server|caused|n)(?![^\W_])"
+)
+_TELLING_STATUS: Final = re.compile(
+    r"(?i)(?:code|status)\b\W{0,4}(?!255\b)(?:[3-9]|\d{2,})\b|\b(?:errno|error) [1-9]\d"
+)
 
 
 def signature(text: str) -> str:
@@ -80,8 +93,15 @@ def headline(text: str) -> str:
 
 def _signature(text: str) -> str:
     signed = _render(_faults(redaction.mask(text)))
-    # Values alone name no cause.
-    return signed if _WORD.search(_PLACEHOLDER.sub("", signed)) else ""
+    return signed if _names_a_cause(signed) else ""
+
+
+def _names_a_cause(signed: str) -> bool:
+    """Say whether a signature tells one problem from others: values and `exit code 1` do not."""
+    said = _PLACEHOLDER.sub("", signed)
+    if _TELLING_STATUS.search(said):
+        return True
+    return _WORD.search(_SAYS_NOTHING.sub("", said)) is not None
 
 
 def _faults(text: str) -> list[Fault]:
@@ -91,9 +111,10 @@ def _faults(text: str) -> list[Fault]:
     if report is not None:
         return report.faults[:_FAULTS_MAX]
     span = telling.worst(read)
-    if span is None or span.weight == telling.WEAK:
+    if span is None or span.weight <= telling.WEAK:
         said = heads.rewrite(telling.prose(read))
-        return [Fault(said, [])] if said else []
+        # Of a longer text only the beginning would count, and that is not where it went wrong.
+        return [Fault(said, [])] if said and len(said) <= CHARS_READ_MAX else []
     texts = [line.text for line in read]
     head, _ = heads.compose(texts, span.line, len(texts))
     file = heads.place(texts[span.line])
@@ -115,7 +136,7 @@ def _place(read: list[lines.Line], report: Report | None) -> tuple[int, int]:
     if report is not None:
         return report.begin, report.end
     span = telling.worst(read)
-    if span is None or span.weight == telling.WEAK:
+    if span is None or span.weight <= telling.WEAK:
         return 0, len(read)
     return max(span.line - _LINES_BEFORE, 0), span.end + _LINES_AFTER
 
@@ -149,7 +170,8 @@ def _said(faults: Iterable[Fault]) -> Iterator[tuple[str, list[str]]]:
     """Yield messages and frames as they are shown, as many messages as there is room for."""
     room = _CHARS_MAX
     for number, fault in enumerate(faults):
-        head = normalise(fault.head)
+        # One program ends its sentence, the next one does not.
+        head = normalise(fault.head).rstrip(" .")
         head = f"Caused by: {head}" if number else head
         room -= len(head) + 1
         if room < 0:

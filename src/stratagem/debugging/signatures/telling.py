@@ -74,7 +74,8 @@ _COMPILERS: Final = (
 # A program says what was not possible, in words that are used for nothing else.
 _STATEMENTS: Final = (
     r"\bORA-\d|SQLSTATE|\bERROR \d{4} \(|\bE11000\b|\[Errno|\(os error|\bE[A-Z]{4,}\b: ",
-    r"command not found|[Pp]ermission denied|No such file|not recognized as an? |^fatal: |^E: ",
+    r"command not found|[Pp]ermission denied|No such file|^fatal: |^E: ",
+    r"not recognized as (?:an?|the) ",
     r"[Cc]onnection (?:refused|reset|timed out)|^curl: \(|status code \d",
     r"\bHTTP(?:/[\d.]+)? [45]\d\d|failed to solve",
     r"Error response from daemon|[Ss]egmentation fault|core dumped|^Killed$|OOMKilled|^\(error\) ",
@@ -173,10 +174,16 @@ def window(text: str, before: int, after: int) -> Window:
         return Window(text, cut_before=False, cut_after=False)
     places = (max(text.rfind(mark) for mark in marks) for marks in _MARKS)
     place = next((place for place in places if place >= 0), len(text))
-    begin = text.find("\n", place - before) + 1 if place > before else 0
+    begin = _line_begin(text, place - before, place) if place > before else 0
     end = text.rfind("\n", begin, place + after) if place + after < len(text) else len(text)
     end = end if end > begin else min(place + after, len(text))
     return Window(text[begin:end], cut_before=begin > 0, cut_after=end < len(text))
+
+
+def _line_begin(text: str, begin: int, end: int) -> int:
+    """Return where the first whole line of a part begins; the part's begin, if it has none."""
+    ends = (text.find(mark, begin, end) for mark in ("\n", "\r"))
+    return next((place + 1 for place in ends if place >= 0), begin)
 
 
 def _weight(line: Line, *, graded: bool) -> int:

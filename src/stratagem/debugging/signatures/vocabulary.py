@@ -134,7 +134,7 @@ VALUED: Final = (
     r"does not match format",
     r"time data",
     r"(?:for|by) user",
-    r"server at",
+    r"server (?:at|on)",
 )
 
 # What stands after these is the name of a host.

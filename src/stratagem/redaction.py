@@ -62,9 +62,10 @@ def _compiled(level: Level) -> tuple[tuple[re.Pattern[str], _Rule], ...]:
 
 
 def mask_json(value: Any, level: Level = "basic") -> Any:
-    """Return a JSON value with every string in it masked; keys stay.
+    """Return a JSON value with every string in it masked, keys too.
 
-    A string under a key that names a secret (`{"password": …}`) is one, whatever it looks like.
+    What stands under a key that names a secret (`{"password": …}`) is one, whatever it looks
+    like; of numbers those that are long enough for one.
     """
     if level == "none":
         return value
@@ -73,15 +74,23 @@ def mask_json(value: Any, level: Level = "basic") -> Any:
     if isinstance(value, list):
         return [mask_json(item, level) for item in value]
     if isinstance(value, dict):
-        return {key: _mask_field(key, item, level) for key, item in value.items()}
+        return {_mask_key(key, level): _mask_field(key, item, level) for key, item in value.items()}
     return value
+
+
+def _mask_key(key: Any, level: Level) -> Any:
+    return mask(key, level) if isinstance(key, str) else key
 
 
 def _mask_field(key: Any, value: Any, level: Level) -> Any:
     named = _SECRET_KEY.fullmatch(str(key)) and not _NO_SECRET_NAME.search(str(key))
-    if named and isinstance(value, str) and _is_secret(value):
-        return _SECRET
-    return mask_json(value, level)
+    if not named:
+        return mask_json(value, level)
+    if isinstance(value, list):
+        return [_mask_field(key, item, level) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _SECRET if len(str(abs(value))) >= _SECRET_DIGITS_MIN else value
+    return _SECRET if isinstance(value, str) and _is_secret(value) else mask_json(value, level)
 
 
 _TOKEN: Final = "[token]"  # noqa: S105 - what stands for one
@@ -90,7 +99,10 @@ _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
 _LINE_CHARS: Final = 300
 _PASSWORD_BY_P: Final = ("mysql", "mariadb", "sshpass")
+_PASSWORD_AFTER_P: Final = ("sshpass", "docker login", "podman login", "helm registry login")
 _ROUNDS_MAX: Final = 4
+# A personal number has four digits; fewer count something.
+_SECRET_DIGITS_MIN: Final = 4
 
 _PRIVATE_KEY: Final = (
     r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -111,7 +123,8 @@ _TOKENS: Final = (
     r"sk-(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}",
     r"AIza[\w-]{30,40}|ya29\.[\w-]{16,1024}|GOCSPX-[\w-]{16,64}",
     r"(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{8,255}|whsec_[A-Za-z0-9+/=]{16,255}",
-    r"npm_[A-Za-z0-9]{20,64}|pypi-[\w-]{16,512}",
+    r"npm_[A-Za-z0-9]{20,64}|pypi-[\w-]{16,512}|hf_[A-Za-z0-9]{30,64}",
+    r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}",
     (
         r"(?:hf|gsk|r8|sbp|fo1|nfp|figd|glsa|sntrys|dckr_pat|lin_api|ntn|pul|rubygems)_"
         r"(?=[A-Za-z_-]{0,60}\d)[\w-]{20,255}"
@@ -128,11 +141,13 @@ _KEY_KINDS: Final = (
 )
 _SECRET_NAMES: Final = (
     r"(?:pass(?:word|wd|phrase|code)|secret|token|api[-_ ]?key|(?<![A-Za-z])(?:pwd|pat|otp|bearer)"
+    r"|(?:db|database|user|admin|root|my_?sql|pg|postgres|redis|mongo|smtp|mail|ftp|ssh|http|proxy|sudo"
+    r"|login|auth)[-_]?pass|(?<![\w-])pass(?==)|(?<![A-Za-z0-9])_auth(?==)"
     rf"|(?:{_KEY_KINDS})[-_]?key|(?:session|csrf|xsrf)[-_]?id|sessid|x-amz-(?:signature|credential))"
 )
 _SECRET_HINTS: Final = (
     *("pass", "pwd", "secret", "token", "key", "sess", "bearer", "pat", "otp"),
-    *("csrf", "xsrf", "x-amz"),
+    *("csrf", "xsrf", "x-amz", "_auth"),
 )
 _SECRET_KEY: Final = re.compile(rf"(?i)[\w.-]{{0,60}}?{_SECRET_NAMES}")
 # `Unexpected token: x` is what a parser says; `pad_token` is a word of a vocabulary.
@@ -176,6 +191,15 @@ def _assigned(match: re.Match[str]) -> str:
     return match[0][:begin] + _SECRET + match[0][begin + len(value) :]
 
 
+def _said(match: re.Match[str]) -> str:
+    """Mask a password that a sentence tells, and leave what is no password."""
+    value = match[0][match.end("name") - match.start() :].strip()
+    quote = match["quote"] or ""
+    if not _is_secret(value.strip(quote) if quote else value):
+        return match[0]
+    return f"{match['name']} {quote}{_SECRET}{quote}"
+
+
 def _is_logger(match: re.Match[str]) -> bool:
     """Say whether a class named after a token speaks: `CachedToken: Error while …`."""
     return (match["bare"] or "").isalpha() and bool(_CLASS_NAME.fullmatch(match["name"]))
@@ -215,6 +239,11 @@ _BASIC: Final = (
         rf"\g<scheme>{_SECRET}@",
         "://",
     ),
+    _rule(
+        r"(?i)(?P<scheme>jdbc:oracle:\w{1,10}:[\w.-]{1,60}/)(?!\[)[^\s/@]{1,200}(?=@)",
+        rf"\g<scheme>{_SECRET}",
+        "jdbc:oracle",
+    ),
     # A user's name alone is no secret; what is long and has a digit is no name.
     _rule(r"(?<=://)(?=[A-Za-z_-]{0,40}\d)[\w-]{16,255}(?=@)", _SECRET, "://"),
     _rule(r"(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{8,255}", _TOKEN, "hooks.slack"),
@@ -250,6 +279,24 @@ _BASIC: Final = (
         rf"\g<open>{_SECRET}",
         "</",
     ),
+    # A phrase has spaces; it ends with its line.
+    _rule(
+        r"(?i)(?P<name>(?<![A-Za-z])passphrase\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4})"
+        r"(?!\[secret\])[^\s\"'\\<({$\[][^\r\n\"'\\]{0,300}",
+        rf"\g<name>{_SECRET}",
+        "passphrase",
+    ),
+    # Said in a sentence or a statement: in quotes, or a word with a digit in it.
+    _rule(
+        r"(?i)(?P<name>(?<![\w-])(?:pass(?:word|wd|phrase|code)(?: (?:is|was|to|set to|of))?"
+        r"|identified by))"
+        r"[ \t]{1,4}(?:(?P<quote>[\"'`])(?!\[secret\])[^\"'`\r\n]{1,200}(?P=quote)"
+        r"|(?=[a-z]{1,60}\d|\d{1,60}[a-z])(?!(?:sha|md|utf|base|aes|http|v|ipv|bcrypt|argon|pbkdf|p|x|oauth)-?\d)"
+        r"[\w!@#$%^&*+=-]{6,200}(?![\w(]))",
+        _said,
+        *("password", "passwd", "passphrase", "passcode", "identified by"),
+    ),
+    _rule(r"(?P<name>[?&](?:sig|signature)=)(?!\[)[\w%+/=-]{8,512}", rf"\g<name>{_SECRET}", "sig"),
     # A variable of the environment has the whole line, whatever signs are in it.
     _rule(
         r"(?im)(?P<name>^[ \t-]{0,20}(?:export |set |ENV |ARG )?[A-Z0-9_]{0,60}"
@@ -275,13 +322,28 @@ _BASIC: Final = (
         *_PASSWORD_BY_P,
     ),
     _rule(
+        r"(?P<option>(?<=\s)-p\s{1,4})(?![\[-])(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})",
+        _after(*_PASSWORD_AFTER_P),
+        *("sshpass", " login"),
+    ),
+    _rule(
+        r"(?P<option>(?<=\s)(?:-a|--pass)\s{1,4})(?![\[-])[^\s'\"]{1,200}",
+        _after("redis-cli", "valkey-cli"),
+        *("redis-cli", "valkey-cli"),
+    ),
+    _rule(
+        r"(?P<option>(?<=\s)-u)(?!\[)[\w.@-]{1,60}:[^\s'\"]{1,200}",
+        _after("curl"),
+        "curl",
+    ),
+    _rule(
         r"(?P<option>(?<=\s)(?:-u|--user)\s{1,4})(?!\[)"
         r"(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})",
         _after("curl"),
         "curl",
     ),
     _rule(
-        r"(?<![\w.+%/:-])(?!git@)[\w.+%-]{1,64}@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,6}"
+        r"(?<![\w.+%/-])(?!git@)[\w.+%-]{1,64}@(?:[^\W_][^\W_-]{0,30}(?:-{1,2}[^\W_]{1,30}){0,6}\.){1,6}"
         # `getty@tty1.service` and `icon@2x.json` are files.
         r"(?!(?:service|socket|timer|mount|target|slice|scope|py|js|ts|rb|go|so|json|ya?ml|png|svg)"
         r"(?![\w-]))[A-Za-z]{2,24}(?![\w-]|\.\w)",
@@ -290,7 +352,7 @@ _BASIC: Final = (
     ),
     # Before the next: a drive may stand before `/Users` too.
     _rule(
-        r"(?i)(?<!\w)(?:[a-z]:|/[a-z]|/mnt/[a-z])[\\/]{1,2}"
+        r"(?i)(?<!\w)(?:[a-z]:|/[a-z]|/mnt/[a-z]|(?<![\\/])\\{2,4}[\w.$-]{1,63})[\\/]{1,2}"
         r"(?:users|documents and settings)[\\/]{1,2}"
         r"(?:[^\s\\/:*?\"'<>|]{1,64}(?: [^\s\\/:*?\"'<>|]{1,64}){0,3}(?=[\\/])"
         r"|[^\s\\/:*?\"'<>|,;)]{1,64})",
@@ -298,10 +360,12 @@ _BASIC: Final = (
         *("users", "documents and settings"),
     ),
     _rule(
-        r"(?<![\w.~-])/(?:var/|export/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}",
+        r"(?<![\w.~-])/(?:var/|export/|usr/)?(?:home|Users)/(?!\[)[^\s/\\:\"'<>|,;)\]}]{1,64}"
+        r"(?:(?: [A-Z][^\s/\\:\"'<>|,;)\]}]{0,64}){1,3}(?=/))?",
         "~",
         *("/home/", "/users/"),
     ),
+    _rule(r"(?i)%2F(?:home|users)%2F[\w.+-]{1,64}", "~", *("%2fhome%2f", "%2fusers%2f")),
 )
 
 _OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stratagem.debugging.redaction import Level, mask, mask_json
+from stratagem.redaction import Level, mask, mask_json
 from tests.unit.debugging.causes_managed import MANAGED
 from tests.unit.debugging.causes_native import NATIVE
 from tests.unit.debugging.causes_services import SERVICES
@@ -197,8 +197,11 @@ def test_none_masks_nothing() -> None:
 
 def test_json_is_masked_string_by_string() -> None:
     value: Any = {
-        "ann@shop.io": "a key stays",
+        "ann@shop.io": "a key can be a secret too",
         "password": "x7",
+        "pin_code_password": 4711,
+        "max_token": 7,
+        "secret": ["abc", "def"],
         "API_KEY": "abc",
         "token": None,
         "pad_token": "<pad>",
@@ -207,14 +210,61 @@ def test_json_is_masked_string_by_string() -> None:
     }
 
     assert mask_json(value) == {
-        "ann@shop.io": "a key stays",
+        "[email]": "a key can be a secret too",
         "password": "[secret]",
+        "pin_code_password": "[secret]",
+        "max_token": 7,
+        "secret": ["[secret]", "[secret]"],
         "API_KEY": "[secret]",
         "token": None,
         "pad_token": "<pad>",
         "n": 5,
         "steps": ["mail [email]", {"secret": "[secret]", "note": "TOKEN=[secret]"}, ["~/x"]],
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DB_PASS=hunter2", "DB_PASS=[secret]"),
+        ("mysql://h/x?pass=hunter2", "mysql://h/x?pass=[secret]"),
+        ("all tests pass: 12", "all tests pass: 12"),
+        ("//npm.acme.io/:_auth=aHVudGVyMg", "//npm.acme.io/:_auth=[secret]"),
+        (
+            "jdbc:oracle:thin:scott/hunter2@//db:1521/x",
+            "jdbc:oracle:thin:scott/[secret]@//db:1521/x",
+        ),
+        ("curl -ubob:hunter2 https://x", "curl -u[secret] https://x"),
+        ("sshpass -p hunter2 ssh host", "sshpass -p [secret] ssh host"),
+        ("docker login -u bob -p 'hunter 2' x", "docker login -u bob -p [secret] x"),
+        ("docker run -p 8080:80 web", "docker run -p 8080:80 web"),
+        ("redis-cli -a hunter2 ping", "redis-cli -a [secret] ping"),
+        ("The password is hunter2.", "The password is [secret]."),
+        ("ALTER USER x WITH PASSWORD 'hunter2'", "ALTER USER x WITH PASSWORD '[secret]'"),
+        ("IDENTIFIED BY 'hunter2'", "IDENTIFIED BY '[secret]'"),
+        ("machine x login bob password hunter2", "machine x login bob password [secret]"),
+        ("password authentication failed for user", "password authentication failed for user"),
+        ("password must have 8 characters", "password must have 8 characters"),
+        ("the password 'None' is not text", "the password 'None' is not text"),
+        ("password sha256 mismatch", "password sha256 mismatch"),
+        ("passphrase: correct horse battery staple", "passphrase: [secret]"),
+        ("https://x.blob/?sv=1&sig=aGVsbG8%3Dxyz", "https://x.blob/?sv=1&sig=[secret]"),
+        ("hf_" + "abcDEFghij" * 3, "[token]"),
+        ("MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", "[token]"),
+        ("mailto:ann@shop.io", "mailto:[email]"),
+        ("user:ann@shop.io", "user:[email]"),
+        ("jürgen@müller.de", "[email]"),
+        ("/usr/home/ann/x.c", "~/x.c"),
+        ("/Users/Ann Smith/Library/x", "~/Library/x"),
+        ("see /Users/ann and /Users/bob/x", "see ~ and ~/x"),
+        (r"\\fileserver\Users\ann\x", r"~\x"),
+        ("file=%2Fhome%2Fann%2Fx.py", "file=~%2Fx.py"),
+        ("/srv/app/home/index.html", "/srv/app/home/index.html"),
+    ],
+)
+def test_more_shapes_of_secrets_and_what_only_looks_like_one(text: str, expected: str) -> None:
+    assert mask(text) == expected
+    assert mask(expected) == expected
 
 
 @pytest.mark.parametrize("level", ["basic", "strict"])

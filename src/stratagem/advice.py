@@ -1,0 +1,76 @@
+"""What the debugging memory has to say about the gateway's failures.
+
+Neither system knows the other; bootstrap puts this between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stratagem.debugging import Debugging
+from stratagem.debugging.drafting import draft_incident
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+
+__all__ = ["DebuggingAdvisor"]
+
+# Below these a fix is for another problem, or no better than a guess.
+_RELEVANCE_MIN: Final = 0.8
+_RELIABILITY_MIN: Final = 0.5
+_ACTOR: Final = "gateway"
+_TITLE_CHARS: Final = 200
+
+
+class DebuggingAdvisor:
+    """Asks the debugging memory in the gateway's name."""
+
+    def __init__(self, foundation: Foundation) -> None:
+        self._foundation = foundation
+
+    def known_fix(self, text: str, tool: str, branch: str) -> dict[str, Any] | None:
+        """Return the best known fix for an error, with the lookup it was found by."""
+        ranked = self._debugging(branch).ranked_solutions(text, _environment(tool), limit=1)
+        best = ranked.recommended_solution
+        if best is None or best.relevance < _RELEVANCE_MIN:
+            return None
+        if best.reliability_score < _RELIABILITY_MIN:
+            return None
+        return {
+            "solutionId": best.solution_id,
+            "incidentId": best.incident_id,
+            "incidentTitle": best.incident_title,
+            "steps": best.steps,
+            "relevance": best.relevance,
+            "reliability": best.reliability_score,
+            "why": best.why,
+            "lookupId": ranked.lookup_id,
+            "tool": tool,
+        }
+
+    def worked(self, fix: Mapping[str, Any], branch: str) -> None:
+        """Record that a fix which was recommended led to success."""
+        self._debugging(branch).record_outcome(
+            fix["solutionId"],
+            True,  # noqa: FBT003 -- the document's order
+            _environment(fix["tool"]),
+            lookup_id=fix["lookupId"],
+            notes="A later call of the same caller worked.",
+        )
+
+    def draft(self, text: str, tool: str, branch: str) -> str | None:
+        """Note an error that keeps coming back and that nobody knows a fix for."""
+        return draft_incident(
+            self._foundation,
+            Caller(_ACTOR, branch=branch),
+            title=text[:_TITLE_CHARS],
+            error_signature=text,
+            tags=("draft", f"tool:{tool}"),
+        )
+
+    def _debugging(self, branch: str) -> Debugging:
+        return Debugging(self._foundation, Caller(_ACTOR, branch=branch))
+
+
+def _environment(tool: str) -> dict[str, Any]:
+    return {"runtime": "gateway", "tool": tool}

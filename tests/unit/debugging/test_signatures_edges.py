@@ -1,0 +1,160 @@
+"""Signatures where little is said: exit codes, letters drawn by lot, prose, logs of megabytes."""
+
+from __future__ import annotations
+
+import random
+import string
+from time import perf_counter
+
+import pytest
+
+from stratagem.debugging import retrieval
+from stratagem.debugging.signatures import fingerprint, signature
+
+ERROR = (
+    "Traceback (most recent call last):\n"
+    '  File "/srv/shop/app.py", line 7, in pay\n'
+    "    charge(order)\n"
+    "ValueError: order 77 has no card\n"
+)
+MEGABYTES = 10_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exit code 1",
+        "Process exited with code 1",
+        "Command failed with exit code 2",
+        "error: command failed, exit status: 255",
+        "Error",
+        "make: *** Error 1",
+        "npm ERR! errno 1",
+        "Error: build failed",
+        "something went wrong",
+        "Segmentation fault (core dumped)",
+        "Internal Server Error",
+        "Killed",
+    ],
+)
+def test_what_names_no_cause_matches_nothing(text: str) -> None:
+    assert fingerprint(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("exit code 127", "exit code 137"),
+        ("Command failed: webpack, exit code 1", "Command failed: jest, exit code 1"),
+        (
+            "npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nnpm ERR! shop@1.0.0 build: `webpack`",
+            "npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nnpm ERR! shop@1.0.0 test: `jest`",
+        ),
+        (
+            "Process exited with code 1\nlint: missing semicolon",
+            "Process exited with code 1\nno such image: shop",
+        ),
+        ("OSError: [Errno 28] No space left on device", "OSError: [Errno 24] Too many open files"),
+        ("错误：无法连接数据库", "错误：磁盘空间不足"),
+    ],
+)
+def test_an_exit_code_alone_does_not_make_two_causes_one(one: str, other: str) -> None:
+    assert signature(one)
+    assert signature(other)
+    assert signature(one) != signature(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("RuntimeError: job qwhzkxvtbn is gone", "RuntimeError: job plmzxcvrtq is gone"),
+        ("RuntimeError: run sess-QxZtRvBnMk ended", "RuntimeError: run sess-AbTyKuRwPl ended"),
+        ("ImportError: libfoo 1.2.3.4 is too old", "ImportError: libfoo 1.3 is too old"),
+        ("ImportError: version 1.2.3.4 of x", "ImportError: version 1.2.5 of x"),
+        ("Error: needs numpy>=1.2.3.4 here", "Error: needs numpy>=2.0.1 here"),
+        ("Error: cannot reach host=10.0.0.4 now", "Error: cannot reach host=10.9.8.7 now"),
+        ("Bind for 0.0.0.0:80 failed: port is taken", "Bind for 0.0.0.0:81 failed: port is taken."),
+        (
+            "ERROR 1062 (23000): Duplicate entry 'ann' for key 'users.name'",
+            "ERROR 1062 (23000) at line 12: Duplicate entry 'bob-7' for key 'users.name'",
+        ),
+        (
+            "(2003, \"Can't connect to MySQL server on '10.0.0.1' (111)\")",
+            "(2003, \"Can't connect to MySQL server on 'db1.prod' (111)\")",
+        ),
+        ("/home/ann/x.c:5:3: error: 'foo' undeclared", "x.c:15:3: error: ‘foo’ undeclared"),
+        (
+            "jq : The term 'jq' is not recognized as the name of a cmdlet.\nAt line:1 char:1\n+ jq .",
+            "jq : The term 'jq' is not recognized as the name of a cmdlet.\nAt C:\\x\\a.ps1:12 char:5",
+        ),
+        (
+            "... 40 lines omitted\n\tat shop.B.run(B.java:3)\nCaused by: java.io.IOException: disk full",
+            "\tat shop.B.run(B.java:13)\nCaused by: java.io.IOException: disk full",
+        ),
+        ("Ошибка: нет связи с 10.1.2.3 за 30 секунд", "Ошибка: нет связи с 10.9.2.3 за 60 секунд"),
+    ],
+)
+def test_values_of_unusual_shape_are_values(one: str, other: str) -> None:
+    assert signature(one) == signature(other)
+    assert signature(signature(one)) == signature(one)
+
+
+def test_words_are_no_letters_drawn_by_lot() -> None:
+    words = (
+        "IllegalStateException strengths catchphrase nightschool maximize rozszerzenie subprocess"
+    )
+
+    assert signature(f"Oops: {words}") == f"Oops: {words}"
+
+
+def test_most_letters_drawn_by_lot_are_known_for_what_they_are() -> None:
+    draw = random.Random(7)
+    drawn = ["".join(draw.choices(string.ascii_lowercase, k=12)) for _ in range(300)]
+
+    known = [
+        signature(f"Error: job {word} vanished") == "Error: job <id> vanished" for word in drawn
+    ]
+
+    assert sum(known) > 0.6 * len(drawn)
+
+
+def test_long_prose_has_no_signature_of_its_beginning() -> None:
+    opening = "the shop was slow this morning and nobody knew why. " * 40
+
+    assert signature(f"{opening} It was the cache.") == ""
+    assert signature("the shop was slow this morning") != ""
+
+
+CALM = "2026-11-15 10:00:00 INFO worker is fine\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("at the end", CALM * (MEGABYTES // len(CALM) - 10) + ERROR),
+        ("at the beginning", ERROR + CALM * (MEGABYTES // len(CALM) - 10)),
+        ("below a progress bar", "50%\r" * (MEGABYTES // 4 - 100) + "\n" + ERROR),
+        ("below a line without end", "x" * (MEGABYTES - 1_000) + "\n" + ERROR),
+    ],
+)
+def test_the_error_is_found_in_megabytes_within_a_second(name: str, text: str) -> None:
+    signature(ERROR)
+    begin = perf_counter()
+
+    problem = retrieval.read(text)
+
+    assert perf_counter() - begin < 1, name
+    assert problem.fingerprint == fingerprint(ERROR), name
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [CALM, "a\r", "\r\n", "x", " ", "[", "\x1b[", "\x00", ">", "错误", "\\n  File ", "\tat "],
+)
+def test_no_log_of_megabytes_takes_long(piece: str) -> None:
+    text = piece * (MEGABYTES // len(piece))
+    begin = perf_counter()
+
+    retrieval.read(text)
+
+    assert perf_counter() - begin < 1
