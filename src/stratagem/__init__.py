@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from stratagem.gateway.runners.functions import tool
     from stratagem.sdk import Stratagem
     from stratagem.sdk import open_database as open  # noqa: A004 -- reads like `open`
+    from stratagem.sdk.remote import connect, connect_async
 
-__all__ = ["Stratagem", "StratagemError", "open", "tool"]
+__all__ = ["Stratagem", "StratagemError", "connect", "connect_async", "open", "tool"]
 
 # Imported on first use: a server answers the handshake before it needs a database.
 _LATER = {
     "Stratagem": ("stratagem.sdk", "Stratagem"),
+    "connect": ("stratagem.sdk.remote", "connect"),
+    "connect_async": ("stratagem.sdk.remote", "connect_async"),
     "open": ("stratagem.sdk", "open_database"),
     "tool": ("stratagem.gateway.runners.functions", "tool"),
 }

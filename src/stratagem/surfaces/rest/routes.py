@@ -90,5 +90,4 @@ def every() -> tuple[Route, ...]:
     return ROUTES + tuple(
         Route("POST", f"/api/{each.toolset}/{each.name}", each.name, enveloped=False, body=True)
         for each in TABLE.values()
-        if each.part == "foundation"
     )
