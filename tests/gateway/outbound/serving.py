@@ -40,6 +40,7 @@ class Server:
     port: int
     received: list[Received] = field(default_factory=list)
     connections: int = 0
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     def url(self, path: str = "/", host: str | None = None) -> str:
         return f"http://{host or self.host}:{self.port}{path}"
@@ -88,6 +89,7 @@ async def serve(
                 peer = writer.get_extra_info("sockname")[0]
                 received = Received(method, target, headers, body, peer)
                 served.received.append(received)
+                served.reached.set()
                 await asyncio.sleep(delay)
                 data = raw(answer(received))
                 writer.write(data)
@@ -118,7 +120,7 @@ class Names:
         self.answers = {name.replace("_", "."): list(each) for name, each in answers.items()}
         self.asked: list[str] = []
 
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
+    async def __call__(self, host: str, _port: int) -> Sequence[str]:
         self.asked.append(host)
         left = self.answers.get(host)
         if not left:

@@ -7,6 +7,7 @@ import gzip
 import ssl
 import subprocess
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ async def test_a_redirect_to_no_address_is_not_followed(location: str) -> None:
 
 
 async def test_an_answer_that_is_too_large_is_not_read_to_its_end() -> None:
-    whole = (200, {}, b"x" * 200_000)
+    whole: Reply = (200, {}, b"x" * 200_000)
     chunked = (
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
         + b"1000\r\n%s\r\n" % (b"x" * 0x1000) * 100
@@ -184,7 +185,9 @@ async def test_an_answer_that_is_too_large_is_not_read_to_its_end() -> None:
 @pytest.mark.parametrize("coding", ["gzip", "x-gzip", "deflate", "raw"])
 async def test_a_packed_answer_is_unpacked(coding: str) -> None:
     text = b"many words " * 100_000
-    packed = {"deflate": zlib.compress, "raw": _raw_deflate}.get(coding, gzip.compress)(text)
+    packers: dict[str, Callable[[bytes], bytes]]
+    packers = {"deflate": zlib.compress, "raw": _raw_deflate}
+    packed = packers.get(coding, gzip.compress)(text)
     name = "deflate" if coding == "raw" else coding
     async with (
         serve(lambda _: (200, {"content-encoding": name}, packed)) as server,
@@ -248,8 +251,7 @@ async def test_time_is_over_for_the_whole_request() -> None:
 async def test_a_cancelled_request_ends_its_connection() -> None:
     async with serve(echo, delay=30) as server, guarded("127.0.0.1:*") as outbound:
         task = asyncio.create_task(outbound.request("GET", server.url()))
-        while not server.received:
-            await asyncio.sleep(0.01)
+        await server.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -314,10 +316,26 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for `service.test`, made for this run only."""
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-        + ["-nodes", "-days", "2", "-subj", "/CN=service.test"]
-        + ["-addext", "subjectAltName=DNS:service.test"]
-        + ["-keyout", "key.pem", "-out", "cert.pem"],
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=service.test",
+            "-addext",
+            "subjectAltName=DNS:service.test",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+        ],
         cwd=folder,
         check=True,
         capture_output=True,

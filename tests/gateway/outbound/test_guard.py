@@ -34,7 +34,7 @@ FORBIDDEN_HOSTS = [
     "localhost",
     "localhost.",
     "LOCALHOST",
-    "0.0.0.0",
+    "0.0.0.0",  # noqa: S104 - called, not bound to
     "0",
     "[::1]",
     "[::]",

@@ -36,7 +36,10 @@ _NODES_MAX: Final = limits.CONVERTED_CHARS_MAX
 
 def _meaning(source: str, target: str) -> str | None:
     if source in DATA and target in DATA:
-        needs = {"csv": "rows of flat objects or lists", "toml": "an object without nulls"}
+        needs = {
+            "csv": "rows of flat objects or lists",
+            "toml": "an object or a list, without nulls",
+        }
         return f"the data, which must be {needs[target]}" if target in needs else "the data"
     if source in DATA:
         return "a table of the rows, or nested lists"
@@ -63,7 +66,12 @@ class _Options(Given):
         None, ge=0, description="Which table of a document, from 0; needed where it has several"
     )
     compact: bool = Field(default=False, description="JSON on one line")
-    root: str = Field("root", max_length=64, description="Root element of XML that has none")
+    root: str = Field(
+        "root",
+        min_length=1,
+        max_length=64,
+        description="What a list is called in TOML, and XML without a root of its own",
+    )
 
 
 class _Input(Given):
@@ -80,7 +88,7 @@ TOOL: Final[dict[str, Any]] = {
         "Data formats (JSON, YAML, TOML, CSV, XML) convert into each other; into Markdown and HTML "
         "they become a table where they are rows, else nested lists. Markdown and HTML convert "
         "into each other, and into data by the table in them. CSV takes rows without nested "
-        "values, TOML an object without nulls. XML: @name is an attribute, #text the text beside "
+        "values, TOML no nulls. XML: @name is an attribute, #text the text beside "
         "children; document types and entities are refused. YAML is 1.2: no is a text. Cells of "
         "tables stay texts unless options.inferTypes is true."
     ),
@@ -277,11 +285,13 @@ def _write_yaml(value: Any, given: _Input) -> str:  # noqa: ARG001 -- a writer's
     return yaml_text.dump(value)
 
 
-def _write_toml(value: Any, given: _Input) -> str:  # noqa: ARG001 -- a writer's parameter
+def _write_toml(value: Any, given: _Input) -> str:
     import tomli_w
 
+    if isinstance(value, list):
+        value = {given.options.root: value}
     if not isinstance(value, dict):
-        raise TypeError("it is no object")
+        raise TypeError("it is neither an object nor a list")
     return tomli_w.dumps(value)
 
 
@@ -295,7 +305,7 @@ def _write_xml(value: Any, given: _Input) -> str:
 
 _HINTS: Final = {
     "csv": "Flatten the data with data_transformer, or pick the list of rows first.",
-    "toml": "TOML has no null, and begins with an object.",
+    "toml": "TOML has no null, and holds an object or a list.",
     "xml": "Rename the fields: a name begins with a letter and has no blanks.",
 }
 _READERS: Final[dict[str, Callable[[_Input], Any]]] = {

@@ -1,0 +1,296 @@
+"""The one client for everything that leaves the house.
+
+`request` makes a whole request: checked, pinned, followed through redirects, bounded in bytes and
+time. `client` is for the remote MCP client, which streams: the same guard and bounds below
+httpx's own client. Neither reads proxies or passwords from the environment, and `request` keeps
+no cookies, so that no call can leave anything behind for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import httpx2
+
+from stratagem import limits
+from stratagem.errors import (
+    ExecutionFailed,
+    ExecutionTimeout,
+    PermissionDenied,
+    ValidationFailed,
+)
+from stratagem.gateway.outbound.addresses import Address, is_public
+from stratagem.gateway.outbound.allowing import AllowedHost, parse_allowed_hosts
+from stratagem.gateway.outbound.guarding import (
+    Guard,
+    Resolver,
+    check_url,
+    port_of,
+    system_resolver,
+)
+from stratagem.gateway.outbound.reading import Response
+from stratagem.gateway.outbound.redirects import Hop, next_hop
+from stratagem.gateway.outbound.transport import BYTES_MAX, GuardedTransport
+
+__all__ = ["METHODS", "Outbound", "check_headers"]
+
+METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+_DEFAULT_HEADERS: Final = (
+    ("accept", "*/*"),
+    ("accept-encoding", "gzip, deflate"),
+    ("user-agent", "stratagem"),
+)
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
+_FORBIDDEN_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+# They frame the request or belong to the connection: the client sets them, or nobody does.
+_FRAMING: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te"}
+    | {"trailer", "expect", "proxy-authorization", "proxy-connection", "accept-encoding"}
+)
+
+
+class Outbound:
+    """Guarded HTTP.
+
+    `allow` names what may be called although it is not public: `("localhost:8000", "host:*")`.
+    """
+
+    def __init__(
+        self,
+        allow: str | Iterable[str] | None = (),
+        *,
+        resolver: Resolver = system_resolver,
+        public: Callable[[Address], bool] = is_public,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._guard = Guard(parse_allowed_hosts(allow), resolver, public)
+        self._tls = tls
+        self._transport: GuardedTransport | None = None
+
+    @property
+    def allowed(self) -> tuple[AllowedHost, ...]:
+        """Return what may be called although it is not public."""
+        return self._guard.allow
+
+    def warnings(self, url: str, *, field: str = "url") -> list[str]:
+        """Check an address as far as that goes without touching the network.
+
+        Returns why it will be refused, unless an administrator allows it until then.
+
+        Raises:
+            ValidationFailed: It cannot be called at all.
+        """
+        try:
+            self._guard.check(check_url(url, field=field))
+        except PermissionDenied as error:
+            return [f"`{field}`: {error.message} {error.hint}"]
+        return []
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        seconds: float = limits.OUTBOUND_SECONDS_DEFAULT,
+        bytes_max: int = limits.OUTBOUND_BYTES_DEFAULT,
+    ) -> Response:
+        """Make a request, follow its redirects, and read the answer, whatever its status.
+
+        Raises:
+            ValidationFailed: The address, the method or a header cannot be sent.
+            PermissionDenied: It, or where it redirects to, is not public.
+            ExecutionFailed: The service cannot be reached (`safe`), or its answer cannot be read.
+            ExecutionTimeout: It took too long.
+        """
+        if method not in METHODS:
+            raise ValidationFailed(
+                f"`method` cannot be {method[:20]!r}.", field="method", hint=", ".join(METHODS)
+            )
+        given = check_headers(headers or {})
+        names = {name.lower() for name, _ in given}
+        defaults = tuple(pair for pair in _DEFAULT_HEADERS if pair[0] not in names)
+        hop = Hop(method, check_url(url), (*defaults, *given), body)
+        seconds = min(seconds, limits.OUTBOUND_SECONDS_MAX)
+        bytes_max = min(bytes_max, limits.OUTBOUND_BYTES_MAX)
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._follow(hop, seconds, bytes_max)
+        except TimeoutError:
+            raise ExecutionTimeout(
+                f"{hop.url.host} did not answer in {seconds:g} seconds.", seconds=seconds
+            ) from None
+
+    def transport(
+        self, *, bytes_max: int = limits.OUTBOUND_BYTES_DEFAULT
+    ) -> httpx2.AsyncBaseTransport:
+        """Return a new transport with its own connections, for an `httpx2.AsyncClient`."""
+        if self._tls is None:
+            self._tls = httpx2.create_ssl_context()
+        return GuardedTransport(self._guard, tls=self._tls, bytes_max=bytes_max)
+
+    def client(
+        self,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+        bytes_max: int = limits.OUTBOUND_BYTES_DEFAULT,
+    ) -> httpx2.AsyncClient:
+        """Return a client that may stream; whoever asked for it closes it.
+
+        It follows no redirects. Streams of events have no end, but each line of them is bounded.
+        """
+        return httpx2.AsyncClient(
+            transport=self.transport(bytes_max=bytes_max),
+            headers={"accept-encoding": "gzip, deflate", **(headers or {})},
+            timeout=timeout or httpx2.Timeout(None, connect=limits.OUTBOUND_CONNECT_SECONDS),
+            auth=auth,
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        """Close every connection of `request`."""
+        if self._transport is not None:
+            await self._transport.aclose()
+            self._transport = None
+
+    async def _follow(self, hop: Hop, seconds: float, bytes_max: int) -> Response:
+        for count in range(limits.OUTBOUND_REDIRECTS_MAX + 1):
+            response = await self._send(hop, seconds, bytes_max, redirected=count > 0)
+            following = next_hop(hop, response.status, response.headers.get("location"))
+            if following is None:
+                return response
+            hop = following
+        raise ExecutionFailed(
+            f"The service redirects more than {limits.OUTBOUND_REDIRECTS_MAX} times.",
+            reason="redirect",
+            limit=limits.OUTBOUND_REDIRECTS_MAX,
+        )
+
+    async def _send(
+        self, hop: Hop, seconds: float, bytes_max: int, *, redirected: bool
+    ) -> Response:
+        if self._transport is None:
+            transport = self.transport()
+            assert isinstance(transport, GuardedTransport)
+            self._transport = transport
+        wait = min(seconds, limits.OUTBOUND_CONNECT_SECONDS)
+        timeout = {"connect": wait, "pool": wait, "read": None, "write": None}
+        request = httpx2.Request(
+            hop.method,
+            hop.url,
+            headers=[(name.encode(), value.encode()) for name, value in hop.headers],
+            content=hop.body,
+            extensions={"timeout": timeout, BYTES_MAX: bytes_max},
+        )
+        with _explained(hop.url, redirected=redirected):
+            answer = await self._transport.handle_async_request(request)
+            try:
+                body = await answer.aread()
+            finally:
+                await answer.aclose()
+        return Response(answer.status_code, _joined(answer.headers), body, str(hop.url))
+
+
+def check_headers(
+    headers: Mapping[str, Any], *, field: str = "headers"
+) -> tuple[tuple[str, str], ...]:
+    """Return headers as they can be sent.
+
+    Raises:
+        ValidationFailed: One of them cannot, or is not for a caller to set.
+    """
+    if len(headers) > limits.OUTBOUND_HEADERS_MAX:
+        raise ValidationFailed(
+            f"`{field}` has {len(headers)} headers; the limit is {limits.OUTBOUND_HEADERS_MAX}.",
+            field=field,
+            limit=limits.OUTBOUND_HEADERS_MAX,
+        )
+    return tuple(_header(name, value, field) for name, value in headers.items())
+
+
+def _header(name: str, value: Any, field: str) -> tuple[str, str]:
+    where = f"{field}.{name[:100]}"
+    if not _NAME.fullmatch(name):
+        raise ValidationFailed(f"`{where}` is not the name of a header.", field=field)
+    if name.lower() in _FRAMING:
+        raise ValidationFailed(
+            f"`{where}` is set by the client itself.", field=where, hint="Leave it out."
+        )
+    if not isinstance(value, str) or _FORBIDDEN_VALUE.search(value):
+        raise ValidationFailed(f"`{where}` must be one line of text.", field=where)
+    if len(value) > limits.OUTBOUND_HEADER_CHARS_MAX:
+        raise ValidationFailed(
+            f"`{where}` is longer than {limits.OUTBOUND_HEADER_CHARS_MAX} characters.",
+            field=where,
+            limit=limits.OUTBOUND_HEADER_CHARS_MAX,
+        )
+    return name, value.strip()
+
+
+def _joined(headers: httpx2.Headers) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for raw_name, raw_value in headers.raw:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
+
+
+@contextmanager
+def _explained(url: httpx2.URL, *, redirected: bool) -> Iterator[None]:
+    """Raise what went wrong on the way as our own errors, naming the host and no address."""
+    place = f"{url.host}:{port_of(url)}"
+    # After a redirect something has answered already: it may have done its work.
+    safe = not redirected
+    try:
+        yield
+    except PermissionDenied as error:
+        if not redirected:
+            raise
+        raise PermissionDenied(
+            f"The service redirects to where it may not: {error.message}",
+            hint=error.hint,
+            **error.details,
+            redirected=True,
+        ) from None
+    except ExecutionFailed as error:
+        error.safe = error.safe and safe
+        raise
+    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        raise ExecutionFailed(
+            f"Cannot connect to {place}{_certificate_fault(error)}.",
+            safe=safe,
+            reason="connect",
+            host=url.host,
+            hint="Check that the service is running and can be reached from here.",
+        ) from None
+    except httpx2.PoolTimeout:
+        raise ExecutionFailed(
+            "Too many calls to services are under way.", safe=safe, reason="connections"
+        ) from None
+    except httpx2.LocalProtocolError as error:
+        raise ValidationFailed(f"The request cannot be sent: {error}.", field="headers") from None
+    except httpx2.TransportError:
+        raise ExecutionFailed(
+            f"The connection to {place} broke before the answer was complete.",
+            reason="connection_lost",
+            host=url.host,
+        ) from None
+
+
+def _certificate_fault(error: BaseException) -> str:
+    """Say that it was the certificate, where it was: nothing else about it helps a caller."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return ": its certificate or encryption is not accepted"
+        cause = cause.__cause__ or cause.__context__
+    return ""
