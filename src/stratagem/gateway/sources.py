@@ -188,7 +188,9 @@ class Sources:
             raise ValidationFailed("Name a `url`, or give the `document`.", field="url")
         outbound = self._switchboard.outbound
         document = await self._switchboard.home.join(lambda: load(source, outbound))
-        listing = list_tools(document, base_url=given.base_url, prefix=given.prefix or "")
+        listing = await asyncio.to_thread(
+            list_tools, document, base_url=given.base_url, prefix=given.prefix or ""
+        )
         source = given.prefix or _slug(listing.title) or "openapi"
         added = await asyncio.to_thread(self._register_all, listing.tools, source, "openapi")
         return {
