@@ -19,6 +19,7 @@ from stratagem import limits
 __all__ = ["YamlFault", "dump", "load"]
 
 _MERGE: Final = "tag:yaml.org,2002:merge"
+_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029\ufeff]")
 _RESOLVERS: Final = (
     ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -93,6 +94,13 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def _text(dumper: _Dumper, text: str) -> ScalarNode:
+    # YAML takes these for line ends, which only an escape keeps apart from others.
+    style = '"' if _LINE_ENDS.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
 # None of the rules of YAML 1.1.
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in _RESOLVERS:

@@ -2,9 +2,9 @@
 
 Python cannot end a thread. What it can do is raise an exception in one, which arrives when that
 thread next runs Python code. A function that loops or computes is stopped by it; one that waits
-inside a C call is not, until it comes back. Such a thread is left behind: it is counted until it
-ends, and with too many of them no new call is taken, so that a tool that hangs can cost some
-memory and never the process.
+inside a C call is not, until it comes back, nor one that waits for a lock. Such a thread is left
+behind: it is counted until it ends, and with too many of them no new call is taken, so that a
+tool that hangs can cost some memory and never the process.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -26,12 +27,26 @@ T = TypeVar("T")
 _SECONDS_BETWEEN_KNOCKS: Final = 0.05
 
 
+_STEPS_TO_ARRIVE: Final = 1_000
+# An exception between taking a lock and the `try` behind it would leave the lock taken for good.
+_DELICATE: Final = ("threading.py", "queue.py", "logging/__init__.py", "importlib._bootstrap>")
+
+_raise_in: Final = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
+
+
 class _Stopped(SystemExit):
     """Raised in a thread whose result nobody waits for.
 
     A SystemExit, because `except Exception` lets it pass and a thread that ends with it prints
     nothing.
     """
+
+
+def _is_delicate(ident: int) -> bool:
+    """Tell whether a thread is within code of the interpreter's that takes locks."""
+    frame = sys._current_frames().get(ident)  # noqa: SLF001 -- the only way to see another thread
+    return frame is not None and frame.f_code.co_filename.endswith(_DELICATE)
 
 
 class Threads:
@@ -111,14 +126,23 @@ class _Job:
         return self._running and self._thread.is_alive()
 
     def knock(self) -> None:
-        """Raise an exception in the thread, if the function still runs."""
+        """Raise an exception in the thread, if the function still runs and it is safe."""
+        ident = self._thread.ident
         # Whoever holds the lock is the thread itself, about to end; the loop waits for nobody.
-        if not self._lock.acquire(blocking=False):
+        if ident is None or _is_delicate(ident) or not self._lock.acquire(blocking=False):
             return
         try:
-            if self._running and self._thread.ident is not None:
-                ident = ctypes.c_ulong(self._thread.ident)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(_Stopped))
+            if self._running:
+                _raise_in(ident, _Stopped)
+                # Up to Python 3.12 the whole interpreter stays on the alert until some thread has
+                # taken its exception, and one that waits in C takes none: every step of every
+                # thread would be slower, and under a tracer of 3.11 none would be made at all. So
+                # this thread takes one too. The other is put on the alert again as it goes on.
+                _raise_in(threading.get_ident(), _Stopped)
+                for _ in range(_STEPS_TO_ARRIVE):
+                    pass
+        except _Stopped:
+            pass
         finally:
             self._lock.release()
 

@@ -1,0 +1,116 @@
+"""Ids of requests, and logs that can be followed by them.
+
+A request that names an id (`X-Request-Id`) keeps it, any other is given one; it is in the answer
+and in every line that is logged meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import time
+from contextvars import ContextVar
+from typing import Any, Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from stratagem.redaction import mask
+
+__all__ = ["RequestIds", "log_to_stderr", "request_id"]
+
+logger = logging.getLogger("stratagem.requests")
+
+HEADER: Final = "x-request-id"
+_ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,128}")
+_CURRENT: ContextVar[str] = ContextVar("request_id", default="")
+
+
+def request_id() -> str:
+    """Return the id of the request that is being answered, or nothing."""
+    return _CURRENT.get()
+
+
+class RequestIds:
+    """Gives each request an id, and logs how it was answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request under its id."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(HEADER, "")
+        own = given if _ACCEPTED.fullmatch(given) else secrets.token_hex(8)
+        token = _CURRENT.set(own)
+        began = time.perf_counter()
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = own
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            logger.info(
+                "%s %s %s",
+                scope["method"],
+                scope["path"],
+                status,
+                extra={
+                    "method": scope["method"],
+                    "path": scope["path"],
+                    "status": status,
+                    "milliseconds": round(1000 * (time.perf_counter() - began), 1),
+                },
+            )
+            _CURRENT.reset(token)
+
+
+class _Json(logging.Formatter):
+    """One line of JSON for each record; what may be secret is masked."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": mask(record.getMessage()),
+        }
+        if own := request_id():
+            line["requestId"] = own
+        for name in ("method", "path", "status", "milliseconds"):
+            if hasattr(record, name):
+                line[name] = getattr(record, name)
+        if record.exc_info:
+            line["error"] = mask(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False)
+
+
+class _Plain(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        own = request_id()
+        text = mask(super().format(record))
+        return f"{text} [{own}]" if own else text
+
+
+def log_to_stderr(form: str) -> None:
+    """Log what the operator should know: problems as text, each request too as JSON."""
+    handler = logging.StreamHandler()
+    if form == "json":
+        formatter: logging.Formatter = _Json()
+        formatter.converter = time.gmtime
+        logger.setLevel(logging.INFO)
+    else:
+        formatter = _Plain("stratagem: %(message)s")
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("mcp").setLevel(logging.ERROR)
