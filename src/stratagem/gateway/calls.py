@@ -38,6 +38,7 @@ class Call:
     progress: ProgressReport = _ignore
     depth: int = 0
     execution_id: str | None = None
+    request_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ resolve → authorise → rate limit → validate → correct and validate again
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,10 +22,12 @@ from stratagem.errors import (
     ExecutionTimeout,
     InternalFault,
     PermissionDenied,
+    RateLimited,
     StratagemError,
     ValidationFailed,
 )
 from stratagem.gateway import cache as caching
+from stratagem.gateway import tracing
 from stratagem.gateway.breaker import Breakers
 from stratagem.gateway.cache import Cache
 from stratagem.gateway.calls import Call, Finished
@@ -38,10 +41,12 @@ from stratagem.gateway.tools import Tool
 
 __all__ = ["Correction", "Corrector", "Executor", "Parts"]
 
+logger = logging.getLogger(__name__)
+
 _DEPTH_MAX: Final = 8
 _BACKOFF_SECONDS: Final = 0.1
 # The caller's own faults say nothing about the tool.
-_CALLERS_FAULT: Final = (ValidationFailed, PermissionDenied)
+_CALLERS_FAULT: Final = (ValidationFailed, PermissionDenied, RateLimited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,8 @@ class _Course:
     attempts: int = 0
     cached: bool = False
     correction: dict[str, Any] | None = None
+    span: Any = None
+    cancelled: bool = False
 
 
 class Executor:
@@ -107,7 +114,7 @@ class Executor:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._running: dict[str, asyncio.Task[Any]] = {}
+        self._running: dict[str, tuple[asyncio.Task[Any], _Course]] = {}
 
     async def execute(self, call: Call) -> Finished:
         """Run a call to its end.
@@ -123,13 +130,21 @@ class Executor:
             parts.monotonic(),
             arguments=call.arguments,
         )
-        task = asyncio.current_task()
+        with tracing.span_of(call.tool) as course.span:
+            return await self._guarded(course)
+
+    async def _guarded(self, course: _Course) -> Finished:
+        """Follow the path; whatever happens on it, the call is recorded as ended."""
+        call, task = course.call, asyncio.current_task()
         assert task is not None
-        self._running[course.execution_id] = task
+        self._running[course.execution_id] = task, course
         try:
             result, data = await self._follow(course)
         except asyncio.CancelledError:
-            self._close(course, "failed", {"code": "CANCELLED", "message": "It was cancelled."})
+            if course.cancelled and not task.uncancel():
+                # This call alone was to end, not whatever it is a part of.
+                raise await self._failed(course, _cancelled(call.tool)) from None
+            self._close(course, "failed", {"code": "cancelled", "message": "It was cancelled."})
             raise
         except StratagemError as error:
             raise await self._failed(course, error) from error.__cause__
@@ -144,8 +159,11 @@ class Executor:
 
     def cancel(self, execution_id: str) -> bool:
         """Stop a call; return whether it was running."""
-        task = self._running.get(execution_id)
-        return task.cancel() if task is not None else False
+        task, course = self._running.get(execution_id, (None, None))
+        if task is None or course is None or course.cancelled:
+            return False
+        course.cancelled = task.cancel()
+        return course.cancelled
 
     @property
     def active(self) -> list[str]:
@@ -169,13 +187,13 @@ class Executor:
         parts.breakers.enter(tool.name)
         try:
             result = await self._run(course, tool)
+            data = _checked_output(tool, result)
         except asyncio.CancelledError:
             parts.breakers.leave(tool.name)
             raise
         except Exception as error:
             self._note_failure(tool, error)
             raise
-        data = _checked_output(tool, result)
         parts.breakers.succeed(tool.name)
         if key is not None:
             parts.cache.put(key, tool.name, result, tool.configuration.cache_seconds)
@@ -184,7 +202,9 @@ class Executor:
     def _fitting(self, course: _Course, tool: Tool) -> Mapping[str, Any]:
         """Return arguments that fit the schema: as given, or corrected."""
         given, call = course.call.arguments, course.call
-        if isinstance(given, Mapping) and tool.input.accepts(given):
+        # Whoever confirms an offer means its arguments, even where the given ones would do.
+        confirms = call.correction_id is not None
+        if isinstance(given, Mapping) and not confirms and tool.input.accepts(given):
             return given
         violations = (
             tool.input.violations(given)
@@ -192,7 +212,7 @@ class Executor:
             else [{"path": "$", "message": "the arguments are text, not an object", "rule": "type"}]
         )
         told: dict[str, Any] = {}
-        if call.correct and self._parts.corrector is not None:
+        if (call.correct or confirms) and self._parts.corrector is not None:
             correction = self._parts.corrector.correct(tool, call, violations)
             told = correction.told
             if correction.applied is not None:
@@ -266,7 +286,7 @@ class Executor:
             caller=call.caller,
             progress=self._progress(course, tool),
             attempt=course.attempts,
-            request_key=course.execution_id,
+            request_key=call.request_key or course.execution_id,
             branch=call.branch,
             depth=call.depth,
         )
@@ -303,12 +323,9 @@ class Executor:
 
     async def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
         """Return the error as the caller sees it: with the execution's id, and what may help."""
-        tool = course.tool
         error.details = {**error.details, "executionId": course.execution_id}
-        if tool is not None and self._parts.corrector is not None:
-            advice = await self._parts.corrector.advise(tool, course.call, error)
-            if advice is not None:
-                error.details["knownFix"] = advice
+        if (advice := await self._advice(course, error)) is not None:
+            error.details["knownFix"] = advice
         status = "timeout" if isinstance(error, ExecutionTimeout) else "failed"
         self._close(course, status, {"code": error.code, "message": error.message})
         return error
@@ -337,10 +354,27 @@ class Executor:
         }
         if error is not None:
             record["error"] = error
-        if self._parts.corrector is not None:
-            self._parts.corrector.learn(tool, call, course.arguments, record)
+        self._learn(course, tool, record)
+        tracing.describe(course.span, record)
         self._parts.watch("finished", record)
         self._parts.record(Entry(call.branch, record, status == "success", data))
+
+    def _learn(self, course: _Course, tool: Tool, record: Mapping[str, Any]) -> None:
+        if self._parts.corrector is None:
+            return
+        try:
+            self._parts.corrector.learn(tool, course.call, course.arguments, record)
+        except Exception:  # the call has ended; what it taught is not worth failing it
+            logger.exception("nothing was learned from a call of %s", tool.name)
+
+    async def _advice(self, course: _Course, error: StratagemError) -> dict[str, Any] | None:
+        if course.tool is None or self._parts.corrector is None:
+            return None
+        try:
+            return await self._parts.corrector.advise(course.tool, course.call, error)
+        except Exception:  # the error itself is what the caller has to see
+            logger.exception("no advice was found for a call of %s", course.tool.name)
+            return None
 
     def _metadata(self, course: _Course) -> dict[str, Any]:
         tool = course.tool
@@ -402,6 +436,10 @@ def _checked_output(tool: Tool, result: Any) -> bytes:
             hint="The tool, or its outputSchema, has to be mended.",
         )
     return data
+
+
+def _cancelled(tool: str) -> ExecutionFailed:
+    return ExecutionFailed(f"The call of {tool} was cancelled.", answered=True, reason="cancelled")
 
 
 async def _pause(attempt: int, error: ExecutionFailed) -> None:

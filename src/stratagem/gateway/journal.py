@@ -102,6 +102,8 @@ class Pipelines:
                 depth=call.depth + 1,
                 execution_id=None,
                 correction_id=None,
+                # The same when a run is resumed: a service that knows such keys does nothing twice.
+                request_key=f"{run_id}:{step.key}",
                 context={**call.context, "pipelineRunId": run_id, "pipelineStep": step.key},
             )
             return (await self._switchboard.executor.execute(inner)).result

@@ -97,7 +97,11 @@ class Tool:
     @cached_property
     def permissions(self) -> Permissions:
         """What its handler may do."""
-        return read_permissions(self.content.get("permissions") or {})
+        own = self.content.get("permissions")
+        if own is None and self.handler.get("type") == "code":
+            # Code says itself what it needs; only an administrator can have registered it.
+            own = self.handler.get("permissions")
+        return read_permissions(own or {})
 
     @property
     def requirements(self) -> Mapping[str, Any]:
