@@ -11,10 +11,34 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DATABASE_NAME", "PROJECT_FOLDER", "database_path", "local_zone"]
+__all__ = [
+    "DATABASE_NAME",
+    "PROJECT_FOLDER",
+    "database_path",
+    "is_address",
+    "local_zone",
+    "shown_place",
+]
 
 PROJECT_FOLDER: Final = ".stratagem"
 DATABASE_NAME: Final = "stratagem.db"
+
+
+def is_address(place: str) -> bool:
+    """Whether a place names a PostgreSQL server rather than a file."""
+    return place.lower().startswith(("postgresql://", "postgres://"))
+
+
+def shown_place(place: str) -> str:
+    """Return where a database is, as it may be shown: an address without its user's password."""
+    if not is_address(place):
+        return place
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(place)
+    port = f":{parts.port}" if parts.port else ""
+    workspace = f"#{parts.fragment}" if parts.fragment else ""
+    return f"postgresql://{parts.hostname or 'local'}{port}{parts.path}{workspace}"
 
 
 def database_path(explicit: str | None = None, *, folder: Path | None = None) -> Path:

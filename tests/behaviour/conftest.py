@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.surfaces import SLOW, SURFACES, Answer, Surface, Wanted
+from tests.behaviour.surfaces import SERVED, SLOW, SURFACES, Answer, Surface, Wanted
 from tests.contracts.samples import Clock
+from tests.postgres import a_workspace
 
 
 class Refused(Exception):
@@ -82,12 +83,22 @@ def surface(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def opened(surface: str, tmp_path: Path, clock: Clock) -> Iterator[Opener]:
+def server_place(surface: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Where the test's database is, if not in a file of its own."""
+    if surface != SERVED:
+        return {}
+    return {"address": f"{request.getfixturevalue('postgres_address')}#{a_workspace()}"}
+
+
+@pytest.fixture
+def opened(
+    surface: str, tmp_path: Path, clock: Clock, server_place: dict[str, Any]
+) -> Iterator[Opener]:
     """Open the test's one database over the surface, with other settings or once more."""
     with ExitStack() as stack:
 
         def open_call(**settings: Any) -> Call:
-            wanted = Wanted(tmp_path / "memory.db", clock, **settings)
+            wanted = Wanted(tmp_path / "memory.db", clock, **server_place, **settings)
             return Call(stack.enter_context(closing(SURFACES[surface](wanted))))
 
         yield open_call

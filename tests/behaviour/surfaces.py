@@ -18,33 +18,36 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client
 from typer.testing import CliRunner
 
-from stratagem import Stratagem, StratagemError, bootstrap
+from stratagem import Stratagem, StratagemError, bootstrap, connect
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.operation import Caller
 from stratagem.storage.sqlite.appending import Adapters
 from stratagem.surfaces.cli.app import app
 from stratagem.surfaces.mcp.callers import ProcessCaller
-from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.mcp.settings import ServerSettings
 from tests.contracts.samples import Clock, salts
+from tests.sdk.hosting import Prepared, host
 
 Answer = dict[str, Any]
+# The embedded surface once more, with everything in PostgreSQL.
+SERVED = "postgres"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The database that a surface is to stand on."""
+    """The database that a surface is to stand on: a file, or a workspace of a server."""
 
     path: Path
     clock: Clock
     embedder: str = "none"
     read_only: bool = False
+    address: str | None = None
 
     def start(self) -> Runtime:
         return start(
             Settings(
-                str(self.path),
+                self.address or str(self.path),
                 durability="fast",
                 embedder=self.embedder,
                 read_only=self.read_only,
@@ -92,7 +95,7 @@ class Mcp:
         settings = ServerSettings(
             str(wanted.path), toolsets=("memory", "debugging", "knowledge", "admin")
         )
-        self._database = _Prepared(settings, wanted.start())
+        self._database = Prepared(settings, wanted.start())
         server = build(settings, self._database, ProcessCaller(settings))
         self._opening = start_blocking_portal()
         self._portal = self._opening.__enter__()
@@ -111,18 +114,27 @@ class Mcp:
         self._database.close()
 
 
-class _Prepared(Database):
-    """A database that is open already."""
+class Connected:
+    """`db.call` of a client of a server."""
 
-    def __init__(self, settings: ServerSettings, runtime: Runtime) -> None:
-        super().__init__(settings)
-        self._prepared = runtime
+    switches = True
 
-    def runtime(self) -> Runtime:
-        return self._prepared
+    def __init__(self, wanted: Wanted) -> None:
+        settings = ServerSettings(str(wanted.path), read_only=wanted.read_only)
+        self._database = Prepared(settings, wanted.start())
+        self._url = host().add(settings, self._database)
+        self._db = connect(self._url, patience=0)
+
+    def run(self, name: str, arguments: Answer) -> Answer:
+        try:
+            return self._db.call(name, arguments)
+        except StratagemError as error:
+            return error.envelope()
 
     def close(self) -> None:
-        self._prepared.close()
+        self._db.close()
+        host().remove(self._url)
+        self._database.close()
 
 
 class CommandLine:
@@ -162,7 +174,9 @@ def as_json(answer: Answer) -> Answer:
 
 SURFACES: dict[str, Callable[[Wanted], Surface]] = {
     "embedded": Embedded,
+    SERVED: Embedded,
     "mcp": Mcp,
+    "connect": Connected,
     "cli": CommandLine,
 }
 # Each call of the command line opens and closes the database: minutes, all in all.

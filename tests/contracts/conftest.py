@@ -26,12 +26,15 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.fixture
-def opened(backend: Backend, tmp_path: Path, clock: Clock) -> Iterator[Opener]:
+def opened(
+    backend: Backend, tmp_path: Path, clock: Clock, request: pytest.FixtureRequest
+) -> Iterator[Opener]:
     """Open the backend's store, as often and with whatever settings a test asks for."""
+    place = {"address": request.getfixturevalue("postgres_address")} if backend.served else {}
     with ExitStack() as stack:
 
         def open_store(**settings: Any) -> Store:
-            return stack.enter_context(closing(backend.open(tmp_path, clock, **settings)))
+            return stack.enter_context(closing(backend.open(tmp_path, clock, **place, **settings)))
 
         yield open_store
 

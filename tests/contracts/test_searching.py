@@ -162,6 +162,7 @@ def test_facets_list_what_a_view_shows_oldest_first(store: Store) -> None:
 
     assert faceted("default", "f") == [other, new]
     assert faceted("default", "f", limit=1) == [new]
+    assert faceted("default", "f", limit=1, before=new) == [other]
     assert faceted("trial", "f") == [old]
     assert (faceted("default", "g"), faceted("trial", "g")) == ([other], [])
 

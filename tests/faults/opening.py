@@ -9,10 +9,13 @@ from datetime import UTC
 from pathlib import Path
 
 from stratagem import limits
-from stratagem.bootstrap import Runtime
+from stratagem.bootstrap import Runtime, Settings
 from stratagem.engine.records import Kinds
+from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS
 from stratagem.operation import Caller
+from stratagem.projections.assembly import Subscribed, assemble
+from stratagem.projections.settings import ExternalSettings
 from stratagem.sdk import Stratagem
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
@@ -44,7 +47,9 @@ def open_with(
     )
     index.attach(store, follow=False)
     foundation = Foundation(store, Views(store, UTC), index, "full", "0")
-    return Stratagem(Runtime(foundation), Caller())
+    wanted = Subscribed(CONCEPT, RELATIONSHIP, TYPES)
+    projections, _ = assemble(ExternalSettings(), store, index, wanted, beside=f"{path}-chroma")
+    return Stratagem(Runtime(foundation, Settings(str(path)), projections), Caller())
 
 
 def examine(db: Stratagem) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.behaviour.conftest import Call, Opener
-from tests.behaviour.surfaces import SURFACES, Wanted
+from tests.behaviour.surfaces import SERVED, SURFACES, Wanted
 from tests.contracts.samples import Clock
+from tests.postgres import a_workspace
 
 
 class Knowing(Call):
@@ -64,11 +65,21 @@ def surface(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def opened(surface: str, tmp_path: Path, clock: Clock) -> Iterator[Opener]:
+def server_place(surface: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Where the test's database is, if not in a file of its own."""
+    if surface != SERVED:
+        return {}
+    return {"address": f"{request.getfixturevalue('postgres_address')}#{a_workspace()}"}
+
+
+@pytest.fixture
+def opened(
+    surface: str, tmp_path: Path, clock: Clock, server_place: dict[str, Any]
+) -> Iterator[Opener]:
     with ExitStack() as stack:
 
         def open_call(**settings: Any) -> Knowing:
-            wanted = Wanted(tmp_path / "knowledge.db", clock, **settings)
+            wanted = Wanted(tmp_path / "knowledge.db", clock, **server_place, **settings)
             return Knowing(stack.enter_context(closing(SURFACES[surface](wanted))))
 
         yield open_call

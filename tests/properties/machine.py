@@ -20,6 +20,7 @@ from stratagem.operation import Caller
 from stratagem.storage.merging import Strategy
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import SECOND, Clock, salts
+from tests.postgres import a_workspace
 from tests.properties.model import Key, Line, Merge, Model
 
 WORDS = ("amber", "birch", "cedar", "drift", "ember")
@@ -62,10 +63,13 @@ def exactly(value: Any) -> str:
 
 
 class Histories(RuleBasedStateMachine):
-    """One random history."""
+    """One random history, in a file of its own or in a workspace of a server."""
+
+    address: str | None = None
 
     def __init__(self) -> None:
         super().__init__()
+        self.workspace = a_workspace()
         self.clock = Clock()
         self.folder = Path(tempfile.mkdtemp(prefix="stratagem-history-"))
         self.db = self.open()
@@ -76,7 +80,8 @@ class Histories(RuleBasedStateMachine):
     def open(self) -> Stratagem:
         runtime = start(
             Settings(
-                str(self.folder / "m.db"),
+                self.address or str(self.folder / "m.db"),
+                workspace=self.workspace,
                 durability="fast",
                 embedder="none",
                 adapters=Adapters(self.clock, salts()),

@@ -10,10 +10,10 @@ from tests.properties.machine import Histories
 from tests.properties.seeding import seeded
 
 
-def run(examples: int, steps: int) -> None:
+def run(examples: int, steps: int, machine: type[Histories] = Histories) -> None:
     with seeded() as number:
         run_state_machine_as_test(
-            seed(number)(Histories),
+            seed(number)(machine),
             settings=settings(
                 max_examples=examples,
                 stateful_step_count=steps,

@@ -15,6 +15,7 @@ from stratagem.operation import Caller
 from stratagem.storage.merging import Strategy
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import Clock, salts
+from tests.postgres import a_workspace
 from tests.properties.machine import exactly
 from tests.properties.model import Key, Line, Model
 from tests.properties.seeding import seeded
@@ -26,12 +27,12 @@ BRANCHES = ("default", "b1", "b2", "b3")
 class Graph:
     """Four branches with one entry each, in a real memory and in the model."""
 
-    def __init__(self, generator: random.Random) -> None:
+    def __init__(self, generator: random.Random, path: str) -> None:
         self.random = generator
         self.clock = Clock()
         adapters = Adapters(self.clock, salts())
         self.db = Stratagem(
-            start(Settings(":memory:", embedder="none", adapters=adapters, zone=UTC)), Caller()
+            start(Settings(path, embedder="none", adapters=adapters, zone=UTC)), Caller()
         )
         self.model = Model(self.clock.now)
         self.merges = self.conflicts = 0
@@ -110,11 +111,12 @@ class Graph:
             assert entry.tags == content.get("tags", [])
 
 
-def run(graphs: int, steps: int) -> tuple[int, int]:
+def run(graphs: int, steps: int, address: str = "") -> tuple[int, int]:
     merges = conflicts = 0
     with seeded() as number:
         for place in range(graphs):
-            graph = Graph(random.Random(f"{number}/{place}"))
+            path = f"{address}#{a_workspace()}" if address else ":memory:"
+            graph = Graph(random.Random(f"{number}/{place}"), path)
             try:
                 for _ in range(steps):
                     graph.step()

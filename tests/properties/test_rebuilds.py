@@ -20,6 +20,7 @@ from stratagem.operation import Caller
 from stratagem.storage.merging import Strategy
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import Clock, salts
+from tests.postgres import a_workspace
 from tests.properties.seeding import seeded
 
 WORDS = ("amber", "birch", "cedar", "drift", "ember", "flint")
@@ -150,10 +151,11 @@ class Life:
         return seen
 
 
-def run(lives: int, steps: int, folder: Path | None = None) -> None:
+def run(lives: int, steps: int, folder: Path | None = None, address: str = "") -> None:
     with seeded() as number:
         for place in range(lives):
             path = ":memory:" if folder is None else str(folder / f"{place}.db")
+            path = f"{address}#{a_workspace()}" if address else path
             life = Life(path, random.Random(f"{number}/{place}"))
             try:
                 for _ in range(steps):

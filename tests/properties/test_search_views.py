@@ -14,6 +14,7 @@ from stratagem.bootstrap import Settings, start
 from stratagem.operation import Caller
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import Clock, salts
+from tests.postgres import a_workspace
 from tests.properties.seeding import seeded
 
 WORDS = tuple(f"word{letter}" for letter in "abcdefgh")
@@ -68,10 +69,10 @@ class Shown:
 class Library:
     """Random writes on a few branches, kept as a full copy after each."""
 
-    def __init__(self, generator: random.Random, embedder: str) -> None:
+    def __init__(self, generator: random.Random, embedder: str, path: str) -> None:
         self.random = generator
         adapters = Adapters(Clock(), salts())
-        settings = Settings(":memory:", embedder=embedder, adapters=adapters, zone=UTC)
+        settings = Settings(path, embedder=embedder, adapters=adapters, zone=UTC)
         self.db = Stratagem(start(settings), Caller())
         self.copies: list[dict[str, Shown]] = [{}, {"default": Shown()}]
 
@@ -153,10 +154,11 @@ class Library:
         assert all(0 <= score <= 1 for score in scores)
 
 
-def run(libraries: int, writes: int, embedder: str = "none") -> None:
+def run(libraries: int, writes: int, embedder: str = "none", address: str = "") -> None:
     with seeded() as number:
         for place in range(libraries):
-            library = Library(random.Random(f"{number}/{place}"), embedder)
+            path = f"{address}#{a_workspace()}" if address else ":memory:"
+            library = Library(random.Random(f"{number}/{place}"), embedder, path)
             try:
                 for _ in range(writes):
                     library.write()

@@ -20,6 +20,7 @@ from stratagem.engine.events import Draft, Event, Head, Space
 from stratagem.engine.lineage import Branch, Cut, Lineage, View
 from stratagem.engine.records import Kinds, Text
 from stratagem.storage.catalogue import Catalogue
+from stratagem.storage.outbox import Outbox, OutboxReader
 
 __all__ = [
     "Appended",
@@ -31,6 +32,7 @@ __all__ = [
     "Progress",
     "Reader",
     "Record",
+    "Remembered",
     "Request",
     "Store",
     "StreamEvent",
@@ -138,6 +140,17 @@ class Finding:
     repairable: bool
 
 
+class Remembered(NamedTuple):
+    """The result of a request, as it is kept to recognise a repeat of it."""
+
+    actor: str
+    request: str
+    fingerprint: bytes
+    result: bytes | None
+    first: int
+    last: int
+
+
 class Indexer(Protocol):
     """Turns texts into documents; the search layer has the one implementation."""
 
@@ -161,7 +174,7 @@ class Indexer(Protocol):
         ...
 
 
-class Reader(Catalogue, Protocol):
+class Reader(Catalogue, OutboxReader, Protocol):
     """One consistent state of the log."""
 
     @property
@@ -276,8 +289,11 @@ class Reader(Catalogue, Protocol):
         """Return the versions that carry every one of some tags."""
         ...
 
-    def faceted(self, view: View, facet: str, *, limit: int = -1) -> list[int]:
-        """Return the versions with a facet that a view shows, oldest first; the newest `limit`."""
+    def faceted(self, view: View, facet: str, *, limit: int = -1, before: int = ...) -> list[int]:
+        """Return the versions with a facet that a view shows, oldest first; the newest `limit`.
+
+        Only those older than the sequence `before`, where it is given.
+        """
         ...
 
     def term_documents(self, term: str) -> int:
@@ -340,12 +356,16 @@ class Reader(Catalogue, Protocol):
         """Return the number of the newest vector."""
         ...
 
+    def requests(self, after: tuple[str, str], limit: int) -> list[Remembered]:
+        """Return remembered requests by actor and id, after one of them."""
+        ...
+
     def setting(self, name: str) -> Any:
         """Return a setting of the database, or None."""
         ...
 
 
-class Transaction(Reader, Protocol):
+class Transaction(Reader, Outbox, Protocol):
     """A state of the log that can still grow; all of it is committed, or none."""
 
     @property
@@ -379,6 +399,18 @@ class Transaction(Reader, Protocol):
 
     def change_embedder(self, name: str) -> None:
         """Throw vectors of another embedder away, and queue every text for a new one."""
+        ...
+
+    def receive(self, events: Sequence[Event]) -> None:
+        """Take over whole transactions of another log; its first event replaces a new log's own.
+
+        Raises:
+            ImportRefused: They do not continue this log.
+        """
+        ...
+
+    def remember(self, requests: Sequence[Remembered]) -> None:
+        """Take over results of requests; those that are known are left as they are."""
         ...
 
     def set_setting(self, name: str, value: Any) -> None:
@@ -441,9 +473,25 @@ class Store(Protocol):
         ...
 
     def purge(
-        self, request: Request, *, space: Space, key: str | None, sequence: int | None
+        self,
+        request: Request,
+        *,
+        space: Space,
+        key: str | None,
+        sequence: int | None,
+        sequences: Sequence[int] = (),
     ) -> int:
-        """Erase a record's or an event's content for good; return how many events lost it."""
+        """Erase a record's or an event's content for good; return how many events lost it.
+
+        `sequences` are many events at once: the read models are made anew only once.
+        """
+        ...
+
+    def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
+        """Call with the head's sequence after commits of any process; return how to stop.
+
+        Several commits may be told as one. It is called in a thread of the store's own.
+        """
         ...
 
     def close(self) -> None:

@@ -2,231 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-import apsw
-import orjson
+from stratagem.storage.contract import Document
+from stratagem.storage.relational.appending import Adapters
+from stratagem.storage.relational.projecting import Projector
+from stratagem.storage.relational.receiving import SqlReceiving
+from stratagem.storage.sqlite.reading import SqliteReader
 
-from stratagem.engine.ancestry import Vector
-from stratagem.engine.events import SALT_BYTES, Draft, Head, Space, content_hash, event_hash
-from stratagem.engine.lineage import Branch
-from stratagem.engine.records import Kinds
-from stratagem.errors import RequestReused
-from stratagem.storage.contract import Appended, Indexer, Request
-from stratagem.storage.sqlite.projecting import (
-    BRANCH_CREATED,
-    BRANCH_DELETED,
-    BRANCH_MERGED,
-    BRANCH_RESTORED,
-    Fact,
-    Projector,
-)
-from stratagem.storage.sqlite.reading import Names, SqliteReader
-from stratagem.storage.sqlite.statements import SQL
-
-__all__ = ["Adapters", "SqliteTransaction"]
+__all__ = ["Adapters", "SqliteProjector", "SqliteTransaction"]
 
 
-# By space and key: the number of a subject, and whether it is new.
-_Subjects = dict[tuple[int, str], tuple[int, bool]]
+class SqliteProjector(Projector):
+    """Writes texts into FTS5, and vectors as they come."""
+
+    def _write_texts(self, texts: Sequence[tuple[int, Document]]) -> None:
+        rows = [(at, doc.title, doc.body, doc.context) for at, doc in texts]
+        self._session.executemany(self._sql["insert_text"], rows)
+
+    def _write_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
+        self._session.executemany(self._sql["insert_vector"], vectors)
 
 
-class Adapters(NamedTuple):
-    """What the store takes from the world: the time, and bytes nobody can guess."""
-
-    clock: Callable[[], int]
-    entropy: Callable[[int], bytes]
-
-
-class SqliteTransaction(SqliteReader):
+class SqliteTransaction(SqlReceiving, SqliteReader):
     """See `stratagem.storage.contract.Transaction`."""
 
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        kinds: Kinds,
-        names: Names,
-        *,
-        indexer: Indexer | None,
-        adapters: Adapters,
-        request: Request,
-        head: Head,
-    ) -> None:
-        super().__init__(connection, kinds, names)
-        self._adapters = adapters
-        self._request = request
-        self._head = head
-        self._projector = Projector(connection, self, indexer)
-        self._wall = adapters.clock()
-        self._first = head.sequence + 1
-        # Later than every earlier transaction, even when the clock was set back.
-        self.at = max(self._wall, head.at + 1)
-
-    def head(self) -> Head:
-        return self._head
-
-    def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
-        return self._append(branch.id, drafts)
-
-    def create_branch(self, name: str, *, parent: Branch | None, fork_sequence: int) -> Branch:
-        content = {
-            "name": name,
-            "parent": parent.id if parent else None,
-            "fork_sequence": fork_sequence if parent else None,
-        }
-        # A branch is named after the event that creates it, and owns that event.
-        branch = self._head.sequence + 1
-        self._append(branch, [Draft(BRANCH_CREATED, content)])
-        return self.branch_by_id(branch)
-
-    def delete_branch(self, branch: Branch) -> None:
-        self._append(branch.id, [Draft(BRANCH_DELETED, {"name": branch.name})])
-
-    def restore_branch(self, branch: Branch) -> None:
-        self._append(branch.id, [Draft(BRANCH_RESTORED, {"name": branch.name})])
-
-    def record_merge(self, target: Branch, source: Branch, vector: Vector) -> int:
-        known = {str(branch): sequence for branch, sequence in sorted(vector.items())}
-        content = {"source": source.name, "source_id": source.id, "knows": known}
-        return self._append(target.id, [Draft(BRANCH_MERGED, content)])[0].sequence
-
-    def add_vectors(self, vectors: Mapping[int, bytes]) -> None:
-        rows = [(at, vector, at) for at, vector in vectors.items()]
-        self._connection.executemany(SQL["insert_waiting_vector"], rows)
-        self._connection.executemany(SQL["delete_unembedded"], [(at,) for at in vectors])
-
-    def change_embedder(self, name: str) -> None:
-        self.set_setting("embedder", name)
-        self._execute(SQL["delete_vectors"])
-        self._execute(SQL["queue_all_texts"])
-        self.set_setting("vector_generation", (self.setting("vector_generation") or 0) + 1)
-
-    def set_setting(self, name: str, value: Any) -> None:
-        self._execute(SQL["set_setting"], (name, value))
-
-    def remembered(self) -> bytes | None:
-        """Return the result of an earlier request with this id, as JSON, or None."""
-        if self._request.id is None:
-            return None
-        row = self._row("request", self._request.actor, self._request.id)
-        if row is None:
-            return None
-        if row[1] is None:
-            raise RequestReused(
-                "This request was answered before, and its result has been purged since.",
-                field="request_id",
-                request_id=self._request.id,
-            )
-        if row[0] != self._request.fingerprint:
-            raise RequestReused(
-                "This request id was used before, with other arguments.",
-                field="request_id",
-                request_id=self._request.id,
-            )
-        result: bytes = row[1]
-        return result
-
-    def finish(self, result: Any) -> None:
-        """Complete the read models and remember the result."""
-        if self._head.sequence >= self._first:
-            self._projector.end_transaction(self._head.sequence)
-        if self._request.id is not None:
-            self._execute(
-                SQL["insert_request"],
-                (
-                    self._request.actor,
-                    self._request.id,
-                    self._request.fingerprint,
-                    orjson.dumps(result),
-                    self._first,
-                    self._head.sequence,
-                ),
-            )
-
-    def _append(self, branch: int, drafts: Sequence[Draft]) -> list[Appended]:
-        salts = self._adapters.entropy(SALT_BYTES * len(drafts))
-        subjects = self._intern_subjects(drafts)
-        rows, facts = [], []
-        for place, draft in enumerate(drafts):
-            salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES]
-            row, fact = self._chain(branch, draft, salt, subjects)
-            rows.append(row)
-            facts.append(fact)
-        self._connection.executemany(SQL["insert_event"], rows)
-        replaced = self._projector.apply(facts, self.at)
-        return [
-            Appended(fact.sequence, self.at, before)
-            for fact, before in zip(facts, replaced, strict=True)
-        ]
-
-    def _chain(
-        self, branch: int, draft: Draft, salt: bytes, subjects: _Subjects
-    ) -> tuple[tuple[Any, ...], Fact]:
-        space_id = self._intern_space(draft.space) if draft.space else None
-        subject, fresh = None, False
-        if draft.key is not None:
-            assert space_id is not None
-            subject, fresh = subjects[space_id, draft.key]
-            # A second draft about a new subject is no longer the first.
-            subjects[space_id, draft.key] = (subject, False)
-        sequence = self._head.sequence + 1
-        payload = orjson.dumps(draft.content)
-        content = content_hash(salt, draft.space, draft.key, payload)
-        request = self._request
-        link = event_hash(
-            self._head.hash,
-            sequence=sequence,
-            at=self.at,
-            wall=self._wall,
-            branch=branch,
-            kind=draft.kind,
-            actor=request.actor,
-            request=request.id,
-            origin=draft.origin,
-            content=content,
-        )
-        self._head = Head(sequence, self.at, link)
-        row = (
-            sequence, self.at, self._wall, branch, draft.kind, space_id, subject, request.actor,
-            request.id, draft.origin, payload, salt, content, link,
-        )  # fmt: skip
-        fact = Fact(
-            sequence, branch, draft.kind, space_id, draft.space, subject, draft.key, fresh,
-            draft.content,
-        )  # fmt: skip
-        return row, fact
-
-    def _intern_space(self, space: Space) -> int:
-        number = self.space_id(space)
-        if number is None:
-            self._execute(SQL["insert_space"], space)
-            number = self._names.spaces[space] = self._connection.last_insert_rowid()
-        return number
-
-    def _intern_subjects(self, drafts: Sequence[Draft]) -> _Subjects:
-        """Return the number of each draft's subject, and whether it is new.
-
-        New ones are numbered and inserted together: one by one costs as much as the event.
-        """
-        wanted = {
-            (self._intern_space(draft.space), draft.key): None
-            for draft in drafts
-            if draft.space is not None and draft.key is not None
-        }
-        subjects: _Subjects = {}
-        if len(wanted) == 1:
-            ((space, key),) = wanted
-            if (number := self._one("subject_id", space, key)) is not None:
-                return {(space, key): (number, False)}
-        for space in {space for space, _ in wanted} if len(wanted) > 1 else ():
-            keys = orjson.dumps([key for of, key in wanted if of == space]).decode()
-            for number, key in self._execute(SQL["subject_ids"], (space, keys)):
-                subjects[space, key] = (number, False)
-        missing = [name for name in wanted if name not in subjects]
-        if missing:
-            last = self._one("subject_last") or 0
-            numbered = [(last + place, *name) for place, name in enumerate(missing, 1)]
-            self._connection.executemany(SQL["insert_subject"], numbered)
-            subjects |= {(space, key): (number, True) for number, space, key in numbered}
-        return subjects
+    projector = SqliteProjector

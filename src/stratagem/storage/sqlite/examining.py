@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
-import orjson
 
-from stratagem.engine.events import GENESIS, Event, content_hash, event_hash
 from stratagem.storage.contract import Finding, Progress
+from stratagem.storage.relational import chain
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import translated
-from stratagem.storage.sqlite.projecting import CONTENT_PURGED
+from stratagem.storage.sqlite.reading import Names, SqliteReader
 from stratagem.storage.sqlite.statements import SQL, script
 
 if TYPE_CHECKING:
@@ -37,8 +36,9 @@ def examine(
     """Check the file, the chain and the read models; say what is wrong."""
     with translated(store.location):
         connection = store.connect()
+        reader = SqliteReader(connection, store.kinds, Names())
         connection.execute("BEGIN")
-        findings = [*_file(connection), *_chain(connection, progress, expect)]
+        findings = [*_file(connection), *chain.check(reader, progress, expect)]
         connection.execute("COMMIT")
         if not findings:
             findings = _read_models(store, progress)
@@ -49,73 +49,6 @@ def _file(connection: apsw.Connection) -> Iterator[Finding]:
     for (line,) in connection.execute("PRAGMA integrity_check"):
         if line != "ok":
             yield Finding(f"SQLite's own check says: {line}", "file", repairable=False)
-
-
-def _chain(
-    connection: apsw.Connection, progress: Progress, expect: tuple[int, str] | None
-) -> Iterator[Finding]:
-    head = connection.execute(SQL["head"]).fetchone()
-    total = head[0] if head else 0
-    previous, last = GENESIS, None
-    empty: set[int] = set()
-    purged: set[int] = set()
-    anchored = expect is None
-    for event in maintenance.log(connection, 0):
-        broken = _broken(event, previous, last)
-        yield from broken
-        anchored = anchored or (event.sequence, event.hash.hex()) == expect
-        if event.payload is None:
-            empty.add(event.sequence)
-        elif event.kind == CONTENT_PURGED and not broken:
-            purged |= set(orjson.loads(event.payload)["sequences"])
-        previous, last = event.hash, event
-        if event.sequence % 10_000 == 0:
-            progress(event.sequence, total, "checking the chain")
-    for sequence in sorted(empty - purged):
-        yield Finding(
-            "An event lost its content without a purge.", f"event {sequence}", repairable=False
-        )
-    if not anchored and expect is not None:
-        yield Finding(
-            "The log does not hold the expected event: it was cut short or rewritten.",
-            f"event {expect[0]}",
-            repairable=False,
-        )
-
-
-def _broken(event: Event, previous: bytes, last: Event | None) -> list[Finding]:
-    try:
-        return list(_link(event, previous, last))
-    except TypeError:
-        # Damage can leave a value of another type where no constraint was asked again.
-        return [Finding("An event cannot be read.", f"event {event.sequence}", repairable=False)]
-
-
-def _link(event: Event, previous: bytes, last: Event | None) -> Iterator[Finding]:
-    """Check one event against its own hashes and the event before it."""
-    where = f"event {event.sequence}"
-    if event.sequence != (last.sequence if last else 0) + 1:
-        yield Finding("Events before this one are missing.", where, repairable=False)
-    if last is not None and event.at < last.at:
-        yield Finding("An event is older than the one before it.", where, repairable=False)
-    if event.payload is not None:
-        content = content_hash(event.salt or b"", event.space, event.key, event.payload)
-        if content != event.content_hash:
-            yield Finding("The content of an event was altered.", where, repairable=False)
-    link = event_hash(
-        previous,
-        sequence=event.sequence,
-        at=event.at,
-        wall=event.wall,
-        branch=event.branch,
-        kind=event.kind,
-        actor=event.actor,
-        request=event.request,
-        origin=event.origin,
-        content=event.content_hash,
-    )
-    if link != event.hash:
-        yield Finding("An event does not fit the one before it.", where, repairable=False)
 
 
 def _read_models(store: SqliteStore, progress: Progress) -> list[Finding]:

@@ -1,190 +1,37 @@
-"""Reading a log in SQLite: every look-up the systems need, one statement each."""
+"""Reading a log in SQLite: the shared reader over a connection, and FTS5."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import apsw
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
-from stratagem.engine.ancestry import Vector
-from stratagem.engine.events import GENESIS, Head, Space
-from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, trace
-from stratagem.engine.records import FACET_MARK, Kinds
-from stratagem.storage.contract import Found, Hit, Record, StreamEvent, VectorRow, Version
-from stratagem.storage.sqlite.catalogue import SqliteCatalogue
+from stratagem.engine.lineage import View
+from stratagem.engine.records import Kinds
+from stratagem.storage.contract import Found
+from stratagem.storage.relational.reading import Held, Names, SqlReader
 from stratagem.storage.sqlite.connection import DAMAGE, translation
-from stratagem.storage.sqlite.statements import SQL, statement
+from stratagem.storage.sqlite.statements import STATEMENTS, statement
 
-__all__ = ["Names", "SqliteReader"]
-
-
-# Of a row that is a tuple already; calling the class takes it apart and puts it together again.
-_new = tuple.__new__
+__all__ = ["Held", "Names", "SqliteReader"]
 
 
-class Names:
-    """What never changes once it is committed, kept between reads.
-
-    A space keeps its number and a branch its place for the life of the database, so other
-    processes can add to these but never make them wrong.
-    """
-
-    def __init__(self) -> None:
-        self.spaces: dict[Space, int] = {}
-        self.branches: dict[int, Branch] = {}
+def _array(items: Sequence[Any]) -> str:
+    return orjson.dumps(list(items)).decode()
 
 
-class SqliteReader(SqliteCatalogue):
+class SqliteReader(SqlReader):
     """See `stratagem.storage.contract.Reader`."""
 
+    statements = STATEMENTS
+    faults = (apsw.Error, *DAMAGE)
+    _array = staticmethod(_array)
+
     def __init__(self, connection: apsw.Connection, kinds: Kinds, names: Names) -> None:
+        super().__init__(connection, kinds, names)
         self._connection = connection
-        # The driver's rows are tuples of anything; the statements say what is in them.
-        self._execute: Any = connection.execute
-        self._names = names
-        self.kinds = kinds
-
-    def head(self) -> Head:
-        row = self._execute(SQL["head"]).fetchone()
-        return Head(*row) if row else Head(0, 0, GENESIS)
-
-    def branch(self, name: str) -> Branch | None:
-        row = self._execute(SQL["branch_by_name"], (name,)).fetchone()
-        return Branch(*row) if row else None
-
-    def branch_by_id(self, branch: int) -> Branch:
-        """Return a branch as it was first read: only whether it is deleted may be stale."""
-        known = self._names.branches.get(branch)
-        if known is None:
-            row = self._execute(SQL["branch_by_id"], (branch,)).fetchone()
-            assert row is not None, f"branch {branch} is referred to but not there"
-            known = self._names.branches[branch] = Branch(*row)
-        return known
-
-    def deleted_branch(self, name: str) -> Branch | None:
-        row = self._execute(SQL["branch_deleted"], (name,)).fetchone()
-        return Branch(*row) if row else None
-
-    def branches(self) -> list[Branch]:
-        return [Branch(*row) for row in self._execute(SQL["branches"])]
-
-    def branch_count(self) -> int:
-        return int(self._one("branch_count"))
-
-    def lineage(self, branch: Branch, limit: int = OPEN_END) -> Lineage:
-        return trace(branch, self.branch_by_id, limit)
-
-    def sequence_at(self, at: int) -> int:
-        return self._one("sequence_at", at) or 0
-
-    def end_of(self, sequence: int) -> int | None:
-        at = self.time_of(sequence)
-        return None if at is None else self.sequence_at(at)
-
-    def time_of(self, sequence: int) -> int | None:
-        at: int | None = self._one("time_of", sequence)
-        return at
-
-    def hash_of(self, sequence: int) -> bytes | None:
-        found: bytes | None = self._one("hash_of", sequence)
-        return found
-
-    def current(self, lineage: Lineage, space: Space, key: str) -> Version | None:
-        try:
-            number = self._names.spaces.get(space) or self.space_id(space)
-            if number is None:
-                return None
-            row = self._execute(_recall(len(lineage)), (number, key, *lineage.numbers)).fetchone()
-        except (apsw.Error, *DAMAGE) as error:
-            raise translation(error, self._connection.filename) from error
-        if row is None or row[2] in self.kinds.deletions or row[3] is None:
-            return None
-        return _new(Version, row)
-
-    def current_many(self, lineage: Lineage, subjects: Sequence[int]) -> dict[int, Record]:
-        rows = self._execute(
-            statement("current_many", len(lineage), 2, subject="s.id"),
-            (_array(subjects), *lineage.numbers),
-        )
-        return {
-            row[0]: Record(row[0], Space(row[1], row[2]), row[3], Version(*row[4:]))
-            for row in rows
-            if row[6] not in self.kinds.deletions and row[7] is not None
-        }
-
-    def names(self, subjects: Sequence[int]) -> dict[int, tuple[Space, str]]:
-        rows = self._execute(SQL["subject_names"], (_array(subjects),))
-        return {row[0]: (Space(row[1], row[2]), row[3]) for row in rows}
-
-    def history(
-        self, lineage: Lineage, space: Space, key: str, *, before: int, limit: int
-    ) -> list[Version]:
-        number = self.space_id(space)
-        found: list[Version] = []
-        for branch, end in lineage:
-            if number is not None and len(found) < limit:
-                parameters = (number, key, branch, min(end, before - 1), limit - len(found))
-                found += [Version(*row) for row in self._execute(SQL["history"], parameters)]
-        return found
-
-    def records(
-        self, lineage: Lineage, space: Space, *, after: str = "", limit: int = 1000
-    ) -> tuple[list[tuple[str, Version]], str | None]:
-        sql = statement("records", len(lineage), 4, subject="s.id")
-        rows = self._execute(sql, (self.space_id(space), after, limit, *lineage.numbers)).fetchall()
-        page = [
-            (row[0], Version(*row[1:]))
-            for row in rows
-            if row[3] not in self.kinds.deletions and row[4] is not None
-        ]
-        return page, rows[-1][0] if len(rows) == limit else None
-
-    def stream(
-        self, lineage: Lineage, space: Space, *, after: int = 0, limit: int = 1000
-    ) -> list[Version]:
-        number = self.space_id(space)
-        found: list[Version] = []
-        # The farthest ancestor has the oldest events: each branch begins after its fork.
-        for branch, end in reversed(lineage):
-            if number is not None and len(found) < limit and end > after:
-                parameters = (branch, after, end, number, limit - len(found))
-                found += [Version(*row) for row in self._execute(SQL["stream"], parameters)]
-        return [version for version in found if version.payload is not None]
-
-    def spaces(self, kind: str | None = None) -> dict[int, Space]:
-        return {
-            number: Space(of, namespace)
-            for number, of, namespace in self._execute(SQL["spaces"])
-            if kind is None or of == kind
-        }
-
-    def span(self, lineage: Lineage) -> tuple[Cut, Cut] | None:
-        firsts = [self._row("first_event", cut.branch, cut.limit) for cut in lineage]
-        lasts = [self._row("last_event", cut.branch, cut.limit) for cut in lineage]
-        first, last = (
-            min(filter(None, firsts), default=None),
-            max(filter(None, lasts), default=None),
-        )
-        return (Cut(*first), Cut(*last)) if first and last else None
-
-    def tally(self, view: View, kind: str) -> int:
-        expired = self._execute(
-            statement("expired", len(view.lineage), 3), (view.time, kind, *view.lineage.numbers)
-        ).fetchone()
-        return self.tally_of(view.lineage, kind) - int(expired[0])
-
-    def tally_of(self, lineage: Lineage, kind: str) -> int:
-        """Return how many records of a kind a lineage shows, expired ones included."""
-        for cut in lineage:
-            live = self._one("tally", cut.branch, kind, cut.limit)
-            if live is not None:
-                return int(live)
-        return 0
 
     def matches(
         self,
@@ -206,129 +53,12 @@ class SqliteReader(SqliteCatalogue):
         )
         return list(map(Found._make, rows))
 
-    def visible_among(self, view: View, sequences: Sequence[int]) -> set[int]:
-        sql = statement("visible_among", len(view.lineage), 3)
-        rows = self._execute(sql, (view.time, _array(sequences), *view.lineage.numbers))
-        return {row[0] for row in rows}
-
-    def tagged(self, tags: Sequence[str]) -> NDArray[np.int64]:
-        wanted = sorted(set(tags))
-        rows = self._execute(SQL["tagged"], (_array(wanted), len(wanted)))
-        return np.fromiter((row[0] for row in rows), np.int64)
-
-    def faceted(self, view: View, facet: str, *, limit: int = -1) -> list[int]:
-        sql = statement("faceted", len(view.lineage), 4)
-        rows = self._execute(sql, (view.time, FACET_MARK + facet, limit, *view.lineage.numbers))
-        return [row[0] for row in rows][::-1]
-
-    def term_documents(self, term: str) -> int:
-        return self._one("term_documents", term) or 0
-
     def text_count(self) -> int:
         averages = self._one("text_averages")
         return _first_varint(averages) if averages else 0
 
-    def hits(self, sequences: Sequence[int]) -> dict[int, Hit]:
-        rows = self._execute(SQL["hits"], (_array(sequences),))
-        return {
-            at: Hit(at, time, event, Space(kind, namespace), key, payload)
-            for at, time, event, kind, namespace, key, payload in rows
-        }
-
-    def changed_subjects(self, cut: Cut, after: int) -> list[int]:
-        rows = self._execute(SQL["changed_subjects"], (cut.branch, after, cut.limit))
-        return [row[0] for row in rows]
-
-    def changed_stream(self, cut: Cut, after: int) -> list[StreamEvent]:
-        rows = self._execute(SQL["changed_stream"], (cut.branch, after, cut.limit))
-        return [
-            StreamEvent(at, branch, event, origin, Space(kind, namespace), payload)
-            for at, branch, event, origin, kind, namespace, payload in rows
-        ]
-
-    def branch_of(self, sequence: int) -> int:
-        return int(self._one("branch_of", sequence))
-
-    def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
-        found: dict[int, list[Cut]] = {}
-        known = orjson.dumps(vector, option=orjson.OPT_NON_STR_KEYS).decode()
-        for subject, branch, sequence in self._execute(
-            SQL["known_versions"], (_array(subjects), known)
-        ):
-            found.setdefault(subject, []).append(Cut(branch, sequence))
-        return found
-
-    def payloads(self, sequences: Sequence[int]) -> dict[int, Version]:
-        rows = self._execute(SQL["payloads"], (_array(sequences),))
-        return {row[0]: Version(*row) for row in rows}
-
-    def knowledge(self, branch: int, sequence: int) -> Vector:
-        merged = self._one("knows", branch, sequence)
-        if merged is not None:
-            known = {int(of): upto for of, upto in orjson.loads(merged).items()}
-        else:
-            parent, fork = self._parentage(branch)
-            known = self.knowledge(parent, min(fork, sequence)) if parent is not None else {}
-        return {**known, branch: sequence}
-
-    def vectors_after(self, last: int, limit: int) -> list[VectorRow]:
-        return [VectorRow(*row) for row in self._execute(SQL["vectors_after"], (last, limit))]
-
-    def superseded_after(self, sequence: int) -> list[tuple[int, int]]:
-        rows: list[tuple[int, int]]
-        rows = self._execute(SQL["superseded_after"], (sequence,)).fetchall()
-        return rows
-
-    def unembedded(self, limit: int) -> list[int]:
-        try:
-            return [row[0] for row in self._execute(SQL["unembedded"], (limit,))]
-        except (apsw.Error, *DAMAGE) as error:
-            raise translation(error, self._connection.filename) from error
-
-    def unembedded_count(self) -> int:
-        return int(self._one("unembedded_count"))
-
-    def vector_count(self) -> int:
-        return int(self._one("vector_count"))
-
-    def vector_last(self) -> int | None:
-        last: int | None = self._one("vector_last")
-        return last
-
-    def setting(self, name: str) -> Any:
-        return self._one("setting", name)
-
-    def _parentage(self, branch: int) -> tuple[int | None, int]:
-        found = self.branch_by_id(branch)
-        return found.parent, found.fork_sequence or 0
-
-    def space_id(self, space: Space) -> int | None:
-        known = self._names.spaces.get(space)
-        if known is None:
-            known = self._one("event_space", *space)
-            if known is not None:
-                self._names.spaces[space] = known
-        return known
-
-    def _row(self, name: str, *parameters: Any) -> Any:
-        # Single look-ups are made outside of any snapshot, which would translate.
-        try:
-            return self._execute(SQL[name], parameters).fetchone()
-        except (apsw.Error, *DAMAGE) as error:
-            raise translation(error, self._connection.filename) from error
-
-    def _one(self, name: str, *parameters: Any) -> Any:
-        row = self._row(name, *parameters)
-        return row[0] if row else None
-
-
-@cache
-def _recall(depth: int) -> str:
-    return statement("recall", depth, 3, subject="s.id")
-
-
-def _array(items: Sequence[Any]) -> str:
-    return orjson.dumps(list(items)).decode()
+    def _translation(self, error: Exception) -> Exception:
+        return translation(error, self._connection.filename)
 
 
 def _first_varint(data: bytes) -> int:

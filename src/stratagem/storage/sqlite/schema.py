@@ -14,7 +14,7 @@ from stratagem.errors import DatabaseCorrupt, DatabaseTooNew, StorageUnavailable
 from stratagem.storage.contract import Request
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import APPLICATION_ID, MEMORY
-from stratagem.storage.sqlite.reading import Names
+from stratagem.storage.sqlite.reading import Held
 from stratagem.storage.sqlite.statements import SQL, migrations, script
 
 if TYPE_CHECKING:
@@ -134,6 +134,6 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
 
 def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:
     request = Request(actor="stratagem")
-    transaction = store.transaction(connection, request, Head(0, 0, GENESIS), Names())
+    transaction = store.transaction(connection, request, Head(0, 0, GENESIS), Held())
     transaction.create_branch(DEFAULT_BRANCH, parent=None, fork_sequence=0)
     transaction.finish(None)

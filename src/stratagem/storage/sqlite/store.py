@@ -1,53 +1,37 @@
 """A store in one SQLite file, shared by threads and processes.
 
 Readers have a connection for each thread and see the newest commit. Writers of one
-process queue up; whoever is first in line becomes the leader, takes the file lock, runs
-the work of everybody waiting in one SQLite transaction and commits once for all of them.
-Each piece of work stands behind a savepoint, so that one failing does not undo the rest.
+process share commits (`storage.relational.grouping`); whoever leads takes the file lock first.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakSet
 
 import apsw
-import orjson
 
 from stratagem import limits
 from stratagem.engine.events import Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
+from stratagem.storage.relational import replaying
+from stratagem.storage.relational.grouping import Group, Ticket, Writers
 from stratagem.storage.sqlite import examining, maintenance, schema
 from stratagem.storage.sqlite.appending import Adapters, SqliteTransaction
 from stratagem.storage.sqlite.connection import MEMORY, Durability, connect, translated
 from stratagem.storage.sqlite.locking import WriterLock
-from stratagem.storage.sqlite.reading import Names, SqliteReader
+from stratagem.storage.sqlite.reading import Held, Names, SqliteReader
+from stratagem.storage.sqlite.watching import Watcher
 
 __all__ = ["MEMORY", "SqliteStore"]
 
 T = TypeVar("T")
-
-
-class _Ticket:
-    """One piece of work in the writers' queue, and what became of it."""
-
-    def __init__(self, work: Callable[[Transaction], Any], request: Request) -> None:
-        self.work = work
-        self.request = request
-        self.done = False
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def settle(self, error: BaseException | None = None) -> None:
-        self.error = error
-        self.done = True
 
 
 class SqliteStore:
@@ -79,8 +63,8 @@ class SqliteStore:
         self._local = threading.local()
         # Weak, so that a thread's connection goes with the thread.
         self._connections: WeakSet[apsw.Connection] = WeakSet()
-        self._queue: deque[_Ticket] = deque()
-        self._leading = threading.Lock()
+        self._writers = Writers(self._commit)
+        self._watchers: list[Watcher] = []
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._unusable = ""
         self._file: tuple[int, int] | None = None
@@ -97,13 +81,7 @@ class SqliteStore:
         return self._adapters.clock()
 
     def reader(self) -> Reader:
-        try:
-            reader: Reader = self._local.reader
-        except AttributeError:
-            with translated(self.location):
-                connection = self._local.connection = self.connect()
-                reader = self._local.reader = SqliteReader(connection, self.kinds, self._names)
-        return reader
+        return self._own_reader()
 
     def thread_connection(self) -> apsw.Connection:
         """Return the connection that this thread reads with."""
@@ -128,22 +106,13 @@ class SqliteStore:
     def write(self, work: Callable[[Transaction], T], request: Request) -> T:
         if self.read_only:
             raise ReadOnly("The database was opened for reading only.")
-        ticket = _Ticket(work, request)
-        self._queue.append(ticket)
-        with self._leading:
-            # A group has a limit: the first one led here may be full without this ticket.
-            while not ticket.done:
-                self._lead()
-        if ticket.error is not None:
-            raise ticket.error
-        result: T = ticket.result
-        return result
+        return self._writers.write(work, request)
 
     def exclusive(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work on the writing connection with every other writer kept out."""
         if self.read_only:
             raise ReadOnly("The database was opened for reading only.")
-        with self._leading, translated(self.location), self.locked():
+        with self._writers.leading, translated(self.location), self.locked():
             return work(self._writer)
 
     @contextmanager
@@ -158,7 +127,7 @@ class SqliteStore:
 
     def log(self, after: int = 0) -> Iterator[Event]:
         with translated(self.location):
-            yield from maintenance.log(self.thread_connection(), after)
+            yield from replaying.events(self._own_reader(), after)
 
     def rebuild(self, progress: Progress) -> None:
         self.exclusive(lambda writer: maintenance.rebuild(writer, self, progress))
@@ -168,12 +137,27 @@ class SqliteStore:
         return examining.examine(self, progress, expect)
 
     def purge(
-        self, request: Request, *, space: Space, key: str | None, sequence: int | None
+        self,
+        request: Request,
+        *,
+        space: Space,
+        key: str | None,
+        sequence: int | None,
+        sequences: Sequence[int] = (),
     ) -> int:
-        return maintenance.purge(self, request, space=space, key=key, sequence=sequence)
+        return maintenance.purge(
+            self, request, space=space, key=key, sequence=sequence, sequences=sequences
+        )
+
+    def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
+        watcher = Watcher(lambda: self.reader().head().sequence, heard)
+        self._watchers.append(watcher)
+        return watcher.close
 
     def close(self) -> None:
-        with self._leading:
+        for watcher in self._watchers:
+            watcher.close()
+        with self._writers.leading:
             self._unusable = self._unusable or "The database was closed."
             for connection in list(self._connections):
                 with suppress(apsw.Error):
@@ -182,7 +166,7 @@ class SqliteStore:
             self._local = threading.local()
 
     def transaction(
-        self, connection: apsw.Connection, request: Request, head: Head, names: Names
+        self, connection: apsw.Connection, request: Request, head: Head, names: Held
     ) -> SqliteTransaction:
         """Return a transaction over a connection that has begun one."""
         return SqliteTransaction(
@@ -221,8 +205,18 @@ class SqliteStore:
         _inherited.extend(self._connections)
         self._connections.clear()
         self._file_lock.disown()
-        self._queue, self._leading = deque(), threading.Lock()
+        self._watchers = []
+        self._writers = Writers(self._commit)
         self._local = threading.local()
+
+    def _own_reader(self) -> SqliteReader:
+        try:
+            reader: SqliteReader = self._local.reader
+        except AttributeError:
+            with translated(self.location):
+                connection = self._local.connection = self.connect()
+                reader = self._local.reader = SqliteReader(connection, self.kinds, self._names)
+        return reader
 
     def _refuse_unusable(self) -> None:
         if self._unusable:
@@ -235,29 +229,21 @@ class SqliteStore:
                 path=self.location,
             )
 
-    def _lead(self) -> None:
-        """Run and commit the work of everybody in the queue."""
-        batch: list[_Ticket] = []
-        while self._queue and len(batch) < limits.GROUP_COMMIT_MAX:
-            batch.append(self._queue.popleft())
-        try:
-            with translated(self.location), self.locked():
-                self._commit(batch)
-        except BaseException as error:
-            for ticket in batch:
-                if not ticket.done or ticket.error is None:
-                    ticket.settle(error)
-            if not isinstance(error, Exception):
-                raise
+    def _commit(self, batch: list[Ticket]) -> None:
+        with translated(self.location), self.locked():
+            self._commit_locked(batch)
 
-    def _commit(self, batch: list[_Ticket]) -> None:
+    def _commit_locked(self, batch: list[Ticket]) -> None:
         connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
-        names = Names()
+        names = Held()
         try:
             head = SqliteReader(connection, self.kinds, names).head()
-            for ticket in batch:
-                head = self._run(connection, ticket, head, names, alone=len(batch) == 1)
+
+            def transaction(request: Request, head: Head) -> SqliteTransaction:
+                return self.transaction(connection, request, head, names)
+
+            Group(connection, names, transaction, (apsw.Error,)).run(batch, head)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -266,36 +252,6 @@ class SqliteStore:
         self._names.spaces.update(names.spaces)
         for ticket in batch:
             ticket.done = True
-
-    def _run(
-        self, connection: apsw.Connection, ticket: _Ticket, head: Head, names: Names, *, alone: bool
-    ) -> Head:
-        """Run one piece of work; undo it alone if it fails, and return the new head."""
-        if not alone:
-            connection.execute("SAVEPOINT work")
-        transaction = self.transaction(connection, ticket.request, head, names)
-        try:
-            remembered = transaction.remembered()
-            if remembered is None:
-                ticket.result = ticket.work(transaction)
-                transaction.finish(ticket.result)
-            else:
-                ticket.result = orjson.loads(remembered)
-        except apsw.Error:
-            # The database itself failed: SQLite may have undone everybody's work.
-            raise
-        except Exception as error:
-            if alone:
-                raise
-            ticket.error = error
-            names.spaces.clear()
-            names.branches.clear()
-            connection.execute("ROLLBACK TO work")
-            connection.execute("RELEASE work")
-            return head
-        if not alone:
-            connection.execute("RELEASE work")
-        return transaction.head()
 
 
 _open_stores: WeakSet[SqliteStore] = WeakSet()

@@ -195,9 +195,9 @@ SELECT v.seq FROM json_each(?2) w CROSS JOIN versions v ON v.seq = w.value
 WHERE {visible}
 
 -- name: faceted
--- The newest versions with a facet that a view shows.
+-- The newest versions with a facet that a view shows, older than one of them.
 SELECT v.seq FROM tags t CROSS JOIN versions v ON v.seq = t.seq
-WHERE t.tag = ?2 AND {visible} ORDER BY v.seq DESC LIMIT ?3
+WHERE t.tag = ?2 AND t.seq < ?4 AND {visible} ORDER BY t.seq DESC LIMIT ?3
 
 -- name: facets_containing
 -- The versions that a view shows with a facet between two, in which a text occurs.
@@ -319,7 +319,7 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
 -- name: insert_space
 -- Give a space its number.
-INSERT INTO spaces (kind, namespace) VALUES (?1, ?2)
+INSERT INTO spaces (kind, namespace) VALUES (?1, ?2) RETURNING id
 
 -- name: subject_id
 -- The number of a subject.
@@ -379,7 +379,7 @@ INSERT OR IGNORE INTO vectors (seq, vector) VALUES (?, ?)
 -- name: insert_waiting_vector
 -- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
 INSERT OR IGNORE INTO vectors (seq, vector)
-SELECT ?, ? WHERE EXISTS (SELECT 1 FROM unembedded WHERE seq = ?)
+SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM unembedded WHERE seq = ?1)
 
 -- name: insert_unembedded
 -- Remember that a text waits for its vector.
@@ -505,3 +505,105 @@ LIMIT 1
 -- name: vector_strays
 -- A vector of something that has no text.
 SELECT seq FROM source.vectors WHERE seq NOT IN (SELECT seq FROM main.unembedded) LIMIT 1
+
+-- name: projections
+-- The read models elsewhere that want to be told of events.
+SELECT name, kinds, built, processed, lease_owner, lease_until FROM projections ORDER BY name
+
+-- name: register_projection
+-- Remember a read model elsewhere; one that wants other kinds than before has to be made anew.
+INSERT INTO projections (name, kinds) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET kinds = excluded.kinds, built = NULL
+WHERE projections.kinds <> excluded.kinds
+
+-- name: delete_projection
+-- Forget a read model elsewhere.
+DELETE FROM projections WHERE name = ?1
+
+-- name: delete_outbox
+-- Forget all that waits for a projection.
+DELETE FROM outbox WHERE projection = ?1
+
+-- name: lease_projection
+-- Take a projection (?1) for an owner (?2) until a time (?4), unless another has it now (?3).
+UPDATE projections SET lease_owner = ?2, lease_until = ?4
+WHERE name = ?1 AND (lease_owner = ?2 OR lease_until <= ?3) RETURNING name
+
+-- name: set_built
+-- Say what a projection was made with.
+UPDATE projections SET built = ?2 WHERE name = ?1
+
+-- name: count_processed
+-- Count rows that were delivered.
+UPDATE projections SET processed = processed + ?2 WHERE name = ?1
+
+-- name: insert_outbox
+-- Put an event in line for a projection.
+INSERT INTO outbox (projection, seq, subject) VALUES (?, ?, ?)
+
+-- name: requeue_outbox
+-- Put an event in line again, unless it still is.
+INSERT INTO outbox (projection, seq, subject) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: outbox_due
+-- The records with a pending row whose time has come, those that wait longest first.
+SELECT subject, min(seq), max(seq), min(attempts) FROM outbox
+WHERE projection = ?1 AND subject IN (
+    SELECT subject FROM outbox
+    WHERE projection = ?1 AND status = 'pending' AND next_at <= ?2 ORDER BY seq LIMIT ?3)
+GROUP BY subject ORDER BY min(seq)
+
+-- name: outbox_waiting
+-- Which of some records (a JSON array of subjects) have rows, and the oldest of each.
+SELECT o.subject, min(o.seq)
+FROM json_each(?2) w CROSS JOIN outbox o ON o.projection = ?1 AND o.subject = w.value
+GROUP BY o.subject
+
+-- name: outbox_any
+-- Whether anything waits for a projection.
+SELECT 1 FROM outbox WHERE projection = ?1 LIMIT 1
+
+-- name: outbox_tally
+-- How many rows of a projection there are of each status.
+SELECT status, count(*) FROM outbox WHERE projection = ?1 GROUP BY status
+
+-- name: outbox_rows
+-- Rows of a projection: failed ones first, then the oldest.
+SELECT seq, subject, status, attempts, next_at, error FROM outbox WHERE projection = ?1
+ORDER BY status = 'pending', seq LIMIT ?2
+
+-- name: settle_outbox
+-- Take away the rows of some records (a JSON array of subjects) up to a sequence.
+DELETE FROM outbox
+WHERE projection = ?1 AND seq <= ?2 AND subject IN (SELECT value FROM json_each(?3)) RETURNING seq
+
+-- name: settle_outbox_all
+-- Take away every row of a projection up to a sequence.
+DELETE FROM outbox WHERE projection = ?1 AND seq <= ?2 RETURNING seq
+
+-- name: postpone_outbox
+-- Put off the rows of a record up to a sequence, or give them up.
+UPDATE outbox SET attempts = ?, next_at = ?, status = ?, error = ?
+WHERE projection = ? AND subject = ? AND seq <= ?
+
+-- name: retry_outbox
+-- Make every row of a projection due at once.
+UPDATE outbox SET status = 'pending', attempts = 0, next_at = 0 WHERE projection = ?1
+
+-- name: purge_outbox
+-- Nothing that was said about a record is quoted any longer.
+UPDATE outbox SET error = NULL WHERE subject = ?1
+
+-- name: requests_after
+-- Remembered requests by actor and id, after one of them.
+SELECT actor, request, fingerprint, result, first_seq, last_seq FROM requests
+WHERE (actor, request) > (?1, ?2) ORDER BY actor, request LIMIT ?3
+
+-- name: keep_request
+-- Remember a request of another database, unless it is remembered already.
+INSERT INTO requests (actor, request, fingerprint, result, first_seq, last_seq)
+VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: empty
+-- Take everything out of a table.
+DELETE FROM {table}

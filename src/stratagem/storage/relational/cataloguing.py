@@ -1,19 +1,17 @@
-"""Reading links, lists and groups in SQLite."""
+"""Reading links, lists and groups, in any database that speaks SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import orjson
+from typing import Any, ClassVar
 
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import OPEN_END, Lineage, View
 from stratagem.engine.records import FACET_MARK
 from stratagem.storage.catalogue import Linked, Listed
-from stratagem.storage.sqlite.statements import SQL, statement
+from stratagem.storage.relational.statements import Statements
 
-__all__ = ["SqliteCatalogue", "group_tally"]
+__all__ = ["SqlCatalogue", "group_tally"]
 
 # Groups are counted like kinds, under the kind's name and this.
 _PART = "\x1f"
@@ -26,16 +24,20 @@ def group_tally(kind: str, group: str) -> str:
     return f"{kind}{_PART}{group}"
 
 
-class SqliteCatalogue:
+class SqlCatalogue:
     """See `stratagem.storage.catalogue.Catalogue`."""
 
+    statements: ClassVar[Statements]
     _execute: Any
+    _sql: dict[str, str]
+    _fit: Any
+    _array: Any
 
     def space_id(self, space: Space) -> int | None:
         raise NotImplementedError
 
     def subjects(self, space: Space, keys: Sequence[str]) -> dict[str, int]:
-        rows = self._execute(SQL["subject_ids"], (self.space_id(space), _array(keys)))
+        rows = self._execute(self._sql["subject_ids"], (self.space_id(space), self._array(keys)))
         return {key: number for number, key in rows}
 
     def linked(
@@ -46,22 +48,26 @@ class SqliteCatalogue:
         limit: int = -1,
         by: tuple[bool, str] | None = None,
     ) -> list[Linked]:
-        found = (view.time, _array(nodes), limit)
+        found = (view.time, self._array(nodes), limit)
         if by is None:
-            rows = self._execute(_sql("linked", view, 4), (*found, *view.lineage.numbers))
+            rows = self._execute(self._through("linked", view, 4), (*found, *view.lineage.numbers))
         else:
-            rows = self._execute(_sql("linked_by", view, 6), (*found, *by, *view.lineage.numbers))
+            rows = self._execute(
+                self._through("linked_by", view, 6), (*found, *by, *view.lineage.numbers)
+            )
         return [Linked(*row) for row in rows]
 
     def strongest_links(
         self, view: View, node: int, *, outgoing: bool, label: str, limit: int
     ) -> list[Linked]:
-        sql = statement("strongest_links", len(view.lineage), 6, subject="l.other")
+        sql = self._fit("strongest_links", len(view.lineage), 6, subject="l.other")
         rows = self._execute(sql, (view.time, node, outgoing, label, limit, *view.lineage.numbers))
         return [Linked(*row) for row in rows]
 
     def link_count(self, nodes: Sequence[int], limit: int) -> int:
-        return int(self._execute(SQL["link_count"], (_array(nodes), limit)).fetchone()[0])
+        return int(
+            self._execute(self._sql["link_count"], (self._array(nodes), limit)).fetchone()[0]
+        )
 
     def ordered(
         self,
@@ -77,7 +83,7 @@ class SqliteCatalogue:
         low, high = between
         begin, end = (high, low) if descending else (low, high)
         edge = after or Listed(begin, OPEN_END if descending else -1)
-        sql = _sql("ordered_down" if descending else "ordered_up", view, 8)
+        sql = self._through("ordered_down" if descending else "ordered_up", view, 8)
         number = self.space_id(space)
         rows = self._execute(
             sql, (view.time, number, name, *edge, end, limit, *view.lineage.numbers)
@@ -88,7 +94,7 @@ class SqliteCatalogue:
         found: dict[str, int] = {}
         for cut in lineage:
             rows = self._execute(
-                SQL["group_tallies"],
+                self._sql["group_tallies"],
                 (*cut, kind + _PART, kind + _PARTS_END),
             )
             for name, live in rows:
@@ -100,18 +106,14 @@ class SqliteCatalogue:
     def facets_containing(self, view: View, prefix: str, part: str, *, limit: int) -> list[int]:
         begin = FACET_MARK + prefix
         rows = self._execute(
-            _sql("facets_containing", view, 6),
+            self._through("facets_containing", view, 6),
             (view.time, begin, begin + _LAST, part, limit, *view.lineage.numbers),
         )
         return [row[0] for row in rows]
 
     def version_count(self, kind: str) -> int:
-        return int(self._execute(SQL["version_count"], (kind,)).fetchone()[0])
+        return int(self._execute(self._sql["version_count"], (kind,)).fetchone()[0])
 
-
-def _sql(name: str, view: View, first: int) -> str:
-    return statement(name, len(view.lineage), first)
-
-
-def _array(items: Sequence[Any]) -> str:
-    return orjson.dumps(list(items)).decode()
+    def _through(self, name: str, view: View, first: int) -> str:
+        sql: str = self._fit(name, len(view.lineage), first)
+        return sql

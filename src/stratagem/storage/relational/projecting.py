@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import apsw
 import orjson
 
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch, Lineage
 from stratagem.engine.records import FACET_MARK, Link, Projection, Text
 from stratagem.storage.contract import Document, Indexer
-from stratagem.storage.sqlite.catalogue import group_tally
-from stratagem.storage.sqlite.reading import SqliteReader
-from stratagem.storage.sqlite.statements import SQL, statement
+from stratagem.storage.relational.cataloguing import group_tally
+from stratagem.storage.relational.reading import SqlReader
+from stratagem.storage.relational.sessions import Session
 
 __all__ = ["BRANCH_EVENTS", "Fact", "Projector"]
 
@@ -70,19 +69,20 @@ class _Rows:
 
 
 class Projector:
-    """Writes what events mean into the read models of one connection."""
+    """Writes what events mean into the read models."""
 
     def __init__(
         self,
-        connection: apsw.Connection,
-        reader: SqliteReader,
+        session: Session,
+        reader: SqlReader,
         indexer: Indexer | None,
         *,
         embed: bool = True,
     ) -> None:
         self._embed = embed
-        self._connection = connection
+        self._session = session
         self._reader = reader
+        self._sql = reader.statements.queries
         self._indexer = indexer
         self._tallies: dict[tuple[int, str], int] = {}
         # Versions of the group at hand, which are not in the table yet.
@@ -99,7 +99,8 @@ class Projector:
     def end_transaction(self, sequence: int) -> None:
         """Record the tallies that the transaction ending at a sequence changed."""
         for (branch, kind), live in self._tallies.items():
-            self._connection.execute(SQL["keep_tally"], (branch, kind, sequence, live))
+            self._session.execute(self._sql["keep_tally"], (branch, kind, sequence, live))
+            self._reader.tallied(branch, kind, live)
         self._tallies.clear()
 
     def _project(self, fact: Fact, rows: _Rows, at: int) -> int | None:
@@ -153,11 +154,15 @@ class Projector:
         if (pending := self._newest.get((fact.branch, fact.subject))) is not None:
             return pending
         lineage = self._lineage(fact)
-        row = self._connection.execute(
-            statement("newest_version", len(lineage), 2, subject="?1"),
+        row = self._session.execute(
+            self._newest_of(len(lineage)),
             (fact.subject, *lineage.numbers),
         ).fetchone()
         return _Before(row[0], row[1], bool(row[2]), row[3]) if row else None
+
+    def _newest_of(self, depth: int) -> str:
+        statements = self._reader.statements
+        return statements.statement("newest_version", depth, 2, subject=statements.parameter(1))
 
     def _lineage(self, fact: Fact) -> Lineage:
         return self._reader.lineage(self._reader.branch_by_id(fact.branch), fact.sequence - 1)
@@ -237,7 +242,7 @@ class Projector:
         found = [
             row[0]
             for space in spaces
-            for row in self._connection.execute(SQL["turns"], (space, session, *cut, limit))
+            for row in self._session.execute(self._sql["turns"], (space, session, *cut, limit))
         ]
         return sorted(found, reverse=True)[:limit]
 
@@ -252,54 +257,62 @@ class Projector:
         return texts
 
     def _write(self, rows: _Rows) -> None:
-        many = self._connection.executemany
+        many = self._session.executemany
         if rows.versions:
-            many(SQL["insert_version"], rows.versions)
+            many(self._sql["insert_version"], rows.versions)
         if rows.superseded:
-            many(SQL["supersede"], rows.superseded)
+            many(self._sql["supersede"], rows.superseded)
         if rows.tags:
-            many(SQL["insert_tag"], rows.tags)
+            many(self._sql["insert_tag"], rows.tags)
         if rows.links:
-            many(SQL["insert_link"], rows.links)
+            many(self._sql["insert_link"], rows.links)
         if rows.numbers:
-            many(SQL["insert_number"], rows.numbers)
+            many(self._sql["insert_number"], rows.numbers)
         if rows.turns:
-            many(SQL["insert_turn"], rows.turns)
+            many(self._sql["insert_turn"], rows.turns)
         if rows.texts and self._indexer is not None:
             texts = [(text, near) for _, text, near in rows.texts]
             documents = self._indexer.documents(texts, embed=self._embed)
             self._write_documents([row[0] for row in rows.texts], documents)
 
     def _write_documents(self, sequences: list[int], documents: list[Document]) -> None:
-        many = self._connection.executemany
+        many = self._session.executemany
         pairs = list(zip(sequences, documents, strict=True))
-        many(SQL["insert_text"], [(at, doc.title, doc.body, doc.context) for at, doc in pairs])
+        self._write_texts(pairs)
         ours = self._embed and self._reader.setting("embedder") == self._indexer_embedder()
         vectors = [(at, doc.vector) for at, doc in pairs if ours and doc.vector is not None]
         waiting = [(at,) for at, doc in pairs if not ours or doc.vector is None]
         if vectors:
-            many(SQL["insert_vector"], vectors)
+            self._write_vectors(vectors)
         if waiting:
-            many(SQL["insert_unembedded"], waiting)
+            many(self._sql["insert_unembedded"], waiting)
+
+    def _write_texts(self, texts: Sequence[tuple[int, Document]]) -> None:
+        """Put analysed texts into the store's own index."""
+        raise NotImplementedError
+
+    def _write_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Keep the vectors of some texts."""
+        raise NotImplementedError
 
     def _indexer_embedder(self) -> str | None:
         return self._indexer.embedder_name if self._indexer else None
 
     def _project_branch(self, fact: Fact) -> None:
         content = fact.content or {}
-        execute = self._connection.execute
+        execute = self._session.execute
         if fact.kind == BRANCH_CREATED:
             branch = Branch(
                 fact.sequence, content["name"], content["parent"], content["fork_sequence"]
             )
             execute(
-                SQL["insert_branch"],
+                self._sql["insert_branch"],
                 (branch.id, branch.name, branch.parent, branch.fork_sequence),
             )
         elif fact.kind == BRANCH_DELETED:
-            execute(SQL["set_branch_deleted"], (fact.branch, fact.sequence))
+            execute(self._sql["set_branch_deleted"], (fact.branch, fact.sequence))
         elif fact.kind == BRANCH_RESTORED:
-            execute(SQL["set_branch_deleted"], (fact.branch, None))
+            execute(self._sql["set_branch_deleted"], (fact.branch, None))
         elif fact.kind == BRANCH_MERGED:
             vector = orjson.dumps(content["knows"]).decode()
-            execute(SQL["insert_knowledge"], (fact.branch, fact.sequence, vector))
+            execute(self._sql["insert_knowledge"], (fact.branch, fact.sequence, vector))

@@ -1,0 +1,107 @@
+"""Copying a log from one store into another, whatever each keeps it in.
+
+Events go over as they are, whole transactions at a time, so that a copy that was interrupted goes
+on where it ended. Results of requests and vectors follow; read models grow as the events arrive.
+At the end the target is examined: its chain has to end in the source's own hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import methodcaller
+from typing import Final, NamedTuple
+
+from stratagem.engine.events import Event, Head
+from stratagem.errors import DatabaseCorrupt, ImportRefused
+from stratagem.storage.contract import Progress, Request, Store
+
+__all__ = ["Copied", "copy"]
+
+_PAGE: Final = 1_000
+_COPYING: Final = Request("stratagem")
+
+
+class Copied(NamedTuple):
+    """What a copy moved, and where both logs now end."""
+
+    events: int
+    requests: int
+    vectors: int
+    head: Head
+
+
+def copy(source: Store, target: Store, progress: Progress) -> Copied:
+    """Copy a log into an empty store, or go on with a copy that was begun.
+
+    Raises:
+        ImportRefused: The target holds another log.
+        DatabaseCorrupt: The copy is not what the source is.
+    """
+    head = source.reader().head()
+    begin = _begin(source, target)
+    for batch in _transactions(source.log(begin), head.sequence):
+        target.write(methodcaller("receive", batch), _COPYING)
+        progress(batch[-1].sequence, head.sequence, "copying events")
+    requests = _requests(source, target, progress)
+    vectors = _vectors(source, target, progress)
+    findings = target.examine(progress, (head.sequence, head.hash.hex()))
+    if findings:
+        raise DatabaseCorrupt(
+            f"The copy is not what the source is: {findings[0].what}",
+            where=findings[0].where,
+            hint="Examine the source with `stratagem doctor`, and copy it into an empty target.",
+        )
+    return Copied(head.sequence - begin, requests, vectors, head)
+
+
+def _begin(source: Store, target: Store) -> int:
+    """Return the sequence that a copy begins after."""
+    there = target.reader().head()
+    if source.reader().hash_of(there.sequence) == there.hash:
+        return there.sequence
+    if there.sequence <= 1:
+        return 0
+    raise ImportRefused(
+        "The target holds another log.",
+        hint="Name a target that is empty, or one that an earlier copy of this source began.",
+        path=target.location,
+    )
+
+
+def _transactions(events: Iterable[Event], upto: int) -> Iterator[list[Event]]:
+    """Part a log into pages that end where a transaction does."""
+    page: list[Event] = []
+    for event in events:
+        if event.sequence > upto:
+            break
+        if len(page) >= _PAGE and event.at != page[-1].at:
+            yield page
+            page = []
+        page.append(event)
+    if page:
+        yield page
+
+
+def _requests(source: Store, target: Store, progress: Progress) -> int:
+    after, done = ("", ""), 0
+    while page := source.reader().requests(after, _PAGE):
+        target.write(methodcaller("remember", page), _COPYING)
+        after, done = (page[-1].actor, page[-1].request), done + len(page)
+        progress(done, done, "copying remembered requests")
+    return done
+
+
+def _vectors(source: Store, target: Store, progress: Progress) -> int:
+    """Copy the vectors, which cost more to make than all the rest."""
+    embedder = source.reader().setting("embedder")
+    if embedder is None:
+        return 0
+    if target.reader().setting("embedder") != embedder:
+        target.write(lambda transaction: transaction.change_embedder(embedder), _COPYING)
+    last, done, total = 0, 0, source.reader().vector_count()
+    while page := source.reader().vectors_after(last, _PAGE):
+        vectors = {row.sequence: row.vector for row in page}
+        target.write(methodcaller("add_vectors", vectors), _COPYING)
+        last, done = page[-1].id, done + len(page)
+        progress(done, total, "copying vectors")
+    return done

@@ -1,0 +1,1 @@
+"""The store in PostgreSQL: many servers, many workspaces, one log for each workspace."""

@@ -1,0 +1,232 @@
+"""Connections to a PostgreSQL server, and the words for what can go wrong with it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
+
+import orjson
+import psycopg
+from psycopg import errors as faults
+from psycopg import pq
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from stratagem import limits
+from stratagem.errors import (
+    DatabaseCorrupt,
+    ReadOnly,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    StratagemError,
+)
+
+__all__ = [
+    "SCHEMA",
+    "Connection",
+    "Durability",
+    "PooledSession",
+    "PostgresSession",
+    "StoredVector",
+    "connect",
+    "open_pool",
+    "translated",
+    "translation",
+]
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+Durability = Literal["full", "fast"]
+
+# Apart from the tables of whoever else uses the database.
+SCHEMA = "stratagem"
+# How many neighbours an index looks at in one go: as many as a search asks for.
+_NEIGHBOURS = 200
+_READS = ("SELECT", "WITH")
+# What the other side of a broken connection may have left undone cannot be told from here.
+_AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
+_BUSY = (faults.LockNotAvailable, faults.DeadlockDetected, faults.SerializationFailure)
+
+
+class StoredVector(bytes):
+    """A vector as this machine keeps it in memory: 32-bit numbers, one after the other."""
+
+
+class _VectorDumper(Dumper):
+    """Sends a vector in pgvector's own form: the count, and numbers with the high byte first."""
+
+    format = pq.Format.BINARY
+
+    def dump(self, obj: StoredVector) -> Buffer:
+        count = len(obj) // 4
+        numbers = struct.unpack(f"={count}f", obj)
+        return struct.pack(f">HH{count}f", count, 0, *numbers)
+
+
+def connect(
+    address: str,
+    *,
+    durability: Durability = "full",
+    read_only: bool = False,
+    lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
+) -> Connection:
+    """Open a connection with the settings every reader and writer shares."""
+    connection = psycopg.connect(
+        address,
+        autocommit=True,
+        cursor_factory=psycopg.RawCursor,
+        connect_timeout=limits.SERVER_WAIT_SECONDS,
+        application_name="stratagem",
+    )
+    prepare(connection, durability, read_only=read_only, lock_wait_seconds=lock_wait_seconds)
+    return connection
+
+
+def prepare(
+    connection: Connection, durability: Durability, *, read_only: bool, lock_wait_seconds: float
+) -> None:
+    """Give a new connection its settings."""
+    # Always of one size: a statement is then prepared once, whatever numbers it is given.
+    connection.adapters.register_dumper(int, Int8BinaryDumper)
+    connection.adapters.register_dumper(StoredVector, _VectorDumper)
+    connection.execute(
+        f"SET search_path TO {SCHEMA}, public; "
+        f"SET lock_timeout TO {round(lock_wait_seconds * 1000)}; "
+        f"SET synchronous_commit TO {'on' if durability == 'full' else 'off'}; "
+        f"SET default_transaction_read_only TO {'on' if read_only else 'off'}; "
+        "SET jit TO off; "
+        # A filtered search goes on until enough was found, nearest first.
+        "SET hnsw.iterative_scan TO strict_order; "
+        f"SET hnsw.ef_search TO {_NEIGHBOURS}"
+    )
+
+
+def open_pool(address: str, *, durability: Durability, read_only: bool) -> ConnectionPool[Any]:
+    """Return connections for readers, opened as they are needed."""
+
+    def configure(connection: Connection) -> None:
+        prepare(
+            connection,
+            durability,
+            read_only=read_only,
+            lock_wait_seconds=limits.LOCK_WAIT_SECONDS,
+        )
+
+    return ConnectionPool(
+        address,
+        min_size=0,
+        max_size=limits.SERVER_CONNECTIONS_MAX,
+        timeout=limits.SERVER_WAIT_SECONDS,
+        max_idle=limits.SERVER_IDLE_SECONDS,
+        num_workers=1,
+        configure=configure,
+        kwargs={
+            "autocommit": True,
+            "cursor_factory": psycopg.RawCursor,
+            "connect_timeout": limits.SERVER_WAIT_SECONDS,
+            "application_name": "stratagem",
+        },
+        open=True,
+    )
+
+
+class PostgresSession:
+    """A connection as the shared code uses it: every statement is about one workspace."""
+
+    def __init__(self, connection: Connection, workspace: int) -> None:
+        self.connection = connection
+        self.workspace = workspace
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /, *, binary: bool = False) -> Any:
+        if "$" not in sql:
+            # BEGIN and the like: nothing is gained by preparing them.
+            return self.connection.execute(sql.encode(), prepare=False)
+        given = (self.workspace, *parameters)
+        if sql.startswith(_READS):
+            given = tuple(map(_without_nul, given))
+        return self.connection.execute(sql.encode(), given, binary=binary)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Any:
+        cursor = self.connection.cursor()
+        cursor.executemany(sql.encode(), [(self.workspace, *row) for row in rows])
+
+
+def _without_nul(value: Any) -> Any:
+    """Return what can be looked for: PostgreSQL has no text with NUL in it, so it finds none."""
+    return value.replace("\0", "\ufffe") if isinstance(value, str) and "\0" in value else value
+
+
+class PooledSession:
+    """Runs each statement on whatever connection is free, and sees the newest commit."""
+
+    def __init__(self, pool: ConnectionPool[Any], workspace: int, place: str) -> None:
+        self._pool = pool
+        self.workspace = workspace
+        self._place = place
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /, *, binary: bool = False) -> Any:
+        return self.run(lambda session: session.execute(sql, parameters, binary=binary))
+
+    def executemany(self, _sql: str, _rows: Iterable[Sequence[Any]], /) -> Any:
+        raise AssertionError("a reader does not write")
+
+    def run(self, work: Callable[[PostgresSession], T]) -> T:
+        """Run something that only reads; once more where the connection was found broken."""
+        with translated(self._place):
+            with self._pool.connection() as connection:
+                try:
+                    return work(PostgresSession(connection, self.workspace))
+                except _AWAY:
+                    if not connection.broken:
+                        raise
+            # The server was restarted: what else is in the pool is as dead as this one was.
+            self._pool.check()
+            with self._pool.connection() as connection:
+                return work(PostgresSession(connection, self.workspace))
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Turn the driver's errors into ours."""
+    try:
+        yield
+    except (psycopg.Error, orjson.JSONDecodeError) as error:
+        raise translation(error, place) from error
+
+
+def translation(error: Exception, place: str) -> StratagemError:
+    """Return our error for one of the driver's."""
+    if isinstance(error, _BUSY):
+        return StorageBusy("Another writer held the workspace for too long.", path=place)
+    if isinstance(error, faults.TooManyConnections | faults.CannotConnectNow):
+        return StorageBusy(f"The PostgreSQL server takes no connection: {_line(error)}", path=place)
+    if isinstance(error, faults.DiskFull):
+        return StorageFull("The disk of the PostgreSQL server is full.", path=place)
+    if isinstance(error, faults.ReadOnlySqlTransaction):
+        return ReadOnly(
+            "The PostgreSQL server takes no writes.",
+            hint="Name the primary server, not one that follows it.",
+            path=place,
+        )
+    if isinstance(error, orjson.JSONDecodeError | faults.DataCorrupted | faults.IndexCorrupted):
+        return DatabaseCorrupt(f"The database is damaged: {_line(error)}", path=place)
+    missing = isinstance(error, PoolTimeout | PoolClosed)
+    why = "no connection could be had." if missing else _line(error)
+    return StorageUnavailable(
+        f"The PostgreSQL server cannot be used: {why}",
+        hint="Check its address, that it runs, and how many connections it allows.",
+        path=place,
+    )
+
+
+def _line(error: Exception) -> str:
+    """Return what happened, in a line; of an error about data only its name, for it quotes them."""
+    text = str(error).strip().partition("\n")[0]
+    if not text or not isinstance(error, psycopg.OperationalError | psycopg.ProgrammingError):
+        text = type(error).__name__
+    return f"{text.rstrip('.')}."

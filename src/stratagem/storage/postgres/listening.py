@@ -1,0 +1,66 @@
+"""Hearing of what other servers write.
+
+Every commit tells the workspace and how far its log has grown. A listener has a connection of its
+own; whenever that had to be opened anew it reports the head, for something may have been missed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+
+from stratagem.storage.postgres.connection import Connection
+
+__all__ = ["Listener"]
+
+_TURN_SECONDS = 0.5
+_AGAIN_SECONDS = 0.5
+
+
+class Listener:
+    """Calls `heard` with the head's sequence after commits, in a thread of its own."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        head: Callable[[Connection], int],
+        workspace: int,
+        heard: Callable[[int], None],
+    ) -> None:
+        self._connect = connect
+        self._head = head
+        self._workspace = workspace
+        self._heard = heard
+        self._stopping = threading.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="stratagem-listening", daemon=True)
+        self._thread.start()
+        self._ready.wait(_TURN_SECONDS * 10)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._stopping.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with suppress(psycopg.Error), self._connect() as connection:
+                connection.execute("LISTEN stratagem")
+                self._heard(self._head(connection))
+                self._ready.set()
+                while not self._stopping.is_set():
+                    self._turn(connection)
+            self._stopping.wait(_AGAIN_SECONDS)
+
+    def _turn(self, connection: Connection) -> None:
+        """Report the newest of what was told in a while; several commits may be told as one."""
+        for told in connection.notifies(timeout=_TURN_SECONDS):
+            workspace, _, sequence = told.payload.partition(":")
+            if int(workspace) == self._workspace:
+                self._heard(int(sequence))
+            if self._stopping.is_set():
+                return

@@ -1,0 +1,88 @@
+"""Keeping a workspace honest: rebuilding and erasing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from stratagem.engine.events import Space
+from stratagem.storage.contract import Progress, Request
+from stratagem.storage.postgres.appending import PostgresProjector
+from stratagem.storage.postgres.connection import PostgresSession, translated
+from stratagem.storage.postgres.reading import VECTOR_INDEX, Held
+from stratagem.storage.postgres.statements import SQL
+from stratagem.storage.relational import replaying
+from stratagem.storage.relational.erasing import erase
+
+if TYPE_CHECKING:
+    from stratagem.storage.postgres.store import PostgresStore
+
+__all__ = ["READ_MODELS", "index_vectors", "purge", "replay", "replay_all"]
+
+# All but vectors, which are kept: they depend on a text alone, and cost the most.
+READ_MODELS: Final = (
+    "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns", "texts",
+    "text_totals", "unembedded",
+)  # fmt: skip
+
+
+def replay_all(session: PostgresSession, store: PostgresStore, progress: Progress) -> None:
+    """Make the read models of a workspace anew, in the transaction at hand."""
+    for table in READ_MODELS:
+        session.execute(SQL["empty"].replace("{table}", table))
+    replay(session, store, progress)
+    session.execute(SQL["drop_stray_vectors"])
+    session.execute(SQL["settle_unembedded"])
+    transaction = store.transaction(
+        session, Request("stratagem"), store.reader_over(session).head(), Held()
+    )
+    generation = transaction.setting("vector_generation") or 0
+    transaction.set_setting("vector_generation", generation + 1)
+
+
+def replay(session: PostgresSession, store: PostgresStore, progress: Progress) -> None:
+    """Write what every event of the log means into empty read models."""
+    reader = store.reader_over(session)
+    projector = PostgresProjector(session, reader, store.indexer, embed=False)
+    replaying.replay(reader, projector, progress)
+
+
+def purge(
+    session: PostgresSession,
+    store: PostgresStore,
+    request: Request,
+    *,
+    space: Space,
+    key: str | None,
+    sequence: int | None,
+    sequences: Sequence[int] = (),
+) -> int:
+    """Erase content from the log and from everything made of it, in the transaction at hand."""
+    head = store.reader_over(session).head()
+    transaction = store.transaction(session, request, head, Held())
+    erased = erase(transaction, space=space, key=key, sequence=sequence, sequences=sequences)
+    if erased:
+        replay_all(session, store, lambda _done, _total, _what: None)
+    return erased
+
+
+def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
+    """Give a workspace with many vectors an index of its own; say whether it has one now.
+
+    May take minutes. Nobody has to wait: until it is there every vector is compared.
+    """
+    reader = store.reader()
+    if (reader.vector_last() or 0) < at_least or reader.vector_count() < at_least:
+        return False
+    with translated(store.location), store.connect() as connection:
+        session = store.session(connection)
+        dimensions = session.execute(SQL["vector_dimensions"]).fetchone()[0]
+        if reader.setting(VECTOR_INDEX) == dimensions:
+            return True
+        statement = SQL["build_vector_index"].replace("{workspace}", str(store.number))
+        connection.execute("SET lock_timeout TO 0")
+        connection.execute(statement.replace("{dimensions}", str(dimensions)).encode())
+    store.write(
+        lambda transaction: transaction.set_setting(VECTOR_INDEX, dimensions), Request("stratagem")
+    )
+    return True

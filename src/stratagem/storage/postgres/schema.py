@@ -1,0 +1,139 @@
+"""Creating and upgrading the tables, and giving a workspace its place in them.
+
+Migrations are numbered and each is run once, by whichever server comes first; the others wait
+for it. A migration may only do what older servers on the same database can live with: add tables,
+add columns with a default, add indexes. One that says so in its first line is run statement by
+statement outside of any transaction, so that it can build an index while others write.
+
+What the read models of a workspace mean has a version too. A workspace written by an older one is
+replayed when it is opened: only its own writers wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stratagem.engine.events import GENESIS, Head
+from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.errors import DatabaseTooNew, StorageUnavailable
+from stratagem.storage.contract import Request
+from stratagem.storage.postgres import maintenance
+from stratagem.storage.postgres.connection import SCHEMA, Connection
+from stratagem.storage.postgres.reading import Held
+from stratagem.storage.postgres.statements import SQL, migrations
+
+if TYPE_CHECKING:
+    from stratagem.storage.postgres.store import PostgresStore
+
+__all__ = ["READ_MODELS_VERSION", "VERSION", "enter"]
+
+VERSION = max(number for number, _ in migrations())
+# Raised with every change to what is written into the read models.
+READ_MODELS_VERSION = 1
+_ONLINE = "-- online"
+# Any number will do that nobody else is likely to lock by.
+_MIGRATING = 0x53545241
+
+
+def enter(connection: Connection, store: PostgresStore) -> int:
+    """Bring the tables up to date, and return the number of the store's workspace.
+
+    Raises:
+        DatabaseTooNew: A newer Stratagem wrote the tables.
+        StorageUnavailable: They are missing or old, and may only be read.
+    """
+    version = _version(connection)
+    if version > VERSION:
+        raise DatabaseTooNew(
+            f"The database has format {version}; this Stratagem reads up to {VERSION}.",
+            path=store.location,
+            format=version,
+            supported=VERSION,
+        )
+    if version < VERSION:
+        _refuse_reading(store)
+        _migrate(connection)
+    number = _number(connection, store.workspace)
+    if number is None:
+        _refuse_reading(store)
+        number = _found(connection, store)
+    return number
+
+
+def begin(store: PostgresStore, connection: Connection) -> None:
+    """Write a workspace's first event, or replay it where an older version wrote it."""
+    session = store.session(connection)
+    row = session.execute(SQL["setting"], ("read_models_version",)).fetchone()
+    if row is not None and row[0] == READ_MODELS_VERSION:
+        return
+    _refuse_reading(store)
+    with store.writing(connection):
+        head = store.reader_over(session).head()
+        transaction = store.transaction(session, Request(actor="stratagem"), head, Held())
+        if transaction.setting("read_models_version") == READ_MODELS_VERSION:
+            return
+        if head == Head(0, 0, GENESIS):
+            transaction.create_branch(DEFAULT_BRANCH, parent=None, fork_sequence=0)
+            transaction.finish(None)
+        else:
+            maintenance.replay_all(session, store, lambda _done, _total, _what: None)
+        transaction.set_setting("read_models_version", READ_MODELS_VERSION)
+
+
+def _refuse_reading(store: PostgresStore) -> None:
+    if store.read_only:
+        raise StorageUnavailable(
+            "The workspace is not there, or is of an older version.",
+            path=store.location,
+            hint="Open it once for writing: that makes it, or brings it up to date.",
+        )
+
+
+def _version(connection: Connection) -> int:
+    row = connection.execute(_sql("tables_there"), (f"{SCHEMA}.migrations",)).fetchone()
+    if row is None or not row[0]:
+        return 0
+    row = connection.execute(_sql("newest_migration")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _migrate(connection: Connection) -> None:
+    connection.execute(_sql("lock_migrations"), (_MIGRATING,))
+    try:
+        connection.execute(_sql("prepare_database"))
+        before = _version(connection)
+        for number, script in migrations():
+            if number > before:
+                _apply(connection, number, script)
+    finally:
+        connection.execute(_sql("unlock_migrations"), (_MIGRATING,))
+
+
+def _apply(connection: Connection, number: int, script: str) -> None:
+    if script.startswith(_ONLINE):
+        for statement in filter(str.strip, script.split(";\n")):
+            connection.execute(statement.encode())
+        connection.execute(_sql("note_migration"), (number,))
+        return
+    with connection.transaction():
+        connection.execute(script.encode())
+        connection.execute(_sql("note_migration"), (number,))
+
+
+def _number(connection: Connection, name: str) -> int | None:
+    row = connection.execute(_sql("workspace_number"), (name,)).fetchone()
+    return int(row[0]) if row else None
+
+
+def _found(connection: Connection, store: PostgresStore) -> int:
+    """Give a new workspace its number and the row that its writers lock."""
+    with connection.transaction():
+        connection.execute(_sql("found_workspace"), (store.workspace,))
+        number = _number(connection, store.workspace)
+        assert number is not None
+        connection.execute(_sql("found_head"), (number,))
+    return number
+
+
+def _sql(name: str) -> bytes:
+    return SQL[name].replace("{schema}", SCHEMA).encode()

@@ -1,0 +1,749 @@
+-- Every statement the PostgreSQL store runs, by name.
+--
+-- $1 is the workspace in every one of them. {probes}, {visible}, {spaces}, {tags} are fragments that
+-- `statements.py` expands for the depth of a lineage; a lineage's cuts (branch, limit) come last.
+
+-- name: probe
+-- Fragment: the latest version of a subject on one branch of a lineage.
+(SELECT max(p.seq) FROM versions p WHERE p.workspace = $1 AND p.subject = {subject} AND p.branch = {branch} AND p.seq <= {limit})
+
+-- name: own
+-- Fragment: a version is the latest of its own branch at the branch's limit.
+WHEN {branch} THEN v.seq <= {limit} AND (v.seq_to IS NULL OR v.seq_to > {limit})
+
+-- name: borrowed
+-- Fragment: the same for an ancestor, unless a nearer branch has a version of the subject.
+WHEN {branch} THEN v.seq <= {limit} AND (v.seq_to IS NULL OR v.seq_to > {limit})
+    AND (v.subject IS NULL OR v.seq = coalesce(NULL, {probes}))
+
+-- name: visible
+-- Fragment: a version can be seen in a view; $2 is the view's time.
+NOT v.deleted AND (v.expires_at IS NULL OR v.expires_at > $2)
+    AND CASE v.branch {arms} ELSE false END
+
+-- name: lock_head
+-- Wait for one's turn to write; what the server's clock says then, in microseconds.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+FROM heads WHERE workspace = $1 FOR NO KEY UPDATE
+
+-- name: tell
+-- Tell every server how far the log has grown, once this is committed.
+SELECT pg_notify('stratagem', $1::bigint || ':' || $2::bigint)
+
+-- name: head
+-- The newest event.
+SELECT seq, at, hash FROM events WHERE workspace = $1 ORDER BY seq DESC LIMIT 1
+
+-- name: branch_by_name
+-- The live branch of a name.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches
+WHERE workspace = $1 AND name = $2 AND deleted_seq IS NULL
+
+-- name: branch_by_id
+-- A branch, deleted or not.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches WHERE workspace = $1 AND id = $2
+
+-- name: branch_deleted
+-- The branch of a name that was deleted last.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches
+WHERE workspace = $1 AND name = $2 AND deleted_seq IS NOT NULL ORDER BY deleted_seq DESC LIMIT 1
+
+-- name: branches
+-- All branches, oldest first.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches WHERE workspace = $1 ORDER BY id
+
+-- name: branch_count
+-- How many branches are live.
+SELECT count(*) FROM branches WHERE workspace = $1 AND deleted_seq IS NULL
+
+-- name: sequence_at
+-- The last event at or before a time.
+SELECT seq FROM events WHERE workspace = $1 AND at <= $2 ORDER BY at DESC, seq DESC LIMIT 1
+
+-- name: time_of
+-- The time of an event.
+SELECT at FROM events WHERE workspace = $1 AND seq = $2
+
+-- name: hash_of
+-- The hash of an event.
+SELECT hash FROM events WHERE workspace = $1 AND seq = $2
+
+-- name: event_space
+-- The number of a space.
+SELECT id FROM spaces WHERE workspace = $1 AND kind = $2 AND namespace = $3
+
+-- name: spaces
+-- All spaces.
+SELECT id, kind, namespace FROM spaces WHERE workspace = $1 ORDER BY id
+
+-- name: recall
+-- The newest version of a record in a view. It gives no row when the branch is not live.
+SELECT e.seq, e.at, e.kind, e.payload
+FROM subjects s JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
+WHERE (SELECT b.deleted_seq FROM branches b WHERE b.workspace = $1 AND b.id = $4) IS NULL
+    AND s.workspace = $1 AND s.space = $2 AND s.key = $3
+
+-- name: current_many
+-- The newest versions of some subjects (an array of their numbers) in a view.
+SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload
+FROM subjects s
+JOIN spaces sp ON sp.workspace = $1 AND sp.id = s.space
+JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
+WHERE s.workspace = $1 AND s.id = ANY ($2::bigint[])
+
+-- name: subject_names
+-- The names of some subjects (an array of their numbers).
+SELECT s.id, sp.kind, sp.namespace, s.key
+FROM subjects s JOIN spaces sp ON sp.workspace = $1 AND sp.id = s.space
+WHERE s.workspace = $1 AND s.id = ANY ($2::bigint[])
+
+-- name: newest_version
+-- Which version of a subject a view shows, whether it is a deletion, and when it expires.
+SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v
+WHERE v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
+
+-- name: history
+-- The versions of a record on one branch of a lineage, newest first.
+SELECT e.seq, e.at, e.kind, e.payload
+FROM subjects s
+JOIN versions v ON v.workspace = $1 AND v.subject = s.id AND v.branch = $4 AND v.seq <= $5
+JOIN events e ON e.workspace = $1 AND e.seq = v.seq
+WHERE s.workspace = $1 AND s.space = $2 AND s.key = $3
+ORDER BY v.seq DESC LIMIT $6
+
+-- name: records
+-- A page of the records of a space, by key, each at its newest version in a view.
+SELECT s.key, e.seq, e.at, e.kind, e.payload
+FROM subjects s JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
+WHERE s.workspace = $1 AND s.space = $2 AND s.key > $3 ORDER BY s.key LIMIT $4
+
+-- name: stream
+-- A page of the events of a space that stand for themselves, oldest first.
+SELECT e.seq, e.at, e.kind, e.payload
+FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
+WHERE v.workspace = $1 AND v.branch = $2 AND v.seq > $3 AND v.seq <= $4 AND v.space = $5
+    AND v.subject IS NULL AND NOT v.deleted
+ORDER BY v.seq LIMIT $6
+
+-- name: first_event
+-- The first event that changed anything on a branch after a sequence.
+SELECT e.seq, e.at FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
+WHERE v.workspace = $1 AND v.branch = $2 AND v.seq <= $3 ORDER BY v.seq LIMIT 1
+
+-- name: last_event
+-- The last event that changed anything on a branch up to a sequence.
+SELECT e.seq, e.at FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
+WHERE v.workspace = $1 AND v.branch = $2 AND v.seq <= $3 ORDER BY v.seq DESC LIMIT 1
+
+-- name: tally
+-- How many live records of a kind a branch showed after a sequence.
+SELECT live FROM tallies
+WHERE workspace = $1 AND branch = $2 AND kind = $3 AND seq <= $4 ORDER BY seq DESC LIMIT 1
+
+-- name: expired
+-- How many records of a kind would be visible in a view had they not expired by $2.
+SELECT count(*)
+FROM versions v JOIN spaces sp ON sp.workspace = $1 AND sp.id = v.space AND sp.kind = $3
+WHERE v.workspace = $1 AND v.expires_at <= $2 AND NOT v.deleted
+    AND CASE v.branch {arms} ELSE false END
+
+-- name: changed_subjects
+-- The subjects a branch changed after one sequence and up to another.
+SELECT DISTINCT subject FROM versions
+WHERE workspace = $1 AND branch = $2 AND seq > $3 AND seq <= $4 AND subject IS NOT NULL
+
+-- name: changed_stream
+-- The events standing for themselves that a branch gained between two sequences.
+SELECT e.seq, e.branch, e.kind, e.origin, sp.kind, sp.namespace, e.payload
+FROM versions v
+JOIN events e ON e.workspace = $1 AND e.seq = v.seq
+JOIN spaces sp ON sp.workspace = $1 AND sp.id = v.space
+WHERE v.workspace = $1 AND v.branch = $2 AND v.seq > $3 AND v.seq <= $4
+    AND v.subject IS NULL AND NOT v.deleted
+ORDER BY v.seq
+
+-- name: branch_of
+-- The branch an event was written to.
+SELECT branch FROM events WHERE workspace = $1 AND seq = $2
+
+-- name: known_versions
+-- For each subject of an array, its newest version on each branch that a vector (JSON) knows.
+SELECT v.subject, v.branch, max(v.seq)
+FROM jsonb_each_text($3::jsonb) k
+JOIN versions v ON v.workspace = $1 AND v.branch = k.key::bigint AND v.seq <= k.value::bigint
+WHERE v.subject = ANY ($2::bigint[])
+GROUP BY v.subject, v.branch
+
+-- name: knows
+-- What a branch knew of others after its latest merge up to a sequence.
+SELECT vector FROM knows
+WHERE workspace = $1 AND branch = $2 AND seq <= $3 ORDER BY seq DESC LIMIT 1
+
+-- name: payloads
+-- The payloads of some events (an array of sequences).
+SELECT seq, at, kind, payload FROM events WHERE workspace = $1 AND seq = ANY ($2::bigint[])
+
+-- name: hits
+-- All that a search result shows of some events (an array of sequences).
+SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload
+FROM events e
+JOIN spaces sp ON sp.workspace = $1 AND sp.id = e.space
+LEFT JOIN subjects s ON s.workspace = $1 AND s.id = e.subject
+WHERE e.workspace = $1 AND e.seq = ANY ($2::bigint[])
+
+-- name: visible_among
+-- Which of some versions (an array of sequences) a view shows.
+SELECT v.seq FROM versions v WHERE v.workspace = $1 AND v.seq = ANY ($3::bigint[]) AND {visible}
+
+-- name: faceted
+-- The newest versions with a facet that a view shows, older than one of them.
+SELECT v.seq FROM tags t JOIN versions v ON v.workspace = $1 AND v.seq = t.seq
+WHERE t.workspace = $1 AND t.tag = $3 AND t.seq < $5 AND {visible}
+ORDER BY t.seq DESC LIMIT nullif($4, -1)
+
+-- name: facets_containing
+-- The versions that a view shows with a facet between two, in which a text occurs.
+SELECT v.seq FROM tags t JOIN versions v ON v.workspace = $1 AND v.seq = t.seq
+WHERE t.workspace = $1 AND t.tag >= $3 AND t.tag < $4
+    AND strpos(substr(t.tag, length($3) + 1), $5) > 0 AND {visible}
+LIMIT nullif($6, -1)
+
+-- name: linked
+-- What can be reached from some nodes (an array of subjects) in a view, either way.
+SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+FROM links l JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
+WHERE l.workspace = $1 AND l.node = ANY ($3::bigint[]) AND {visible} LIMIT nullif($4, -1)
+
+-- name: linked_by
+-- What can be reached from some nodes (an array of subjects) in a view, by one kind of link.
+SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+FROM links l JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
+WHERE l.workspace = $1 AND l.node = ANY ($3::bigint[]) AND l.outgoing = $5 AND l.label = $6
+    AND {visible}
+LIMIT nullif($4, -1)
+
+-- name: strongest_links
+-- The strongest links of one kind of a node, to records that a view shows.
+SELECT l.node, l.outgoing, l.label, l.weight, l.seq, l.other
+FROM links l JOIN versions v ON v.workspace = $1 AND v.seq = l.seq
+WHERE l.workspace = $1 AND l.node = $3 AND l.outgoing = $4 AND l.label = $5 AND {visible}
+    AND NOT (SELECT o.deleted FROM versions o
+        WHERE o.workspace = $1 AND o.seq = coalesce(NULL, {probes}))
+ORDER BY l.weight DESC, l.seq LIMIT nullif($6, -1)
+
+-- name: link_count
+-- How many links some nodes (an array of subjects) ever had, up to a number.
+SELECT count(*) FROM (
+    SELECT 1 FROM links l WHERE l.workspace = $1 AND l.node = ANY ($2::bigint[]) LIMIT $3) few
+
+-- name: ordered_up
+-- The versions of a space that a view shows, in order of a number, after one of them.
+SELECT n.value, n.seq FROM numbers n JOIN versions v ON v.workspace = $1 AND v.seq = n.seq
+WHERE n.workspace = $1 AND n.space = $3 AND n.name = $4 AND (n.value, n.seq) > ($5, $6)
+    AND n.value <= $7 AND {visible}
+ORDER BY n.value, n.seq LIMIT nullif($8, -1)
+
+-- name: ordered_down
+-- The versions of a space that a view shows, in falling order of a number, after one of them.
+SELECT n.value, n.seq FROM numbers n JOIN versions v ON v.workspace = $1 AND v.seq = n.seq
+WHERE n.workspace = $1 AND n.space = $3 AND n.name = $4 AND (n.value, n.seq) < ($5, $6)
+    AND n.value >= $7 AND {visible}
+ORDER BY n.value DESC, n.seq DESC LIMIT nullif($8, -1)
+
+-- name: group_tallies
+-- The tallies between two names that a branch had at a sequence; it skips from name to name.
+WITH RECURSIVE names (kind) AS (
+    SELECT min(t.kind) FROM tallies t
+    WHERE t.workspace = $1 AND t.branch = $2 AND t.kind > $4 AND t.kind < $5
+    UNION ALL
+    SELECT (SELECT min(t.kind) FROM tallies t
+        WHERE t.workspace = $1 AND t.branch = $2 AND t.kind > names.kind AND t.kind < $5)
+    FROM names WHERE names.kind IS NOT NULL
+)
+SELECT names.kind, (SELECT t.live FROM tallies t
+    WHERE t.workspace = $1 AND t.branch = $2 AND t.kind = names.kind AND t.seq <= $3
+    ORDER BY t.seq DESC LIMIT 1)
+FROM names WHERE names.kind IS NOT NULL
+
+-- name: version_count
+-- How many events changed records of a kind, on any branch.
+SELECT count(*) FROM versions v JOIN spaces sp ON sp.workspace = $1 AND sp.id = v.space
+WHERE v.workspace = $1 AND sp.kind = $2
+
+-- name: tagged
+-- The versions that carry every tag of an array.
+SELECT seq FROM tags WHERE workspace = $1 AND tag = ANY ($2::text[])
+GROUP BY seq HAVING count(*) = $3
+
+-- name: spaces_filter
+-- Fragment: only these spaces (an array of their numbers).
+AND v.space = ANY ($4::bigint[])
+
+-- name: tags_filter
+-- Fragment: only versions that carry every one of these tags (an array).
+AND v.seq IN (
+    SELECT t.seq FROM tags t WHERE t.workspace = $1 AND t.tag = ANY ($5::text[])
+    GROUP BY t.seq HAVING count(*) = $6)
+
+-- name: matches
+-- The best texts for some terms (all of them in $7) in a view, by BM25 as FTS5 computes it. Texts
+-- that the view does not show count in how rare a term is. {frequencies}, {rarities} and {score}
+-- have one item for each term.
+WITH found AS MATERIALIZED (
+    SELECT x.seq, x.tokens, {frequencies}
+    FROM texts x WHERE x.workspace = $1 AND x.terms @@ $7::tsquery
+), rarity AS MATERIALIZED (
+    SELECT t.tokens / t.texts::float8 AS average, {rarities}
+    FROM found f JOIN text_totals t ON t.workspace = $1 GROUP BY t.texts, t.tokens
+)
+SELECT v.seq, {score} AS score
+FROM found f CROSS JOIN rarity r JOIN versions v ON v.workspace = $1 AND v.seq = f.seq
+WHERE {visible} {spaces} {tags}
+ORDER BY score DESC, v.seq DESC LIMIT $3
+
+-- name: term_frequency
+-- Fragment: how often a term ({term} is its parameter) occurs in each field, as one number.
+(x.frequencies -> {term}::text)::int AS f{number}
+
+-- name: term_rarity
+-- Fragment: how much a term tells; one that is in most texts tells next to nothing.
+CASE WHEN count(f.f{number}) * 2 >= t.texts THEN 1e-6::float8
+    ELSE ln((t.texts - count(f.f{number}) + 0.5::float8) / (count(f.f{number}) + 0.5::float8))
+END AS r{number}
+
+-- name: term_weight
+-- Fragment: a term's frequency, with the weight of each field.
+((f.f{number} >> 16) * $8::float8 + (f.f{number} & 255) * $9::float8
+    + (f.f{number} >> 8 & 255) * $10::float8)
+
+-- name: term_score
+-- Fragment: what one term adds to a text's score.
+coalesce(r.r{number} * {weight} * 2.2::float8
+    / ({weight} + 1.2::float8 * (0.25::float8 + 0.75::float8 * f.tokens / r.average)), 0)
+
+-- name: term_documents
+-- In how many texts a term occurs.
+SELECT count(*) FROM texts WHERE workspace = $1 AND terms @@ $2::tsquery
+
+-- name: text_totals
+-- How many texts there are.
+SELECT texts FROM text_totals WHERE workspace = $1
+
+-- name: count_texts
+-- Texts were added, with so many tokens.
+INSERT INTO text_totals (workspace, texts, tokens) VALUES ($1, $2, $3)
+ON CONFLICT (workspace) DO UPDATE SET
+    texts = text_totals.texts + excluded.texts, tokens = text_totals.tokens + excluded.tokens
+
+-- name: turns
+-- The last messages of a session on one branch of a lineage.
+SELECT seq FROM turns
+WHERE workspace = $1 AND space = $2 AND session = $3 AND branch = $4 AND seq <= $5
+ORDER BY seq DESC LIMIT $6
+
+-- name: vectors_after
+-- Vectors in the order of their commits, with what a filter needs to know.
+SELECT x.id, x.seq, v.branch, v.space, v.seq_to, vector_send(x.vector)
+FROM vectors x JOIN versions v ON v.workspace = $1 AND v.seq = x.seq
+WHERE x.workspace = $1 AND x.id > $2 ORDER BY x.id LIMIT $3
+
+-- name: cosines
+-- How near some texts (an array of sequences) are to a vector. All have the length 1 or, where an
+-- embedder made nothing of a text, 0: the inner product is the cosine, and 0 where there is none.
+SELECT seq, -(vector <#> $3::vector) FROM vectors
+WHERE workspace = $1 AND seq = ANY ($2::bigint[])
+
+-- name: nearest_indexed
+-- The versions of a view nearest to a vector, as the workspace's own index finds them. The numbers
+-- are written into the statement: an index for one workspace is used for no parameter.
+SELECT seq, -(vector <#> $7::vector) AS cosine FROM (
+    SELECT x.seq, x.vector
+    FROM vectors x JOIN versions v ON v.workspace = {workspace} AND v.seq = x.seq
+    WHERE x.workspace = {workspace} AND vector_dims(x.vector) = {dimensions}
+        AND {visible} {spaces} {tags}
+    ORDER BY x.vector::halfvec({dimensions}) <#> $7::vector::halfvec({dimensions}) LIMIT $3
+) best ORDER BY cosine DESC, seq DESC
+
+-- name: build_vector_index
+-- An index for one workspace, made while others write. Shared by all, it would be searched in vain.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_near_{workspace}_{dimensions} ON vectors
+USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops)
+WHERE workspace = {workspace} AND vector_dims(vector) = {dimensions}
+
+-- name: vector_dimensions
+-- How many numbers the newest vector has.
+SELECT vector_dims(vector) FROM vectors WHERE workspace = $1 ORDER BY id DESC LIMIT 1
+
+-- name: nearest_exact
+-- The versions of a view nearest to a vector, each compared.
+SELECT x.seq, -(x.vector <#> $7::vector) AS cosine
+FROM vectors x JOIN versions v ON v.workspace = $1 AND v.seq = x.seq
+WHERE x.workspace = $1 AND {visible} {spaces} {tags}
+ORDER BY cosine DESC, x.seq DESC LIMIT $3
+
+-- name: superseded_after
+-- Versions that were superseded after a sequence.
+SELECT seq, seq_to FROM versions WHERE workspace = $1 AND seq_to > $2
+
+-- name: vector_last
+-- The number of the newest vector.
+SELECT max(id) FROM vectors WHERE workspace = $1
+
+-- name: vector_count
+-- How many vectors there are.
+SELECT count(*) FROM vectors WHERE workspace = $1
+
+-- name: unembedded
+-- Texts that still wait for a vector.
+SELECT seq FROM unembedded WHERE workspace = $1 ORDER BY seq DESC LIMIT $2
+
+-- name: unembedded_count
+-- How many texts wait for a vector.
+SELECT count(*) FROM unembedded WHERE workspace = $1
+
+-- name: setting
+-- One setting of the database.
+SELECT value FROM settings WHERE workspace = $1 AND name = $2
+
+-- name: set_setting
+-- Write one setting of the database.
+INSERT INTO settings (workspace, name, value) VALUES ($1, $2, $3::jsonb)
+ON CONFLICT (workspace, name) DO UPDATE SET value = excluded.value
+
+-- name: insert_space
+-- Give a space its number.
+INSERT INTO spaces (workspace, id, kind, namespace)
+SELECT $1, coalesce(max(id), 0) + 1, $2, $3 FROM spaces WHERE workspace = $1
+RETURNING id
+
+-- name: subject_id
+-- The number of a subject.
+SELECT id FROM subjects WHERE workspace = $1 AND space = $2 AND key = $3
+
+-- name: insert_subject
+-- Give a subject its number.
+INSERT INTO subjects (workspace, id, space, key) VALUES ($1, $2, $3, $4)
+
+-- name: subject_ids
+-- The numbers of those subjects of a space whose keys are in an array.
+SELECT id, key FROM subjects WHERE workspace = $1 AND space = $2 AND key = ANY ($3::text[])
+
+-- name: subject_last
+-- The highest number a subject has.
+SELECT max(id) FROM subjects WHERE workspace = $1
+
+-- name: insert_event
+-- Append an event.
+INSERT INTO events (workspace, seq, at, wall, branch, kind, space, subject, actor, request, origin,
+    payload, salt, content_hash, hash)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+
+-- name: insert_version
+-- Record what an event did to its subject.
+INSERT INTO versions (workspace, seq, subject, branch, space, seq_to, deleted, expires_at)
+VALUES ($1, $2, $3, $4, $5, NULL, $6, $7)
+
+-- name: supersede
+-- Close the version that another one replaces on its branch.
+UPDATE versions SET seq_to = $2 WHERE workspace = $1 AND seq = $3
+
+-- name: insert_tag
+-- Record a tag of a version.
+INSERT INTO tags (workspace, tag, seq) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+
+-- name: insert_link
+-- Record what can be reached from a node.
+INSERT INTO links (workspace, node, outgoing, label, weight, seq, other)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+
+-- name: insert_number
+-- Record a number that a version is listed by.
+INSERT INTO numbers (workspace, space, name, value, seq) VALUES ($1, $2, $3, $4, $5)
+
+-- name: insert_turn
+-- Record a message of a session.
+INSERT INTO turns (workspace, space, session, branch, seq) VALUES ($1, $2, $3, $4, $5)
+
+-- name: insert_text
+-- Index a text.
+INSERT INTO texts (workspace, seq, tokens, terms, frequencies)
+VALUES ($1, $2, $3, array_to_tsvector($4::text[]), $5::jsonb)
+
+-- name: insert_vector
+-- Keep the vector of a text.
+INSERT INTO vectors (workspace, id, seq, vector)
+SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector
+ON CONFLICT DO NOTHING
+
+-- name: insert_waiting_vector
+-- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
+INSERT INTO vectors (workspace, id, seq, vector)
+SELECT $1, coalesce((SELECT max(id) FROM vectors WHERE workspace = $1), 0) + 1, $2, $3::vector
+WHERE EXISTS (SELECT 1 FROM unembedded WHERE workspace = $1 AND seq = $2)
+ON CONFLICT DO NOTHING
+
+-- name: insert_unembedded
+-- Remember that a text waits for its vector.
+INSERT INTO unembedded (workspace, seq) VALUES ($1, $2) ON CONFLICT DO NOTHING
+
+-- name: delete_unembedded
+-- A text has its vector now.
+DELETE FROM unembedded WHERE workspace = $1 AND seq = $2
+
+-- name: delete_vectors
+-- Throw all vectors away; another embedder will make them again.
+DELETE FROM vectors WHERE workspace = $1
+
+-- name: queue_all_texts
+-- Put every indexed text in line for a vector.
+INSERT INTO unembedded (workspace, seq) SELECT workspace, seq FROM texts WHERE workspace = $1
+ON CONFLICT DO NOTHING
+
+-- name: keep_tally
+-- Record how many live records of a kind a branch shows after this transaction.
+INSERT INTO tallies (workspace, branch, kind, seq, live) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (workspace, branch, kind, seq) DO UPDATE SET live = excluded.live
+
+-- name: insert_branch
+-- Record a new branch.
+INSERT INTO branches (workspace, id, name, parent, fork_seq, deleted_seq)
+VALUES ($1, $2, $3, $4, $5, NULL)
+
+-- name: set_branch_deleted
+-- Mark a branch as deleted at a sequence, or as live.
+UPDATE branches SET deleted_seq = $3 WHERE workspace = $1 AND id = $2
+
+-- name: insert_knowledge
+-- Record what a branch knows after a merge.
+INSERT INTO knows (workspace, branch, seq, vector) VALUES ($1, $2, $3, $4)
+
+-- name: request
+-- The remembered result of a request.
+SELECT fingerprint, result FROM requests WHERE workspace = $1 AND actor = $2 AND request = $3
+
+-- name: insert_request
+-- Remember the result of a request.
+INSERT INTO requests (workspace, actor, request, fingerprint, result, first_seq, last_seq)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+
+-- name: log_page
+-- A page of the whole log, with the names its events speak of.
+SELECT e.seq, e.at, e.wall, e.branch, e.kind, sp.kind, sp.namespace, s.key,
+    e.actor, e.request, e.origin, e.payload, e.salt, e.content_hash, e.hash, e.space, e.subject
+FROM events e
+LEFT JOIN spaces sp ON sp.workspace = $1 AND sp.id = e.space
+LEFT JOIN subjects s ON s.workspace = $1 AND s.id = e.subject
+WHERE e.workspace = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3
+
+-- name: subject_events
+-- Every event about a subject, on any branch.
+SELECT seq FROM versions WHERE workspace = $1 AND subject = $2
+
+-- name: copies
+-- Every event that a merge made of some others (an array of sequences).
+SELECT seq FROM events WHERE workspace = $1 AND origin = ANY ($2::bigint[])
+
+-- name: erase_events
+-- Remove what some events (an array of sequences) said; their hashes stay.
+UPDATE events SET payload = NULL, salt = NULL WHERE workspace = $1 AND seq = ANY ($2::bigint[])
+
+-- name: erase_subject
+-- Remove the name of a subject; its number stays.
+UPDATE subjects SET key = $3 WHERE workspace = $1 AND id = $2
+
+-- name: erase_results
+-- Remove remembered results that may quote some events (an array of sequences), and the
+-- fingerprints of their arguments, which have no salt: short ones could be guessed.
+UPDATE requests SET result = NULL, fingerprint = '' WHERE workspace = $1 AND EXISTS (
+    SELECT 1 FROM unnest($2::bigint[]) w WHERE w BETWEEN first_seq AND last_seq)
+
+-- name: erase_vectors
+-- Remove the vectors of some events (an array of sequences).
+DELETE FROM vectors WHERE workspace = $1 AND seq = ANY ($2::bigint[])
+
+-- name: origin_of
+-- Where an event that stands for itself came from.
+SELECT origin FROM events
+WHERE workspace = $1 AND seq = $2 AND subject IS NULL AND space IS NOT NULL
+
+-- name: empty
+-- Take everything of the workspace out of a read model.
+DELETE FROM {table} WHERE workspace = $1
+
+-- name: drop_stray_vectors
+-- Vectors of texts that are no longer there.
+DELETE FROM vectors x WHERE x.workspace = $1
+    AND NOT EXISTS (SELECT 1 FROM unembedded u WHERE u.workspace = $1 AND u.seq = x.seq)
+
+-- name: settle_unembedded
+-- Texts that have a vector do not wait for one.
+DELETE FROM unembedded u WHERE u.workspace = $1
+    AND EXISTS (SELECT 1 FROM vectors x WHERE x.workspace = $1 AND x.seq = u.seq)
+
+-- name: beside
+-- A table of the same name and form, which is seen instead by this connection until it commits.
+CREATE TEMPORARY TABLE {table} (LIKE {schema}.{table} INCLUDING INDEXES) ON COMMIT DROP
+
+-- name: differences
+-- A row of a read model that is in the one in use or in the one made anew, but not in both.
+(SELECT * FROM pg_temp.{table} WHERE workspace = $1
+    EXCEPT ALL SELECT * FROM {schema}.{table} WHERE workspace = $1)
+UNION ALL
+(SELECT * FROM {schema}.{table} WHERE workspace = $1
+    EXCEPT ALL SELECT * FROM pg_temp.{table} WHERE workspace = $1)
+LIMIT 1
+
+-- name: vector_differences
+-- A text that has no vector and does not wait for one.
+SELECT seq FROM pg_temp.unembedded t WHERE workspace = $1
+    AND NOT EXISTS (SELECT 1 FROM {schema}.vectors x WHERE x.workspace = $1 AND x.seq = t.seq)
+    AND NOT EXISTS (SELECT 1 FROM {schema}.unembedded u WHERE u.workspace = $1 AND u.seq = t.seq)
+LIMIT 1
+
+-- name: vector_strays
+-- A vector of something that has no text.
+SELECT seq FROM {schema}.vectors x WHERE workspace = $1
+    AND NOT EXISTS (SELECT 1 FROM pg_temp.unembedded t WHERE t.workspace = $1 AND t.seq = x.seq)
+LIMIT 1
+
+-- name: projections
+-- The read models elsewhere that want to be told of events.
+SELECT name, kinds, built, processed, lease_owner, lease_until FROM projections
+WHERE workspace = $1 ORDER BY name
+
+-- name: register_projection
+-- Remember a read model elsewhere; one that wants other kinds than before has to be made anew.
+INSERT INTO projections (workspace, name, kinds) VALUES ($1, $2, $3)
+ON CONFLICT (workspace, name) DO UPDATE SET kinds = excluded.kinds, built = NULL
+WHERE projections.kinds <> excluded.kinds
+
+-- name: delete_projection
+-- Forget a read model elsewhere.
+DELETE FROM projections WHERE workspace = $1 AND name = $2
+
+-- name: delete_outbox
+-- Forget all that waits for a projection.
+DELETE FROM outbox WHERE workspace = $1 AND projection = $2
+
+-- name: lease_projection
+-- Take a projection ($2) for an owner ($3) until a time ($5), unless another has it now ($4).
+UPDATE projections SET lease_owner = $3, lease_until = $5
+WHERE workspace = $1 AND name = $2 AND (lease_owner = $3 OR lease_until <= $4) RETURNING name
+
+-- name: set_built
+-- Say what a projection was made with.
+UPDATE projections SET built = $3 WHERE workspace = $1 AND name = $2
+
+-- name: count_processed
+-- Count rows that were delivered.
+UPDATE projections SET processed = processed + $3 WHERE workspace = $1 AND name = $2
+
+-- name: insert_outbox
+-- Put an event in line for a projection.
+INSERT INTO outbox (workspace, projection, seq, subject) VALUES ($1, $2, $3, $4)
+
+-- name: requeue_outbox
+-- Put an event in line again, unless it still is.
+INSERT INTO outbox (workspace, projection, seq, subject) VALUES ($1, $2, $3, $4)
+ON CONFLICT DO NOTHING
+
+-- name: outbox_due
+-- The records with a pending row whose time has come, those that wait longest first.
+SELECT subject, min(seq), max(seq), min(attempts) FROM outbox
+WHERE workspace = $1 AND projection = $2 AND subject IN (
+    SELECT subject FROM outbox
+    WHERE workspace = $1 AND projection = $2 AND status = 'pending' AND next_at <= $3
+    ORDER BY seq LIMIT $4)
+GROUP BY subject ORDER BY min(seq)
+
+-- name: outbox_waiting
+-- Which of some records (an array of subjects) have rows, and the oldest of each.
+SELECT subject, min(seq) FROM outbox
+WHERE workspace = $1 AND projection = $2 AND subject = ANY ($3::bigint[]) GROUP BY subject
+
+-- name: outbox_any
+-- Whether anything waits for a projection.
+SELECT 1 FROM outbox WHERE workspace = $1 AND projection = $2 LIMIT 1
+
+-- name: outbox_tally
+-- How many rows of a projection there are of each status.
+SELECT status, count(*) FROM outbox WHERE workspace = $1 AND projection = $2 GROUP BY status
+
+-- name: outbox_rows
+-- Rows of a projection: failed ones first, then the oldest.
+SELECT seq, subject, status, attempts, next_at, error FROM outbox
+WHERE workspace = $1 AND projection = $2
+ORDER BY status = 'pending', seq LIMIT $3
+
+-- name: settle_outbox
+-- Take away the rows of some records (an array of subjects) up to a sequence.
+DELETE FROM outbox
+WHERE workspace = $1 AND projection = $2 AND seq <= $3 AND subject = ANY ($4::bigint[])
+RETURNING seq
+
+-- name: settle_outbox_all
+-- Take away every row of a projection up to a sequence.
+DELETE FROM outbox WHERE workspace = $1 AND projection = $2 AND seq <= $3 RETURNING seq
+
+-- name: postpone_outbox
+-- Put off the rows of a record up to a sequence, or give them up.
+UPDATE outbox SET attempts = $2, next_at = $3, status = $4, error = $5
+WHERE workspace = $1 AND projection = $6 AND subject = $7 AND seq <= $8
+
+-- name: retry_outbox
+-- Make every row of a projection due at once.
+UPDATE outbox SET status = 'pending', attempts = 0, next_at = 0
+WHERE workspace = $1 AND projection = $2
+
+-- name: purge_outbox
+-- Nothing that was said about a record is quoted any longer.
+UPDATE outbox SET error = NULL WHERE workspace = $1 AND subject = $2
+
+-- name: requests_after
+-- Remembered requests by actor and id, after one of them.
+SELECT actor, request, fingerprint, result, first_seq, last_seq FROM requests
+WHERE workspace = $1 AND (actor, request) > ($2, $3) ORDER BY actor, request LIMIT $4
+
+-- name: keep_request
+-- Remember a request of another database, unless it is remembered already.
+INSERT INTO requests (workspace, actor, request, fingerprint, result, first_seq, last_seq)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
+
+-- name: tables_there
+-- Whether anybody made the tables yet; like all that follow it is about no workspace.
+SELECT to_regclass($1) IS NOT NULL
+
+-- name: newest_migration
+-- The number of the last migration that was run.
+SELECT coalesce(max(number), 0) FROM migrations
+
+-- name: lock_migrations
+-- Keep others from migrating; held by the session, across the transactions of all migrations.
+SELECT pg_advisory_lock($1)
+
+-- name: unlock_migrations
+-- Let others migrate.
+SELECT pg_advisory_unlock($1)
+
+-- name: prepare_database
+-- What the first migration needs; {schema} is ours.
+CREATE SCHEMA IF NOT EXISTS {schema};
+CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
+CREATE TABLE IF NOT EXISTS migrations
+    (number integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())
+
+-- name: note_migration
+-- A migration was run.
+INSERT INTO migrations (number) VALUES ($1)
+
+-- name: workspace_number
+-- The number of a workspace, by its name.
+SELECT id FROM workspaces WHERE name = $1
+
+-- name: found_workspace
+-- Give a workspace its number, unless it has one.
+INSERT INTO workspaces (name) VALUES ($1) ON CONFLICT DO NOTHING
+
+-- name: found_head
+-- Give a workspace the row that its writers lock.
+INSERT INTO heads (workspace) VALUES ($1) ON CONFLICT DO NOTHING

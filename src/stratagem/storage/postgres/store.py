@@ -1,0 +1,413 @@
+"""A store in PostgreSQL, shared by the threads, processes and machines of a team.
+
+It is opened for one workspace, which has a log of its own. Readers take a connection from a pool
+for each look-up; a snapshot keeps one, in a transaction that sees one state. Writers of one
+process share commits (`storage.relational.grouping`) on a connection of their own. Those of other
+processes and machines wait for one another at the workspace's row in `heads`: whoever has locked
+it reads the head, appends and commits, so that a workspace has one order and one chain.
+
+Where a connection breaks while a commit is under way nobody can say at first whether it happened.
+The store then connects anew, waits for its turn, and looks for the hash of the last event it had
+written.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from stratagem import limits
+from stratagem.engine.events import Event, Head, Space
+from stratagem.engine.records import Kinds
+from stratagem.engine.values import check_text
+from stratagem.errors import ReadOnly, StorageUnavailable, StratagemError
+from stratagem.places import shown_place
+from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
+from stratagem.storage.postgres import examining, maintenance, schema
+from stratagem.storage.postgres.appending import PostgresTransaction
+from stratagem.storage.postgres.connection import (
+    Connection,
+    Durability,
+    PooledSession,
+    PostgresSession,
+    connect,
+    open_pool,
+    translated,
+)
+from stratagem.storage.postgres.listening import Listener
+from stratagem.storage.postgres.reading import Held, Names, PostgresReader
+from stratagem.storage.postgres.statements import SQL
+from stratagem.storage.relational import replaying
+from stratagem.storage.relational.appending import Adapters
+from stratagem.storage.relational.grouping import Group, Ticket, Writers
+
+__all__ = ["PostgresStore"]
+
+T = TypeVar("T")
+# After so many events it is looked whether the vectors have become many.
+_TENDED_EVENTS = 1_000
+
+
+class PostgresStore:
+    """See `stratagem.storage.contract.Store`."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        workspace: str = "default",
+        kinds: Kinds,
+        indexer: Indexer | None,
+        adapters: Adapters,
+        durability: Durability = "full",
+        read_only: bool = False,
+        server_clock: bool = False,
+        lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
+    ) -> None:
+        self.workspace = check_text(
+            workspace, field="workspace", chars_max=limits.WORKSPACE_NAME_CHARS_MAX
+        )
+        self.location = shown_place(f"{address}#{workspace}")
+        self.kinds = kinds
+        self.read_only = read_only
+        self.indexer = indexer
+        self._address = address
+        self._adapters = adapters
+        self._durability: Durability = durability
+        self._server_clock = server_clock
+        self._ahead = 0
+        self._lock_wait_seconds = lock_wait_seconds
+        self._names = Names()
+        self._local = threading.local()
+        self._writers = Writers(self._commit, most=limits.SERVER_GROUP_MAX)
+        self._unusable = ""
+        self._listeners: list[Listener] = []
+        self._pool = open_pool(address, durability=durability, read_only=read_only)
+        self._writer: Connection | None = None
+        try:
+            with translated(self.location):
+                connection = self._writing_connection()
+                self.number = schema.enter(connection, self)
+                schema.begin(self, connection)
+        except BaseException:
+            self.close()
+            raise
+        self._session = PooledSession(self._pool, self.number, self.location)
+        self._reader = PostgresReader(self._session, self.kinds, self._names)
+        _open_stores.add(self)
+
+    def now(self) -> int:
+        return self._adapters.clock() + self._ahead
+
+    def reader(self) -> Reader:
+        return self._own_reader()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        if (held := getattr(self._local, "reader", None)) is not None:
+            yield held
+            return
+        with translated(self.location), self._begun() as connection:
+            reader = PostgresReader(self.session(connection), self.kinds, self._names)
+            self._local.reader = reader
+            try:
+                yield reader
+            finally:
+                self._local.reader = None
+                if connection.info.transaction_status != TransactionStatus.IDLE:
+                    connection.execute("ROLLBACK", prepare=False)
+
+    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
+        self._refuse_writing()
+        return self._writers.write(work, request)
+
+    def log(self, after: int = 0) -> Iterator[Event]:
+        yield from replaying.events(self._own_reader(), after)
+
+    def rebuild(self, progress: Progress) -> None:
+        self._exclusively(lambda session: maintenance.replay_all(session, self, progress))
+        self._names.branches.clear()
+
+    def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
+        return examining.examine(self, progress, expect)
+
+    def purge(
+        self,
+        request: Request,
+        *,
+        space: Space,
+        key: str | None,
+        sequence: int | None,
+        sequences: Sequence[int] = (),
+    ) -> int:
+        erased = self._exclusively(
+            lambda session: maintenance.purge(
+                session,
+                self,
+                request,
+                space=space,
+                key=key,
+                sequence=sequence,
+                sequences=sequences,
+            )
+        )
+        if erased:
+            self._vacuum()
+        return erased
+
+    def index_vectors(self, *, at_least: int = limits.SERVER_EXACT_VECTORS_MAX) -> bool:
+        """Give a workspace with many vectors an index; see `maintenance.index_vectors`."""
+        return maintenance.index_vectors(self, at_least=at_least)
+
+    def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
+        listener = Listener(
+            self.connect,
+            lambda connection: self.reader_over(self.session(connection)).head().sequence,
+            self.number,
+            heard,
+        )
+        self._listeners.append(listener)
+        return listener.close
+
+    def close(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+        with self._writers.leading:
+            self._unusable = self._unusable or "The database was closed."
+            if self._writer is not None:
+                self._writer.close()
+            self._pool.close()
+
+    def session(self, connection: Connection) -> PostgresSession:
+        """Return a connection as the shared code uses it."""
+        return PostgresSession(connection, self.number)
+
+    def reader_over(self, session: PostgresSession) -> PostgresReader:
+        """Return a reader that knows no names yet: a transaction may be undone."""
+        return PostgresReader(session, self.kinds, Names())
+
+    def transaction(
+        self, session: PostgresSession, request: Request, head: Head, names: Held
+    ) -> PostgresTransaction:
+        """Return a transaction over a connection that has begun one."""
+        return PostgresTransaction(
+            session,
+            self.kinds,
+            names,
+            indexer=self.indexer,
+            adapters=Adapters(self.now, self._adapters.entropy),
+            request=request,
+            head=head,
+        )
+
+    def connect(self, *, examining: bool = False) -> Connection:
+        """Open one more connection, which the caller closes."""
+        self._refuse_unusable()
+        return connect(
+            self._address,
+            durability=self._durability,
+            read_only=self.read_only and not examining,
+            lock_wait_seconds=self._lock_wait_seconds,
+        )
+
+    @contextmanager
+    def writing(self, connection: Connection) -> Iterator[None]:
+        """Hold the workspace's head for the length of a transaction."""
+        connection.execute("BEGIN", prepare=False)
+        try:
+            self._lock(self.session(connection))
+            yield
+            self.session(connection).execute(SQL["tell"], (self._head(connection).sequence,))
+            connection.execute("COMMIT", prepare=False)
+        except BaseException:
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK", prepare=False)
+            raise
+
+    def disown(self) -> None:
+        """Leave everything to the process that this one was forked from."""
+        self._unusable = "The database was opened before this process was forked."
+        _inherited.append((self._pool, self._writer))
+        self._writer = None
+        self._writers = Writers(self._commit, most=limits.SERVER_GROUP_MAX)
+        self._local = threading.local()
+        self._listeners = []
+
+    def _own_reader(self) -> PostgresReader:
+        self._refuse_unusable()
+        return getattr(self._local, "reader", None) or self._reader
+
+    def _refuse_writing(self) -> None:
+        if self.read_only:
+            raise ReadOnly("The database was opened for reading only.")
+
+    def _refuse_unusable(self) -> None:
+        if self._unusable:
+            raise StorageUnavailable(self._unusable, hint="Open it again.", path=self.location)
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        """Give a connection from the pool that has begun a snapshot."""
+        self._refuse_unusable()
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with self._pool.connection() as connection:
+            try:
+                connection.execute(begin, prepare=False)
+            except psycopg.OperationalError:
+                if not connection.broken:
+                    raise
+            else:
+                yield connection
+                return
+        self._pool.check()
+        with self._pool.connection() as connection:
+            connection.execute(begin, prepare=False)
+            yield connection
+
+    def _writing_connection(self) -> Connection:
+        """Return the connection that this process writes with, opened anew where it broke."""
+        self._refuse_unusable()
+        if self._writer is None or self._writer.closed:
+            self._writer = self.connect()
+        return self._writer
+
+    def _lock(self, session: PostgresSession) -> None:
+        """Wait for this workspace's turn to write."""
+        row = session.execute(SQL["lock_head"]).fetchone()
+        assert row is not None, "the workspace has no row to lock"
+        if self._server_clock:
+            # Servers on several machines then agree on the time.
+            self._ahead = row[0] - self._adapters.clock()
+
+    def _head(self, connection: Connection) -> Head:
+        return self.reader_over(self.session(connection)).head()
+
+    def _exclusively(self, work: Callable[[PostgresSession], T]) -> T:
+        """Run work in a transaction with every other writer of the workspace kept out."""
+        self._refuse_writing()
+        with self._writers.leading, translated(self.location):
+            connection = self._writing_connection()
+            with self.writing(connection):
+                return work(self.session(connection))
+
+    def _commit(self, batch: list[Ticket]) -> None:
+        with translated(self.location):
+            names = Held()
+            ended = self._run(batch, names)
+            if ended is not None:
+                self._make_sure(*ended)
+        self._names.spaces.update(names.spaces)
+        for ticket in batch:
+            ticket.done = True
+
+    def _run(self, batch: list[Ticket], names: Held) -> tuple[Head, psycopg.Error] | None:
+        """Run a batch and commit it; return its head where the answer to COMMIT was lost."""
+        connection = self._begin_writing()
+        session = self.session(connection)
+
+        def transaction(request: Request, head: Head) -> PostgresTransaction:
+            return self.transaction(session, request, head, names)
+
+        head: Head | None = None
+        try:
+            with connection.pipeline():
+                before = self._head(connection)
+                group = Group(session, names, transaction, (psycopg.Error,))
+                after = group.run(batch, before)
+                if after.sequence > before.sequence:
+                    session.execute(SQL["tell"], (after.sequence,))
+            head = after
+            connection.execute("COMMIT", prepare=False)
+            self._tend(before.sequence, after.sequence)
+        except psycopg.Error as error:
+            _undo(connection)
+            if head is not None and connection.closed:
+                return head, error
+            raise
+        except BaseException:
+            _undo(connection)
+            raise
+        return None
+
+    def _begin_writing(self) -> Connection:
+        """Return the writer's connection, with a transaction begun and the head locked."""
+        for again in (True, False):
+            connection = self._writing_connection()
+            try:
+                connection.execute("BEGIN", prepare=False)
+                self._lock(self.session(connection))
+            except psycopg.OperationalError:
+                _undo(connection)
+                # Nothing was done yet: a server that was restarted deserves another try.
+                if not (again and connection.closed):
+                    raise
+            else:
+                return connection
+        raise AssertionError("the second try returns or raises")
+
+    def _make_sure(self, head: Head, lost: psycopg.Error) -> None:
+        """Find out whether a commit whose answer was lost has happened.
+
+        Raises:
+            StorageUnavailable: It has not, or it cannot be found out.
+        """
+        try:
+            connection = self._begin_writing()
+            found = self.reader_over(self.session(connection)).hash_of(head.sequence)
+            connection.execute("ROLLBACK", prepare=False)
+        except (psycopg.Error, StratagemError) as error:
+            raise StorageUnavailable(
+                "The connection broke during a commit: whether it was written is not known.",
+                hint="Send it again with the same request id: it is then written once.",
+                path=self.location,
+            ) from error
+        if found != head.hash:
+            raise StorageUnavailable(
+                "The connection broke before a commit: nothing was written.",
+                hint="Try again.",
+                path=self.location,
+            ) from lost
+
+    def _tend(self, before: int, after: int) -> None:
+        """Look now and then, in the background, whether the vectors deserve an index."""
+        if before // _TENDED_EVENTS == after // _TENDED_EVENTS or self._unusable:
+            return
+
+        def look() -> None:
+            # Whatever is in its way now, it is tried again later.
+            with suppress(StratagemError, psycopg.Error):
+                self.index_vectors()
+
+        threading.Thread(target=look, name="stratagem-tending", daemon=True).start()
+
+    def _vacuum(self) -> None:
+        """Remove what was erased from the pages of the tables, as far as can be done online."""
+        with suppress(StratagemError), translated(self.location), self.connect() as connection:
+            for table in ("events", "subjects", "requests", "vectors", *maintenance.READ_MODELS):
+                connection.execute(f"VACUUM {table}".encode())
+
+
+def _undo(connection: Connection) -> None:
+    if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK", prepare=False)
+
+
+_open_stores: WeakSet[PostgresStore] = WeakSet()
+_inherited: list[Any] = []
+
+
+def _disown_all() -> None:
+    for store in list(_open_stores):
+        store.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)

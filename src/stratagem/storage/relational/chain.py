@@ -1,0 +1,83 @@
+"""Whether the events of a log are those that were appended, all of them, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from stratagem.engine.events import GENESIS, Event, content_hash, event_hash
+from stratagem.storage.contract import Finding, Progress
+from stratagem.storage.relational.projecting import CONTENT_PURGED
+from stratagem.storage.relational.reading import SqlReader
+from stratagem.storage.relational.replaying import events
+
+__all__ = ["broken", "check"]
+
+
+def check(
+    reader: SqlReader, progress: Progress, expect: tuple[int, str] | None
+) -> Iterator[Finding]:
+    """Recompute the chain from the events themselves; say where it does not hold."""
+    total = reader.head().sequence
+    previous, last = GENESIS, None
+    empty: set[int] = set()
+    purged: set[int] = set()
+    anchored = expect is None
+    for event in events(reader, 0):
+        faults = broken(event, previous, last)
+        yield from faults
+        anchored = anchored or (event.sequence, event.hash.hex()) == expect
+        if event.payload is None:
+            empty.add(event.sequence)
+        elif event.kind == CONTENT_PURGED and not faults:
+            purged |= set(orjson.loads(event.payload)["sequences"])
+        previous, last = event.hash, event
+        if event.sequence % 10_000 == 0:
+            progress(event.sequence, total, "checking the chain")
+    for sequence in sorted(empty - purged):
+        yield Finding(
+            "An event lost its content without a purge.", f"event {sequence}", repairable=False
+        )
+    if not anchored and expect is not None:
+        yield Finding(
+            "The log does not hold the expected event: it was cut short or rewritten.",
+            f"event {expect[0]}",
+            repairable=False,
+        )
+
+
+def broken(event: Event, previous: bytes, last: Event | None) -> list[Finding]:
+    """Return what is wrong with one event that follows another."""
+    try:
+        return list(_link(event, previous, last))
+    except TypeError:
+        # Damage can leave a value of another type where no constraint was asked again.
+        return [Finding("An event cannot be read.", f"event {event.sequence}", repairable=False)]
+
+
+def _link(event: Event, previous: bytes, last: Event | None) -> Iterator[Finding]:
+    """Check one event against its own hashes and the event before it."""
+    where = f"event {event.sequence}"
+    if event.sequence != (last.sequence if last else 0) + 1:
+        yield Finding("Events before this one are missing.", where, repairable=False)
+    if last is not None and event.at < last.at:
+        yield Finding("An event is older than the one before it.", where, repairable=False)
+    if event.payload is not None:
+        content = content_hash(event.salt or b"", event.space, event.key, event.payload)
+        if content != event.content_hash:
+            yield Finding("The content of an event was altered.", where, repairable=False)
+    link = event_hash(
+        previous,
+        sequence=event.sequence,
+        at=event.at,
+        wall=event.wall,
+        branch=event.branch,
+        kind=event.kind,
+        actor=event.actor,
+        request=event.request,
+        origin=event.origin,
+        content=event.content_hash,
+    )
+    if link != event.hash:
+        yield Finding("An event does not fit the one before it.", where, repairable=False)

@@ -1,0 +1,132 @@
+"""Group commit: writers that wait at the same time share one transaction.
+
+Writers of one process queue up; whoever is first in line becomes the leader, runs the work of
+everybody waiting in one transaction and commits once for all of them. Each piece of work stands
+behind a savepoint, so that one failing does not undo the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine.events import Head
+from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.relational.reading import Names
+from stratagem.storage.relational.receiving import SqlReceiving
+from stratagem.storage.relational.sessions import Session
+
+__all__ = ["Group", "Ticket", "Writers"]
+
+T = TypeVar("T")
+
+
+class Ticket:
+    """One piece of work in the writers' queue, and what became of it."""
+
+    def __init__(self, work: Callable[[Transaction], Any], request: Request) -> None:
+        self.work = work
+        self.request = request
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def settle(self, error: BaseException | None = None) -> None:
+        """Let the writer go, with an error where there is one."""
+        self.error = error
+        self.done = True
+
+
+class Writers:
+    """The queue of one process's writers. `commit` runs and commits a batch of their work."""
+
+    def __init__(self, commit: Callable[[list[Ticket]], None], *, most: int | None = None) -> None:
+        self._commit = commit
+        self._most = most
+        self._queue: deque[Ticket] = deque()
+        self.leading = threading.Lock()
+
+    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
+        """Run work with that of whoever else is waiting; return once it is committed."""
+        ticket = Ticket(work, request)
+        self._queue.append(ticket)
+        with self.leading:
+            # A group has a limit: the first one led here may be full without this ticket.
+            while not ticket.done:
+                self._lead()
+        if ticket.error is not None:
+            raise ticket.error
+        result: T = ticket.result
+        return result
+
+    def _lead(self) -> None:
+        """Run and commit the work of everybody in the queue."""
+        batch: list[Ticket] = []
+        most = min(limits.GROUP_COMMIT_MAX, self._most or limits.GROUP_COMMIT_MAX)
+        while self._queue and len(batch) < most:
+            batch.append(self._queue.popleft())
+        try:
+            self._commit(batch)
+        except BaseException as error:
+            for ticket in batch:
+                if not ticket.done or ticket.error is None:
+                    ticket.settle(error)
+            if not isinstance(error, Exception):
+                raise
+
+
+class Group:
+    """A batch of work in one transaction that has begun.
+
+    `faults` are the driver's errors: after one of them everybody's work may be undone.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        names: Names,
+        transaction: Callable[[Request, Head], SqlReceiving],
+        faults: tuple[type[Exception], ...],
+    ) -> None:
+        self._session = session
+        self._names = names
+        self._transaction = transaction
+        self._faults = faults
+
+    def run(self, batch: list[Ticket], head: Head) -> Head:
+        """Run the work of a batch, and return the new head."""
+        for ticket in batch:
+            head = self._run(ticket, head, alone=len(batch) == 1)
+        return head
+
+    def _run(self, ticket: Ticket, head: Head, *, alone: bool) -> Head:
+        """Run one piece of work; undo it alone if it fails."""
+        if not alone:
+            self._session.execute("SAVEPOINT work")
+        transaction = self._transaction(ticket.request, head)
+        try:
+            remembered = transaction.remembered()
+            if remembered is None:
+                ticket.result = ticket.work(transaction)
+                transaction.finish(ticket.result)
+            else:
+                ticket.result = orjson.loads(remembered)
+        except self._faults:
+            # The database itself failed: it may have undone everybody's work.
+            raise
+        except Exception as error:
+            if alone:
+                raise
+            ticket.error = error
+            self._names.forget()
+            self._session.execute("ROLLBACK TO work")
+            self._session.execute("RELEASE work")
+            return head
+        if not alone:
+            self._session.execute("RELEASE work")
+        return transaction.head()

@@ -1,0 +1,155 @@
+"""A copy is the same log, whichever stores it is copied between, even if it was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stratagem.errors import ImportRefused
+from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.copying import copy
+from tests.contracts.backends import open_postgres, open_sqlite_file
+from tests.contracts.samples import (
+    MAIN,
+    TESTER,
+    Clock,
+    Words,
+    a_note,
+    append,
+    events,
+    examine,
+    live,
+    matching,
+    notes,
+    rebuild,
+    text_of,
+)
+from tests.contracts.test_rebuilding import a_history, everything
+
+FILE, SERVER = "sqlite", "postgres"
+Openers = dict[str, Callable[..., Store]]
+
+
+@pytest.fixture
+def openers(tmp_path: Path, postgres_address: str) -> Iterator[Openers]:
+    """Open stores by name; each begins a second after the one before, as another log."""
+    clock = Clock()
+    with ExitStack() as stack:
+
+        def file(name: str, **settings: Any) -> Store:
+            (tmp_path / name).mkdir(exist_ok=True)
+            clock.advance(1)
+            store = open_sqlite_file(tmp_path / name, clock, **settings)
+            return stack.enter_context(closing(store))
+
+        def server(name: str, **settings: Any) -> Store:
+            clock.advance(1)
+            store = open_postgres(tmp_path / name, clock, address=postgres_address, **settings)
+            return stack.enter_context(closing(store))
+
+        yield {FILE: file, SERVER: server}
+
+
+def quiet(_done: int, _total: int, _what: str) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [(FILE, SERVER), (SERVER, FILE), (FILE, FILE), (SERVER, SERVER)]
+)
+def test_a_copy_shows_and_remembers_what_the_source_does(
+    openers: Openers, source: str, target: str
+) -> None:
+    here = openers[source]("here", indexer=Words("hash-1"))
+    here.write(lambda t: t.change_embedder("hash-1"), TESTER)
+    a_history(here)
+    append(here, a_note("gone", "secret"))
+    here.purge(TESTER, space=notes(), key="gone", sequence=None)
+    append(here, a_note("gone", "written anew"))
+    request = Request("ada", "r1", b"f")
+    here.write(lambda t: work(t, "once"), request)
+    there = openers[target]("there")
+
+    copied = copy(here, there, quiet)
+
+    assert events(there) == events(here)
+    assert everything(there) == everything(here)
+    assert copied.events == copied.head.sequence == here.reader().head().sequence
+    assert there.write(lambda t: work(t, "twice"), request) == "once"
+    vectors = [
+        [(row.sequence, row.vector) for row in store.reader().vectors_after(0, 99)]
+        for store in (here, there)
+    ]
+    assert vectors[0] == vectors[1] != []
+    assert matching(there, "secret") == []
+    assert examine(there) == []
+
+
+def work(transaction: Transaction, text: str) -> str:
+    transaction.append(live(transaction, MAIN), [a_note("k", text)])
+    return text
+
+
+@pytest.mark.parametrize(("source", "target"), [(FILE, SERVER), (SERVER, FILE)])
+def test_a_copy_goes_on_where_it_ended(openers: Openers, source: str, target: str) -> None:
+    here, there = openers[source]("here"), openers[target]("there")
+    for number in range(30):
+        append(here, *(a_note(f"k{number}-{place}", "red") for place in range(100)))
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupting(done: int, _total: int, _what: str) -> None:
+        if done > 1_500:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        copy(here, there, interrupting)
+    begun = there.reader().head().sequence
+    append(here, a_note("later", "blue"))
+    copied = copy(here, there, quiet)
+
+    assert 1_000 < begun < 3_000
+    assert copied.events == here.reader().head().sequence - begun
+    assert events(there) == events(here)
+    assert text_of(there, "later") == "blue"
+    rebuild(there)
+    assert examine(there) == []
+
+
+@pytest.mark.parametrize(("source", "target"), [(FILE, SERVER), (SERVER, FILE)])
+def test_another_log_is_not_written_over(openers: Openers, source: str, target: str) -> None:
+    here, there = openers[source]("here"), openers[target]("there")
+    append(here, a_note("a", "here"))
+    append(there, a_note("b", "there"))
+
+    with pytest.raises(ImportRefused):
+        copy(here, there, quiet)
+
+    assert text_of(there, "b") == "there"
+
+
+def test_what_was_purged_since_is_not_left_in_the_copy(openers: Openers) -> None:
+    here, there = openers[FILE]("here"), openers[SERVER]("there")
+    append(here, a_note("k", "secret"))
+    copy(here, there, quiet)
+
+    here.purge(TESTER, space=notes(), key="k", sequence=None)
+
+    with pytest.raises(ImportRefused, match="purged"):
+        copy(here, there, quiet)
+
+
+def test_events_that_do_not_follow_are_refused(openers: Openers) -> None:
+    here, there = openers[FILE]("here"), openers[SERVER]("there")
+    append(here, a_note("a", "one"))
+    append(here, a_note("b", "two"))
+
+    with pytest.raises(ImportRefused):
+        there.write(lambda t: t.receive(events(here)[2:]), TESTER)
+
+    assert len(events(there)) == 1
