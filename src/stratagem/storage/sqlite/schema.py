@@ -24,7 +24,7 @@ __all__ = ["READ_MODELS_VERSION", "VERSION", "open_writer"]
 
 VERSION = max(number for number, _ in migrations())
 # Raised with every change to read_models.sql or to what is written into them.
-READ_MODELS_VERSION = 2
+READ_MODELS_VERSION = 3
 
 
 def open_writer(store: SqliteStore) -> apsw.Connection:
