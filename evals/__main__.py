@@ -9,12 +9,19 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import incidents, recall, repair, tracebacks, vectors
+from evals import incidents, recall, repair, tools, tracebacks, vectors
 from evals.suites import DataMissing, Options, Outcome, Suite
 
 SUITES: Final[dict[str, Suite]] = {
     suite.name: suite
-    for suite in (recall.SUITE, incidents.SUITE, tracebacks.SUITE, vectors.SUITE, repair.SUITE)
+    for suite in (
+        recall.SUITE,
+        incidents.SUITE,
+        tracebacks.SUITE,
+        vectors.SUITE,
+        repair.SUITE,
+        tools.SUITE,
+    )
 }
 
 _WIDTH: Final = 120

@@ -291,3 +291,34 @@ def test_a_file_that_is_something_else_is_refused(
         take(db, tmp_path / "k.jsonl")
     with pytest.raises(ImportRefused):
         take(db, tmp_path / "missing")
+
+
+def test_an_import_brings_a_deleted_concept_back_and_what_hangs_on_it(
+    db: Stratagem, tmp_path: Path
+) -> None:
+    one, _ = fill(db)
+    doubt = db.knowledge.create_concept("Doubt", "Not so.").concept_id
+    db.knowledge.create_relationship(doubt, one, "contradicts")
+    scores = [db.knowledge.get_concept(each).concept.certainty_score for each in (one, doubt)]
+    give(db, tmp_path / "k.jsonl")
+    db.knowledge.delete_concept(doubt)
+    assert db.knowledge.get_concept(one).concept.certainty_score > scores[0]
+
+    done = take(db, tmp_path / "k.jsonl")
+
+    assert (done.created, done.unchanged, done.known) == (1, 2, 2)
+    again = [db.knowledge.get_concept(each).concept.certainty_score for each in (one, doubt)]
+    assert again == scores
+
+
+def test_a_place_that_a_decision_cleared_is_no_folder(db: Stratagem, tmp_path: Path) -> None:
+    one, _ = fill(db)
+    db.memory.fork("trial")
+    db.knowledge.update_concept(one, area="B", branch="trial")
+    db.knowledge.update_concept(one, area="C")
+    cleared = {"value": {"area": None, "topic": None}}
+    db.memory.merge("trial", decisions={f"concept:knowledge/{one}": cleared})
+
+    give(db, tmp_path / "notes", form="markdown")
+
+    assert (tmp_path / "notes" / "One.md").exists()

@@ -1,0 +1,157 @@
+"""One attempt to find out what a call meant.
+
+An attempt walks through the schema and the value together. Where the validator takes the value,
+it is left alone. Where it does not, every form that the value may stand for is tried, and forms
+may follow one another: JSON in text, a list in it, text in the list that should be numbers.
+Every form that is kept was accepted by the validator of its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from stratagem import limits
+from stratagem.engine.paths import Steps, render
+from stratagem.gateway.correction import objects, shapes
+from stratagem.gateway.correction.learned import Hint, HintKind, Learned
+from stratagem.gateway.correction.model import Change, Choice
+from stratagem.gateway.correction.patterns import PATTERNS
+from stratagem.gateway.correction.policy import Policy
+from stratagem.gateway.correction.readings import (
+    Reading,
+    combined,
+    confidence,
+    distinct,
+    doubted,
+)
+from stratagem.gateway.correction.schemas import Node
+
+__all__ = ["Attempt", "Exhausted"]
+
+
+# What making a validator costs, in steps.
+_BRANCH_STEPS: Final = 5
+
+
+class Exhausted(Exception):
+    """The call would take too long to look into."""
+
+
+class Attempt:
+    """What belongs to one call: its policy, what was learned, and how much work is left."""
+
+    def __init__(self, policy: Policy, learned: Learned, tool: str | None) -> None:
+        self.policy = policy
+        self.tool = tool
+        self.choices: dict[str, Choice] = {}
+        self._learned = learned
+        self._left = limits.CORRECTION_STEPS_MAX
+
+    def spend(self, steps: int = 1) -> None:
+        """Count work done.
+
+        Raises:
+            Exhausted: There is no more to spend.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise Exhausted
+
+    def change(
+        self, pattern: str, steps: Steps, before: Any, after: Any, *, detail: str = ""
+    ) -> Change | None:
+        """Return a change, or None when the policy does not use its strategy."""
+        known = PATTERNS[pattern]
+        if not self.policy.uses(known.strategy):
+            return None
+        path = render(steps)
+        return Change(
+            path=path,
+            strategy=known.strategy,
+            pattern=pattern,
+            before=before,
+            after=after,
+            confidence=known.confidence,
+            risk=known.risk,
+            certain=known.certain,
+            reasoning=f"{path}{detail}: {known.reasoning}",
+        )
+
+    def ask(self, steps: Steps, question: str, options: Iterable[Any]) -> None:
+        """Note that the caller has to choose; the innermost place says it best."""
+        path = render(steps)
+        if not any(known.startswith(path) for known in self.choices):
+            self.choices[path] = Choice(path, question, tuple(options))
+
+    def hints(self, kind: HintKind, steps: Steps, form: str) -> list[Hint]:
+        """Return what was learned about a form at a place."""
+        place = "".join("[*]" if isinstance(step, int) else f".{step}" for step in steps)
+        return list(self._learned.hints(kind, f"${place}", form))
+
+    def read(self, node: Node, value: Any, steps: Steps, chain: int = 0) -> list[Reading]:
+        """Return what a value may mean at a place, best first; nothing when it fits in no way."""
+        self.spend()
+        if node.accepts(value):
+            return [Reading(value)]
+        if chain > limits.CORRECTION_CHAIN_MAX or len(steps) > limits.VALUE_DEPTH_MAX:
+            return []
+        found = [
+            reading
+            for reading in self._forms(node, value, steps, chain)
+            if node.accepts(reading.value)
+        ]
+        return self.settled(found, steps)
+
+    def settled(self, found: Iterable[Reading], steps: Steps) -> list[Reading]:
+        """Return readings best first, none of them certain when two certain ones differ."""
+        readings = distinct(found)
+        certain = [reading for reading in readings if reading.certain]
+        if len(certain) > 1 and not _only_wrapped(certain):
+            self.ask(steps, "Which of these is meant?", [one.value for one in certain])
+            readings = [doubted(one) if one.certain else one for one in readings]
+            readings.sort(key=lambda one: -confidence(one.changes))
+        elif not certain and len(readings) > 1:
+            self.ask(steps, "Which of these is meant?", [one.value for one in readings])
+        return readings[: limits.CORRECTION_CANDIDATES_MAX]
+
+    def _forms(self, node: Node, value: Any, steps: Steps, chain: int) -> Iterator[Reading]:
+        if node.branches:
+            # Each has a validator of its own, made when it is first asked.
+            self.spend(_BRANCH_STEPS * len(node.branches))
+            for branch in shapes.likely_branches(node.branches, value):
+                yield from self.read(branch, value, steps, chain)
+            return
+        if isinstance(value, dict) and "object" in node.types:
+            yield from objects.readings(self, node, value, steps, chain)
+        elif isinstance(value, list) and "array" in node.types:
+            yield from self._elements(node, value, steps)
+        for pattern, form in shapes.forms(self, node, value, steps):
+            yield from self.following(pattern, node, (value, form), steps, chain)
+
+    def following(
+        self, pattern: str, node: Node, forms: tuple[Any, Any], steps: Steps, chain: int
+    ) -> Iterator[Reading]:
+        """Yield the readings of a form that a value was turned into."""
+        before, after = forms
+        change = self.change(pattern, steps, before, after)
+        if change is None:
+            return
+        for reading in self.read(node, after, steps, chain + 1):
+            yield Reading(reading.value, (change, *reading.changes))
+
+    def _elements(self, node: Node, value: list[Any], steps: Steps) -> Iterator[Reading]:
+        slots = []
+        for index, item in enumerate(value):
+            readings = self.read(node.element(index), item, (*steps, index))
+            if not readings:
+                return
+            slots.append(readings)
+        for values, changes in combined(slots):
+            yield Reading(values, changes)
+
+
+def _only_wrapped(certain: list[Reading]) -> bool:
+    """Tell whether the readings are one value, and the list of it: the tool takes either."""
+    first, *others = (reading.value for reading in certain)
+    return all(other == [first] for other in others)

@@ -1,0 +1,154 @@
+"""Correcting one call: the arguments to run with, or why there are none.
+
+The order of things: arguments that the schema accepts are handed back untouched. Others are read
+(`attempt`), every reading is validated against the whole schema, and the best one is applied if
+it is certain and the policy lets it. Anything else is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from stratagem import limits
+from stratagem.gateway.correction import texts
+from stratagem.gateway.correction.attempt import Attempt, Exhausted
+from stratagem.gateway.correction.faults import faults, malformed, no_json, too_much
+from stratagem.gateway.correction.learned import Learned, Nothing
+from stratagem.gateway.correction.model import Candidate, Correction, Fault
+from stratagem.gateway.correction.policy import Policy
+from stratagem.gateway.correction.readings import Reading, confidence
+from stratagem.gateway.correction.schemas import Node, Ready, ready
+
+__all__ = ["correct"]
+
+_DEFAULT: Final = Policy()
+_NOTHING: Final = Nothing()
+
+
+def correct(
+    schema: Mapping[str, Any] | bool | Ready,  # noqa: FBT001 -- true and false are schemas
+    arguments: Any,
+    *,
+    policy: Policy = _DEFAULT,
+    learned: Learned = _NOTHING,
+    tool: str | None = None,
+    categories: Iterable[str] = (),
+) -> Correction:
+    """Return what a call of a tool meant.
+
+    `arguments` are an object, or the text that a model wrote. Arguments that are valid come back
+    as they are. The given objects are never changed.
+
+    Raises:
+        ValidationFailed: The schema is not one.
+    """
+    prepared = schema if isinstance(schema, Ready) else ready(schema)
+    size = _size(arguments)
+    if isinstance(size, Fault):
+        return Correction(None, errors=(size,))
+    if isinstance(arguments, dict) and prepared.validator.is_valid(arguments):
+        return Correction(arguments)
+    errors = _faults(prepared, arguments, size)
+    if not policy.enabled:
+        return Correction(None, errors=errors, withheld="Corrections are switched off.")
+    attempt = Attempt(policy, learned, tool)
+    try:
+        candidates = tuple(_candidates(attempt, prepared, arguments))
+    except Exhausted:
+        too_large = too_much("The arguments are too large to be corrected.")
+        return Correction(None, errors=(*errors, too_large))
+    return _decided(candidates, errors, attempt, categories)
+
+
+def _decided(
+    candidates: tuple[Candidate, ...],
+    errors: tuple[Fault, ...],
+    attempt: Attempt,
+    categories: Iterable[str],
+) -> Correction:
+    best = candidates[0] if candidates else None
+    choices = tuple(attempt.choices.values())
+    withheld = None
+    if best is not None:
+        withheld = attempt.policy.withholds(best, tool=attempt.tool, categories=categories)
+        if withheld is None:
+            return Correction(best.arguments, candidates, errors)
+    return Correction(None, candidates, errors, choices, withheld)
+
+
+def _size(arguments: Any) -> int | Fault:
+    """Return how large arguments are, or why they are not looked at."""
+    if isinstance(arguments, str):
+        size = len(arguments)
+    else:
+        try:
+            size = len(orjson.dumps(arguments))
+        except (orjson.JSONEncodeError, RecursionError) as error:
+            return no_json(str(error))
+    most = limits.CORRECTION_BYTES_MAX
+    if size > most:
+        return too_much(f"The arguments take {size:,} bytes; the limit is {most:,}.")
+    return size
+
+
+def _faults(schema: Ready, arguments: Any, size: int) -> tuple[Fault, ...]:
+    if isinstance(arguments, str):
+        try:
+            parsed = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            return (malformed(arguments),)
+        if not isinstance(parsed, dict):
+            return (malformed(arguments),)
+        return (*faults(schema, parsed, size=size), malformed(arguments))
+    found = faults(schema, arguments, size=size)
+    return found or (malformed(repr(arguments)),)
+
+
+def _candidates(attempt: Attempt, schema: Ready, arguments: Any) -> Iterator[Candidate]:
+    """Yield what the call may have meant, certain first, each one validated as a whole."""
+    found = [
+        reading
+        for reading in _whole(attempt, schema.root, arguments)
+        if isinstance(reading.value, dict)
+        and reading.changes
+        and schema.validator.is_valid(reading.value)
+    ]
+    for reading in attempt.settled(found, ()):
+        yield Candidate(reading.value, reading.changes, confidence(reading.changes))
+
+
+def _whole(attempt: Attempt, root: Node, arguments: Any) -> Iterator[Reading]:
+    if isinstance(arguments, dict):
+        yield from attempt.read(root, arguments, ())
+    elif isinstance(arguments, str):
+        for pattern, form in texts.root_forms(attempt, root, arguments):
+            yield from _turned(attempt, root, pattern, (arguments, form))
+    elif arguments is None:
+        yield from _turned(attempt, root, "no_arguments", (arguments, {}))
+    elif isinstance(arguments, list):
+        if len(arguments) == 1 and isinstance(arguments[0], dict):
+            yield from _turned(attempt, root, "single_element_unwrapped", (arguments, arguments[0]))
+        elif len(arguments) == len(root.required):
+            named = dict(zip(root.required, arguments, strict=True))
+            yield from _turned(attempt, root, "positional_arguments", (arguments, named))
+
+
+def _turned(
+    attempt: Attempt, root: Node, pattern: str, forms: tuple[Any, Any]
+) -> Iterator[Reading]:
+    """Yield the readings of a whole call in another form; text may hold text."""
+    before, after = forms
+    change = attempt.change(pattern, (), before, after)
+    if change is None:
+        return
+    attempt.spend()
+    inner: Iterable[Reading]
+    if isinstance(after, str) and after != before:
+        inner = _whole(attempt, root, after)
+    else:
+        inner = attempt.read(root, after, (), 1)
+    for reading in inner:
+        yield Reading(reading.value, (change, *reading.changes))

@@ -1,0 +1,200 @@
+"""Which parameter a name means that the schema does not have.
+
+A name is a *style variant* when it differs only in case and separators. It is a *misspelling*
+when one slip (two in a long name) leads to exactly one parameter and to no other, and what was
+slipped upon is not itself a word: `wieght` is `weight`, but `height` is not. Numbers in names
+are never slips. Everything else is only offered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from stratagem import limits
+from stratagem.gateway.correction.spelling import distance
+from stratagem.gateway.correction.words import KNOWN, SYNONYMS, normal, singular, tokens
+
+__all__ = ["Match", "Names"]
+
+_LONG_NAME: Final = 9
+_SHORT_WORD: Final = 5
+_LEAST: Final = 3
+_FAR: Final = 3
+_DIGITS: Final = re.compile(r"[0-9]+")
+_NEGATIONS: Final = ("in", "un", "non", "dis", "no", "not", "de", "ex", "im", "a")
+_CONTAINED_MIN: Final = 3
+_ENDINGS: Final = ("s", "es", "ed", "d", "ing", "er", "r", "or", "ion", "al", "ly", "y")
+_BRITISH: Final = {
+    "analyse": "analyze",
+    "catalogue": "catalog",
+    "centre": "center",
+    "cheque": "check",
+    "colour": "color",
+    "colours": "colors",
+    "favourite": "favorite",
+    "grey": "gray",
+    "licence": "license",
+    "litre": "liter",
+    "metre": "meter",
+    "normalise": "normalize",
+    "optimise": "optimize",
+    "organisation": "organization",
+    "programme": "program",
+    "standardise": "standardize",
+    "summarise": "summarize",
+}
+
+
+class Match(NamedTuple):
+    """A parameter that may be meant, and by which pattern."""
+
+    name: str
+    pattern: str
+
+
+class Names:
+    """The parameters of one object, ready for being looked up by a name that is not theirs."""
+
+    def __init__(self, parameters: Iterable[str]) -> None:
+        self.parameters = list(parameters)
+        self._styles = _grouped(self.parameters, normal)
+        self._american = _grouped(self.parameters, _american)
+        self._singular = _grouped(self.parameters, _singular)
+
+    def styled(self, key: str) -> list[str]:
+        """Return the parameters that differ from a name in nothing but style."""
+        return self._styles.get(normal(key), [])
+
+    def cost(self) -> int:
+        """Return how much work it is to look for what resembles a name."""
+        known = len(self.parameters)
+        return 1 if known > limits.CORRECTION_SPELLED_MAX else 1 + known
+
+    def matches(self, key: str) -> list[Match]:
+        """Return the parameters that a name may mean: the certain ones, or what resembles it.
+
+        Parameters that are already given count too: a name that is as near to one of them as to
+        another parameter is not a clear misspelling.
+        """
+        if not normal(key):
+            return []
+        by_style = self.styled(key) or self._american.get(_american(key), [])
+        if by_style:
+            return [Match(name, "key_style_variant") for name in by_style]
+        by_number = self._singular.get(_singular(key), [])
+        if by_number:
+            return [Match(name, "key_plural") for name in by_number]
+        if len(self.parameters) > limits.CORRECTION_SPELLED_MAX:
+            return []
+        return list(_spelled(key, self.parameters)) or list(_related(key, self.parameters))
+
+
+def _grouped(names: list[str], form: Callable[[str], str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(form(name), []).append(name)
+    return found
+
+
+def _american(name: str) -> str:
+    return "".join(_BRITISH.get(word, word) for word in tokens(name))
+
+
+def _singular(name: str) -> str:
+    return "".join(singular(word) for word in tokens(name))
+
+
+def _spelled(key: str, known: list[str]) -> Iterator[Match]:
+    wanted = normal(key)
+    near = sorted((distance(wanted, normal(name), _FAR), name) for name in known)
+    if not near or near[0][0] >= _FAR:
+        return
+    best = near[0][0]
+    nearest = [name for slips, name in near if slips == best]
+    if len(nearest) == 1 and _misspelt(key, nearest[0], best):
+        yield Match(nearest[0], "key_misspelling")
+    elif len(wanted) > _LEAST or best == 1:
+        for name in nearest:
+            other = _is_words(key) or _DIGITS.findall(key) != _DIGITS.findall(name)
+            yield Match(name, "key_other_word" if other else "key_resembles")
+
+
+def _misspelt(key: str, name: str, slips: int) -> bool:
+    """Tell whether a name is clearly a slip for another."""
+    one, other = normal(key), normal(name)
+    if min(len(one), len(other)) < _LEAST or (slips > 1 and len(other) < _LONG_NAME):
+        return False
+    if _DIGITS.findall(one) != _DIGITS.findall(other) or _negated(one, other):
+        return False
+    return not _real_words(tokens(key), tokens(name))
+
+
+def _negated(one: str, other: str) -> bool:
+    return any(one == prefix + other or other == prefix + one for prefix in _NEGATIONS)
+
+
+def _real_words(given: tuple[str, ...], meant: tuple[str, ...]) -> bool:
+    """Tell whether what differs is made of words that mean something else."""
+    if len(given) != len(meant):
+        return all(_real(word) for word in given)
+    pairs = [(one, other) for one, other in zip(given, meant, strict=True) if one != other]
+    return any(_real(one) or _another(one, other) for one, other in pairs)
+
+
+def _is_words(key: str) -> bool:
+    """Tell whether a name is made of words, so that it means something by itself."""
+    return all(_real(word) for word in tokens(key))
+
+
+def _real(word: str) -> bool:
+    if word in KNOWN or word.isdigit():
+        return True
+    if any(word[:at] in KNOWN and word[at:] in KNOWN for at in range(_LEAST, len(word) - 2)):
+        return True
+    return len(word) >= _SHORT_WORD and any(
+        word.endswith(ending) and {word[: -len(ending)], word[: -len(ending)] + "e"} & KNOWN
+        for ending in _ENDINGS
+    )
+
+
+def _another(one: str, other: str) -> bool:
+    """Tell whether two words are too different for a slip.
+
+    A word has one slip at most. Abbreviations are too short for a wrong letter, and in short
+    words the first or last letter makes another word.
+    """
+    if distance(one, other, 2) > 1:
+        return True
+    if len(one) != len(other) or sorted(one) == sorted(other):
+        return False
+    if len(other) < _SHORT_WORD:
+        return len(other) <= _LEAST or one[1:] == other[1:] or one[:-1] == other[:-1]
+    return len(other) == _SHORT_WORD and one[1:] == other[1:]
+
+
+def _related(key: str, known: list[str]) -> Iterator[Match]:
+    """Yield what means about the same, or is a part of the name, or has it as a part."""
+    words = {singular(word) for word in tokens(key)}
+    wanted = normal(key)
+    for name in known:
+        others = {singular(word) for word in tokens(name)}
+        other = normal(name)
+        if any(wanted in group and other in group for group in SYNONYMS):
+            yield Match(name, "key_synonym")
+        elif words <= others or others <= words or _abbreviates(wanted, other):
+            yield Match(name, "key_contained")
+        elif any(_synonymous(words, others, group) for group in SYNONYMS):
+            yield Match(name, "key_synonym")
+
+
+def _abbreviates(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _CONTAINED_MIN and long.startswith(short)
+
+
+def _synonymous(words: set[str], others: set[str], group: frozenset[str]) -> bool:
+    """Tell whether two names differ in one word each, and the two mean about the same."""
+    mine, theirs = words - others, others - words
+    return len(mine) == 1 and len(theirs) == 1 and mine <= group and theirs <= group

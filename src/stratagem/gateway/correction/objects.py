@@ -1,0 +1,252 @@
+"""Objects: names that are wrong, missing, in the wrong place or not wanted.
+
+The arguments are first put into place (a wrapper taken off, a property moved to the depth where
+its name belongs), then every property is read by itself. A *slot* is what becomes of one given
+property; its readings are tuples of (name, value) to put into the result, none when it is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from stratagem.engine.paths import Steps
+from stratagem.gateway.correction import placing, wrappers
+from stratagem.gateway.correction.learned import HintKind
+from stratagem.gateway.correction.model import Change
+from stratagem.gateway.correction.names import Match
+from stratagem.gateway.correction.readings import Reading, combined, distinct, identity
+from stratagem.gateway.correction.schemas import Node
+from stratagem.gateway.correction.words import GENERIC, METADATA, PAYLOADS, normal, tokens
+
+if TYPE_CHECKING:
+    from stratagem.gateway.correction.attempt import Attempt
+
+__all__ = ["readings"]
+
+Slot = list[Reading]
+
+_NULLS: Final = frozenset({"null", "None", "NULL"})
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
+_TELLING_CHARS_MIN: Final = 4
+
+
+def readings(
+    attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps, chain: int
+) -> Iterator[Reading]:
+    """Yield what an object that does not fit may mean."""
+    for pattern, inner in wrappers.unwrapped(attempt, node, value):
+        found = list(attempt.following(pattern, node, (value, inner), steps, chain))
+        yield from found
+        if found and found[0].certain:
+            return
+    placed, moved = placing.placed(attempt, node, value, steps)
+    if placed is None:
+        return
+    sorting = _Sorting(attempt, node, placed, steps)
+    for values, changes in combined(sorting.slots()):
+        result = _together(values)
+        if result is not None:
+            yield Reading(result, (*moved, *changes))
+
+
+def _together(slots: list[Any]) -> dict[str, Any] | None:
+    """Put the properties of all slots into one object; None when two claim one name."""
+    result: dict[str, Any] = {}
+    for pairs in slots:
+        for name, value in pairs:
+            if name in result:
+                return None
+            result[name] = value
+    return result
+
+
+@dataclass
+class _Sorting:
+    """The properties of one object, each with what it may become."""
+
+    attempt: Attempt
+    node: Node
+    value: dict[str, Any]
+    steps: Steps
+    # Parameters that a name which is not theirs certainly means, and the names that do.
+    claims: dict[str, list[str]] = field(default_factory=dict)
+    unexplained: bool = False
+
+    def slots(self) -> list[Slot]:
+        unknown = [key for key in self.value if not self.node.names(key)]
+        absent = [name for name in self.node.properties if name not in self.value]
+        missing = [name for name in self.node.required if name not in self.value]
+        meant = {key: self._meant(key, absent, missing) for key in unknown}
+        for key, likely in meant.items():
+            if len(likely) == 1:
+                self.claims.setdefault(likely[0].name, []).append(key)
+        # What becomes of unknown names decides whether defaults can be trusted: they come first.
+        found = {key: self._unknown(key, meant[key], absent, missing) for key in unknown}
+        for key in self.value:
+            if key not in meant:
+                found[key] = self._known(key, self.value[key])
+        slots = [found[key] for key in self.value]
+        return [*slots, *self._defaults(slots)]
+
+    def _put(self, name: str, item: Any, before: tuple[Change, ...] = ()) -> Slot:
+        """Return the readings of a value under a name."""
+        node = self.node.properties.get(name)
+        if node is None:
+            return [Reading(((name, item),), before)]
+        return [
+            Reading(((name, one.value),), (*before, *one.changes))
+            for one in self.attempt.read(node, item, (*self.steps, name))
+        ]
+
+    def _drop(self, pattern: str, key: str, item: Any) -> Slot:
+        change = self.attempt.change(pattern, (*self.steps, key), item, None)
+        return [] if change is None else [Reading((), (change,))]
+
+    def _known(self, key: str, item: Any) -> Slot:
+        node = self.node.properties.get(key)
+        if node is None or node.accepts(item):
+            return [Reading(((key, item),))]
+        spelled = isinstance(item, str) and item.strip() in _NULLS
+        if item is None or (spelled and not node.types & {"string", "null", "array"}):
+            dropped = self._drop("null_removed", key, item)
+            if key in self.node.required and dropped:
+                return self._default(key, (*dropped[0].changes,))
+            return dropped
+        return self._put(key, item)
+
+    def _meant(self, key: str, absent: list[str], missing: list[str]) -> list[Match]:
+        """Return the parameters that an unknown name may mean, where it has to mean one."""
+        wanted = absent if self.node.closed else missing
+        for hint in self.attempt.hints(HintKind.ALIAS, self.steps, key):
+            if hint.meaning in wanted:
+                pattern = "key_known_alias" if hint.certain else "key_alias_doubtful"
+                return [Match(str(hint.meaning), pattern)]
+        self.attempt.spend(self.node.vocabulary.cost())
+        found = self.node.vocabulary.matches(key)
+        given = [match for match in found if match.name in self.value]
+        if self.node.closed and given and given[0].pattern == "key_style_variant":
+            return given
+        return [match for match in found if match.name in wanted]
+
+    def _unknown(self, key: str, meant: list[Match], absent: list[str], missing: list[str]) -> Slot:
+        item = self.value[key]
+        found: Slot = []
+        for match in meant:
+            found += self._renamed(key, item, match, len(meant) > 1)
+        if not any(one.certain for one in found):
+            found += self._unmatched(key, absent, missing, resembling=bool(meant))
+        kept = not self.node.closed and normal(key) not in METADATA
+        explained = any(one.certain and (one.changes or not kept) for one in found)
+        self.unexplained |= not explained
+        return distinct(found)
+
+    def _renamed(self, key: str, item: Any, match: Match, doubtful: bool) -> Slot:  # noqa: FBT001
+        name = match.name
+        if name in self.value:
+            same = identity(self.value[name]) == identity(item)
+            return self._drop(
+                "duplicate_key_removed" if same else "key_conflict_resolved", key, item
+            )
+        rivals = self.claims.get(name, [])
+        if len(rivals) > 1:
+            return self._rival(key, item, match, rivals)
+        pattern = match.pattern
+        if doubtful:
+            pattern = "key_one_of_several"
+        elif not self._suits(match, item):
+            pattern = "key_other_word"
+        if doubtful:
+            names = [other for other in self.node.properties if other not in self.value]
+            self.attempt.ask((*self.steps, key), "Which parameter is meant?", names)
+        return self._moved(pattern, key, item, name)
+
+    def _moved(self, pattern: str, key: str, item: Any, name: str) -> Slot:
+        change = self.attempt.change(
+            pattern, (*self.steps, key), key, name, detail=f" becomes `{name}`"
+        )
+        return [] if change is None else self._put(name, item, (change,))
+
+    def _rival(self, key: str, item: Any, match: Match, rivals: list[str]) -> Slot:
+        """Return what becomes of one of several names that mean the same parameter."""
+        given = {identity(self.value[rival]) for rival in rivals}
+        if len(given) == 1:
+            if key == rivals[0]:
+                return self._moved(match.pattern, key, item, match.name)
+            return self._drop("duplicate_key_removed", key, item)
+        self.attempt.ask(
+            (*self.steps, match.name),
+            f"{' and '.join(rivals)} both mean `{match.name}`. Which value holds?",
+            [self.value[rival] for rival in rivals],
+        )
+        if key == rivals[0]:
+            return self._moved("key_conflict_resolved", key, item, match.name)
+        return self._drop("key_conflict_resolved", key, item)
+
+    def _suits(self, match: Match, item: Any) -> bool:
+        """Tell whether singular and plural may be taken for each other.
+
+        `year: 2019` is not `years: 2019`: among numbers the plural is another thing.
+        """
+        if match.pattern != "key_plural":
+            return True
+        types = self.node.properties[match.name].types
+        return "array" in types or (isinstance(item, str) and "string" in types)
+
+    def _unmatched(
+        self, key: str, absent: list[str], missing: list[str], *, resembling: bool
+    ) -> Slot:
+        """Return what becomes of a name that certainly means no parameter."""
+        item = self.value[key]
+        if not self.node.closed:
+            return [Reading(((key, item),))]
+        if not resembling and not self._speaks_of(key, absent):
+            elsewhere = normal(key) in PAYLOADS or normal(key) in self.node.inside
+            if item in _EMPTY and not elsewhere:
+                return self._drop("empty_unknown_removed", key, item)
+            if normal(key) in METADATA:
+                return self._drop("call_metadata_removed", key, item)
+        found = self._drop("unknown_property_removed", key, item)
+        if not resembling and len(missing) == 1 and missing[0] not in self.claims:
+            found += self._moved("key_only_candidate", key, item, missing[0])
+        return found
+
+    def _speaks_of(self, key: str, absent: list[str]) -> bool:
+        """Tell whether a name shares a telling word with a parameter that is not given."""
+        self.attempt.spend(len(absent) // 4)
+        mine = {word for word in tokens(key) if word not in GENERIC}
+        for name in absent:
+            theirs = {word for word in tokens(name) if word not in GENERIC}
+            inside = any(len(word) >= _TELLING_CHARS_MIN and word in normal(key) for word in theirs)
+            if mine & theirs or inside:
+                return True
+        return False
+
+    def _defaults(self, found: list[Slot]) -> list[Slot]:
+        """Return slots for required parameters that nothing given stands for."""
+        there = {name for slot in found if slot for name, _ in slot[0].value}
+        return [
+            self._default(name) for name in self.node.required if name not in there | self._nulled()
+        ]
+
+    def _nulled(self) -> set[str]:
+        """Return the required parameters whose null was replaced where it stood."""
+        return {name for name in self.node.required if name in self.value}
+
+    def _default(self, name: str, before: tuple[Change, ...] = ()) -> Slot:
+        node = self.node.properties.get(name)
+        if node is None:
+            return []
+        if node.options is not None and len(node.options) == 1:
+            pattern, value = "constant_for_missing", node.options[0]
+        elif "default" in node.view:
+            pattern, value = "default_for_missing", node.view["default"]
+            if self.unexplained:
+                pattern = "default_beside_unknown"
+        else:
+            return []
+        change = self.attempt.change(pattern, (*self.steps, name), None, value)
+        if change is None or not node.accepts(value):
+            return []
+        return [Reading(((name, value),), (*before, change))]

@@ -1,0 +1,159 @@
+"""Properties at the wrong depth: moved to where their name belongs.
+
+Names decide here, and only names that differ in nothing but style. A property is moved when
+exactly one place has its name, that place is free, and the place where it stands has no use for
+it. What is then made of its value is up to the readings.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from stratagem.engine.paths import Steps
+from stratagem.gateway.correction.model import Change
+from stratagem.gateway.correction.schemas import Node
+from stratagem.gateway.correction.words import CALL_NAMES, METADATA, PAYLOADS, normal
+
+if TYPE_CHECKING:
+    from stratagem.gateway.correction.attempt import Attempt
+
+__all__ = ["placed"]
+
+_PATH: Final = re.compile(r"[\w$-]+(?:(?:\.|/|__|:)[\w$-]+|\[['\"]?[\w$-]+['\"]?\])+")
+_STEP: Final = re.compile(r"[A-Za-z0-9$-]+(?:_[A-Za-z0-9$-]+)*")
+
+
+def placed(
+    attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps
+) -> tuple[dict[str, Any] | None, list[Change]]:
+    """Return an object with its properties where they belong, and the moves; None for a clash."""
+    moves = _Moves(attempt, node, value, steps)
+    if not node.closed and all(name in value for name in node.required):
+        return moves.result, []
+    for key in list(value):
+        if not node.names(key):
+            moves.settle(key)
+        elif isinstance(value[key], dict):
+            moves.settle_outside(key)
+    return (None if moves.clash else moves.result), moves.changes
+
+
+class _Moves:
+    """What has been moved so far."""
+
+    def __init__(self, attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps) -> None:
+        self.result = dict(value)
+        self.changes: list[Change] = []
+        self.clash = False
+        self._attempt = attempt
+        self._node = node
+        self._steps = steps
+        self._styles = {normal(name): name for name in node.properties}
+
+    def settle(self, key: str) -> None:
+        """Move an unknown property inside, or take out what it wraps."""
+        self._attempt.spend(self._node.vocabulary.cost())
+        item = self.result[key]
+        if isinstance(item, dict) and self._hoisted(key, item):
+            return
+        if self._node.vocabulary.styled(key):
+            return
+        way = self._spelled_way(key)
+        if way is not None:
+            self._move("key_path_unfolded", key, way)
+        elif not self._node.vocabulary.matches(key):
+            ways = self._node.inside.get(normal(key), [])
+            if len(ways) == 1:
+                self._move("key_moved_inside", key, ways[0])
+            elif len(ways) > 1:
+                named = [".".join(way) for way in ways]
+                self._attempt.ask((*self._steps, key), "Where does it belong?", named)
+
+    def settle_outside(self, key: str) -> None:
+        """Take out what an inner object has no use for and this one lacks."""
+        inner = self._node.properties.get(key)
+        item = self.result[key]
+        if inner is None or not inner.closed or not isinstance(item, dict):
+            return
+        for name in list(item):
+            own = self._styles.get(normal(name))
+            if inner.names(name) or own is None or own in self.result:
+                continue
+            self._attempt.spend(inner.vocabulary.cost())
+            if inner.vocabulary.matches(name):
+                continue
+            change = self._change("key_moved_outside", (key, name), own)
+            if change:
+                kept = {k: v for k, v in self.result[key].items() if k != name}
+                self.result = {**self.result, key: kept, own: item[name]}
+
+    def _hoisted(self, key: str, item: dict[str, Any]) -> bool:
+        """Take the parameters out of an object that stands beside others of them."""
+        named = {name: self._styles.get(normal(name)) for name in item}
+        targets = [target for target in named.values() if target is not None]
+        if not item or len(set(targets)) != len(item) or len(self.result) == 1:
+            return False
+        if (normal(key) not in PAYLOADS and len(item) == 1) or self._call_around(key):
+            return False
+        if any(target in self.result for target in targets):
+            self.clash = True
+            return True
+        change = self._change("key_moved_outside", (key,), ", ".join(targets))
+        if change is None:
+            return False
+        rest = {k: v for k, v in self.result.items() if k != key}
+        self.result = {**rest, **{str(named[name]): inner for name, inner in item.items()}}
+        return True
+
+    def _call_around(self, key: str) -> bool:
+        """Tell whether all else belongs to a call, which `wrappers` looks into."""
+        beside = {normal(name) for name in self.result if name != key}
+        return beside <= CALL_NAMES | METADATA
+
+    def _spelled_way(self, key: str) -> tuple[str, ...] | None:
+        """Return the way that a name spells, such as `filter.status` or `filter[status]`."""
+        if _PATH.fullmatch(key):
+            words = [normal(step) for step in _STEP.findall(key)]
+            way = self._way(words)
+            if way is not None and len(way) > 1:
+                return way
+        joined = self._node.inside_joined.get(normal(key), [])
+        return joined[0] if len(joined) == 1 else None
+
+    def _way(self, words: list[str]) -> tuple[str, ...] | None:
+        node, way = self._node, []
+        for word in words:
+            names = [name for name in node.properties if normal(name) == word]
+            if len(names) != 1:
+                return None
+            way.append(names[0])
+            node = node.properties[names[0]]
+        return tuple(way)
+
+    def _move(self, pattern: str, key: str, way: tuple[str, ...]) -> None:
+        """Put a property where it belongs, unless something is there."""
+        moved = _put({k: v for k, v in self.result.items() if k != key}, way, self.result[key])
+        change = self._change(pattern, (key,), ".".join(way)) if moved is not None else None
+        if moved is not None and change is not None:
+            self.result = moved
+
+    def _change(self, pattern: str, way: tuple[str, ...], target: str) -> Change | None:
+        change = self._attempt.change(
+            pattern, (*self._steps, *way), way[-1], target, detail=f" belongs to `{target}`"
+        )
+        if change is not None:
+            self.changes.append(change)
+        return change
+
+
+def _put(value: dict[str, Any], way: tuple[str, ...], item: Any) -> dict[str, Any] | None:
+    """Return an object with a value at the end of a way, or None when the way is taken."""
+    name, *rest = way
+    if not rest:
+        return None if name in value else {**value, name: item}
+    inner = value.get(name, {})
+    if not isinstance(inner, dict):
+        return None
+    put = _put(inner, tuple(rest), item)
+    return None if put is None else {**value, name: put}

@@ -1,0 +1,352 @@
+"""A schema, made ready for correcting against it.
+
+The validator alone decides what is right; it sees the schema as it was written. To find out what
+could be meant, a schema is also read as *nodes*: what is expected at one place, with references
+followed and `allOf` taken together. A node may know less than the validator (conditions,
+dependencies, patterns of names): then something is not found, but nothing wrong is let through,
+because every result is validated against the whole schema in the end.
+
+Nodes are made when they are first looked at, so a schema that contains itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import jsonschema_rs
+import orjson
+
+from stratagem import limits
+from stratagem.errors import ValidationFailed
+from stratagem.gateway.correction.names import Names
+from stratagem.gateway.correction.words import normal
+
+__all__ = ["Node", "Ready", "kind_of", "ready"]
+
+TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_BACKTRACKING_MAX: Final = 10_000
+# The first is linear; the other knows look-ahead and gives up after so many steps.
+_ENGINES: Final = (
+    jsonschema_rs.RegexOptions(),
+    jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKING_MAX),
+)
+_SHOWN_CHARS: Final = 300
+_ROOT: Final = "whole"
+# References that lead to references: longer chains are a circle.
+_REFERENCES_MAX: Final = 32
+# So far inside is a parameter looked for that stands in the wrong place.
+_DEPTH_MAX: Final = 3
+_KINDS: Final[Mapping[type, str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+_IMPLIED: Final = {
+    "properties": "object",
+    "required": "object",
+    "additionalProperties": "object",
+    "patternProperties": "object",
+    "items": "array",
+    "prefixItems": "array",
+}
+
+
+def kind_of(value: Any) -> str:
+    """Return the JSON type of a value."""
+    return _KINDS.get(type(value), "unknown")
+
+
+def ready(schema: Mapping[str, Any] | bool) -> Ready:  # noqa: FBT001 -- true and false are schemas
+    """Return a schema made ready, or the one made earlier.
+
+    Raises:
+        ValidationFailed: It is not a JSON Schema of 2020-12, too large, or refers elsewhere.
+    """
+    if not isinstance(schema, Mapping | bool):
+        raise _refused("it is not an object")
+    try:
+        data = orjson.dumps(schema)
+    except (orjson.JSONEncodeError, RecursionError) as error:
+        raise _refused(str(error)) from error
+    if len(data) > limits.CORRECTION_BYTES_MAX:
+        raise _refused(f"it has {len(data):,} bytes", limit=limits.CORRECTION_BYTES_MAX)
+    return _made(data)
+
+
+# A pure function of the text of a schema; the bound is what keeps it from growing.
+@lru_cache(maxsize=limits.CORRECTION_SCHEMAS_KEPT)
+def _made(data: bytes) -> Ready:
+    document = orjson.loads(data)
+    try:
+        return Ready(document, referring=b'"$ref"' in data)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        raise _refused(str(error).partition("\n")[0]) from error
+
+
+def _refused(reason: str, **details: Any) -> ValidationFailed:
+    return ValidationFailed(
+        f"`schema` is no JSON Schema to correct by: {reason[:_SHOWN_CHARS]}.",
+        field="schema",
+        hint="Give a JSON Schema of 2020-12 that refers to nothing outside itself.",
+        **details,
+    )
+
+
+def _validator(schema: Any) -> Any:
+    try:
+        return _compiled(schema, _ENGINES[0])
+    except (jsonschema_rs.ValidationError, ValueError):
+        return _compiled(schema, _ENGINES[1])
+
+
+def _compiled(schema: Any, engine: Any) -> Any:
+    # Nothing is fetched: a reference to elsewhere is an error.
+    return jsonschema_rs.Draft202012Validator(
+        schema, pattern_options=engine, validate_formats=True, offline=True
+    )
+
+
+class Ready:
+    """A schema with its validators and its root node."""
+
+    def __init__(self, document: Any, *, referring: bool) -> None:
+        self.validator = _validator(document)
+        self.document = _turned(document) if referring else document
+        self._referring = referring
+        self.root = Node(self, self.document, validator=self.validator)
+
+    def part(self, schema: Any) -> Any:
+        """Return the validator of a part, or None when it cannot stand alone."""
+        if self._referring and isinstance(schema, dict):
+            schema = {**schema, "$defs": {_ROOT: self.document}}
+        try:
+            return _validator(schema)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+            return None
+
+    def target(self, reference: str) -> Any:
+        """Return what a turned reference points at, or None."""
+        prefix = f"#/$defs/{_ROOT}"
+        if not reference.startswith(prefix):
+            return None
+        here = self.document
+        for step in reference[len(prefix) :].split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(here, dict) and name in here:
+                here = here[name]
+            elif isinstance(here, list) and name.isdigit() and int(name) < len(here):
+                here = here[int(name)]
+            else:
+                return None
+        return here
+
+
+def _turned(schema: Any) -> Any:
+    """Let references begin where a part of the schema finds the whole: in its definitions."""
+    if isinstance(schema, list):
+        return [_turned(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    turned = {key: _turned(value) for key, value in schema.items() if key != "$id"}
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#"):
+        turned["$ref"] = f"#/$defs/{_ROOT}{reference[1:]}"
+    return turned
+
+
+class Node:
+    """What is expected at one place."""
+
+    def __init__(self, owner: Ready, schema: Any, *, validator: Any = None) -> None:
+        self._owner = owner
+        self._schema = schema
+        if validator is not None:
+            self._validator = validator
+
+    @cached_property
+    def _validator(self) -> Any:
+        return self._owner.part(self._schema)
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the validator takes a value here."""
+        return self._validator is None or bool(self._validator.is_valid(value))
+
+    @cached_property
+    def view(self) -> dict[str, Any]:
+        """The keywords that hold here, references followed."""
+        return _flat(self._owner, self._schema, 0)
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The JSON types that are allowed here; a number may be an integer."""
+        return _types(self.view)
+
+    @cached_property
+    def options(self) -> list[Any] | None:
+        """The only values allowed here, or None when they are not listed."""
+        if "const" in self.view:
+            return [self.view["const"]]
+        listed = self.view.get("enum")
+        return listed if isinstance(listed, list) else None
+
+    @cached_property
+    def properties(self) -> dict[str, Node]:
+        """The parameters by name."""
+        found = self.view.get("properties")
+        if not isinstance(found, dict):
+            return {}
+        return {name: Node(self._owner, schema) for name, schema in found.items()}
+
+    @cached_property
+    def vocabulary(self) -> Names:
+        """The names of the parameters, ready for being looked up."""
+        return Names(self.properties)
+
+    @cached_property
+    def required(self) -> list[str]:
+        """The parameters that must be there."""
+        found = self.view.get("required")
+        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+    @property
+    def closed(self) -> bool:
+        """Whether other properties than the named ones are forbidden."""
+        return (
+            self.view.get("additionalProperties") is False
+            or self.view.get("unevaluatedProperties") is False
+        )
+
+    @cached_property
+    def _name_patterns(self) -> list[Any]:
+        patterns = self.view.get("patternProperties")
+        if not isinstance(patterns, dict):
+            return []
+        return [self._owner.part({"pattern": pattern}) for pattern in patterns]
+
+    def names(self, key: str) -> bool:
+        """Tell whether a property of this name is described, by name or by pattern."""
+        return key in self.properties or any(
+            pattern is not None and pattern.is_valid(key) for pattern in self._name_patterns
+        )
+
+    def element(self, index: int) -> Node:
+        """Return what is expected of an element of a list."""
+        leading = self.view.get("prefixItems")
+        if isinstance(leading, list) and index < len(leading):
+            return self._leading(index)
+        return self._items
+
+    @cached_property
+    def _items(self) -> Node:
+        return Node(self._owner, self.view.get("items", True))
+
+    def _leading(self, index: int) -> Node:
+        return Node(self._owner, self.view["prefixItems"][index])
+
+    @cached_property
+    def branches(self) -> list[Node]:
+        """The forms of which one is to be met, each with what holds for all."""
+        for keyword in ("anyOf", "oneOf"):
+            forms = self.view.get(keyword)
+            if isinstance(forms, list):
+                shared = {k: v for k, v in self.view.items() if k != keyword}
+                return [Node(self._owner, {"allOf": [shared, form]}) for form in forms]
+        return []
+
+    @property
+    def description(self) -> str:
+        """What the schema says about it in words."""
+        said = self.view.get("description")
+        return said if isinstance(said, str) else ""
+
+    @cached_property
+    def inside(self) -> dict[str, list[tuple[str, ...]]]:
+        """The ways to parameters of inner objects, by the name that each has in any style."""
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for way in self._inner_ways:
+            found.setdefault(normal(way[-1]), []).append(way)
+        return found
+
+    @cached_property
+    def inside_joined(self) -> dict[str, list[tuple[str, ...]]]:
+        """The same by all names on the way, written together."""
+        found: dict[str, list[tuple[str, ...]]] = {}
+        for way in self._inner_ways:
+            found.setdefault(normal("".join(way)), []).append(way)
+        return found
+
+    @cached_property
+    def _inner_ways(self) -> list[tuple[str, ...]]:
+        ways: list[tuple[str, ...]] = []
+        level: list[tuple[tuple[str, ...], Node]] = [((), self)]
+        for _ in range(_DEPTH_MAX):
+            level = [
+                ((*way, name), inner)
+                for way, node in level
+                for name, inner in node.properties.items()
+                if "object" in inner.types
+            ]
+            ways += [(*way, name) for way, node in level for name in node.properties]
+        return ways
+
+
+def _types(view: Mapping[str, Any]) -> frozenset[str]:
+    declared = view.get("type")
+    if isinstance(declared, str):
+        return frozenset({declared})
+    if isinstance(declared, list):
+        return frozenset(declared)
+    if "const" in view:
+        return frozenset({kind_of(view["const"])})
+    if isinstance(view.get("enum"), list):
+        return frozenset(kind_of(option) for option in view["enum"])
+    implied = frozenset(kind for keyword, kind in _IMPLIED.items() if keyword in view)
+    return implied or TYPES
+
+
+def _flat(owner: Ready, schema: Any, depth: int) -> dict[str, Any]:
+    if not isinstance(schema, dict) or depth > _REFERENCES_MAX:
+        return {}
+    found = {key: value for key, value in schema.items() if key not in {"$ref", "allOf", "$defs"}}
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        found = _merged(_flat(owner, owner.target(reference), depth + 1), found)
+    parts = schema.get("allOf")
+    for part in parts if isinstance(parts, list) else ():
+        found = _merged(found, _flat(owner, part, depth + 1))
+    return found
+
+
+def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Take two sets of keywords together; the validator judges what they mean exactly."""
+    merged = {**one, **other}
+    if "properties" in one and "properties" in other:
+        merged["properties"] = {
+            **one["properties"],
+            **{
+                name: {"allOf": [one["properties"][name], schema]}
+                if name in one["properties"]
+                else schema
+                for name, schema in other["properties"].items()
+            },
+        }
+    if isinstance(one.get("required"), list) and isinstance(other.get("required"), list):
+        merged["required"] = list(dict.fromkeys([*one["required"], *other["required"]]))
+    if "type" in one and "type" in other:
+        merged["type"] = _both(_types(one), _types(other))
+    if False in (one.get("additionalProperties"), other.get("additionalProperties")):
+        merged["additionalProperties"] = False
+    return merged
+
+
+def _both(one: frozenset[str], other: frozenset[str]) -> list[str]:
+    shared = one & other
+    if "integer" in one | other and "number" in one | other:
+        shared |= {"integer"}
+    return sorted(shared)
