@@ -48,6 +48,8 @@ HISTORY_PAGE_MAX: Final = 100
 ANSWER_CHARS_DEFAULT: Final = 20_000
 ANSWER_CHARS_MIN: Final = 500
 ANSWER_CHARS_MAX: Final = 1_000_000
+# The same for a program: the longest page of the largest values that anybody will wait for.
+ANSWER_CHARS_WHOLE: Final = 64 * 1024 * 1024
 
 # Written by hand: longer ones are a mistake.
 JSONPATH_CHARS_MAX: Final = 512
@@ -166,6 +168,16 @@ EXECUTIONS_LISTED_MAX: Final = 500
 EXECUTIONS_MEASURED: Final = 1_000
 # What somebody called with, and was answered, for this long; that they called is kept.
 EXECUTION_DAYS_KEPT: Final = 90
+# A hundred years: whoever wants more wants them all.
+EXECUTION_DAYS_KEPT_MAX: Final = 36_500
+# Of one pass: each is looked up with its copies, and all of them are erased in one transaction.
+EXECUTIONS_ERASED_MAX: Final = 20_000
+# What is not old enough today is tomorrow.
+RETENTION_SECONDS: Final = 24 * 3600.0
+# Tools with figures of their own on the page that Prometheus reads; the rest are counted as one.
+METRIC_TOOLS_MAX: Final = 1_000
+# A value that meets a pattern with look-around: a tenth of a second at most.
+LOOK_AROUND_BYTES_MAX: Final = 16_384
 BATCH_MAX: Final = 100
 RESOURCE_CHARS_MAX: Final = 1_000_000
 VARIABLES_MAX: Final = 200
@@ -320,6 +332,31 @@ CORRECTION_SCHEMAS_KEPT: Final = 512
 # The document's presets go up to 10.
 CORRECTION_RETRIES_MAX: Final = 10
 
+# Corrections on the path. A tool whose corrections failed so often in a row is left uncorrected
+# for the document's five minutes; as long are the attempts of one caller taken together.
+CORRECTION_BREAKER_FAILURES: Final = 3
+CORRECTION_BREAKER_SECONDS: Final = 300.0
+# The document's cache of corrections.
+CORRECTION_CACHE_MAX: Final = 1_000
+CORRECTION_CACHE_SECONDS: Final = 3600.0
+# As many as a caller would choose from.
+CORRECTIONS_OFFERED_MAX: Final = 5
+# How a pattern does now shows in its newest outcomes; older ones are history.
+CORRECTION_OUTCOMES_RECENT: Final = 10
+CORRECTION_OUTCOMES_DAYS: Final = 7
+# Figures of a time with more corrections than this are of the newest ones, and say so.
+CORRECTIONS_READ_MAX: Final = 20_000
+# What a tool is usually called with shows in this many calls.
+PROFILE_CALLS_MAX: Final = 500
+PROFILE_PATHS_MAX: Final = 200
+# Of one set of test cases, or one backup of patterns.
+CORRECTION_TESTS_MAX: Final = 200
+PATTERNS_RESTORED_MAX: Final = 5_000
+# Evidence beyond this changes a belief by less than a hundredth.
+PATTERN_EVIDENCE_RESTORED_MAX: Final = 100
+# One failure may be chance, two bad luck; the third of a kind is an incident.
+FAILURES_NOTED: Final = 3
+
 # A read model elsewhere that refuses an item is asked again so often, over some minutes.
 OUTBOX_ATTEMPTS_MAX: Final = 8
 # The first wait, which then doubles; and the longest.
@@ -349,8 +386,8 @@ SERVER_CONNECTIONS_MAX: Final = 20
 SERVER_IDLE_SECONDS: Final = 60.0
 # More subtransactions than this spill out of shared memory and slow every reader down.
 SERVER_GROUP_MAX: Final = 60
-# Fewer vectors than this are all compared; an index costs every write more than it saves.
-SERVER_EXACT_VECTORS_MAX: Final = 20_000
+# Fewer vectors than this are all compared; an index would cost every write more than it saves.
+SERVER_EXACT_VECTORS_MAX: Final = 5_000
 # Typed, and part of every address.
 WORKSPACE_NAME_CHARS_MAX: Final = 64
 
@@ -366,3 +403,61 @@ PROVIDER_CALLS_MAX: Final = 1_000
 # References of a schema are put in place for Gemini up to this depth, and this many in all.
 PROVIDER_SCHEMA_DEPTH_MAX: Final = 12
 PROVIDER_SCHEMA_PARTS_MAX: Final = 5_000
+
+# A token is named once and shown in tables; the name is part of what events are written under.
+TOKEN_NAME_CHARS_MAX: Final = 64
+# A revoked token is refused by every process after this: half of the second that is promised.
+TOKEN_CHECK_SECONDS: Final = 0.5
+# What a token may ask for when nobody says: more than an agent does, less than a server can.
+TOKEN_REQUESTS_PER_MINUTE: Final = 6_000
+# So many of them at once, so that a burst of work is not held up.
+TOKEN_REQUESTS_BURST: Final = 200
+# A token's requests that are under way together, and its streams and sockets that stay open.
+TOKEN_REQUESTS_AT_ONCE: Final = 16
+TOKEN_STREAMS_MAX: Final = 64
+# Open requests, streams and sockets of all callers together; each holds memory and a file.
+SERVER_REQUESTS_MAX: Final = 1_000
+# Sockets that have not said who they are, and how long they have to.
+UNKNOWN_SOCKETS_MAX: Final = 64
+UNKNOWN_SOCKET_SECONDS: Final = 10.0
+# Whoever is told to wait is told so a little later, for it would only ask again.
+REFUSAL_PAUSE_SECONDS: Final = 0.25
+REFUSALS_PAUSED_MAX: Final = 256
+# Wrong tokens from one address within a minute, before it is told to wait.
+WRONG_TOKENS_PER_MINUTE: Final = 60
+# Refusals are written together after this time; beyond so many kinds they are only counted.
+REFUSALS_WRITTEN_SECONDS: Final = 0.5
+REFUSALS_WAITING_MAX: Final = 100
+# Databases of workspaces that one server holds open.
+WORKSPACES_OPEN_MAX: Final = 256
+# Branches that holders of tokens switched to, as far as they are remembered.
+SWITCHED_KEPT_MAX: Final = 10_000
+
+# OAuth. Issuers' tokens have one or two kilobytes; headers of servers end at 16.
+OAUTH_TOKEN_CHARS_MAX: Final = 16_384
+# Clocks of two machines differ by less.
+OAUTH_LEEWAY_SECONDS: Final = 30
+# Keys are fetched anew after this, and at the earliest after that when one is missing.
+OAUTH_KEYS_SECONDS: Final = 600.0
+OAUTH_KEYS_RETRY_SECONDS: Final = 10.0
+OAUTH_KEYS_MAX: Final = 100
+OAUTH_KEYS_BYTES_MAX: Final = 1024 * 1024
+OAUTH_FETCH_SECONDS: Final = 10.0
+# A checked token is taken again without checking for this long.
+OAUTH_KEPT_SECONDS: Final = 60.0
+OAUTH_KEPT_MAX: Final = 10_000
+
+# Recommendation of tools. A call this long after a recommendation no longer follows from it.
+RECOMMENDATION_FOLLOWED_SECONDS: Final = 600
+# The newest recommendations whose outcomes are learned from; reading them takes a second.
+RECOMMENDATIONS_LEARNED_MAX: Final = 5_000
+RECOMMENDED_MAX: Final = 50
+RECOMMENDED_DEFAULT: Final = 5
+INTENT_CHARS_MAX: Final = 4_000
+# Tools that are looked at together.
+TOOLS_CHECKED_MAX: Final = 200
+TOOLS_COMPARED_MAX: Final = 20
+# The newest executions that chains, examples and common errors are gathered from.
+EXECUTIONS_STUDIED_MAX: Final = 2_000
+# Steps of a workflow that is planned.
+PLAN_STEPS_MAX: Final = 20

@@ -38,7 +38,7 @@ def assemble(
     settings = GatewaySettings(
         allow_hosts=allow_hosts, environment=os.environ if environment is None else environment
     )
-    return Switchboard(
+    switchboard = Switchboard(
         foundation,
         runners=lambda switchboard: _runners(switchboard, call_operation),
         builtin=[*_builtin(foundation), *_operations(table, schema_of)],
@@ -46,6 +46,10 @@ def assemble(
         random=random,
         corrector=lambda switchboard: LearningCorrector(switchboard, advisor),
     )
+    switchboard.recommender.advisor = advisor
+    if isinstance(switchboard.corrector, LearningCorrector):
+        switchboard.recommender.examine = switchboard.corrector.examiner.examine
+    return switchboard
 
 
 def _runners(switchboard: Switchboard, call_operation: CallOperation) -> Runners:
@@ -148,7 +152,11 @@ def _operations(
                 "version": "1.0.0",
                 "status": "active",
                 "inputSchema": schema_of(each.name),
-                "handler": {"type": "operation", "operation": each.name},
+                "handler": {
+                    "type": "operation",
+                    "operation": each.name,
+                    "context": _context_place(schema_of(each.name)),
+                },
                 "configuration": {"idempotent": each.read_only or each.idempotent},
             },
             0,
@@ -156,3 +164,11 @@ def _operations(
         for each in table.values()
         if each.name not in _NOT_TOOLS
     ]
+
+
+def _context_place(schema: Mapping[str, Any]) -> str | None:
+    """Return the parameter that takes the labels of a call, if an operation has one."""
+    for name in ("agentContext", "context"):
+        if schema["properties"].get(name, {}).get("type") == "object":
+            return name
+    return None

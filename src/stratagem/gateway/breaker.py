@@ -97,12 +97,16 @@ class Breakers:
         if breaker is not None:
             breaker.trial = False
 
-    def reset(self, tool: str) -> bool:
+    def age(self, at: float | None) -> float | None:
+        """Return how many seconds ago a time of this clock was."""
+        return None if at is None else self._clock() - at
+
+    def reset(self, tool: str, reason: str = "reset by hand") -> bool:
         """Close a breaker by hand; return whether it was open."""
         breaker = self._breakers.pop(tool, None)
         if breaker is None or breaker.state == "closed":
             return False
-        self._change(tool, breaker, "closed", "reset by hand")
+        self._change(tool, breaker, "closed", reason)
         return True
 
     def list(self) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 import orjson
@@ -18,11 +19,11 @@ import orjson
 from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.errors import (
+    TABLE,
     ExecutionFailed,
     ExecutionTimeout,
     InternalFault,
     PermissionDenied,
-    RateLimited,
     StratagemError,
     ValidationFailed,
 )
@@ -38,6 +39,7 @@ from stratagem.gateway.runners.contract import Run, Runner
 from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.gateway.secrets import GrantedSecrets
 from stratagem.gateway.tools import Tool
+from stratagem.operation import Caller
 
 __all__ = ["Correction", "Corrector", "Executor", "Parts"]
 
@@ -45,8 +47,6 @@ logger = logging.getLogger(__name__)
 
 _DEPTH_MAX: Final = 8
 _BACKOFF_SECONDS: Final = 0.1
-# The caller's own faults say nothing about the tool.
-_CALLERS_FAULT: Final = (ValidationFailed, PermissionDenied, RateLimited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,12 @@ class Executor:
         self._close(course, "success", None, data)
         return Finished(course.execution_id, result, self._metadata(course))
 
-    def cancel(self, execution_id: str) -> bool:
-        """Stop a call; return whether it was running."""
+    def cancel(self, execution_id: str, caller: Caller) -> bool:
+        """Stop a call of a caller's own; return whether it was running."""
         task, course = self._running.get(execution_id, (None, None))
         if task is None or course is None or course.cancelled:
+            return False
+        if course.call.caller.actor != caller.actor and not caller.may("gateway", "admin"):
             return False
         course.cancelled = task.cancel()
         return course.cancelled
@@ -212,7 +214,8 @@ class Executor:
             else [{"path": "$", "message": "the arguments are text, not an object", "rule": "type"}]
         )
         told: dict[str, Any] = {}
-        if (call.correct or confirms) and self._parts.corrector is not None:
+        corrected = (call.correct or confirms) and tool.input.is_quick(given)
+        if corrected and self._parts.corrector is not None:
             correction = self._parts.corrector.correct(tool, call, violations)
             told = correction.told
             if correction.applied is not None:
@@ -289,6 +292,7 @@ class Executor:
             request_key=call.request_key or course.execution_id,
             branch=call.branch,
             depth=call.depth,
+            context=call.context,
         )
         try:
             return secrets.scrub(await runner.run(tool.handler, run))
@@ -316,10 +320,12 @@ class Executor:
 
     def _note_failure(self, tool: Tool, error: Exception) -> None:
         answered = isinstance(error, ExecutionFailed) and error.answered
-        if answered or isinstance(error, _CALLERS_FAULT):
+        if answered or _is_callers_fault(error):
             self._parts.breakers.leave(tool.name)
         else:
-            self._parts.breakers.fail(tool.name, str(error)[:300])
+            # Its words may repeat one caller's arguments; others are told of what kind it was.
+            code = error.code if isinstance(error, StratagemError) else InternalFault.code
+            self._parts.breakers.fail(tool.name, code)
 
     async def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
         """Return the error as the caller sees it: with the execution's id, and what may help."""
@@ -390,6 +396,14 @@ class Executor:
         if tool is not None and tool.status == "deprecated":
             metadata["warnings"] = [f"{tool.name} is deprecated."]
         return metadata
+
+
+def _is_callers_fault(error: Exception) -> bool:
+    """Whether an error says nothing about the tool: another caller would not have met it."""
+    return (
+        isinstance(error, StratagemError)
+        and TABLE[error.code].http_status < HTTPStatus.INTERNAL_SERVER_ERROR
+    )
 
 
 def _authorise(tool: Tool, call: Call) -> None:

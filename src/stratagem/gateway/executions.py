@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -15,9 +15,11 @@ from stratagem.errors import ExecutionNotFound
 from stratagem.gateway import names
 from stratagem.storage.contract import Reader
 
-__all__ = ["find", "history", "percentile", "statistics"]
+__all__ = ["find", "history", "percentile", "performances", "statistics"]
 
 _PAGE: Final = 500
+# The newest calls of each tool in a list of tools, of which there may be hundreds.
+_GLANCE: Final = 50
 
 
 def history(
@@ -93,6 +95,26 @@ def statistics(reader: Reader, view: View, tool: str) -> dict[str, Any]:
     }
 
 
+def performances(reader: Reader, view: View, tools: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return what a list shows of how tools do: the newest calls are enough for that."""
+    worked = reader.group_tallies(view.lineage, names.EXECUTION_OK)
+    failed = reader.group_tallies(view.lineage, names.EXECUTION_FAILED)
+    found: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        total = worked.get(tool, 0) + failed.get(tool, 0)
+        durations = _durations(reader, view, tool) if total else []
+        found[tool] = {
+            "avgLatency": round(sum(durations) / len(durations), 3) if durations else None,
+            "successRate": round(worked.get(tool, 0) / total, 4) if total else None,
+        }
+    return found
+
+
+def _durations(reader: Reader, view: View, tool: str) -> list[float]:
+    newest = _newest(reader, view, tool=tool, agent=None, before=OPEN_END, most=_GLANCE)
+    return [record["duration"] for _sequence, record in newest if not record.get("cached")]
+
+
 def percentile(ordered: list[float], part: float) -> float | None:
     """Return the value below which a part of ordered values lies."""
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else None
@@ -117,7 +139,7 @@ def _newest(
     )
     count = 0
     while True:
-        sequences = reader.faceted(view, facet, limit=_PAGE, before=before)
+        sequences = reader.faceted(view, facet, limit=min(_PAGE, most or _PAGE), before=before)
         hits = reader.hits(sequences)
         for sequence in reversed(sequences):
             hit = hits.get(sequence)
@@ -126,7 +148,7 @@ def _newest(
             count += 1
             if count == most:
                 return
-        if len(sequences) < _PAGE:
+        if len(sequences) < min(_PAGE, most or _PAGE):
             return
         before = sequences[0]
 

@@ -192,6 +192,8 @@ class BatchItem(Input):
     tool_name: ToolName
     arguments: dict[str, Any] | str = Field(default_factory=dict)
     options: OptionsInput | None = None
+    correction_id: str | None = Field(None, description="An offered correction to apply")
+    confirm: bool = False
 
 
 class BatchInput(Input):
@@ -238,6 +240,17 @@ class ExecutionsInput(Input):
     limit: int = Field(limits.EXECUTIONS_LISTED_DEFAULT, ge=1, le=limits.EXECUTIONS_LISTED_MAX)
     cursor: str | None = None
     branch: Branch = None
+
+
+class RetentionInput(Input):
+    """Parameters of executions_erase."""
+
+    days: float = Field(
+        limits.EXECUTION_DAYS_KEPT,
+        ge=0,
+        le=limits.EXECUTION_DAYS_KEPT_MAX,
+        description="Older ones lose their content",
+    )
 
 
 class CacheInput(Input):

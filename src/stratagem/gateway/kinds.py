@@ -84,10 +84,20 @@ def _execution(content: Mapping[str, Any], _key: str | None) -> Projection:
 
 def _correction(content: Mapping[str, Any], _key: str | None) -> Projection:
     # Counted by tool and pattern: that is the evidence for a pattern.
+    tool = content["tool"]
+    patterns = content.get("patterns") or (content["pattern"],)
     return Projection(
-        facets=(names.FACET_CORRECTION,),
-        group=names.PART.join((content["tool"], content["pattern"])),
+        facets=(
+            names.FACET_CORRECTION,
+            names.facet_corrected(tool),
+            *(names.facet_correction(tool, each) for each in patterns),
+        ),
+        group=names.PART.join((tool, content["pattern"])),
     )
+
+
+def _refused(content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(facets=(names.facet_corrected(content["tool"]),), group=content["tool"])
 
 
 def _lesson(content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -99,6 +109,7 @@ def _lesson(content: Mapping[str, Any], _key: str | None) -> Projection:
                 content["path"],
                 content["form"],
                 content["meaning"],
+                content["teacher"],
             )
         )
     )
@@ -106,6 +117,10 @@ def _lesson(content: Mapping[str, Any], _key: str | None) -> Projection:
 
 def _step(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(facets=(names.facet_run(content["runId"]),))
+
+
+def _recommendation(_content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(facets=(names.FACET_RECOMMENDATION,))
 
 
 def _plain(_content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -159,10 +174,16 @@ KINDS: Final = (
     RecordKind(
         names.CORRECTION_FAILED, (EventKind(names.CORRECTION_FELL, _correction),), grouped=True
     ),
+    RecordKind(
+        names.CORRECTION_REFUSED,
+        (EventKind(names.CORRECTION_WITHHELD, _refused),),
+        grouped=True,
+    ),
     RecordKind(names.LESSON_FOR, (EventKind(names.LESSON_CONFIRMED, _lesson),), grouped=True),
     RecordKind(
         names.LESSON_AGAINST, (EventKind(names.LESSON_CONTRADICTED, _lesson),), grouped=True
     ),
+    RecordKind(names.RECOMMENDATION, (EventKind(names.TOOLS_RECOMMENDED, _recommendation),)),
     RecordKind(names.STEP, (EventKind(names.STEP_RECORDED, _step),)),
     RecordKind(
         names.PIPELINE_RUN,

@@ -9,16 +9,19 @@ from stratagem.engine.events import Space
 __all__ = [
     "CORRECTIONS_FAILED",
     "CORRECTIONS_OK",
+    "CORRECTIONS_REFUSED",
     "EXECUTIONS_FAILED",
     "EXECUTIONS_OK",
     "FACET_CORRECTION",
     "FACET_EXECUTION",
+    "FACET_RECOMMENDATION",
     "GRANTS",
     "LESSONS_AGAINST",
     "LESSONS_FOR",
     "PART",
     "PIPELINE_RUNS",
     "PROVIDERS",
+    "RECOMMENDATIONS",
     "RESOURCES",
     "RESULTS",
     "SERVERS",
@@ -26,6 +29,8 @@ __all__ = [
     "STEPS",
     "TOOLS",
     "facet_agent",
+    "facet_corrected",
+    "facet_correction",
     "facet_execution",
     "facet_id",
     "facet_request",
@@ -37,6 +42,8 @@ _NAMESPACE: Final = "gateway"
 
 # Every execution has the one, every correction the other.
 FACET_EXECUTION: Final = "execution"
+# Every recommendation of tools.
+FACET_RECOMMENDATION: Final = "recommendation"
 FACET_CORRECTION: Final = "correction"
 # Parts the names of a group from each other; no name can have it.
 PART: Final = "\x1f"
@@ -54,8 +61,10 @@ PIPELINE_RUN: Final = "pipeline_run"
 STEP: Final = "pipeline_step"
 CORRECTION_OK: Final = "correction_ok"
 CORRECTION_FAILED: Final = "correction_failed"
+CORRECTION_REFUSED: Final = "correction_refused"
 LESSON_FOR: Final = "lesson_for"
 LESSON_AGAINST: Final = "lesson_against"
+RECOMMENDATION: Final = "recommendation"
 
 TOOLS: Final = Space(TOOL, _NAMESPACE)
 RESOURCES: Final = Space(RESOURCE, _NAMESPACE)
@@ -70,8 +79,10 @@ PIPELINE_RUNS: Final = Space(PIPELINE_RUN, _NAMESPACE)
 STEPS: Final = Space(STEP, _NAMESPACE)
 CORRECTIONS_OK: Final = Space(CORRECTION_OK, _NAMESPACE)
 CORRECTIONS_FAILED: Final = Space(CORRECTION_FAILED, _NAMESPACE)
+CORRECTIONS_REFUSED: Final = Space(CORRECTION_REFUSED, _NAMESPACE)
 LESSONS_FOR: Final = Space(LESSON_FOR, _NAMESPACE)
 LESSONS_AGAINST: Final = Space(LESSON_AGAINST, _NAMESPACE)
+RECOMMENDATIONS: Final = Space(RECOMMENDATION, _NAMESPACE)
 
 TOOL_REGISTERED: Final = "ToolRegistered"
 TOOL_UPDATED: Final = "ToolUpdated"
@@ -91,11 +102,13 @@ PROVIDER_CONFIGURED: Final = "ProviderConfigured"
 PROVIDER_REMOVED: Final = "ProviderRemoved"
 SETTING_CHANGED: Final = "GatewaySettingChanged"
 SETTING_REMOVED: Final = "GatewaySettingRemoved"
+TOOLS_RECOMMENDED: Final = "ToolsRecommended"
 PIPELINE_STARTED: Final = "PipelineStarted"
 PIPELINE_ENDED: Final = "PipelineEnded"
 STEP_RECORDED: Final = "PipelineStepRecorded"
 CORRECTION_HELD: Final = "CorrectionHeld"
 CORRECTION_FELL: Final = "CorrectionFell"
+CORRECTION_WITHHELD: Final = "CorrectionWithheld"
 LESSON_CONFIRMED: Final = "LessonConfirmed"
 LESSON_CONTRADICTED: Final = "LessonContradicted"
 
@@ -118,6 +131,16 @@ def facet_agent(agent: str) -> str:
 def facet_execution(execution_id: str) -> str:
     """Return what an execution is found by."""
     return f"execution={execution_id}"
+
+
+def facet_corrected(tool: str) -> str:
+    """Return what the corrections of a tool's calls are found by."""
+    return f"correction_tool={tool}"
+
+
+def facet_correction(tool: str, pattern: str) -> str:
+    """Return what the corrections of a tool's calls by one pattern are found by."""
+    return f"correction_pattern={tool}{PART}{pattern}"
 
 
 def facet_request(request_id: str) -> str:

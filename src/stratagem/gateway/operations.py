@@ -8,8 +8,10 @@ from typing import Any
 import orjson
 
 from stratagem.gateway import inputs
+from stratagem.gateway.meta.operations import OPERATIONS as META
 from stratagem.gateway.registering import OPERATIONS as REGISTRY
 from stratagem.gateway.registering import say_registered
+from stratagem.gateway.repair.operations import OPERATIONS as CORRECTIONS
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Operation, object_schema
@@ -111,5 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
         waits=True,
         right="execute",
     ),
+    *CORRECTIONS,
+    *META,
     *REGISTRY,
 )

@@ -8,6 +8,7 @@ from typing import Any
 from stratagem.gateway import inputs
 from stratagem.gateway.exchange import Exchange
 from stratagem.gateway.library import Library
+from stratagem.gateway.retention import Retention
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
 from stratagem.gateway.sources import Sources
@@ -137,6 +138,18 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("executions",), executions="array", next="string"),
         toolset="registry",
         reads=True,
+    ),
+    row(
+        "executions_erase",
+        "Erase old executions",
+        "Erase for good what calls older than some days were made with, and what they gave.",
+        inputs.RetentionInput,
+        Retention,
+        "erase",
+        gives=object_schema(required=("erased",), erased="integer", more="boolean"),
+        toolset="registry",
+        right="admin",
+        destructive=True,
     ),
     row(
         "cache_configure",

@@ -17,6 +17,7 @@ from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed, Version
 from stratagem.gateway import names, schemas
 from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.gateway.tools import CATEGORY_DEFAULT, Tool
+from stratagem.gateway.visible import clean_definition
 from stratagem.storage.contract import Reader, Transaction
 
 __all__ = ["Registry"]
@@ -25,6 +26,8 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*")
 _SECRET_FIELD: Final = re.compile(r"authorization|token|secret|password|api[-_]?key", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _DEFINITIONS_MAX: Final = 20_000
+# Operations that are no tools themselves; a tool of their name would stand before them.
+_RESERVED: Final = frozenset({"tool_execute", "tools_batch", "tools_pipeline"})
 
 # Checks a handler and returns warnings.
 CheckHandler = Callable[[Mapping[str, Any]], list[str]]
@@ -90,7 +93,7 @@ class Registry:
             ValidationFailed: The definition cannot be taken.
         """
         name = _checked_name(given.get("name"))
-        if name in self.builtin:
+        if name in self.builtin or name in _RESERVED:
             raise ToolExists(
                 f"{name!r} is a built-in tool.", field="name", hint="Choose another name."
             )
@@ -104,6 +107,7 @@ class Registry:
             "status": "active",
             **{field: value for field, value in given.items() if value is not None},
         }
+        content = clean_definition(content)
         warnings = self._checked(content)
         draft = Draft(names.TOOL_REGISTERED, content, names.TOOLS, name)
         appended = transaction.append(view.branch, [draft])
@@ -138,6 +142,7 @@ class Registry:
                 content.pop(field, None)
             else:
                 content[field] = value
+        content = clean_definition(content)
         changed = {
             field: content.get(field)
             for field in {*content, *tool.content}

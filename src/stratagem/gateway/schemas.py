@@ -1,6 +1,8 @@
 """JSON Schemas of tools: checked when they are registered, applied to every call.
 
-Patterns are matched in bounded time, so no pattern that somebody registers can hang a call.
+Patterns are matched in bounded time, so no pattern that somebody registers can hang a call. Most
+are matched in linear time. Those with look-around or back references may be tried anew at each
+character, so values that meet them are bounded in length too.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from stratagem.errors import ValidationFailed
 __all__ = ["Schema", "Violation", "check"]
 
 _SHOWN_CHARS: Final = 300
-_BACKTRACKING_MAX: Final = 10_000
+# Steps at each character of a text: a pattern that needs more is not worth waiting for.
+_BACKTRACKING_MAX: Final = 1_000
 # The first is linear; the other knows look-ahead and gives up after so many steps.
 _PATTERNS: Final = (
     jsonschema_rs.RegexOptions(),
@@ -28,11 +31,33 @@ _PATTERNS: Final = (
 Violation = dict[str, Any]
 
 
-def _compiled(schema: Mapping[str, Any]) -> Any:
+def _compiled(schema: Mapping[str, Any]) -> tuple[Any, int | None]:
+    """Return a validator, and how many bytes it may be given where its patterns are slow."""
     try:
-        return _validator(schema, _PATTERNS[0])
+        return _validator(schema, _PATTERNS[0]), None
     except (jsonschema_rs.ValidationError, ValueError):
-        return _validator(schema, _PATTERNS[1])
+        slow = _validator(schema, _PATTERNS[1])
+    return slow, limits.LOOK_AROUND_BYTES_MAX // max(1, _slow_patterns(schema))
+
+
+def _slow_patterns(schema: Any) -> int:
+    """Return how many patterns of a schema cannot be matched in linear time."""
+    if isinstance(schema, list):
+        return sum(_slow_patterns(each) for each in schema)
+    if not isinstance(schema, Mapping):
+        return 0
+    keyed = schema.get("patternProperties")
+    patterns = [schema.get("pattern"), *(keyed if isinstance(keyed, Mapping) else ())]
+    slow = sum(isinstance(each, str) and not _is_linear(each) for each in patterns)
+    return slow + sum(_slow_patterns(each) for each in schema.values())
+
+
+def _is_linear(pattern: str) -> bool:
+    try:
+        _validator({"pattern": pattern}, _PATTERNS[0])
+    except (jsonschema_rs.ValidationError, ValueError):
+        return False
+    return True
 
 
 def _validator(schema: Mapping[str, Any], patterns: Any) -> Any:
@@ -47,21 +72,41 @@ class Schema:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = document
-        self._validator = _compiled(document)
+        self._validator, self._bytes_max = _compiled(document)
 
     def accepts(self, value: Any) -> bool:
         """Whether a value fits."""
+        if self._is_too_long(value):
+            return False
         accepted: bool = self._validator.is_valid(value)
         return accepted
 
     def violations(self, value: Any) -> list[Violation]:
         """Return what is wrong with a value, the first few."""
+        if self._is_too_long(value):
+            said = f"longer than the {self._bytes_max:,} bytes that the schema's patterns allow"
+            return [{"path": "$", "message": said, "rule": "pattern"}]
         found: list[Violation] = []
         for error in self._validator.iter_errors(value):
             found.append(_violation(error))
             if len(found) == limits.VIOLATIONS_MAX:
                 break
         return found
+
+    def is_quick(self, value: Any) -> bool:
+        """Whether a value can be held against the schema many times over, as corrections do."""
+        return self._bytes_max is None or len(_encoded(value)) <= self._bytes_max // 8
+
+    def _is_too_long(self, value: Any) -> bool:
+        return self._bytes_max is not None and len(_encoded(value)) > self._bytes_max
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except (TypeError, ValueError):
+        # What is no JSON is refused by the schema, or by whoever writes it out.
+        return b""
 
 
 def _violation(error: Any) -> Violation:

@@ -118,7 +118,8 @@ class Gateway:
             every = self._registry.all(reader, view)
             fitting = [tool for tool in every if _fits(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
-            shown = [{**listed(tool), **self._performance(reader, view, tool)} for tool in page]
+            figures = executions.performances(reader, view, [tool.name for tool in page])
+            shown = [{**listed(tool), "performance": figures[tool.name]} for tool in page]
         return {
             "tools": shown,
             "total": len(fitting),
@@ -243,7 +244,7 @@ class Gateway:
 
     def cancel(self, execution_id: str) -> bool:
         """Stop a call that is under way."""
-        return self._switchboard.executor.cancel(execution_id)
+        return self._switchboard.executor.cancel(execution_id, self._caller)
 
     def executions(self, given: inputs.ExecutionsInput) -> Answer:
         """Return what was recorded of calls."""
@@ -289,12 +290,11 @@ class Gateway:
 
     def grant(self, given: inputs.GrantInput) -> Answer:
         """Let a tool send a secret to a host."""
-        tool, name, host = given.tool, given.name, given.host
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
-            secrets.grant(transaction, view, tool=tool, name=name, host=host)
-            return {"tool": tool, "name": name, "host": host, "granted": True}
+            secrets.grant(transaction, view, **given.model_dump())
+            return {**given.model_dump(), "granted": True}
 
         return self._write(work, None, "secret_grant", {})
 
@@ -307,7 +307,10 @@ class Gateway:
             count = secrets.withdraw(transaction, view, tool=tool, name=name)
             return {"tool": tool, "name": name, "withdrawn": count}
 
-        return self._write(work, None, "secret_withdraw", {})
+        answer = self._write(work, None, "secret_withdraw", {})
+        # What was computed with it goes with it.
+        self._switchboard.cache.clear(tool)
+        return answer
 
     def grants(self, _given: inputs.NothingInput) -> Answer:
         """Return which secrets were granted to which tools."""
@@ -324,13 +327,7 @@ class Gateway:
         return call_of(given, self._caller, progress) if progress else call_of(given, self._caller)
 
     def _item(self, item: inputs.BatchItem, batch: inputs.BatchInput) -> Call:
-        given = inputs.ExecuteInput(
-            tool_name=item.tool_name,
-            arguments=item.arguments,
-            options=item.options,
-            context=batch.context,
-            branch=batch.branch,
-        )
+        given = inputs.ExecuteInput(**item.model_dump(), context=batch.context, branch=batch.branch)
         return call_of(given, self._caller)
 
     async def _settled(self, call: Call) -> Answer:
@@ -378,17 +375,6 @@ class Gateway:
         tool = self._registry.get(reader, view, name)
         if tool is not None:
             self._switchboard.tell(what, listed(tool))
-
-    def _performance(self, reader: Any, view: Any, tool: Tool) -> Answer:
-        figures = executions.statistics(reader, view, tool.name)
-        if not figures["totalCalls"]:
-            return {"performance": {"avgLatency": None, "successRate": None}}
-        return {
-            "performance": {
-                "avgLatency": figures["avgLatency"],
-                "successRate": figures["successRate"],
-            }
-        }
 
     def _moment(self, words: str | None, field: str) -> int | None:
         if words is None:

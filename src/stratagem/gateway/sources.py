@@ -235,7 +235,7 @@ class Sources:
                 try:
                     if own is None:
                         self._add(transaction, view, each, source, answer)
-                    elif own.handler != each.handler or own.status == "quarantined":
+                    elif _changed(own, each, source) or own.status == "quarantined":
                         changes = _definition(each, own.name, source)
                         changes = changes if approve else {"status": "quarantined"}
                         registry.update(transaction, view, own.name, changes)
@@ -259,6 +259,11 @@ class Sources:
         new_id = self._switchboard.new_id("tool")
         registry.register(transaction, view, _definition(tool, name, source), new_id)
         answer["registered"].append(name)
+
+
+def _changed(own: Any, listed: ListedTool, source: str) -> bool:
+    """Whether a source says something else about a tool than when it was registered."""
+    return bool(own.handler != {**listed.handler, "source": source})
 
 
 def _definition(tool: ListedTool, name: str, source: str) -> Answer:

@@ -20,6 +20,7 @@ from stratagem.gateway.execution import Corrector, Executor, Parts
 from stratagem.gateway.journal import Pipelines
 from stratagem.gateway.lanes import Lanes
 from stratagem.gateway.loop import HomeLoop
+from stratagem.gateway.metrics import Metrics
 from stratagem.gateway.rates import Rates
 from stratagem.gateway.recording import Recorder
 from stratagem.gateway.registry import Registry
@@ -29,6 +30,7 @@ from stratagem.gateway.tools import Tool
 from stratagem.search.foundation import Foundation
 
 if TYPE_CHECKING:
+    from stratagem.gateway.meta.recommender import Recommender
     from stratagem.gateway.outbound import Outbound
     from stratagem.gateway.sandbox.sandbox import Sandbox
 
@@ -118,6 +120,7 @@ class Switchboard:
         self.recorder = Recorder(foundation)
         self.cache = Cache(time.monotonic)
         self.lanes = Lanes()
+        self.metrics = Metrics()
         self.breakers = Breakers(time.monotonic, listener=self._breaker_changed)
         self.corrector = corrector(self) if corrector is not None else None
         self.executor = Executor(
@@ -130,7 +133,7 @@ class Switchboard:
                 breakers=self.breakers,
                 lanes=self.lanes,
                 record=self.recorder.add,
-                watch=self.tell,
+                watch=self._watch,
                 microseconds=foundation.store.now,
                 monotonic=time.monotonic,
                 new_id=self.new_id,
@@ -144,6 +147,13 @@ class Switchboard:
         from stratagem.gateway.outbound import Outbound
 
         return Outbound(self.settings.allow_hosts)
+
+    @cached_property
+    def recommender(self) -> Recommender:
+        """What chooses tools for a request."""
+        from stratagem.gateway.meta.recommender import Recommender
+
+        return Recommender(self)
 
     @cached_property
     def sandbox(self) -> Sandbox:
@@ -185,6 +195,11 @@ class Switchboard:
                 listener(what, data)
             except Exception:  # one that fails must not keep others from hearing
                 logger.exception("a listener failed at %s", what)
+
+    def _watch(self, what: str, data: Mapping[str, Any]) -> None:
+        if what == "finished":
+            self.metrics.count(data)
+        self.tell(what, data)
 
     def _breaker_changed(self, tool: str, state: str, reason: str) -> None:
         self.tell("breaker", {"toolName": tool, "state": state, "reason": reason})

@@ -1,29 +1,42 @@
 """Correcting calls on the path: under the policy, with what was learned, and learning from it.
 
-A correction that was applied, or confirmed, is judged by how its call ended; both outcomes are
-counted in the log. A tool whose corrections keep failing is left uncorrected for a while.
+A correction that was applied, or confirmed, is judged by how its call ended; outcomes are counted
+in the log. A tool whose corrections keep failing is left uncorrected for a while. Whatever part
+of this fails, calls whose arguments fit go on as if nothing had happened.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from stratagem.engine.events import Draft
-from stratagem.errors import ExecutionFailed, ExecutionTimeout, StratagemError, ValidationFailed
-from stratagem.gateway import names
+from stratagem import limits
+from stratagem.errors import (
+    CorrectionUnavailable,
+    ExecutionFailed,
+    ExecutionTimeout,
+    PermissionDenied,
+    RateLimited,
+    StratagemError,
+    ValidationFailed,
+)
 from stratagem.gateway.breaker import Breakers
 from stratagem.gateway.calls import Call
-from stratagem.gateway.correction import Candidate, Correction, Policy, correct, ready
+from stratagem.gateway.correction import Candidate, Correction, Policy
 from stratagem.gateway.execution import Correction as Corrected
-from stratagem.gateway.repair import lessons as teaching
-from stratagem.gateway.repair.lessons import Lessons
+from stratagem.gateway.repair import teaching
+from stratagem.gateway.repair.advising import Advice, Advisor
+from stratagem.gateway.repair.attempts import Attempts, problem_of
+from stratagem.gateway.repair.examining import Examiner
+from stratagem.gateway.repair.judging import Applied, Judge
+from stratagem.gateway.repair.lessons import teacher_of
 from stratagem.gateway.repair.offers import Offers, offer_id
-from stratagem.gateway.repair.policies import Policies
+from stratagem.gateway.repair.telling import Teller, refusal, shown
+from stratagem.gateway.repair.usual import usual_values
 from stratagem.gateway.tools import Tool
 
 if TYPE_CHECKING:
@@ -33,161 +46,129 @@ __all__ = ["Advisor", "LearningCorrector", "shown"]
 
 logger = logging.getLogger(__name__)
 
-# What other processes taught is seen within this time; one's own lessons at once.
-_LESSONS_SECONDS: Final = 2.0
-_BREAKER_FAILURES: Final = 3
-_BREAKER_SECONDS: Final = 300.0
 _REMEMBERED_MAX: Final = 10_000
-# So many failures of one kind without a known fix make an incident of it.
-_REPEATED: Final = 3
-_OFFERED_MAX: Final = 5
+_LOSING_SECONDS: Final = 60.0
+# These ended a call before the tool could say anything about its arguments.
+_NO_VERDICT: Final = (ExecutionTimeout, PermissionDenied, RateLimited)
 
 
-class Advisor(Protocol):
-    """The debugging memory, as the gateway asks it. Its answers come from another system."""
+class _Refused(NamedTuple):
+    """A call that was refused, until the caller tries again."""
 
-    def known_fix(self, text: str, tool: str, branch: str) -> dict[str, Any] | None:
-        """Return the best known fix for an error, with the lookup it was found by."""
-        ...
-
-    def worked(self, fix: Mapping[str, Any], branch: str) -> None:
-        """Record that a fix which was recommended led to success."""
-        ...
-
-    def draft(self, text: str, tool: str, branch: str) -> str | None:
-        """Note an error that keeps coming back and that nobody knows a fix for."""
-        ...
+    arguments: Any
+    at: float
 
 
 class LearningCorrector:
     """The corrector of a gateway. Everything but advice happens on the home loop."""
 
-    def __init__(self, switchboard: Switchboard, advisor: Advisor | None) -> None:
+    def __init__(self, switchboard: Switchboard, advisor: Advisor | None = None) -> None:
         self._switchboard = switchboard
-        self._advisor = advisor
-        self._policies = Policies()
-        self._offers = Offers()
-        self._ready: dict[tuple[str, int], Any] = {}
-        self._lessons: dict[str, tuple[float, Lessons]] = {}
-        self._applied: OrderedDict[str, tuple[Candidate, Correction, float]] = OrderedDict()
-        self._refused: OrderedDict[tuple[str, str], Any] = OrderedDict()
-        self._fixes: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
-        self._failures: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self.active: dict[str, dict[str, Any]] = {}
+        self.started_at = switchboard.foundation.store.now()
+        self.examiner = Examiner(switchboard)
+        self.health = self.examiner.health
+        self.attempts = Attempts(time.monotonic)
+        self.teller = Teller(switchboard.tell)
         self.breakers = Breakers(
             time.monotonic,
-            failures=_BREAKER_FAILURES,
-            seconds=_BREAKER_SECONDS,
-            listener=self._breaker_changed,
+            failures=limits.CORRECTION_BREAKER_FAILURES,
+            seconds=limits.CORRECTION_BREAKER_SECONDS,
+            listener=self.teller.circuit,
         )
+        self._judge = Judge(switchboard, self.examiner, self.breakers, self.teller)
+        self.advice = Advice(advisor, switchboard.recorder.do)
+        self._offers = Offers()
+        self._applied: dict[int, Applied] = {}
+        self._verdicts: dict[int, bool | None] = {}
+        self._refused: OrderedDict[Any, _Refused] = OrderedDict()
+        # How many records were lost, and until when more may be.
+        self._lost = (0, 0.0)
 
-    def policy(self, branch: str, tool: str | None = None) -> Policy:
-        """Return the policy that holds on a branch."""
-        foundation = self._switchboard.foundation
-        reader = foundation.store.reader()
-        return self._policies.policy(reader, foundation.views.view(reader, branch), tool)
+    def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Corrected:
+        """Return arguments that fit, or what could be offered instead.
 
-    def lessons(self, branch: str) -> Lessons:
-        """Return what was learned, as a branch shows it."""
-        known = self._lessons.get(branch)
-        now = time.monotonic()
-        if known is None or known[0] < now:
-            foundation = self._switchboard.foundation
-            with foundation.store.snapshot() as reader:
-                found = Lessons.read(reader, foundation.views.view(reader, branch))
-            known = self._lessons[branch] = (now + _LESSONS_SECONDS, found)
-        return known[1]
-
-    def examine(self, tool: Tool, arguments: Any, branch: str) -> Correction:
-        """Return what the engine makes of arguments; nothing is run or noted."""
-        return correct(
-            self._schema(tool),
-            arguments,
-            policy=self.policy(branch, tool.name),
-            learned=self.lessons(branch).of(tool.name),
-            tool=tool.name,
-            categories=(tool.category,),
-        )
-
-    def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Corrected:  # noqa: ARG002 -- the engine finds them itself
-        """Return arguments that fit, or what could be offered instead."""
-        policy = self.policy(call.branch, tool.name)
-        self._tell("attempt:started", call, tool, {})
-        found = self.examine(tool, call.arguments, call.branch)
-        confirmed = self._confirmed(tool, call, found)
-        if confirmed is not None:
-            return self._apply(tool, call, confirmed, found, confirmed=True)
-        if found.applied is not None and found.chosen is not None:
-            if self._is_open(tool, policy):
-                return self._offer(tool, call, found, "Corrections of this tool failed lately.")
-            return self._apply(tool, call, found.chosen, found, confirmed=False)
-        return self._offer(tool, call, found, found.withheld)
+        Raises:
+            CorrectionUnavailable: The part that could correct them does not work.
+            ValidationFailed: An offer was confirmed that does not exist.
+        """
+        attempt = self.attempts.begin(problem_of(call, tool.name))
+        self.teller.started(call, tool.name, attempt, violations)
+        started = time.perf_counter()
+        try:
+            policy = self.examiner.policy(call.branch, tool.name).policy
+            teacher = teacher_of(call.caller.actor, call.context.get("agentId"))
+            found = self.examiner.examine(tool, call.arguments, call.branch, teacher)
+        except StratagemError as error:
+            raise self._unavailable(tool, call, violations, error) from error
+        took = (time.perf_counter() - started) * 1000
+        if call.correction_id is not None:
+            chosen, found = self._confirmed(tool, call, found, policy)
+            applied = Applied(chosen, found, took, attempt, confirmed=True)
+            return self._apply(tool, call, applied, policy)
+        candidate, reason = self._decided(tool, call, found, policy, attempt)
+        if candidate is not None and reason is None:
+            applied = Applied(candidate, found, took, attempt, confirmed=False)
+            return self._apply(tool, call, applied, policy)
+        return self._offer(tool, call, found, policy, reason=reason, took=took)
 
     def learn(self, tool: Tool, call: Call, arguments: Any, record: Mapping[str, Any]) -> None:
-        """Take note of how a call ended."""
-        worked = record["status"] == "success"
-        execution = record["executionId"]
-        self.active.pop(execution, None)
-        applied = self._applied.pop(self._key(call), None)
-        policy = self.policy(call.branch, tool.name)
-        drafts: list[Draft] = []
-        if applied is not None and not _is_refusal(record):
-            drafts += self._judged(tool, call, record, applied, worked=worked)
-        caller = (call.caller.actor, tool.name)
-        if worked and policy.enable_learning:
-            refused = self._refused.pop(caller, None)
-            if refused is not None and applied is None:
-                schema = tool.content["inputSchema"]
-                found = teaching.from_retry(refused, arguments, schema)
-                drafts += teaching.drafts(tool.name, found, held=True)
-                self._told_lessons(tool, found)
-        if worked and (fix := self._fixes.pop(caller, None)) is not None:
-            self._report(fix, call.branch)
-        if drafts:
-            self._write(call.branch, drafts)
+        """Take note of how a call ended. Never fails."""
+        applied = self._applied.pop(id(call), None)
+        verdict = self._verdicts.pop(id(call), None)
+        self.attempts.end(call)
+        try:
+            worked = record["status"] == "success"
+            if applied is not None:
+                self._judge.judge(tool, call, record, applied, worked or verdict)
+            if worked:
+                self._worked(tool, call, arguments, applied)
+        except Exception as error:  # noqa: BLE001 -- a call must not fail because learning did
+            self.health.failed("learningPipeline", error)
+        else:
+            self._check_recorder()
 
     async def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
         """Return the best known fix for a tool's failure, from the debugging memory."""
-        if self._advisor is None or not isinstance(error, ExecutionFailed | ExecutionTimeout):
-            return None
-        text = f"{tool.name}: {error.message}"
-        try:
-            fix = await asyncio.to_thread(self._advisor.known_fix, text, tool.name, call.branch)
-            if fix is not None:
-                _remember(self._fixes, (call.caller.actor, tool.name), fix)
-                return fix
-            await self._note_repeated(tool, call, text)
-        except StratagemError as fault:
-            # Advice is a courtesy: its absence must not hide the error itself.
-            logger.info("no advice for %s: %s", tool.name, fault)
-        return None
+        if id(call) in self._applied:
+            # What never reached the tool is no verdict on the arguments.
+            self._verdicts[id(call)] = None if _is_mute(error) else False
+        return await self.advice.ask(tool, call, error)
 
     # --- inside
 
-    def _schema(self, tool: Tool) -> Any:
-        key = (tool.name, tool.revision)
-        known = self._ready.get(key)
-        if known is None:
-            if len(self._ready) >= _REMEMBERED_MAX:
-                self._ready.clear()
-            known = self._ready[key] = ready(tool.content["inputSchema"])
-        return known
+    def _decided(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy, attempt: int
+    ) -> tuple[Candidate | None, str | None]:
+        """Return the correction to apply, or why it is only offered."""
+        if found.applied is None or found.chosen is None:
+            return None, found.withheld
+        candidate, deprecated = self.examiner.lowered(tool.name, call.branch, found.chosen)
+        if deprecated:
+            return None, "Corrections of this kind have stopped working for this tool."
+        if attempt > 1 + policy.max_retries:
+            return None, f"{attempt - 1} attempts in a row did not work."
+        if policy.require_audit_log and self._unaudited():
+            return None, "Corrections have to be recorded, and nothing can be written."
+        withheld = policy.withholds(candidate, tool=tool.name, categories=(tool.category,))
+        if withheld is None and self._is_open(tool, policy):
+            withheld = "Corrections of this tool failed lately; it is left alone for a while."
+        return candidate, withheld
 
-    def _confirmed(self, tool: Tool, call: Call, found: Correction) -> Candidate | None:
-        """Return the offer that a caller confirms.
-
-        Raises:
-            ValidationFailed: There is no such offer, or it was not confirmed.
-        """
-        if call.correction_id is None:
-            return None
+    def _confirmed(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy
+    ) -> tuple[Candidate, Correction]:
+        """Return the offer that a caller confirms, and the correction it belongs to."""
+        wanted = call.correction_id or ""
+        if not policy.enabled:
+            raise ValidationFailed("Corrections are switched off.", field="correctionId")
         offers = {offer_id(tool.name, each.arguments): each for each in found.candidates}
-        chosen = offers.get(call.correction_id) or self._offers.get(
-            call.caller.actor, call.correction_id
-        )
-        if chosen is None:
+        chosen = offers.get(wanted)
+        if chosen is None and (kept := self._offers.get(call.caller.actor, tool.name, wanted)):
+            chosen, found = kept[0], Correction(None, (kept[0],), kept[1])
+        # The tool may have changed since the offer was made.
+        if chosen is None or not tool.input.accepts(chosen.arguments):
             raise ValidationFailed(
-                f"There is no offer {call.correction_id}.",
+                f"There is no offer {wanted}.",
                 field="correctionId",
                 hint="Call again with the arguments it was made for.",
             )
@@ -197,99 +178,121 @@ class LearningCorrector:
                 field="confirm",
                 hint="Call again with confirm: true.",
             )
-        return chosen
+        return chosen, found
 
-    def _apply(
+    def _apply(self, tool: Tool, call: Call, applied: Applied, policy: Policy) -> Corrected:
+        self._applied[id(call)] = replace_audit(applied, call, policy)
+        self.attempts.start(
+            call, tool.name, applied.attempt, self._switchboard.foundation.store.now()
+        )
+        told = {
+            **shown(tool.name, applied.candidate),
+            "confirmed": applied.confirmed,
+            "errors": sorted({fault.type.value for fault in applied.found.errors}),
+            "processingTime": round(applied.took, 3),
+            **self.health.told(),
+        }
+        if policy.debug_mode:
+            told["debug"] = self._debugged(tool, call, applied.found)
+        return Corrected(applied.candidate.arguments, told)
+
+    def _offer(
         self,
         tool: Tool,
         call: Call,
-        candidate: Candidate,
         found: Correction,
+        policy: Policy,
         *,
-        confirmed: bool,
+        reason: str | None,
+        took: float,
     ) -> Corrected:
-        _remember(self._applied, self._key(call), (candidate, found, time.monotonic()))
-        told = {**shown(tool.name, candidate), "confirmed": confirmed}
-        told["errors"] = sorted({fault.type.value for fault in found.errors})
-        return Corrected(candidate.arguments, told)
-
-    def _offer(self, tool: Tool, call: Call, found: Correction, reason: str | None) -> Corrected:
-        _remember(self._refused, (call.caller.actor, tool.name), call.arguments)
-        offered = [
-            {
-                **shown(tool.name, each),
-                "correctionId": self._offers.put(call.caller.actor, tool.name, each),
-            }
-            for each in found.candidates[:_OFFERED_MAX]
-        ]
-        told: dict[str, Any] = {
-            "errors": [
-                {"type": fault.type.value, "path": fault.path, "message": fault.message}
-                for fault in found.errors
-            ]
-        }
-        if offered:
-            told["corrections"] = offered
-            told["hint"] = (
-                "If one of the corrections is what you meant, call again with its correctionId "
-                "and confirm: true."
-            )
-        if found.ambiguous:
-            told["choices"] = [
-                {"path": each.path, "question": each.question, "options": list(each.options)}
-                for each in found.ambiguous
-            ]
-        if reason is not None:
-            told["withheld"] = reason
-        self._tell("attempt:failed", call, tool, {"error": reason or "Nothing fits."})
+        self._remember_refused(tool, call)
+        candidates = self._candidates(tool, call, found, policy)
+        for each in candidates:
+            self._offers.put(call.caller.actor, tool.name, (each, found.errors))
+        told = refusal(tool.name, found, candidates, reason) | self.health.told()
+        if policy.debug_mode:
+            told["debug"] = self._debugged(tool, call, found)
+        self._judge.refused(
+            tool,
+            call,
+            found,
+            candidates,
+            withheld=reason,
+            took=took,
+            audited=policy.require_audit_log,
+        )
         return Corrected(None, told)
 
-    def _judged(
+    def _candidates(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy
+    ) -> list[Candidate]:
+        """Return what is offered, best first, each with the confidence that its past leaves it."""
+        candidates = [
+            self.examiner.lowered(tool.name, call.branch, each)[0] for each in found.candidates
+        ]
+        if not candidates and policy.enabled and policy.enable_learning:
+            try:
+                profile = self.examiner.profile(tool, call.branch)
+                usual = usual_values(tool, call.arguments, found, profile)
+            except StratagemError as error:
+                self.health.failed("patternService", error)
+                usual = None
+            candidates = [usual] if usual is not None else []
+        candidates.sort(key=lambda each: -each.confidence)
+        return candidates[: limits.CORRECTIONS_OFFERED_MAX]
+
+    def _worked(self, tool: Tool, call: Call, arguments: Any, applied: Applied | None) -> None:
+        problem = problem_of(call, tool.name)
+        self.attempts.settled(problem)
+        self.advice.settled(problem)
+        refused = self._refused.pop(problem, None) if self._refused else None
+        if refused is None or applied is not None:
+            return
+        if time.monotonic() - refused.at > limits.CORRECTION_BREAKER_SECONDS:
+            return
+        schema = tool.content["inputSchema"]
+        self._judge.taught(tool, call, teaching.from_retry(refused.arguments, arguments, schema))
+
+    def _remember_refused(self, tool: Tool, call: Call) -> None:
+        problem = problem_of(call, tool.name)
+        self._refused[problem] = _Refused(call.arguments, time.monotonic())
+        self._refused.move_to_end(problem)
+        if len(self._refused) > _REMEMBERED_MAX:
+            self._refused.popitem(last=False)
+
+    def _unavailable(
         self,
         tool: Tool,
         call: Call,
-        record: Mapping[str, Any],
-        applied: tuple[Candidate, Correction, float],
-        *,
-        worked: bool,
-    ) -> list[Draft]:
-        """Count a correction by how its call ended."""
-        candidate, found, _since = applied
-        content = {
-            "tool": tool.name,
-            "pattern": candidate.pattern,
-            "patterns": list(candidate.patterns),
-            "strategy": candidate.strategy.value,
-            "strategies": [each.value for each in candidate.strategies],
-            "confidence": candidate.confidence,
-            "risk": candidate.risk.value,
-            "errorTypes": sorted({fault.type.value for fault in found.errors}),
-            "executionId": record["executionId"],
-            "caller": call.caller.actor,
-            "agentId": call.context.get("agentId"),
-            "duration": record["duration"],
-            "at": record["startedAt"],
-            "error": (record.get("error") or {}).get("code"),
-        }
-        kind, space = (
-            (names.CORRECTION_HELD, names.CORRECTIONS_OK)
-            if worked
-            else (names.CORRECTION_FELL, names.CORRECTIONS_FAILED)
+        violations: list[dict[str, Any]],
+        error: StratagemError,
+    ) -> CorrectionUnavailable:
+        self.teller.failed(call, tool.name, {"error": "Corrections are not available."})
+        first = violations[0] if violations else {"path": "$", "message": str(error)}
+        return CorrectionUnavailable(
+            f"The arguments of {tool.name} do not fit ({first['path']}: {first['message']}), and "
+            "corrections are not available.",
+            field=first["path"],
+            violations=violations,
+            **self.health.told(),
         )
-        policy = self.policy(call.branch, tool.name)
-        drafts = [Draft(kind, content, space)]
-        if policy.enable_learning:
-            learned = teaching.from_changes(candidate.changes)
-            drafts += teaching.drafts(tool.name, learned, held=worked)
-            if worked:
-                self._told_lessons(tool, learned)
-        if worked:
-            self.breakers.succeed(tool.name)
-            self._tell("attempt:success", call, tool, {"correctionResult": content, **content})
-        else:
-            self.breakers.fail(tool.name, f"{candidate.pattern} did not help")
-            self._tell("attempt:failed", call, tool, {"error": content["error"], **content})
-        return drafts
+
+    def _debugged(self, tool: Tool, call: Call, found: Correction) -> dict[str, Any]:
+        return {
+            "candidates": [shown(tool.name, each) for each in found.candidates],
+            "faults": [
+                {"type": each.type.value, "path": each.path, "message": each.message}
+                for each in found.errors
+            ],
+            "patterns": [
+                {"path": change.path, "pattern": change.pattern, "certain": change.certain}
+                for each in found.candidates
+                for change in each.changes
+            ],
+            "policy": self.examiner.policy(call.branch, tool.name).policy.settings(),
+            "services": self.health.status(),
+        }
 
     def _is_open(self, tool: Tool, policy: Policy) -> bool:
         if not policy.enable_circuit_breaker:
@@ -300,80 +303,26 @@ class LearningCorrector:
             return True
         return False
 
-    async def _note_repeated(self, tool: Tool, call: Call, text: str) -> None:
-        key = (tool.name, text)
-        count = self._failures.get(key, 0) + 1
-        _remember(self._failures, key, count)
-        if count == _REPEATED and self._advisor is not None:
-            await asyncio.to_thread(self._advisor.draft, text, tool.name, call.branch)
+    def _unaudited(self) -> bool:
+        store = self._switchboard.foundation.store
+        return store.read_only or "learningPipeline" in self.health.faults()
 
-    def _report(self, fix: dict[str, Any], branch: str) -> None:
-        advisor = self._advisor
-        if advisor is not None:
-            self._in_background(lambda: advisor.worked(fix, branch))
-
-    def _write(self, branch: str, drafts: list[Draft]) -> None:
-        self._lessons.pop(branch, None)
-        self._switchboard.recorder.write(branch, drafts)
-
-    def _in_background(self, work: Callable[[], object]) -> None:
-        self._switchboard.recorder.do(work)
-
-    def _key(self, call: Call) -> str:
-        return str(id(call))
-
-    def _told_lessons(self, tool: Tool, learned: list[teaching.Lesson]) -> None:
-        for lesson in learned:
-            self._switchboard.tell(
-                "pattern:learned",
-                {
-                    "name": f"{tool.name}: {lesson.kind.value} means {lesson.meaning}",
-                    "patternId": f"{tool.name}:{lesson.kind.value}:{lesson.form}",
-                    "applicableTools": [tool.name],
-                },
-            )
-
-    def _tell(self, what: str, call: Call, tool: Tool, data: Mapping[str, Any]) -> None:
-        self._switchboard.tell(
-            what,
-            {
-                "toolName": tool.name,
-                "agentId": call.context.get("agentId"),
-                "channelId": call.context.get("channelId"),
-                "requestId": call.context.get("requestId"),
-                **data,
-            },
-        )
-
-    def _breaker_changed(self, tool: str, state: str, reason: str) -> None:
-        event = {"open": "circuit:opened", "half-open": "circuit:half_open"}
-        what = event.get(state, "circuit:closed")
-        self._switchboard.tell(what, {"toolName": tool, "state": state, "reason": reason})
+    def _check_recorder(self) -> None:
+        """Note whether records are being lost; for a minute after one was, they may be."""
+        lost, now = self._switchboard.recorder.lost, time.monotonic()
+        if lost > self._lost[0]:
+            self._lost = (lost, now + _LOSING_SECONDS)
+        if self._lost[1] > now:
+            self.health.failed("learningPipeline", RuntimeError(f"{lost} records were lost"))
+        else:
+            self.health.worked("learningPipeline")
 
 
-def shown(tool: str, candidate: Candidate) -> dict[str, Any]:
-    """Return a correction in the documented form."""
-    return {
-        "type": candidate.strategy.value,
-        "strategies": [each.value for each in candidate.strategies],
-        "description": candidate.leading.reasoning,
-        "correctedParameters": candidate.arguments,
-        "confidence": round(candidate.confidence, 4),
-        "reasoning": candidate.reasoning,
-        "riskLevel": candidate.risk.value,
-        "appliedPattern": candidate.pattern,
-        "correctionId": offer_id(tool, candidate.arguments),
-    }
+def replace_audit(applied: Applied, call: Call, policy: Policy) -> Applied:
+    """Keep what was given with a correction, where the policy asks for a record of it."""
+    return replace(applied, given=call.arguments) if policy.require_audit_log else applied
 
 
-def _is_refusal(record: Mapping[str, Any]) -> bool:
-    """Whether a call ended before the tool saw the arguments, which says nothing about them."""
-    code = (record.get("error") or {}).get("code")
-    return code in {"rate_limited", "permission_denied", "CANCELLED"}
-
-
-def _remember(kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > _REMEMBERED_MAX:
-        kept.popitem(last=False)
+def _is_mute(error: StratagemError) -> bool:
+    """Whether an error says nothing about the arguments: the tool never looked at them."""
+    return isinstance(error, _NO_VERDICT) or (isinstance(error, ExecutionFailed) and error.safe)

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import orjson
 
-from stratagem.gateway.correction import Candidate
+from stratagem.gateway.correction import Candidate, Fault
 
-__all__ = ["Offers", "offer_id"]
+__all__ = ["Offered", "Offers", "offer_id"]
 
 _KEPT_MAX: Final = 10_000
+Offered = tuple[Candidate, tuple[Fault, ...]]
 
 
 def offer_id(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -27,20 +28,21 @@ def offer_id(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 class Offers:
-    """The offers of this process, each for the caller it was made to."""
+    """The offers of this process, each for the caller and the tool it was made for."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], Candidate] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, str], Offered] = OrderedDict()
 
-    def put(self, caller: str, tool: str, candidate: Candidate) -> str:
+    def put(self, caller: str, tool: str, offered: Offered) -> str:
         """Keep an offer; return its id."""
-        made = offer_id(tool, candidate.arguments)
-        self._kept[caller, made] = candidate
-        self._kept.move_to_end((caller, made))
+        made = offer_id(tool, offered[0].arguments)
+        key = (caller, tool, made)
+        self._kept[key] = offered
+        self._kept.move_to_end(key)
         if len(self._kept) > _KEPT_MAX:
             self._kept.popitem(last=False)
         return made
 
-    def get(self, caller: str, made: str) -> Candidate | None:
-        """Return an offer that was made to a caller."""
-        return self._kept.get((caller, made))
+    def get(self, caller: str, tool: str, made: str) -> Offered | None:
+        """Return an offer that was made to a caller for a tool."""
+        return self._kept.get((caller, tool, made))

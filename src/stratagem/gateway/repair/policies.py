@@ -1,47 +1,77 @@
-"""The policies of corrections, kept in the log: one for all, and what a tool has of its own."""
+"""The policies of corrections, kept in the log: one for all, and what a tool has of its own.
+
+The policy for all is kept whole. A tool keeps only what it was given, so that a later change of
+the policy for all still reaches it in everything else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
-from stratagem.gateway.correction import PRESETS, Policy
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.gateway.correction import Policy, preset
+from stratagem.storage.contract import Reader, Transaction, Version
 
-__all__ = ["Policies", "change"]
+__all__ = ["InForce", "Policies", "change", "changes", "overrides"]
 
 _KEY: Final = "auto_correction"
 _OWN: Final = "auto_correction:"
+_KNOWN_MAX: Final = 1_000
+# Settings that the document has two names for, under the one they are kept by.
+_KEPT_AS: Final = {
+    "maxCorrectionAttempts": "maxRetries",
+    "enabledStrategies": "strategies",
+    "allowedCorrectionTypes": "strategies",
+    "requireConfirmation": "confirmationRequired",
+}
+_PARTS: Final = {
+    "enableLearning": "learning pipeline",
+    "enableCircuitBreaker": "circuit breaker protection",
+    "requireAuditLog": "audit log",
+    "experimentalFeatures": "experimental features",
+    "debugMode": "debug mode",
+    "enabled": "auto-correction",
+}
+_NUMBERS: Final = {"maxRetries": "max retries", "confidenceThreshold": "confidence threshold"}
+
+
+class InForce(NamedTuple):
+    """A policy, and what tells it from others: the sequences of the events that made it."""
+
+    policy: Policy
+    stamp: tuple[int, int]
 
 
 class Policies:
-    """Reads policies as a view shows them; each is read once and found by its sequence then."""
+    """Reads policies as a view shows them; each is parsed once and found by its sequences then."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], Policy] = {}
+        self._known: OrderedDict[tuple[int, int], Policy] = OrderedDict()
 
-    def policy(self, reader: Reader, view: View, tool: str | None = None) -> Policy:
-        """Return the policy that holds for a tool, or for all."""
+    def read(self, reader: Reader, view: View, tool: str | None = None) -> InForce:
+        """Return the policy that holds for a tool, or for all.
+
+        Raises:
+            ValidationFailed: It was written by something newer, or is damaged.
+        """
         common = reader.current(view.lineage, names.SETTINGS, _KEY)
         own = reader.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
-        key = (common.sequence if common else 0, own.sequence if own else 0)
-        known = self._known.get(key)
+        stamp = (common.sequence if common else 0, own.sequence if own else 0)
+        known = self._known.get(stamp)
         if known is None:
-            settings = [
-                orjson.loads(each.payload)["settings"]
-                for each in (common, own)
-                if each is not None and each.payload is not None
-            ]
             known = Policy()
-            for each in settings:
-                known = known.with_settings(each)
-            self._known[key] = known
-        return known
+            for version in (common, own):
+                known = known.with_settings(_settings(version))
+            self._known[stamp] = known
+            if len(self._known) > _KNOWN_MAX:
+                self._known.popitem(last=False)
+        return InForce(known, stamp)
 
 
 def change(
@@ -49,19 +79,109 @@ def change(
     view: View,
     settings: Mapping[str, Any],
     *,
-    tool: str | None,
-    preset: str | None,
-) -> tuple[Policy, Policy]:
-    """Change a policy; return what held before and what holds now.
+    tool: str | None = None,
+    preset_name: str | None = None,
+    reset: bool = False,
+) -> tuple[Policy, Policy, int | None]:
+    """Change a policy; return what held before, what holds now, and the version that says so.
 
     Raises:
         ValidationFailed: A setting is unknown or has a value it cannot have.
     """
-    policies = Policies()
-    before = policies.policy(transaction, view, tool)
-    start = PRESETS[preset] if preset is not None else before
-    after = start.with_settings(settings)
+    before = Policies().read(transaction, view, tool).policy
     key = _OWN + tool if tool else _KEY
-    content = {"settings": after.settings(), "preset": preset}
-    transaction.append(view.branch, [Draft(names.SETTING_CHANGED, content, names.SETTINGS, key)])
-    return before, after
+    drafts: list[Draft] = []
+    if reset and transaction.current(view.lineage, names.SETTINGS, key) is not None:
+        drafts.append(Draft(names.SETTING_REMOVED, {}, names.SETTINGS, key))
+    start = _start(transaction, view, tool, before, preset_name, reset=reset)
+    after = start.with_settings(settings)
+    if settings or preset_name:
+        whole = tool is None or preset_name is not None
+        kept = (
+            after.settings()
+            if whole
+            else _own(transaction, view, key, settings, after, reset=reset)
+        )
+        content = {"settings": kept, "preset": preset_name}
+        drafts.append(Draft(names.SETTING_CHANGED, content, names.SETTINGS, key))
+    if not drafts:
+        return before, after, None
+    return before, after, transaction.append(view.branch, drafts)[-1].sequence
+
+
+def overrides(reader: Reader, view: View) -> dict[str, dict[str, Any]]:
+    """Return what tools have of their own, by the name of the tool."""
+    found: dict[str, dict[str, Any]] = {}
+    after: str | None = _OWN
+    while after is not None:
+        page, after = reader.records(view.lineage, names.SETTINGS, after=after)
+        for key, version in page:
+            if not key.startswith(_OWN):
+                return found
+            found[key.removeprefix(_OWN)] = _settings(version)
+    return found
+
+
+def changes(before: Policy, after: Policy) -> list[str]:
+    """Say in words what a change of the policy changed."""
+    return list(_sentences(before.settings(), after.settings()))
+
+
+def _sentences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name, what in _NUMBERS.items():
+        if old[name] != new[name]:
+            verb = "Increased" if new[name] > old[name] else "Lowered"
+            yield f"{verb} {what} from {old[name]} to {new[name]}"
+    for name, what in _PARTS.items():
+        if old[name] != new[name]:
+            yield f"{'Enabled' if new[name] else 'Disabled'} {what}"
+    for name, setting in new["strategies"].items():
+        yield from _strategy_sentences(name, old["strategies"].get(name, {}), setting)
+    for name in ("restrictedTools", "restrictedCategories", "confirmationRequired"):
+        if old[name] != new[name]:
+            yield f"Changed {name} to {orjson.dumps(new[name]).decode()}"
+
+
+def _strategy_sentences(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    if old.get("enabled") != new["enabled"]:
+        yield f"{'Enabled' if new['enabled'] else 'Disabled'} the strategy {name}"
+    if old.get("confidence") != new["confidence"]:
+        yield f"Changed the threshold of {name} from {old.get('confidence')} to {new['confidence']}"
+
+
+def _start(
+    reader: Reader,
+    view: View,
+    tool: str | None,
+    before: Policy,
+    preset_name: str | None,
+    *,
+    reset: bool,
+) -> Policy:
+    if preset_name is not None:
+        return preset(preset_name)
+    if not reset:
+        return before
+    return Policies().read(reader, view).policy if tool else Policy()
+
+
+def _own(
+    reader: Reader,
+    view: View,
+    key: str,
+    settings: Mapping[str, Any],
+    after: Policy,
+    *,
+    reset: bool,
+) -> dict[str, Any]:
+    """Return what a tool has of its own: what it had, and what it is given now."""
+    had = {} if reset else _settings(reader.current(view.lineage, names.SETTINGS, key))
+    every = after.settings()
+    return had | {kept: every[kept] for kept in (_KEPT_AS.get(each, each) for each in settings)}
+
+
+def _settings(version: Version | None) -> dict[str, Any]:
+    if version is None or version.payload is None:
+        return {}
+    found: dict[str, Any] = orjson.loads(version.payload)["settings"]
+    return found

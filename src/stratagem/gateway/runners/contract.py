@@ -8,7 +8,7 @@ records) happens on the one path around it and is none of its business.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stratagem.gateway.sandbox.permissions import Permissions
@@ -56,6 +56,7 @@ class Run:
     request_key: str = ""
     branch: str = "default"
     depth: int = 0
+    context: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,12 @@ class OperationRunner:
 
     async def run(self, handler: Handler, run: Run) -> Any:
         """Return the operation's answer."""
-        return await self._call(handler["operation"], dict(run.arguments), run.caller)
+        arguments = dict(run.arguments)
+        place = handler.get("context")
+        if place is not None and run.context:
+            # The labels of the call, where the operation has a place for them.
+            arguments.setdefault(place, dict(run.context))
+        return await self._call(handler["operation"], arguments, run.caller)
 
     async def close(self) -> None:
         """End nothing: the runtime closes what it opened."""

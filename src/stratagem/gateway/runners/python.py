@@ -50,13 +50,15 @@ class PythonRunner:
         """How many threads hang and could not be stopped."""
         return self._threads.abandoned
 
-    def add(self, function: Callable[..., Any]) -> PythonTool:
+    def add(self, function: Callable[..., Any], name: str | None = None) -> PythonTool:
         """Take a function of this process; a handler refers to it by its tool's name.
 
         Raises:
             ValidationFailed: It cannot be a tool.
         """
         made = described(function)
+        if name is not None:
+            made = replace(made, name=name)
         self._tools[made.name] = made
         return made
 

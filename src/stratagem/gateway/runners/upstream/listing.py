@@ -20,6 +20,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.gateway.runners.contract import ListedTool
+from stratagem.gateway.visible import clean_line, clean_text, cleaned_schema
 
 __all__ = [
     "Changes",
@@ -33,20 +34,6 @@ __all__ = [
     "registered_names",
 ]
 
-_KEPT_CONTROLS: Final = frozenset("\n\t")
-# Control, format (zero width, direction, tags), private use, surrogates, unassigned.
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-# Filled letters and blanks that are shown as nothing, though they count as letters or marks.
-_BLANK: Final = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0"
-)
-# In a schema, texts for people; everything else there has a meaning of its own.
-_PROSE: Final = frozenset({"description", "title", "$comment"})
-# Schemas that hold schemas by name, where "description" may be the name of a property.
-_BY_NAME: Final = frozenset(
-    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
-)
-_DATA: Final = frozenset({"const", "default", "enum", "examples", "example"})
 _FINGERPRINTED: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
 
 
@@ -68,19 +55,6 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone)
-
-
-def clean_text(text: str, chars_max: int) -> str:
-    """Return a text without what is not seen, cut to a length."""
-    # Cut first: a text of megabytes is not worth looking at.
-    kept = "".join(char for char in text[: chars_max * 2] if _is_seen(char))
-    kept = unicodedata.normalize("NFC", kept).strip()
-    return kept if len(kept) <= chars_max else kept[: chars_max - 1].rstrip() + "…"
-
-
-def clean_line(text: str, chars_max: int) -> str:
-    """Return a text as `clean_text` does, on one line."""
-    return " ".join(clean_text(text, chars_max).split())
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
@@ -165,9 +139,9 @@ def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedToo
     return raw, ListedTool(
         name=name,
         description=_text_or(description, "", limits.TOOL_DESCRIPTION_CHARS_MAX),
-        input_schema=_cleaned({"type": "object"} | dict(arguments)),
+        input_schema=cleaned_schema({"type": "object"} | dict(arguments)),
         handler={"type": "mcp", "server": server, "tool": raw, "fingerprint": fingerprint(tool)},
-        output_schema=None if result is None else _cleaned(result),
+        output_schema=None if result is None else cleaned_schema(result),
         title=_text_or(title, "", limits.UPSTREAM_TITLE_CHARS_MAX) or None,
         annotations=_annotations(annotations),
     )
@@ -235,41 +209,5 @@ def _depth_over(value: Any, depth: int) -> bool:
     return isinstance(value, list) and any(_depth_over(part, depth - 1) for part in value)
 
 
-def _cleaned(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema whose texts for people are clean; what has a meaning is left as it is."""
-    return {key: _cleaned_part(key, value) for key, value in schema.items()}
-
-
-def _cleaned_part(key: str, value: Any) -> Any:
-    if key in _DATA:
-        return value
-    if key in _PROSE and isinstance(value, str):
-        return clean_text(value, limits.TOOL_DESCRIPTION_CHARS_MAX)
-    if key in _BY_NAME and isinstance(value, Mapping):
-        return {name: _cleaned_schema(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_cleaned_schema(part) for part in value]
-    return _cleaned_schema(value)
-
-
-def _cleaned_schema(value: Any) -> Any:
-    return _cleaned(value) if isinstance(value, Mapping) else value
-
-
 def _text_or(value: Any, otherwise: str, chars_max: int) -> str:
     return clean_text(value, chars_max) if isinstance(value, str) else otherwise
-
-
-def _is_seen(char: str) -> bool:
-    if char in _KEPT_CONTROLS or (char.isascii() and char.isprintable()):
-        return True
-    return char not in _BLANK and not _is_variation(char) and _category(char) not in _UNSEEN
-
-
-def _is_variation(char: str) -> bool:
-    # They can carry a hidden message, one byte each, behind any letter.
-    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-
-
-def _category(char: str) -> str:
-    return unicodedata.category(char)

@@ -1,0 +1,83 @@
+"""The tools of a view, ready to be searched, and what was learned about requests for them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from stratagem.engine.lineage import View
+from stratagem.gateway import names
+from stratagem.gateway.recommendation.index import Definition, ToolIndex
+from stratagem.gateway.recommendation.intents import Intents
+from stratagem.gateway.registry import Registry
+from stratagem.gateway.tools import Tool
+from stratagem.search.embedding import Embedder, StaticEmbedder
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Reader
+
+__all__ = ["Catalogue", "Shelf"]
+
+# Views whose tools are kept ready; most databases are asked about one or two.
+_SHELVES_MAX: Final = 4
+
+
+@dataclass(slots=True)
+class Shelf:
+    """What one view shows, as far as it was looked at. `stamp` says when it is out of date."""
+
+    index: ToolIndex
+    intents: Intents
+    tools: dict[str, Tool]
+    stamp: tuple[int, int] | None = None
+
+
+class Catalogue:
+    """The shelves of a database. Safe to share between threads.
+
+    Reading thousands of definitions takes longer than searching them, so it is only done when the
+    number of events that ever changed a tool is another one than before.
+    """
+
+    def __init__(self, foundation: Foundation, registry: Registry) -> None:
+        self._registry = registry
+        self._embedder = _embedder(foundation.index.embedder)
+        self._shelves: OrderedDict[tuple[int, ...], Shelf] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def shelf(self, reader: Reader, view: View) -> Shelf:
+        """Return the tools that a view shows."""
+        with self._lock:
+            key = view.lineage.numbers
+            shelf = self._shelves.get(key)
+            if shelf is None:
+                shelf = Shelf(ToolIndex(self._embedder), Intents(self._embedder), {})
+                self._shelves[key] = shelf
+                if len(self._shelves) > _SHELVES_MAX:
+                    self._shelves.popitem(last=False)
+            self._shelves.move_to_end(key)
+            # The second number falls when a tool is erased, which changes nothing else.
+            stamp = reader.version_count(names.TOOL), reader.tally(view, names.TOOL)
+            if shelf.stamp != stamp:
+                tools = self._registry.all(reader, view)
+                shelf.index.update(
+                    [Definition(tool.name, tool.revision, tool.content) for tool in tools]
+                )
+                shelf.tools = {tool.name: tool for tool in tools}
+                shelf.stamp = stamp
+            return shelf
+
+    def intents(self, reader: Reader, view: View) -> Intents:
+        """Return what was learned in a view, up to now."""
+        shelf = self.shelf(reader, view)
+        with self._lock:
+            shelf.intents.refresh(reader, view)
+        return shelf.intents
+
+
+def _embedder(chosen: Embedder | None) -> Embedder | None:
+    """Return what compares meanings here: thousands of tools take seconds with any other."""
+    if chosen is None or isinstance(chosen, StaticEmbedder):
+        return chosen
+    return StaticEmbedder()

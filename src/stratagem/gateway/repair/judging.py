@@ -1,0 +1,220 @@
+"""How corrections turned out, counted in the log, and what is learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stratagem.engine.events import Draft
+from stratagem.gateway import names
+from stratagem.gateway.breaker import Breakers
+from stratagem.gateway.calls import Call
+from stratagem.gateway.correction import Candidate, Correction
+from stratagem.gateway.repair import lessons as counting
+from stratagem.gateway.repair import teaching
+from stratagem.gateway.repair.examining import Examiner
+from stratagem.gateway.repair.teaching import Lesson, pattern_id
+from stratagem.gateway.repair.telling import Teller
+from stratagem.gateway.tools import Tool
+from stratagem.redaction import mask_json
+
+if TYPE_CHECKING:
+    from stratagem.gateway.switchboard import Switchboard
+
+__all__ = ["Applied", "Judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A correction that a call runs with. `given`: what the caller wrote, if that is recorded."""
+
+    candidate: Candidate
+    found: Correction
+    took: float
+    attempt: int
+    confirmed: bool
+    given: Any = None
+
+
+class Judge:
+    """Counts outcomes, for and against, and tells of what changed by them."""
+
+    def __init__(
+        self, switchboard: Switchboard, examiner: Examiner, breakers: Breakers, teller: Teller
+    ) -> None:
+        self._switchboard = switchboard
+        self._examiner = examiner
+        self._breakers = breakers
+        self._teller = teller
+        # What was told to be deprecated, and is.
+        self._told: set[tuple[str, str, str]] = set()
+
+    def judge(
+        self,
+        tool: Tool,
+        call: Call,
+        record: Mapping[str, Any],
+        applied: Applied,
+        worked: bool | None,  # noqa: FBT001 -- None: the tool said nothing
+    ) -> None:
+        """Count a correction by how its call ended; one that nothing is known of is not counted."""
+        if worked is None:
+            self._breakers.leave(tool.name)
+            return
+        outcome = self._outcome(tool, call, record, applied)
+        kind, space = (
+            (names.CORRECTION_HELD, names.CORRECTIONS_OK)
+            if worked
+            else (names.CORRECTION_FELL, names.CORRECTIONS_FAILED)
+        )
+        drafts = [Draft(kind, outcome, space)]
+        if self._examiner.policy(call.branch, tool.name).policy.enable_learning:
+            drafts += self._lessons(tool, call, applied, worked=worked)
+        if worked:
+            self._breakers.succeed(tool.name)
+            self._teller.succeeded(call, tool.name, outcome)
+        else:
+            self._breakers.fail(tool.name, f"{applied.candidate.pattern} did not help")
+            actions = [f"Read the schema with tool_help {tool.name}."]
+            told = {**outcome, "suggestedActions": actions}
+            self._teller.failed(call, tool.name, told)
+        self._write(call.branch, drafts)
+        if not worked or self._told:
+            self._look_at(tool.name, call.branch, outcome["patterns"])
+
+    def refused(
+        self,
+        tool: Tool,
+        call: Call,
+        found: Correction,
+        candidates: Sequence[Candidate],
+        *,
+        withheld: str | None,
+        took: float,
+        audited: bool,
+    ) -> None:
+        """Count a call that could not be corrected unasked."""
+        content = {
+            **_about(tool, call, found),
+            "offered": len(candidates),
+            "strategies": sorted({each.strategy.value for each in candidates}),
+            "withheld": withheld,
+            "took": round(took, 3),
+            "at": self._switchboard.foundation.store.now(),
+        }
+        if audited:
+            content["audit"] = self._audited(call.arguments, found, None)
+        told = {
+            **content,
+            "error": withheld or "No correction is certain.",
+            "strategiesAttempted": content["strategies"],
+            "suggestedActions": ["Confirm an offered correction."]
+            if candidates
+            else [f"Read the schema with tool_help {tool.name}."],
+        }
+        self._teller.failed(call, tool.name, told)
+        drafts = [Draft(names.CORRECTION_WITHHELD, content, names.CORRECTIONS_REFUSED)]
+        self._switchboard.recorder.write(call.branch, drafts)
+
+    def taught(self, tool: Tool, call: Call, lessons: list[Lesson]) -> None:
+        """Count what a caller taught by calling again."""
+        if not lessons:
+            return
+        if not self._examiner.policy(call.branch, tool.name).policy.enable_learning:
+            return
+        self._write(call.branch, self._counted(tool.name, call, lessons, held=True))
+
+    def _lessons(self, tool: Tool, call: Call, applied: Applied, *, worked: bool) -> list[Draft]:
+        """Return what a correction teaches: its confirmation for it, its failure against it."""
+        changes = applied.candidate.changes
+        if worked and applied.confirmed:
+            lessons = teaching.from_changes(changes)
+        elif not worked and not applied.confirmed:
+            followed = [each for each in changes if each.pattern in teaching.LEARNED_PATTERNS]
+            lessons = teaching.from_changes(followed)
+        else:
+            return []
+        return self._counted(tool.name, call, lessons, held=worked)
+
+    def _counted(self, tool: str, call: Call, lessons: list[Lesson], *, held: bool) -> list[Draft]:
+        """Return the events that count lessons, and tell of what they change."""
+        known = self._examiner.lessons(call.branch)
+        teacher = counting.teacher_of(call.caller.actor, call.context.get("agentId"))
+        for lesson in lessons if known is not None else ():
+            assert known is not None
+            before, after = known.note(tool, lesson, teacher, held=held)
+            self._teller.learned(tool, lesson, before, after)
+        return counting.drafts(tool, teacher, lessons, held=held)
+
+    def _outcome(
+        self, tool: Tool, call: Call, record: Mapping[str, Any], applied: Applied
+    ) -> dict[str, Any]:
+        candidate = applied.candidate
+        outcome = {
+            **_about(tool, call, applied.found),
+            "pattern": pattern_id(candidate.leading),
+            "patterns": list(dict.fromkeys(map(pattern_id, candidate.changes))),
+            "strategy": candidate.strategy.value,
+            "strategies": [each.value for each in candidate.strategies],
+            "confidence": round(candidate.confidence, 4),
+            "risk": candidate.risk.value,
+            "confirmed": applied.confirmed,
+            "attempt": applied.attempt,
+            "executionId": record["executionId"],
+            "duration": record["duration"],
+            "took": round(applied.took, 3),
+            "at": record["startedAt"],
+            "error": (record.get("error") or {}).get("code"),
+        }
+        if applied.given is not None:
+            outcome["audit"] = self._audited(applied.given, applied.found, candidate)
+        return outcome
+
+    def _audited(
+        self, given: Any, found: Correction, candidate: Candidate | None
+    ) -> dict[str, Any]:
+        """Return the record that `requireAuditLog` asks for: what was given, and each step."""
+        level = self._switchboard.foundation.redaction
+        return {
+            "given": mask_json(given, level),
+            "faults": [{"type": each.type.value, "path": each.path} for each in found.errors],
+            "steps": [
+                {"path": each.path, "pattern": each.pattern, "reasoning": each.reasoning}
+                for each in (candidate.changes if candidate else ())
+            ],
+        }
+
+    def _look_at(self, tool: str, branch: str, patterns: Sequence[str]) -> None:
+        """Tell of patterns that have stopped working, once their failure is written."""
+
+        def look() -> None:
+            for pattern in patterns:
+                standing = self._examiner.standing(branch, tool, pattern)
+                key = (branch, tool, pattern)
+                if not standing.deprecated:
+                    self._told.discard(key)
+                elif key not in self._told:
+                    self._told.add(key)
+                    self._teller.deprecated(tool, pattern, standing.held, standing.fell)
+
+        self._switchboard.recorder.do(look)
+
+    def _write(self, branch: str, drafts: list[Draft]) -> None:
+        recorder = self._switchboard.recorder
+        recorder.write(branch, drafts)
+        # What was learned counts as soon as it is written.
+        recorder.do(lambda: self._examiner.forget(branch))
+
+
+def _about(tool: Tool, call: Call, found: Correction) -> dict[str, Any]:
+    """Return what every record of a correction says, without anybody's values."""
+    return {
+        "tool": tool.name,
+        "category": tool.category,
+        "errorTypes": sorted({fault.type.value for fault in found.errors}),
+        "caller": call.caller.actor,
+        "agentId": call.context.get("agentId"),
+        "channelId": call.context.get("channelId"),
+        "requestId": call.context.get("requestId"),
+    }

@@ -1,0 +1,106 @@
+"""Forgetting: executions that are old enough lose what they were called with and what they gave.
+
+What goes is the content of the events, by the store's purge: arguments, results and messages are
+erased from the log, from every branch and every past moment. The chain of hashes stays whole.
+
+The log is looked through once: where the last look ended is kept as a setting of the database. A
+pass takes a bounded number of records, because erasing makes the read models anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+from stratagem import limits
+from stratagem.engine.events import Event
+from stratagem.errors import ReadOnly, ValidationFailed
+from stratagem.gateway import inputs, names
+from stratagem.gateway.switchboard import Switchboard
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Request, Transaction
+
+__all__ = ["Retention", "erase_old"]
+
+_FORGOTTEN: Final = frozenset(
+    {names.EXECUTION_SUCCEEDED, names.EXECUTION_FAILED_EVENT, names.RESULT_KEPT}
+)
+_LOOKED_TO: Final = "executions_erased_to"
+
+
+class Retention:
+    """Forgetting, for one caller."""
+
+    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
+        self._foundation = switchboard.foundation
+        self._recorder = switchboard.recorder
+        self._caller = caller
+
+    def erase(self, given: inputs.RetentionInput) -> dict[str, Any]:
+        """Erase what executions that are old enough were called with, and what they gave."""
+        self._recorder.settle()
+        return erase_old(self._foundation, self._caller, days=given.days)
+
+
+def erase_old(
+    foundation: Foundation,
+    caller: Caller,
+    *,
+    days: float = limits.EXECUTION_DAYS_KEPT,
+    most: int = limits.EXECUTIONS_ERASED_MAX,
+) -> dict[str, Any]:
+    """Erase the content of executions older than some days, at most so many of them.
+
+    Raises:
+        ReadOnly: The database was opened for reading only.
+        ValidationFailed: The number of days makes no sense.
+    """
+    if not 0 <= days <= limits.EXECUTION_DAYS_KEPT_MAX:
+        raise ValidationFailed(
+            f"Executions are kept between 0 and {limits.EXECUTION_DAYS_KEPT_MAX:,} days.",
+            field="days",
+            limit=limits.EXECUTION_DAYS_KEPT_MAX,
+        )
+    if foundation.store.read_only:
+        raise ReadOnly("The database was opened for reading only.")
+    until = foundation.store.now() - timedelta(days=days) // timedelta(microseconds=1)
+    after = int(foundation.store.reader().setting(_LOOKED_TO) or 0)
+    doomed: list[int] = []
+    looked_to, more = after, False
+    for event in _older(foundation, after, until):
+        if event.kind in _FORGOTTEN and event.payload is not None:
+            if len(doomed) == most:
+                more = True
+                break
+            doomed.append(event.sequence)
+        looked_to = event.sequence
+    erased = _erase(foundation, caller, doomed)
+    if looked_to > after:
+        foundation.write(caller, lambda transaction: _note(transaction, looked_to))
+    return {"erased": erased, "days": days, "more": more}
+
+
+def _older(foundation: Foundation, after: int, until: int) -> Iterator[Event]:
+    """Return the events before a moment; later ones are not even read."""
+    for event in foundation.store.log(after):
+        if event.at >= until:
+            return
+        yield event
+
+
+def _erase(foundation: Foundation, caller: Caller, doomed: list[int]) -> int:
+    if not doomed:
+        return 0
+    return foundation.store.purge(
+        Request(caller.actor),
+        space=names.EXECUTIONS_OK,
+        key=None,
+        sequence=None,
+        sequences=doomed,
+    )
+
+
+def _note(transaction: Transaction, sequence: int) -> None:
+    transaction.set_setting(_LOOKED_TO, sequence)

@@ -1,0 +1,154 @@
+"""Each part taken away: what is left goes on, and says what is missing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stratagem.engine.events import Draft
+from stratagem.errors import TABLE, CorrectionUnavailable
+from stratagem.gateway import names, recording
+from stratagem.gateway.repair import examining
+from stratagem.operation import Caller
+from stratagem.storage.views import find_branch
+from tests.gateway.repair.workshop import Workshop, workshop
+
+WRONG = {"recipient": "bob", "amount": "12"}
+RIGHT = {"recipient": "bob", "amount": 12}
+
+
+def write_policy(shop: Workshop, settings: Any) -> None:
+    """Write a policy as something newer than this may write one."""
+    draft = Draft(
+        names.SETTING_CHANGED,
+        {"settings": settings, "preset": None},
+        names.SETTINGS,
+        "auto_correction",
+    )
+    shop.switchboard.foundation.write(
+        Caller("newer"),
+        lambda transaction: transaction.append(find_branch(transaction, "default"), [draft]),
+    )
+
+
+def rename(database: Path, table: str, name: str) -> None:
+    with closing(sqlite3.connect(database)) as damaged, damaged:
+        damaged.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+
+@pytest.fixture
+def lessonless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    """A workshop whose counts of lessons can neither be read nor written."""
+    monkeypatch.setattr(recording, "_TRIES_MAX", 1)
+    with workshop(tmp_path / "lessonless.db") as opened:
+        opened.teach("needle", 1)
+        opened.settle()
+        rename(tmp_path / "lessonless.db", "tallies", "lost")
+        opened.corrector.examiner.forget()
+        yield opened
+        rename(tmp_path / "lessonless.db", "lost", "tallies")
+
+
+def test_without_a_readable_policy_only_valid_calls_run(shop: Workshop) -> None:
+    write_policy(shop, {"settingOfALaterVersion": 1})
+
+    error = shop.fails("send", WRONG)
+
+    assert isinstance(error, CorrectionUnavailable)
+    assert TABLE[error.code].gateway_code == "AUTO_CORRECTION_UNAVAILABLE"
+    assert error.details["fallbackMode"] is True
+    assert error.details["serviceStatus"]["policyService"] == "unavailable"
+    assert error.details["violations"][0]["path"] == "$.amount"
+    assert shop.run("send", RIGHT)["result"] == RIGHT
+    status = shop.ask("auto_correction_status")
+    assert status["systemStatus"]["healthy"] is False
+    assert status["systemStatus"]["enabled"] is None
+    assert status["fallbackMode"] is True
+
+
+def test_the_policy_comes_back_when_it_can_be_read(shop: Workshop) -> None:
+    write_policy(shop, {"settingOfALaterVersion": 1})
+    shop.fails("send", WRONG)
+
+    write_policy(shop, {})
+
+    assert shop.run("send", WRONG)["result"] == RIGHT
+    assert shop.ask("auto_correction_status")["fallbackMode"] is False
+
+
+def test_without_an_engine_only_valid_calls_run(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_given: object, **_more: object) -> None:
+        raise RuntimeError("the engine is broken")
+
+    monkeypatch.setattr(examining, "correct", broken)
+
+    error = shop.fails("send", WRONG)
+
+    assert isinstance(error, CorrectionUnavailable)
+    assert error.details["serviceStatus"]["correctionEngine"] == "unavailable"
+    assert shop.run("send", RIGHT)["result"] == RIGHT
+
+
+def test_without_lessons_the_schema_alone_corrects(lessonless: Workshop) -> None:
+    answer = lessonless.run("send", WRONG)
+
+    assert answer["result"] == RIGHT
+    correction = answer["metadata"]["correction"]
+    assert correction["fallbackMode"] is True
+    assert correction["serviceStatus"]["patternService"] == "unavailable"
+    assert lessonless.run("send", RIGHT)["result"] == RIGHT
+    refused = lessonless.fails("search", {"needle": "tea"})
+    assert refused.details["fallbackMode"] is True
+
+
+def test_what_cannot_be_written_does_not_fail_the_call(lessonless: Workshop) -> None:
+    lessonless.run("send", WRONG)
+    lessonless.settle()
+
+    assert lessonless.run("send", {"recipient": "b", "amount": "3"})["result"]["amount"] == 3
+    assert lessonless.corrector.health.status()["learningPipeline"] == "unavailable"
+
+
+def test_learning_that_fails_does_not_fail_the_call(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_given: object, **_more: object) -> None:
+        raise RuntimeError("nothing can be noted")
+
+    monkeypatch.setattr(shop.corrector._judge, "judge", broken)
+
+    assert shop.run("send", WRONG)["result"] == RIGHT
+    assert shop.corrector.health.status()["learningPipeline"] == "unavailable"
+
+
+def test_a_database_that_is_only_read_corrects_and_learns_nothing(tmp_path: Path) -> None:
+    with workshop(tmp_path / "read.db") as first:
+        first.settle()
+    import stratagem
+
+    with stratagem.open(str(tmp_path / "read.db"), read_only=True, embedder="none") as reading:
+        found = reading.call(
+            "error_diagnose", {"toolName": "send", "parameters": WRONG, "error": "it failed"}
+        )
+        status = reading.call("auto_correction_status", {})
+
+    assert found["autoCorrection"]["appliedCorrection"]["correctedParameters"] == RIGHT
+    assert status["healthChecks"]["learningPipeline"] == "disabled"
+
+
+def test_a_required_audit_log_that_cannot_be_written_holds_corrections_back(
+    shop: Workshop,
+) -> None:
+    shop.ask("auto_correction_configure", settings={"requireAuditLog": True})
+    shop.corrector.health.failed("learningPipeline", OSError("the disk is full"))
+
+    refused = shop.fails("send", WRONG)
+
+    assert "have to be recorded" in refused.details["withheld"]

@@ -1,0 +1,247 @@
+"""Corrections on the path: what is applied, what is offered, and what the policy holds back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from stratagem import limits
+from stratagem.engine.events import Space
+from stratagem.errors import ValidationFailed
+from tests.gateway.repair.workshop import Workshop
+
+
+def offer(shop: Workshop, arguments: dict[str, Any], tool: str = "search") -> str:
+    error = shop.fails(tool, arguments)
+    given: str = error.details["corrections"][0]["correctionId"]
+    return given
+
+
+def test_a_certain_correction_is_applied_and_told(shop: Workshop) -> None:
+    answer = shop.run("search", {"query": "tea", "limit": "3"}, context={"agentId": "a-1"})
+
+    assert answer["result"] == {"query": "tea", "limit": 3, "order": "newest"}
+    correction = answer["metadata"]["correction"]
+    assert correction["type"] == "typeConversion"
+    assert correction["appliedPattern"] == "string_to_number_conversion"
+    assert correction["confirmed"] is False
+    assert shop.told("attempt:started")[0]["agentId"] == "a-1"
+    (success,) = shop.told("attempt:success")
+    assert success["toolName"] == "search"
+    assert success["strategy"] == "typeConversion"
+    assert success["riskLevel"] == "low"
+    assert success["correctionResult"]["executionId"] == answer["executionId"]
+
+
+def test_no_event_carries_a_value_of_a_caller(shop: Workshop) -> None:
+    shop.run("search", {"query": "my secret garden", "limit": "31337"})
+    shop.fails("search", {"needle": "my secret garden"})
+    shop.run("search", {"query": "my secret garden"})
+
+    about = [each for name, each in shop.heard if name.startswith(("attempt", "pattern"))]
+    shop.settle()
+
+    assert about
+    assert "secret garden" not in str(about)
+    assert "31337" not in str(about)
+
+
+def test_a_doubtful_correction_is_offered_and_applied_when_confirmed(shop: Workshop) -> None:
+    made = offer(shop, {"needle": "tea"})
+
+    answer = shop.run("search", {"needle": "tea"}, correctionId=made, confirm=True)
+
+    assert answer["result"]["query"] == "tea"
+    assert answer["metadata"]["correction"]["confirmed"] is True
+
+
+def test_an_offer_is_not_applied_without_confirmation(shop: Workshop) -> None:
+    made = offer(shop, {"needle": "tea"})
+
+    error = shop.fails("search", {"needle": "tea"}, correctionId=made)
+
+    assert error.details["field"] == "confirm"
+
+
+def test_a_confirmed_offer_holds_even_where_the_given_arguments_would_do(shop: Workshop) -> None:
+    made = offer(shop, {"needle": "tea"})
+
+    answer = shop.run("search", {"query": "coffee"}, correctionId=made, confirm=True)
+
+    assert answer["result"]["query"] == "tea"
+
+
+def test_an_offer_for_one_tool_is_none_for_another(shop: Workshop) -> None:
+    made = offer(shop, {"needle": "tea"})
+
+    error = shop.fails("switch", {"lamp": "hall"}, correctionId=made, confirm=True)
+
+    assert isinstance(error, ValidationFailed)
+    assert error.details["field"] == "correctionId"
+
+
+def test_an_offer_for_one_caller_is_none_for_another(shop: Workshop) -> None:
+    made = offer(shop, {"needle": "tea"})
+
+    error = shop.fails("search", {"query": "x"}, "bob", correctionId=made, confirm=True)
+
+    assert error.details["field"] == "correctionId"
+
+
+def test_a_batch_takes_corrections(shop: Workshop) -> None:
+    first = offer(shop, {"needle": "tea"})
+    second = offer(shop, {"lamp": "hall", "position": "on"}, "switch")
+
+    answer = shop.ask(
+        "tools_batch",
+        executions=[
+            {"toolName": "search", "arguments": {"needle": "tea"}, "correctionId": first,
+             "confirm": True},
+            {"toolName": "switch", "arguments": {"lamp": "hall", "position": "on"},
+             "correctionId": second, "confirm": True},
+            {"toolName": "search", "arguments": {"needle": "tea"}, "correctionId": first},
+        ],
+    )  # fmt: skip
+
+    assert [each["success"] for each in answer["results"]] == [True, True, False]
+    assert answer["results"][1]["result"] == {"lamp": "hall", "state": "on"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "tool"),
+    [
+        ({"restrictedTools": ["send"]}, "send"),
+        ({"restrictedCategories": ["payments"]}, "send"),
+        ({"confirmationRequired": {"toolCategories": ["payments"]}}, "send"),
+        ({"confirmationRequired": {"riskLevel": "low"}}, "send"),
+        ({"strategies": {"typeConversion": {"confidence": 1.0}}}, "send"),
+        ({"enabledStrategies": ["enumVariants"]}, "send"),
+    ],
+)
+def test_what_the_policy_holds_back_is_not_run(
+    shop: Workshop, settings: dict[str, Any], tool: str
+) -> None:
+    wrong = {"recipient": "bob", "amount": "12"}
+    assert shop.run(tool, wrong)["result"]["amount"] == 12
+
+    shop.ask("auto_correction_configure", settings=settings)
+    error = shop.fails(tool, wrong)
+
+    assert isinstance(error, ValidationFailed)
+    assert error.details.get("withheld") or "corrections" not in error.details
+
+
+def test_what_is_held_back_can_be_confirmed(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"restrictedTools": ["send"]})
+    wrong = {"recipient": "bob", "amount": "12"}
+    made = offer(shop, wrong, "send")
+
+    answer = shop.run("send", wrong, correctionId=made, confirm=True)
+
+    assert answer["result"]["amount"] == 12
+
+
+def test_nothing_is_corrected_where_corrections_are_off(shop: Workshop) -> None:
+    made = offer(shop, {"needle": "tea"})
+    shop.ask("auto_correction_configure", settings={"enabled": False})
+
+    refused = shop.fails("search", {"query": "tea", "limit": "3"})
+    confirmed = shop.fails("search", {"needle": "tea"}, correctionId=made, confirm=True)
+
+    assert refused.details["withheld"] == "Corrections are switched off."
+    assert confirmed.details["field"] == "correctionId"
+    assert shop.run("search", {"query": "tea"})["result"]["query"] == "tea"
+
+
+def test_retries_are_bounded_and_a_success_ends_the_count(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"maxRetries": 1})
+    shop.fails("search", {"needle": "tea"})
+    shop.fails("search", {"needle": "tea"})
+
+    third = shop.fails("search", {"query": "tea", "limit": "3"})
+
+    assert "2 attempts in a row" in third.details["withheld"]
+    assert shop.told("attempt:started")[-1]["attempt"] == 3
+    assert shop.run("search", {"query": "tea", "limit": "3"}, "bob")["result"]["limit"] == 3
+    shop.run("search", {"query": "tea"})
+    assert shop.run("search", {"query": "tea", "limit": "4"})["result"]["limit"] == 4
+
+
+def test_attempts_are_forgotten_after_five_minutes(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.ask("auto_correction_configure", settings={"maxRetries": 0})
+    shop.fails("search", {"needle": "tea"})
+    assert "1 attempts" in shop.fails("search", {"query": "x", "limit": "3"}).details["withheld"]
+
+    monkeypatch.setattr(limits, "CORRECTION_BREAKER_SECONDS", -1.0)
+
+    assert shop.run("search", {"query": "x", "limit": "3"})["result"]["limit"] == 3
+
+
+def test_debug_mode_shows_how_it_was_decided(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"debugMode": True})
+
+    applied = shop.run("search", {"query": "tea", "limit": "3"})["metadata"]["correction"]["debug"]
+    refused = shop.fails("search", {"needle": "tea"}).details["debug"]
+
+    assert applied["patterns"] == [
+        {"path": "$.limit", "pattern": "string_to_number_conversion", "certain": True}
+    ]
+    assert refused["faults"]
+    assert refused["policy"]["debugMode"] is True
+
+
+def test_a_required_audit_log_records_what_was_given_and_each_step(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"requireAuditLog": True})
+    shop.run("send", {"recipient": "bob", "amount": "12"})
+    shop.fails("search", {"needle": "password=hunter2hunter2"})
+
+    held, refused = records(shop, "correction_ok"), records(shop, "correction_refused")
+
+    assert held[0]["audit"]["given"] == {"recipient": "bob", "amount": "12"}
+    assert held[0]["audit"]["steps"][0]["pattern"] == "string_to_number_conversion"
+    assert "hunter2" not in str(refused)
+    assert refused[0]["audit"]["faults"]
+
+
+def test_without_an_audit_log_no_value_is_recorded_with_a_correction(shop: Workshop) -> None:
+    shop.run("send", {"recipient": "bobby tables", "amount": "12345"})
+    shop.fails("search", {"needle": "bobby tables"})
+    shop.run("search", {"query": "bobby tables"})
+
+    written = [
+        *records(shop, "correction_ok"),
+        *records(shop, "correction_refused"),
+        *records(shop, "lesson_for"),
+    ]
+
+    assert len(written) == 3
+    assert "bobby" not in str(written)
+    assert "12345" not in str(written)
+    assert "needle" not in str(written)
+
+
+def test_the_same_mistake_is_not_looked_into_twice(shop: Workshop) -> None:
+    kept = shop.corrector.examiner.kept
+    for _time in range(3):
+        shop.run("send", {"recipient": "bob", "amount": "12"})
+
+    assert (kept.hits, kept.misses) == (2, 1)
+
+    shop.ask("auto_correction_configure", settings={"confidenceThreshold": 0.8})
+    shop.run("send", {"recipient": "bob", "amount": "12"})
+
+    assert kept.misses == 2
+
+
+def records(shop: Workshop, kind: str) -> list[dict[str, Any]]:
+    """Return what was written of a kind."""
+    shop.settle()
+    foundation = shop.switchboard.foundation
+    with foundation.store.snapshot() as reader:
+        view = foundation.views.view(reader, "default")
+        found = reader.stream(view.lineage, Space(kind, "gateway"))
+    return [orjson.loads(each.payload) for each in found]
