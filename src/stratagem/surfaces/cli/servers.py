@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.mcp.settings import PORT_DEFAULT, ServerSettings
+
+if TYPE_CHECKING:
+    from stratagem.access.oauth.settings import OAuthSettings
 
 __all__ = ["app"]
 
@@ -16,6 +20,7 @@ app = typer.Typer()
 PANEL = "For agents"
 HOST_DEFAULT = "127.0.0.1"
 
+Auth = Literal["auto", "token"]
 Toolsets = Annotated[
     str | None,
     typer.Option(
@@ -63,6 +68,68 @@ def _mcp(
     )
 
 
+Host = Annotated[str, typer.Option(envvar="STRATAGEM_HOST", help="An address of this machine.")]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        envvar="STRATAGEM_PORT",
+        help=f"Default: {PORT_DEFAULT}, or another where that is taken.",
+        min=0,
+        max=65535,
+    ),
+]
+ServerName = Annotated[
+    list[str] | None,
+    typer.Option(envvar="STRATAGEM_SERVER_NAME", help="A name to be reached by; repeatable."),
+]
+Workers = Annotated[
+    int,
+    typer.Option(envvar="STRATAGEM_WORKERS", help="How many processes serve.", min=1, max=64),
+]
+LogFormat = Annotated[
+    Literal["text", "json"],
+    typer.Option(envvar="STRATAGEM_LOG_FORMAT", help="How problems and requests are logged."),
+]
+Redis = Annotated[
+    str | None,
+    typer.Option(
+        envvar="STRATAGEM_REDIS",
+        metavar="URL",
+        help="What several servers share Socket.IO events and rates by.",
+    ),
+]
+AuthOption = Annotated[
+    Auth,
+    typer.Option(
+        envvar="STRATAGEM_AUTH",
+        metavar="auto|token",
+        help="Whether everybody needs a token: from the first one on, or in any case.",
+    ),
+]
+OauthIssuer = Annotated[
+    str | None,
+    typer.Option(envvar="STRATAGEM_OAUTH_ISSUER", metavar="URL", help="Whose JWTs are taken."),
+]
+OauthAudience = Annotated[
+    list[str] | None,
+    typer.Option(
+        envvar="STRATAGEM_OAUTH_AUDIENCE", help="Whom such a JWT must be for; repeatable."
+    ),
+]
+OauthKeys = Annotated[
+    str | None,
+    typer.Option(
+        envvar="STRATAGEM_OAUTH_KEYS", metavar="URL", help="The issuer's keys, if not told."
+    ),
+]
+PublicUrl = Annotated[
+    str | None,
+    typer.Option(
+        envvar="STRATAGEM_PUBLIC_URL", metavar="URL", help="How clients reach the server."
+    ),
+]
+
+
 @app.command("serve", rich_help_panel=PANEL)
 @command
 def _serve(
@@ -70,23 +137,18 @@ def _serve(
     *,
     toolsets: Toolsets = None,
     expose: Expose = None,
-    host: Annotated[
-        str, typer.Option(envvar="STRATAGEM_HOST", help="An address of this machine.")
-    ] = HOST_DEFAULT,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            envvar="STRATAGEM_PORT",
-            help=f"Default: {PORT_DEFAULT}, or another where that is taken.",
-            min=0,
-            max=65535,
-        ),
-    ] = None,
-    server_name: Annotated[
-        list[str] | None,
-        typer.Option(envvar="STRATAGEM_SERVER_NAME", help="A name to be reached by; repeatable."),
-    ] = None,
+    host: Host = HOST_DEFAULT,
+    port: Port = None,
+    server_name: ServerName = None,
     allow_host: AllowHost = None,
+    workers: Workers = 1,
+    log_format: LogFormat = "text",
+    redis: Redis = None,
+    auth: AuthOption = "auto",
+    oauth_issuer: OauthIssuer = None,
+    oauth_audience: OauthAudience = None,
+    oauth_keys: OauthKeys = None,
+    public_url: PublicUrl = None,
 ) -> None:
     """Serve any number of agents on http://HOST:PORT/mcp, and REST under /api."""
     from stratagem.surfaces.server import run
@@ -101,8 +163,28 @@ def _serve(
             server_names=tuple(server_name or ()),
             allow_hosts=tuple(allow_host or ()),
             expose=_names(expose),
+            auth=auth,
+            oauth=_oauth(oauth_issuer, oauth_audience, oauth_keys),
+            public_url=public_url.rstrip("/") if public_url else None,
+            workers=workers,
+            log_format=log_format,
+            redis=redis,
         )
     )
+
+
+def _oauth(
+    issuer: str | None, audiences: list[str] | None, keys: str | None
+) -> OAuthSettings | None:
+    if issuer is None:
+        if audiences or keys:
+            raise ValidationFailed(
+                "OAuth needs an issuer.", field="oauth_issuer", hint="Name it: --oauth-issuer URL."
+            )
+        return None
+    from stratagem.access.oauth.settings import OAuthSettings
+
+    return OAuthSettings(issuer, tuple(audiences or ()), keys)
 
 
 def _settings(
@@ -115,6 +197,12 @@ def _settings(
     server_names: tuple[str, ...] = (),
     allow_hosts: tuple[str, ...] = (),
     expose: tuple[str, ...] = (),
+    auth: Auth = "auto",
+    oauth: OAuthSettings | None = None,
+    public_url: str | None = None,
+    workers: int = 1,
+    log_format: str = "text",
+    redis: str | None = None,
 ) -> ServerSettings:
     return ServerSettings(
         database=session.database,
@@ -131,6 +219,12 @@ def _settings(
         server_names=server_names,
         allow_hosts=allow_hosts,
         expose=expose,
+        auth=auth,
+        oauth=oauth,
+        public_url=public_url,
+        workers=workers,
+        log_format=log_format,
+        redis=redis,
     )
 
 
