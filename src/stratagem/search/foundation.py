@@ -14,6 +14,7 @@ from stratagem.engine import values
 from stratagem.operation import Caller
 from stratagem.search.external import External
 from stratagem.search.index import Index
+from stratagem.search.kept import Kept
 from stratagem.storage.contract import Request, Store, Transaction
 from stratagem.storage.views import Views
 
@@ -33,6 +34,7 @@ class Foundation:
     version: str
     redaction: Literal["none", "basic", "strict"] = "basic"
     external: External = field(default_factory=External)
+    kept: Kept = field(default_factory=Kept)
 
     def write(
         self,

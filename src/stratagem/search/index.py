@@ -30,8 +30,8 @@ from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.stored import StoredVectors
 from stratagem.search.vectors import Nearest, VectorMap
+from stratagem.storage.comparing import Comparing
 from stratagem.storage.contract import (
-    Comparing,
     Document,
     Found,
     Progress,

@@ -135,7 +135,8 @@ def _rarest(terms: Sequence[str], counts: Mapping[str, int]) -> list[str]:
     there = sorted((counts.get(term, 0), term) for term in terms)
     if len(terms) > ASKED_TERMS_MAX:
         there = [each for each in there if each[0]][:ASKED_TERMS_MAX]
-    kept, texts = set(), 0
+    kept: set[str] = set()
+    texts = 0
     for count, term in there:
         texts += count
         if len(kept) >= ASKED_TERMS_MIN and texts > TEXTS_ASKED_MAX:

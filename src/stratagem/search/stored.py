@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from stratagem.engine.lineage import View
 from stratagem.search.vectors import Nearest
-from stratagem.storage.contract import Comparing, Reader
+from stratagem.storage.comparing import Comparing
+from stratagem.storage.contract import Reader
 
 __all__ = ["StoredVectors"]
 
