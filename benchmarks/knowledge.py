@@ -135,6 +135,7 @@ def _walks(
     draw = random.Random(2)
     some, others = ([draw.choice(ids[1:]) for _ in range(_CALLS)] for _ in range(2))
     related, chain = knowledge.get_related_concepts, knowledge.get_concept_chain
+    head = f"@{knowledge.get_server_stats().event_store['total_events']}"
     return (
         ("related", lambda n: related(some[n], branch=branch), 2),
         ("related to a hub", lambda _: related(ids[0], branch=branch), 2),
@@ -145,7 +146,9 @@ def _walks(
         ),
         ("shortest path", lambda n: chain(some[n], others[n], max_depth=10, branch=branch), 5),
         ("path from a hub", lambda n: chain(ids[0], others[n], max_depth=10, branch=branch), 5),
-        ("hierarchy", lambda _: knowledge.list_hierarchy(branch=branch), 50),
+        # What is asked for a moment is counted each time; the present is kept between writes.
+        ("hierarchy", lambda _: knowledge.list_hierarchy(branch=branch, as_of=head), 50),
+        ("hierarchy, kept", lambda _: knowledge.list_hierarchy(branch=branch), 50),
     )
 
 
@@ -156,6 +159,10 @@ def _lists(knowledge: Knowledge) -> tuple[tuple[str, Callable[[int], object]], .
         ("by certainty", lambda _: knowledge.get_concepts_by_certainty()),
         ("part of a name", lambda n: knowledge.search_concepts_exact(name=f"{n}7")),
         ("by meaning", lambda n: knowledge.search_concepts_semantic(queries[n].text)),
+        (
+            "by meaning, certain",
+            lambda n: knowledge.search_concepts_semantic(queries[n].text, min_certainty=95),
+        ),
     )
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.bench import Row
-from benchmarks.rows import branching, debugging, opening, protocol, recalling, searching, storing
+from benchmarks.rows import (
+    branching,
+    debugging,
+    gateway,
+    opening,
+    protocol,
+    recalling,
+    searching,
+    storing,
+)
 
 __all__ = ["ROWS"]
 
@@ -24,5 +33,6 @@ ROWS: Final[dict[str, Row]] = {
         opening.MEMORY,
         protocol.ROW,
         debugging.ROW,
+        gateway.ROW,
     )
 }

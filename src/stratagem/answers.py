@@ -6,14 +6,18 @@ continues it. Nothing is ever cut silently.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
 import orjson
 
-__all__ = ["fit_list", "fit_value", "fitting", "noted", "plain"]
+from stratagem import limits
+
+__all__ = ["fit_list", "fit_value", "fitting", "noted", "plain", "whole"]
 
 # Null is a value that can be stored, so these are kept when they are None.
 _KEPT = frozenset({"value"})
@@ -23,6 +27,18 @@ _JSON = frozenset({str, int, float, bool, dict, type(None)})
 _NOTE_CHARS = 250
 # However much else an answer says, of a value at least this much is shown.
 _ROOM_MIN = 100
+# An answer to a program has at least this much room, whatever was asked for.
+_LEAST: ContextVar[int] = ContextVar("least_chars", default=0)
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Cut no answer that is made meanwhile: a program reads it, and not a conversation."""
+    before = _LEAST.set(limits.ANSWER_CHARS_WHOLE)
+    try:
+        yield
+    finally:
+        _LEAST.reset(before)
 
 
 def plain(answer: Any) -> Any:
@@ -57,6 +73,7 @@ def fit_list(
     `next_of` gives the cursor after so many results; None where the call must not be
     repeated to see the rest, because it wrote something.
     """
+    chars_max = max(chars_max, _LEAST.get())
     results = answer[field]
     kept = fitting(results, chars_max - _chars(answer | {field: []}) - _NOTE_CHARS)
     left = len(results) - len(kept)
@@ -77,7 +94,7 @@ def fit_list(
 
 def fitting(results: Sequence[Any], chars_max: int) -> list[Any]:
     """Return as many results as fit, at least one: that is shortened if it has to be."""
-    room = max(chars_max, _ROOM_MIN)
+    room = max(chars_max, _LEAST.get(), _ROOM_MIN)
     kept: list[Any] = []
     for result in results:
         # A comma parts it from the next.
@@ -96,6 +113,7 @@ def noted(answer: dict[str, Any], note: str) -> dict[str, Any]:
 
 def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, Any]:
     """Cut a single value that is too long, and say how to go on reading it."""
+    chars_max = max(chars_max, _LEAST.get())
     room = max(chars_max - _chars(answer | {"value": None}) - _NOTE_CHARS, _ROOM_MIN)
     value = answer.get("value")
     if begin == 0 and _chars(value) <= room:

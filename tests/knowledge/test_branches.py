@@ -104,14 +104,67 @@ def test_a_decision_that_no_concept_can_have_is_refused(call: Knowing) -> None:
     call("update_concept", concept_id=concept, name="theirs", branch=branch)
     call("update_concept", concept_id=concept, name="ours")
 
-    for value in ("text", {"name": "x" * 201}, {"color": "red"}):
+    decided = f"concept:knowledge/{concept}"
+    for value, field in (
+        ("text", "decisions"),
+        ({"name": "x" * 201}, "name"),
+        ({"name": None}, "name"),
+        ({"certainty_score": 101}, "certainty_score"),
+        ({"color": "red"}, "color"),
+        ({"created_at": None}, "created_at"),
+        ({"created_at": "yesterday"}, "created_at"),
+    ):
         refused = call.refusal(
-            "strata_branch",
-            action="merge",
-            source=branch,
-            decisions={f"concept:{concept}": {"value": value}},
+            "strata_branch", action="merge", source=branch, decisions={decided: {"value": value}}
         )
-        assert refused["error"] == "validation_error"
+        assert (refused["error"], refused["details"]["field"]) == ("validation_error", field)
+    call.merge(branch, decisions={decided: {"value": {"name": "agreed"}}})
+    assert call.get(concept)["name"] == "agreed"
+
+
+def test_a_decision_may_clear_places_and_certainty(call: Knowing) -> None:
+    concept = call.concept("C", "e", area="A", certainty_score=5)
+    branch = call.fork("trial")
+    call("update_concept", concept_id=concept, area="B", certainty_score=10, branch=branch)
+    call("update_concept", concept_id=concept, area="C", certainty_score=20)
+
+    cleared = {"area": None, "certainty_score": None}
+    call.merge(branch, decisions={f"concept:knowledge/{concept}": {"value": cleared}})
+
+    merged = call.get(concept)
+    assert (merged["area"], merged["certainty_score"]) == (None, 60)
+    assert merged["certainty_source"] == "computed"
+    assert call.names("get_concepts_by_certainty", min_certainty=60, max_certainty=60) == ["C"]
+    assert call.names("search_concepts_exact", area="Uncategorized", min_certainty=60) == ["C"]
+    assert call("list_hierarchy")["areas"][0]["name"] == "Uncategorized"
+
+
+def test_a_relationship_deleted_here_and_changed_there_is_a_conflict(call: Knowing) -> None:
+    a, b, c = call.concepts(*"ABC")
+    relationship = call.relate(a, b, strength=0.5)
+    ends = {"source_id": a, "target_id": b, "relationship_type": "relates_to"}
+    branch = call.fork("trial")
+    call("delete_relationship", **ends, branch=branch)
+    call.relate(a, b, strength=0.9, branch=branch)
+    call("delete_relationship", **ends)
+
+    decided = f"relationship:knowledge/{relationship}"
+    for value in (
+        {"strength": 2},
+        {"strength": None},
+        {"strength": "x"},
+        {"color": "red"},
+        {"notes": 5},
+        {"target_id": c},
+        {"relationship_type": "includes"},
+    ):
+        refused = call.refusal(
+            "strata_branch", action="merge", source=branch, decisions={decided: {"value": value}}
+        )
+        assert refused["error"] == "validation_error", value
+    call.merge(branch, decisions={decided: {"value": {"strength": 0.7}}})
+    related = call("get_related_concepts", concept_id=a)["results"]
+    assert [each["strength"] for each in related] == [0.7]
 
 
 def test_a_merge_unites_relationships_and_computes_certainty_anew(call: Knowing) -> None:
@@ -177,10 +230,31 @@ def test_a_cycle_that_only_a_merge_makes_does_not_trap_a_walk(call: Knowing) -> 
     call.relate(b, a, "prerequisite")
     call.merge(branch)
 
-    found = call("get_prerequisites", concept_id=a, depth=5)["prerequisites"]
+    answer = call("get_prerequisites", concept_id=a, depth=5)
 
-    assert [each["name"] for each in found] == ["B"]
+    assert [each["name"] for each in answer["prerequisites"]] == ["B"]
+    assert answer["cycle"] == [a, b, a]
+    assert "A → B → A" in answer["note"]
     call.relate(a, c, "prerequisite")
+    beyond = call("get_prerequisites", concept_id=c, depth=5)
+    assert [each["name"] for each in beyond["prerequisites"]] == ["A", "B"]
+    assert "cycle" not in beyond
+    assert call("get_concept_chain", start_concept_id=c, end_concept_id=b)["length"] == 2
+    call("delete_relationship", source_id=b, target_id=a, relationship_type="prerequisite")
+    assert "cycle" not in call("get_prerequisites", concept_id=b)
+
+
+def test_a_longer_cycle_that_a_merge_makes_is_shown_in_order(call: Knowing) -> None:
+    a, b, c, d = call.concepts(*"ABCD")
+    call.relate(a, b, "prerequisite")
+    call.relate(d, b, "prerequisite")
+    branch = call.fork("trial")
+    call.relate(b, c, "prerequisite", branch=branch)
+    call.relate(c, a, "prerequisite")
+    call.merge(branch)
+
+    assert call("get_prerequisites", concept_id=b)["cycle"] == [b, c, a, b]
+    assert "cycle" not in call("get_prerequisites", concept_id=b, depth=2)
 
 
 @pytest.mark.parametrize("operation", ["get_recent_concepts", "list_hierarchy"])

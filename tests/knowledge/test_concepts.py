@@ -224,3 +224,30 @@ def test_memory_does_not_show_what_knowledge_keeps(meaning: Knowing) -> None:
 
     assert meaning.keys("gleaming sextant") == []
     assert (status["keys"], status["namespaces"]) == (1, ["default"])
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x00b", "  padded\n", "\U0001f680 é e\u0301 \u202e", '"\\\\u0000"']
+)
+def test_an_explanation_comes_back_as_it_was_given(call: Knowing, text: str) -> None:
+    concept_id = call.concept("C", text, certainty_score=1)
+    call("update_concept", concept_id=concept_id, explanation=text + "!")
+
+    concept = call.get(concept_id, include_history=True)
+
+    assert concept["explanation"] == text + "!"
+    assert [each["explanation"] for each in concept["explanation_history"]] == [text, text + "!"]
+
+
+def test_of_two_updates_made_from_one_version_only_one_is_taken(opened: Opener) -> None:
+    ours, theirs = opened(), opened()
+    concept_id = ours("create_concept", name="C", explanation="e")["concept_id"]
+    version = theirs("get_concept", concept_id=concept_id)["concept"]["version"]
+    ours("update_concept", concept_id=concept_id, explanation="ours", expected_version=version)
+
+    refused = theirs.refusal(
+        "update_concept", concept_id=concept_id, explanation="theirs", expected_version=version
+    )
+
+    assert refused["error"] == "version_conflict"
+    assert theirs("get_concept", concept_id=concept_id)["concept"]["explanation"] == "ours"

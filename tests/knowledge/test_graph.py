@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from stratagem import limits
 from tests.knowledge.conftest import Knowing
 
 
@@ -201,6 +202,24 @@ def test_a_prerequisite_that_would_close_a_cycle_is_refused_and_the_cycle_shown(
     assert refused["details"]["cycle"] == [c, a, b, c]
     assert "C → A → B → C" in refused["message"]
     call.relate(c, a, "relates_to")
+
+
+def test_a_cycle_is_found_however_many_prerequisites_there_are(
+    call: Knowing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LINKS_READ_MAX", 2)
+    start, end, *between = call.concepts("Start", "End", *(f"M{number}" for number in range(6)))
+    for middle in between:
+        call.relate(start, middle, "prerequisite")
+    for number in range(6):
+        call.relate(call.concept(f"Before {number}"), end, "prerequisite")
+    call.relate(between[-1], end, "prerequisite")
+
+    refused = call.refusal(
+        "create_relationship", source_id=end, target_id=start, relationship_type="prerequisite"
+    )
+
+    assert refused["details"]["cycle"] == [end, start, between[-1], end]
 
 
 def test_a_restored_concept_brings_no_cycle_with_it(call: Knowing) -> None:

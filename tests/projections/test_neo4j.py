@@ -119,6 +119,23 @@ def test_the_answer_really_comes_from_neo4j(graph: Fed, bolt: Bolt) -> None:
     del b
 
 
+def test_a_cycle_that_a_merge_made_is_shown_by_whoever_answers(graph: Fed) -> None:
+    one, two = graph.concept("One"), graph.concept("Two")
+    graph.memory.fork("trial")
+    graph.relate(one, two, "prerequisite", branch="trial")
+    graph.relate(two, one, "prerequisite")
+    graph.memory.merge("trial")
+    waiting = graph.knowledge.get_prerequisites(one)
+    graph.deliver("neo4j")
+
+    answered = graph.knowledge.get_prerequisites(one)
+
+    assert graph.outbox()["pending"] == 0
+    assert waiting == answered
+    assert [each.name for each in answered] == ["Two"]
+    assert answered.cycle == [one, two, one]
+
+
 def test_verify_finds_every_way_to_differ(graph: Fed, bolt: Bolt) -> None:
     chain(graph, "A", "B", "C")
     graph.deliver("neo4j")

@@ -27,6 +27,7 @@ from stratagem.engine import evidence
 from stratagem.engine.events import Draft
 from stratagem.engine.evidence import CLAIM_TRUST, Observation
 from stratagem.engine.lineage import OPEN_END, Branch, View
+from stratagem.errors import ValidationFailed
 from stratagem.knowledge.records import Book
 from stratagem.knowledge.spaces import (
     CERTAINTIES,
@@ -34,6 +35,7 @@ from stratagem.knowledge.spaces import (
     CONCEPTS,
     RELATIONSHIPS,
     TYPES,
+    relationship_key,
 )
 from stratagem.storage.contract import Transaction
 
@@ -112,8 +114,21 @@ def settle(transaction: Transaction, branch: Branch, drafts: Sequence[Draft]) ->
         if each.space == CONCEPTS and each.key is not None:
             touched.update((each.key, *neighbours(transaction, view, each.key)))
         elif each.space == RELATIONSHIPS and each.key is not None:
+            _refuse_other_ends(each)
             touched.update(_ends(transaction, view, each.key))
     refresh(transaction, view, touched)
+
+
+def _refuse_other_ends(draft: Draft) -> None:
+    """Refuse a merged relationship that does not relate what its id stands for."""
+    told = [draft.content.get(name) for name in ("source_id", "target_id", "relationship_type")]
+    if any(told) and relationship_key(*map(str, told)) != draft.key:
+        raise ValidationFailed(
+            "A decision cannot change what a relationship relates, nor its type.",
+            field="decisions",
+            resource_id=draft.key,
+            hint="Decide its strength and notes, or delete it and create another.",
+        )
 
 
 def _ends(transaction: Transaction, view: View, relationship_id: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from stratagem.knowledge.spaces import TYPES
 __all__ = [
     "concept_id",
     "count",
+    "created",
     "direction",
     "fields",
     "label",
@@ -23,12 +24,16 @@ __all__ = [
     "optional_number",
     "part",
     "query",
+    "relationship",
     "strength",
     "version",
 ]
 
 _DIRECTIONS = ("incoming", "outgoing", "both")
 _LEVELS = ("area", "topic", "subtopic")
+_RELATIONSHIP_FIELDS = ("source_id", "target_id", "relationship_type", "strength", "notes")
+# The end of the year 9999, in microseconds: what a time can be written as.
+_LAST_TIME = 253_402_300_799_999_999
 
 
 def concept_id(given: object, *, field: str = "concept_id") -> str:
@@ -51,6 +56,31 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
         else:
             checked[field] = level(value, field)
     return checked
+
+
+def created(at: object) -> None:
+    """Refuse what cannot be the time at which a concept was created, in microseconds."""
+    if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at <= _LAST_TIME:
+        raise ValidationFailed(
+            "`created_at` is no time at which a concept was created.",
+            field="created_at",
+            invalid_value=_shown(at),
+            hint="Leave `created_at` as it is.",
+        )
+
+
+def relationship(content: Mapping[str, Any]) -> None:
+    """Refuse a relationship that has anything but what a relationship has."""
+    for field in content:
+        if field not in _RELATIONSHIP_FIELDS:
+            raise ValidationFailed(f"A relationship has no field `{field}`.", field=field)
+    concept_id(content.get("source_id"), field="source_id")
+    concept_id(content.get("target_id"), field="target_id")
+    label(content.get("relationship_type"))
+    if content.get("strength") is None:
+        raise ValidationFailed("`strength` is a number from 0 to 1.", field="strength")
+    strength(content["strength"])
+    notes(content.get("notes"))
 
 
 def level(value: object, field: str) -> str | None:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-import orjson
-
 from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.errors import ConceptNotFound, ValidationFailed, VersionConflict
 from stratagem.knowledge import certainty, checks
 from stratagem.knowledge.models import ConceptAnswer, ConceptInfo, Revision, Written
-from stratagem.knowledge.records import Book, Concept
+from stratagem.knowledge.records import Book, Concept, content_of
 from stratagem.knowledge.services import Services
 from stratagem.knowledge.spaces import (
     CONCEPT_CREATED,
@@ -269,8 +267,7 @@ def _last_content(book: Book, concept_id: str) -> dict[str, Any]:
     """Return what a deleted concept said when it was last there."""
     for version in book.versions(concept_id, limit=limits.REVISIONS_READ_MAX):
         if version.kind != CONCEPT_DELETED and version.payload is not None:
-            content: dict[str, Any] = orjson.loads(version.payload)
-            return content
+            return content_of(version.payload)
     raise ConceptNotFound(
         f"There never was a concept {concept_id!r} on this branch.",
         field="concept_id",
@@ -300,7 +297,7 @@ def _revisions(book: Book, concept_id: str) -> list[Revision]:
     """Return the explanations that a concept had, oldest first, each once."""
     revisions: list[Revision] = []
     for version in reversed(book.versions(concept_id, limit=limits.REVISIONS_READ_MAX)):
-        explanation = orjson.loads(version.payload or b"{}").get("explanation")
+        explanation = content_of(version.payload).get("explanation")
         if explanation and (not revisions or revisions[-1].explanation != explanation):
             revisions.append(Revision(explanation, moments.iso(version.at)))
     return revisions

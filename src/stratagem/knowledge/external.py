@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from stratagem import limits
 from stratagem.engine.lineage import View
-from stratagem.knowledge.graph import BuiltInGraph
+from stratagem.knowledge.graph import BuiltInGraph, Walk, read_some
 from stratagem.knowledge.models import Direction, PathStep, Prerequisite, Related
 from stratagem.knowledge.records import Book
 from stratagem.knowledge.spaces import PREREQUISITE
@@ -50,22 +50,25 @@ class ExternalGraph:
             if each.key in concepts
         ]
 
-    def prerequisites(self, concept_id: str, depth: int) -> tuple[list[Prerequisite], bool]:
+    def prerequisites(self, concept_id: str, depth: int) -> Walk:
         """See `Graph`."""
         seen, frontier = {concept_id}, [concept_id]
         found: list[Prerequisite] = []
+        circular = False
         for distance in range(1, depth + 1):
             sources = self._service.sources(frontier, PREREQUISITE, limit=limits.LINKS_READ_MAX)
+            circular = circular or concept_id in sources
             met = list(dict.fromkeys(each for each in sources if each not in seen))
             seen.update(met)
-            concepts = self._book.by_id(met) if met else {}
+            room = limits.PREREQUISITES_MAX + 1 - len(found)
+            concepts = read_some(self._book.by_id, met, room)
             frontier = [each for each in met if each in concepts]
             found += [Prerequisite(each, concepts[each].name, distance) for each in frontier]
             if len(found) > limits.PREREQUISITES_MAX or len(sources) == limits.LINKS_READ_MAX:
-                return found[: limits.PREREQUISITES_MAX], True
+                return Walk(found[: limits.PREREQUISITES_MAX], more=True, circular=circular)
             if not frontier:
                 break
-        return found, False
+        return Walk(found, circular=circular)
 
     def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
         """See `Graph`."""

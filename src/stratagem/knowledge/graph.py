@@ -11,27 +11,42 @@ asking costs as much as the step. A path with one on it is searched for again wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.knowledge.models import PathStep, Prerequisite, Related
-from stratagem.knowledge.records import Book
+from stratagem.knowledge.records import Book, Concept
 from stratagem.knowledge.spaces import PREREQUISITE, TYPES
 from stratagem.storage.catalogue import Linked
 from stratagem.storage.contract import Reader
 
-__all__ = ["BuiltInGraph", "Graph"]
+__all__ = ["BuiltInGraph", "Graph", "Walk", "read_some"]
 
 Way = tuple[bool, str] | None
+N = TypeVar("N", int, str)
 
 # A side with more relationships than this is a large one, whatever their number.
 _LARGE: Final = 2_000
 # Of a step so many concepts are looked at together; the last step often ends among the first.
-_AT_ONCE: Final = 32
+_AT_ONCE: Final = 16
+# Concepts that are read together on a walk that may end before it has read them all.
+_READ_AT_ONCE: Final = 256
 # How often a path is searched for again before every concept that is met is looked at.
 _TRIES: Final = 8
+
+
+class Walk(NamedTuple):
+    """What a concept requires; whether some were left out, and whether it requires itself.
+
+    Nobody can write a cycle of prerequisites, but two branches that have none may have one
+    together, and a merge unites what they have.
+    """
+
+    found: list[Prerequisite]
+    more: bool = False
+    circular: bool = False
 
 
 class Graph(Protocol):
@@ -43,8 +58,8 @@ class Graph(Protocol):
         """Return the concepts next to one, those with the strongest relationships first."""
         ...
 
-    def prerequisites(self, concept_id: str, depth: int) -> tuple[list[Prerequisite], bool]:
-        """Return what a concept requires, nearest first, and whether some were left out."""
+    def prerequisites(self, concept_id: str, depth: int) -> Walk:
+        """Return what a concept requires, nearest first."""
         ...
 
     def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
@@ -87,28 +102,31 @@ class BuiltInGraph:
             for link in nearest
         ]
 
-    def prerequisites(self, concept_id: str, depth: int) -> tuple[list[Prerequisite], bool]:
+    def prerequisites(self, concept_id: str, depth: int) -> Walk:
         """See `Graph`."""
         root = self._book.subject(concept_id)
         seen, frontier = {root}, [root]
         found: list[Prerequisite] = []
+        circular = False
         for distance in range(1, depth + 1):
             links = self._reader.linked(
                 self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
             )
+            circular = circular or any(link.other == root for link in links)
             met = list(dict.fromkeys(link.other for link in links if link.other not in seen))
             seen.update(met)
-            concepts = self._book.by_subject(met)
+            room = limits.PREREQUISITES_MAX + 1 - len(found)
+            concepts = read_some(self._book.by_subject, met, room)
             frontier = [number for number in met if number in concepts]
             found += [
                 Prerequisite(concepts[number].id, concepts[number].name, distance)
                 for number in frontier
             ]
             if len(found) > limits.PREREQUISITES_MAX or len(links) == limits.LINKS_READ_MAX:
-                return found[: limits.PREREQUISITES_MAX], True
+                return Walk(found[: limits.PREREQUISITES_MAX], more=True, circular=circular)
             if not frontier:
                 break
-        return found, False
+        return Walk(found, circular=circular)
 
     def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
         """See `Graph`."""
@@ -142,12 +160,37 @@ class BuiltInGraph:
         """
         source, target = self._book.subject(source_id), self._book.subject(target_id)
         ways: tuple[Way, Way] = ((True, PREREQUISITE), (False, PREREQUISITE))
-        search = _Search(self._reader, self._view, target, source, ways=ways)
+        # All of it is read: what is not found here is written.
+        search = _Search(self._reader, self._view, target, source, ways=ways, links_max=-1)
         steps = search.run(limits.CYCLE_DEPTH_MAX)
         if steps is None:
             return None
         named = self._reader.names([step.node for step in steps])
         return [source_id, *(named[step.node][1] for step in steps)]
+
+    def circle(self, concept_id: str, depth: int) -> list[str]:
+        """Return a cycle of prerequisites that a concept is on, in order; empty where none is."""
+        root = self._book.subject(concept_id)
+        # By concept: what it is a prerequisite of, on the way from the root.
+        after: dict[int, int] = {}
+        frontier = [root]
+        for _ in range(depth):
+            links = self._reader.linked(
+                self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
+            )
+            living = self._book.by_subject(list({link.other for link in links}))
+            frontier = []
+            for link in links:
+                if link.other == root:
+                    circle = [root, link.node]
+                    while circle[-1] != root:
+                        circle.append(after[circle[-1]])
+                    named = self._reader.names(circle)
+                    return [named[node][1] for node in circle]
+                if link.other in living and link.other not in after:
+                    after[link.other] = link.node
+                    frontier.append(link.other)
+        return []
 
 
 class _Step(NamedTuple):
@@ -166,6 +209,8 @@ class _Side:
         self.way = way
         self.depth = 0
         self.frontier = [root]
+        # About how many relationships the frontier has; None until somebody asks.
+        self.size: int | None = None
         # By node: the relationship it was first reached by.
         self.reached: dict[int, Linked | None] = {root: None}
 
@@ -189,12 +234,15 @@ class _Search:
         *,
         ways: tuple[Way, Way] = (None, None),
         barred: set[int] | frozenset[int] = frozenset(),
+        links_max: int | None = None,
     ) -> None:
         self._reader = reader
         self._view = view
         self._fore = _Side(start, ways[0])
         self._back = _Side(end, ways[1])
         self._barred = barred
+        # In one step; -1 for all.
+        self._links_max = limits.LINKS_READ_MAX if links_max is None else links_max
 
     def run(self, depth_max: int, living: Book | None = None) -> list[_Step] | None:
         """Return the path; with a book, looking only at concepts that it shows."""
@@ -209,18 +257,20 @@ class _Search:
         return None
 
     def _size(self, side: _Side) -> tuple[int, int]:
-        return self._reader.link_count(side.frontier, _LARGE), len(side.frontier)
+        if side.size is None:
+            side.size = self._reader.link_count(side.frontier, _LARGE)
+        return side.size, len(side.frontier)
 
     def _grow(self, side: _Side, other: _Side, living: Book | None) -> int | None:
         """Take one step on a side, or as much of it as it takes to meet the other one."""
-        frontier, side.frontier = side.frontier, []
+        frontier, side.frontier, side.size = side.frontier, [], None
         side.depth += 1
-        room = limits.LINKS_READ_MAX
+        room = self._links_max
         for begin in range(0, len(frontier), _AT_ONCE):
             links = self._reader.linked(
                 self._view, frontier[begin : begin + _AT_ONCE], limit=room, by=side.way
             )
-            room = max(0, room - len(links))
+            room = room if room < 0 else max(0, room - len(links))
             met = self._met(side, links, living)
             side.reached.update(met)
             side.frontier += met
@@ -247,6 +297,18 @@ class _Search:
             # It was walked from the end; seen from the start it leads the other way.
             yield _Step(link.other, link.label, not link.outgoing)
         yield _Step(self._back.root)
+
+
+def read_some(
+    read: Callable[[Sequence[N]], dict[N, Concept]], met: Sequence[N], most: int
+) -> dict[N, Concept]:
+    """Read concepts in their order, until there are at least so many that are not deleted."""
+    found: dict[N, Concept] = {}
+    for begin in range(0, len(met), _READ_AT_ONCE):
+        found |= read(met[begin : begin + _READ_AT_ONCE])
+        if len(found) >= most:
+            break
+    return found
 
 
 def _ways(direction: str) -> Sequence[bool]:

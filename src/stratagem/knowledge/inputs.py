@@ -30,6 +30,17 @@ __all__ = [
 Branch = str | None
 AsOf = Annotated[str | int | None, Field(description="Past moment: ISO 8601, 1h ago, @version")]
 RequestId = Annotated[str | None, Field(description="Same id, written once")]
+Cursor = Annotated[str | None, Field(description="`next` of the last answer")]
+MaxChars = Annotated[
+    int,
+    Field(
+        description="Answer budget",
+        ge=limits.ANSWER_CHARS_MIN,
+        le=limits.ANSWER_CHARS_MAX,
+        strict=True,
+        json_schema_extra=lambda schema: schema.pop("maximum"),
+    ),
+]
 Name = Annotated[str, Field(min_length=1, max_length=limits.CONCEPT_NAME_CHARS_MAX)]
 Explanation = Annotated[str, Field(min_length=1, max_length=limits.EXPLANATION_CHARS_MAX)]
 Place = Annotated[str, Field(max_length=limits.PLACE_CHARS_MAX)]
@@ -51,6 +62,11 @@ class _Read(_Input):
     as_of: AsOf = None
 
 
+class _Fitted(_Read):
+    cursor: Cursor = None
+    max_chars: MaxChars = limits.ANSWER_CHARS_DEFAULT
+
+
 class NoInput(_Input):
     """An operation without parameters."""
 
@@ -66,11 +82,13 @@ class CreateConceptInput(_Written):
     certainty_score: Certainty | None = Field(None, description="Computed when left out")
 
 
-class ConceptInput(_Read):
+class ConceptInput(_Fitted):
     """Parameters of get_concept."""
 
     concept_id: str
-    include_history: bool = Field(default=False, description="With earlier explanations")
+    include_history: bool = Field(
+        default=False, description="With earlier explanations", strict=True
+    )
 
 
 class UpdateConceptInput(_Written):
@@ -94,7 +112,7 @@ class DeleteConceptInput(_Written):
     concept_id: str
 
 
-class SemanticInput(_Read):
+class SemanticInput(_Fitted):
     """Parameters of search_concepts_semantic."""
 
     query: str = Field(min_length=1, max_length=limits.QUERY_CHARS_MAX)
@@ -104,7 +122,7 @@ class SemanticInput(_Read):
     topic: Place | None = None
 
 
-class ExactInput(_Read):
+class ExactInput(_Fitted):
     """Parameters of search_concepts_exact."""
 
     name: Name | None = Field(None, description="Part of the name, any case")
@@ -115,7 +133,7 @@ class ExactInput(_Read):
     limit: int = Field(limits.CONCEPTS_DEFAULT, ge=1, le=limits.CONCEPTS_MAX, strict=True)
 
 
-class RecentInput(_Read):
+class RecentInput(_Fitted):
     """Parameters of get_recent_concepts."""
 
     limit: int = Field(limits.CONCEPTS_DEFAULT, ge=1, le=limits.RELATED_MAX, strict=True)
@@ -139,7 +157,7 @@ class DeleteRelationshipInput(_Written):
     relationship_type: Type
 
 
-class RelatedInput(_Read):
+class RelatedInput(_Fitted):
     """Parameters of get_related_concepts."""
 
     concept_id: str
@@ -148,7 +166,7 @@ class RelatedInput(_Read):
     limit: int = Field(limits.CONCEPTS_DEFAULT, ge=1, le=limits.RELATED_MAX, strict=True)
 
 
-class PrerequisitesInput(_Read):
+class PrerequisitesInput(_Fitted):
     """Parameters of get_prerequisites."""
 
     concept_id: str
@@ -165,11 +183,11 @@ class ChainInput(_Read):
     max_depth: int = Field(limits.PATH_DEPTH_DEFAULT, ge=1, le=limits.PATH_DEPTH_MAX, strict=True)
 
 
-class HierarchyInput(_Read):
+class HierarchyInput(_Fitted):
     """Parameters of list_hierarchy."""
 
 
-class ByCertaintyInput(_Read):
+class ByCertaintyInput(_Fitted):
     """Parameters of get_concepts_by_certainty."""
 
     min_certainty: Certainty = 0

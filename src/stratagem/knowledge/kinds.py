@@ -20,7 +20,7 @@ __all__ = ["KINDS"]
 def _concept(content: Mapping[str, Any], _key: str | None) -> Projection:
     area, topic, subtopic = place = names.place_of(content)
     numbers = [("created", float(content["created_at"]))]
-    if "certainty_score" in content:
+    if content.get("certainty_score") is not None:
         numbers.append(("certainty", float(content["certainty_score"])))
     return Projection(
         facets=(
@@ -50,9 +50,15 @@ def _certainty(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(numbers=(("certainty", float(content["score"])),))
 
 
-def _check_merged(content: Mapping[str, Any]) -> None:
+def _check_concept(content: Mapping[str, Any]) -> None:
     """Refuse a merged concept that nobody could have written."""
     checks.fields({name: value for name, value in content.items() if name != "created_at"})
+    checks.created(content.get("created_at"))
+
+
+def _check_relationship(content: Mapping[str, Any]) -> None:
+    """Refuse a merged relationship that nobody could have written."""
+    checks.relationship(content)
 
 
 def _deleted(_content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -70,7 +76,7 @@ KINDS: Final = (
         ),
         writes=names.CONCEPT_UPDATED,
         deletes=names.CONCEPT_DELETED,
-        validate=_check_merged,
+        validate=_check_concept,
         grouped=True,
     ),
     RecordKind(
@@ -81,6 +87,7 @@ KINDS: Final = (
         ),
         writes=names.RELATIONSHIP_CREATED,
         deletes=names.RELATIONSHIP_DELETED,
+        validate=_check_relationship,
         # Relationships are joined as sets: that both sides made one is no conflict.
         yielding=frozenset({"strength", "notes"}),
     ),

@@ -7,7 +7,7 @@ large collection, and a common one without reading all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
@@ -28,7 +28,7 @@ from stratagem.knowledge.spaces import (
 )
 from stratagem.storage.catalogue import Listed
 
-__all__ = ["Wanted", "by_certainty", "hierarchy", "listed", "matching", "newest"]
+__all__ = ["Wanted", "by_certainty", "counts", "hierarchy", "listed", "matching", "newest"]
 
 # Picked out by a condition, up to this many are read and sorted.
 _FEW: Final = 2_000
@@ -102,13 +102,17 @@ def by_certainty(book: Book, low: float, high: float, limit: int) -> list[tuple[
     ]
 
 
-def hierarchy(book: Book) -> Hierarchy:
+def counts(book: Book) -> list[tuple[tuple[str, ...], int]]:
+    """Return every place that has concepts, and how many, in the order of their names."""
+    tallies = book.reader.group_tallies(book.view.lineage, CONCEPT)
+    return sorted((tuple(group.split("\x1f")), count) for group, count in tallies.items())
+
+
+def hierarchy(counted: Sequence[tuple[tuple[str, ...], int]]) -> Hierarchy:
     """Return how many concepts there are in each area, topic and subtopic."""
     areas: dict[str, Area] = {}
     topics: dict[tuple[str, str], Topic] = {}
-    tallies = book.reader.group_tallies(book.view.lineage, CONCEPT)
-    for place, count in sorted((tuple(group.split("\x1f")), n) for group, n in tallies.items()):
-        area_name, topic_name, subtopic_name = place
+    for (area_name, topic_name, subtopic_name), count in counted:
         area = areas.setdefault(area_name, Area(area_name))
         topic = topics.get((area_name, topic_name))
         if topic is None:
@@ -117,7 +121,7 @@ def hierarchy(book: Book) -> Hierarchy:
         topic.subtopics.append(Subtopic(subtopic_name, count))
         topic.concept_count += count
         area.concept_count += count
-    total = sum(tallies.values())
+    total = sum(count for _, count in counted)
     message = f"Hierarchy contains {len(areas)} areas with {total} concepts"
     return Hierarchy(list(areas.values()), total, message)
 

@@ -112,6 +112,8 @@ class ConceptAnswer:
 
     concept: ConceptInfo
     message: str
+    truncated: bool | None = None
+    note: str | None = None
     success: bool = True
 
 
@@ -206,11 +208,13 @@ class Prerequisite:
 
 @dataclass(slots=True)
 class Prerequisites:
-    """What to know first, nearest first."""
+    """What to know first, nearest first; with the `cycle` where a merge made one."""
 
     prerequisites: list[Prerequisite]
     message: str
     truncated: bool | None = None
+    cycle: list[str] | None = None
+    note: str | None = None
     total: int = 0
     success: bool = True
 
@@ -277,6 +281,8 @@ class Hierarchy:
     areas: list[Area]
     total_concepts: int
     message: str
+    truncated: bool | None = None
+    note: str | None = None
     success: bool = True
 
     def counts(self) -> dict[str, Any]:

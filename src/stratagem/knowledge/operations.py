@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
 
-from stratagem.knowledge import inputs
+from stratagem.knowledge import budgets, inputs
 from stratagem.knowledge.service import Knowledge
 from stratagem.operation import Caller, Operation, object_schema
 from stratagem.search.foundation import Foundation
@@ -16,10 +17,15 @@ from stratagem.search.foundation import Foundation
 __all__ = ["OPERATIONS"]
 
 Answer = dict[str, Any]
+# Takes an answer, a budget in characters, and where to begin.
+Fit = Callable[[Answer, int, int], Answer]
 
 # The document names these even where they are empty.
 _NULLABLE = frozenset({"area", "topic", "subtopic", "relationship_to_next"})
 _TOOLSET = "knowledge"
+# What an answer is cut by; no method knows of it.
+_BUDGET = {"cursor", "max_chars"}
+_FIT_LIST: Fit = partial(budgets.fit_results, field="results")
 
 _WRITTEN = object_schema(
     required=("success", "concept_id", "message"),
@@ -41,6 +47,7 @@ _LIST = object_schema(
     total="integer",
     message="string",
     truncated="boolean",
+    next="string",
 )
 
 
@@ -57,13 +64,15 @@ def _plain(answer: Any) -> Any:
     return answer
 
 
-def _calling(method: str) -> Callable[[Any, BaseModel, Caller], Answer]:
+def _calling(method: str, fit: Fit | None) -> Callable[[Any, BaseModel, Caller], Answer]:
     """Return what runs a method of knowledge with the parameters that were given."""
 
     def run(foundation: Foundation, given: BaseModel, caller: Caller) -> Answer:
-        knowledge = Knowledge(foundation, caller)
-        answer: Answer = _plain(getattr(knowledge, method)(**given.model_dump(exclude_unset=True)))
-        return answer
+        options = given.model_dump(exclude_unset=True, exclude=_BUDGET)
+        budget = given.model_dump(include=_BUDGET)
+        begin = budgets.begin_of(budget.get("cursor"))
+        answer: Answer = _plain(getattr(Knowledge(foundation, caller), method)(**options))
+        return fit(answer, budget["max_chars"], begin) if fit else answer
 
     return run
 
@@ -97,7 +106,9 @@ def _say_concept(answer: Mapping[str, Any]) -> str:
         f"Earlier, {each['timestamp']}: {each['explanation']}"
         for each in concept.get("explanation_history", ())[:-1]
     ]
-    return "\n".join([f"{concept['name']} ({about})", concept["explanation"], *earlier])
+    return "\n".join(
+        [f"{concept['name']} ({about})", concept["explanation"], *earlier, *_notes(answer)]
+    )
 
 
 def _say_relationship(answer: Mapping[str, Any]) -> str:
@@ -107,13 +118,12 @@ def _say_relationship(answer: Mapping[str, Any]) -> str:
 def _say_list(answer: Mapping[str, Any]) -> str:
     lines = [_line(each) for each in answer["results"]]
     more = ["There are more; raise the limit or narrow the search."]
-    return "\n".join(
-        [
-            *(lines or ["Nothing found."]),
-            *(more if answer.get("truncated") else ()),
-            *([answer["note"]] if "note" in answer else ()),
-        ]
-    )
+    beyond = answer.get("truncated") and "next" not in answer
+    return "\n".join([*(lines or ["Nothing found."]), *(more if beyond else ()), *_notes(answer)])
+
+
+def _notes(answer: Mapping[str, Any]) -> list[str]:
+    return [answer["note"]] if "note" in answer else []
 
 
 def _line(each: Mapping[str, Any]) -> str:
@@ -133,7 +143,7 @@ def _say_prerequisites(answer: Mapping[str, Any]) -> str:
         f"{each['depth']}. {each['name']} [{each['concept_id']}]"
         for each in answer["prerequisites"]
     ]
-    return "\n".join([f"{answer['message']}.", *lines])
+    return "\n".join([f"{answer['message']}.", *lines, *_notes(answer)])
 
 
 def _say_chain(answer: Mapping[str, Any]) -> str:
@@ -151,7 +161,7 @@ def _say_hierarchy(answer: Mapping[str, Any]) -> str:
     for area in answer["areas"]:
         topics = ", ".join(f"{each['name']} ({each['concept_count']})" for each in area["topics"])
         lines.append(f"- {area['name']} ({area['concept_count']}): {topics}")
-    return "\n".join(lines)
+    return "\n".join(lines + _notes(answer))
 
 
 def _place(each: Mapping[str, Any]) -> str:
@@ -171,6 +181,7 @@ def _operation(
     takes: type[BaseModel],
     gives: dict[str, Any],
     says: Callable[[dict[str, Any]], str],
+    fit: Fit | None = None,
     writes: bool = False,
     toolset: str = _TOOLSET,
 ) -> Operation:
@@ -181,7 +192,7 @@ def _operation(
         description=description,
         input_model=takes,
         output_schema=gives,
-        run=_calling(name),
+        run=_calling(name, fit),
         summarise=says,
         read_only=not writes,
         idempotent=not writes,
@@ -253,6 +264,7 @@ OPERATIONS: tuple[Operation, ...] = (
             message="string",
         ),
         says=_say_concept,
+        fit=budgets.fit_concept,
     ),
     _operation(
         "update_concept",
@@ -279,6 +291,7 @@ OPERATIONS: tuple[Operation, ...] = (
         takes=inputs.SemanticInput,
         gives=_LIST,
         says=_say_list,
+        fit=_FIT_LIST,
     ),
     _operation(
         "search_concepts_exact",
@@ -287,6 +300,7 @@ OPERATIONS: tuple[Operation, ...] = (
         takes=inputs.ExactInput,
         gives=_LIST,
         says=_say_list,
+        fit=_FIT_LIST,
     ),
     _operation(
         "get_recent_concepts",
@@ -295,6 +309,7 @@ OPERATIONS: tuple[Operation, ...] = (
         takes=inputs.RecentInput,
         gives=_LIST,
         says=_say_list,
+        fit=_FIT_LIST,
     ),
     _operation(
         "create_relationship",
@@ -321,6 +336,7 @@ OPERATIONS: tuple[Operation, ...] = (
         takes=inputs.RelatedInput,
         gives=_LIST,
         says=_say_list,
+        fit=_FIT_LIST,
     ),
     _operation(
         "get_prerequisites",
@@ -335,6 +351,7 @@ OPERATIONS: tuple[Operation, ...] = (
             message="string",
         ),
         says=_say_prerequisites,
+        fit=partial(budgets.fit_results, field="prerequisites"),
     ),
     _operation(
         "get_concept_chain",
@@ -363,6 +380,7 @@ OPERATIONS: tuple[Operation, ...] = (
             message="string",
         ),
         says=_say_hierarchy,
+        fit=budgets.fit_hierarchy,
     ),
     _operation(
         "get_concepts_by_certainty",
@@ -371,6 +389,7 @@ OPERATIONS: tuple[Operation, ...] = (
         takes=inputs.ByCertaintyInput,
         gives=_LIST,
         says=_say_list,
+        fit=_FIT_LIST,
     ),
     _operation(
         "restore_concept",

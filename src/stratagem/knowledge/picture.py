@@ -15,6 +15,7 @@ import orjson
 from stratagem import limits
 from stratagem.errors import ConceptNotFound
 from stratagem.knowledge import checks, listing
+from stratagem.knowledge.graph import read_some
 from stratagem.knowledge.records import Book
 from stratagem.knowledge.spaces import NAME_FACET, folded
 from stratagem.operation import Caller
@@ -81,15 +82,16 @@ def surroundings(
     book.concept(concept_id)
     root = book.subject(concept_id)
     distance = {root: 0}
+    concepts = book.by_subject([root])
     frontier = [root]
     for step in range(1, depth + 1):
         links = sorted(_links(book, frontier), key=lambda link: -link.weight)
-        frontier = []
-        for link in links:
-            if link.other not in distance and len(distance) < nodes_max:
-                distance[link.other] = step
-                frontier.append(link.other)
-    concepts = book.by_subject(list(distance))
+        met = list(dict.fromkeys(link.other for link in links if link.other not in distance))
+        room = nodes_max - len(distance)
+        living = read_some(book.by_subject, met, room)
+        frontier = [number for number in met if number in living][:room]
+        distance |= dict.fromkeys(frontier, step)
+        concepts |= {number: living[number] for number in frontier}
     scores = book.scores(concepts.values())
     nodes = [
         {
@@ -101,7 +103,6 @@ def surroundings(
             "distance": steps,
         }
         for number, steps in distance.items()
-        if number in concepts
     ]
     edges = [
         {"from": link.node, "to": link.other, "type": link.label, "strength": link.weight}

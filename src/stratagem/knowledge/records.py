@@ -12,7 +12,7 @@ from stratagem.errors import ConceptNotFound
 from stratagem.knowledge.spaces import CERTAINTIES, CONCEPTS
 from stratagem.storage.contract import Reader, Version
 
-__all__ = ["Book", "Concept", "Score"]
+__all__ = ["Book", "Concept", "Score", "content_of"]
 
 
 class Concept(NamedTuple):
@@ -87,7 +87,7 @@ class Book:
         """Return the concepts at some versions, in their order."""
         hits = self.reader.hits(sequences)
         return [
-            Concept(hit.key or "", hit.sequence, hit.at, orjson.loads(hit.payload))
+            Concept(hit.key or "", hit.sequence, hit.at, content_of(hit.payload))
             for hit in (hits[sequence] for sequence in sequences)
         ]
 
@@ -121,5 +121,11 @@ class Book:
         }
 
 
+def content_of(payload: bytes | None) -> dict[str, Any]:
+    """Return the fields that a record has; a decision of a merge may have cleared some."""
+    content: dict[str, Any] = orjson.loads(payload or b"{}")
+    return {field: value for field, value in content.items() if value is not None}
+
+
 def _concept(concept_id: str, version: Version) -> Concept:
-    return Concept(concept_id, version.sequence, version.at, orjson.loads(version.payload or b"{}"))
+    return Concept(concept_id, version.sequence, version.at, content_of(version.payload))

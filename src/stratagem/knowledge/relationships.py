@@ -135,8 +135,10 @@ class Relationships(Concepts):
         with self._store.snapshot() as reader:
             book = self._book(reader, branch, as_of)
             book.concept(concept_id)
-            found, more = self._services.graph(reader, book.view).prerequisites(concept_id, steps)
-        return Prerequisites(found, f"Found {len(found)} prerequisites", truncated=more or None)
+            walk = self._services.graph(reader, book.view).prerequisites(concept_id, steps)
+            cycle, note = _circle(book, concept_id, steps) if walk.circular else (None, None)
+        message = f"Found {len(walk.found)} prerequisites"
+        return Prerequisites(walk.found, message, walk.more or None, cycle, note)
 
     def get_concept_chain(
         self,
@@ -195,7 +197,7 @@ def _free(book: Book, source_id: str, target_id: str, label: str) -> str:
     key = relationship_key(source_id, target_id, label)
     if book.reader.current(book.view.lineage, RELATIONSHIPS, key) is not None:
         raise ValidationFailed(
-            f"There is a {label} relationship between these concepts already.",
+            f"These concepts are related by {label} already.",
             field="relationship_type",
             invalid_value=label,
             resource_id=key,
@@ -210,15 +212,29 @@ def _refuse_cycle(book: Book, source_id: str, target_id: str) -> None:
     cycle = BuiltInGraph(book.reader, book.view).cycle(source_id, target_id)
     if cycle is None:
         return
-    concepts = book.by_id(cycle)
-    shown = [concepts[each].name if each in concepts else each for each in cycle]
     raise ValidationFailed(
-        f"This prerequisite would close a cycle: {' → '.join(shown)}.",
+        f"This prerequisite would close a cycle: {_named(book, cycle)}.",
         field="target_id",
         invalid_value=target_id,
         cycle=cycle,
         hint="Delete one of the prerequisites of the cycle, or use relates_to.",
     )
+
+
+def _circle(book: Book, concept_id: str, depth: int) -> tuple[list[str] | None, str | None]:
+    """Return a cycle that a merge has made, and what is said about it."""
+    cycle = BuiltInGraph(book.reader, book.view).circle(concept_id, depth)
+    if not cycle:
+        return None, None
+    return cycle, (
+        f"This concept is its own prerequisite: {_named(book, cycle)}. "
+        "A merge brought these relationships together; delete one of them."
+    )
+
+
+def _named(book: Book, cycle: list[str]) -> str:
+    concepts = book.by_id(cycle)
+    return " → ".join(concepts[each].name if each in concepts else each for each in cycle)
 
 
 def _relate(book: Book, transaction: Transaction, draft: Draft) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from stratagem import limits
 from stratagem.engine import moments
+from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
-from stratagem.knowledge import checks, listing
+from stratagem.knowledge import checks, listing, meaning
 from stratagem.knowledge.listing import Wanted
 from stratagem.knowledge.models import (
     Availability,
@@ -22,11 +23,9 @@ from stratagem.knowledge.records import Book
 from stratagem.knowledge.relationships import Relationships
 from stratagem.knowledge.services import TOOLS
 from stratagem.knowledge.spaces import CONCEPT, facet
-from stratagem.search.index import Ranked, Ranking
+from stratagem.search.index import Ranking
 
 __all__ = ["Knowledge"]
-
-_SCORE_DIGITS = 4
 
 
 class Knowledge(Relationships):
@@ -152,10 +151,21 @@ class Knowledge(Relationships):
     def list_hierarchy(
         self, *, branch: str | None = None, as_of: str | int | None = None
     ) -> Hierarchy:
-        """Return how many concepts each area, topic and subtopic has, by name."""
+        """Return how many concepts each area, topic and subtopic has, by name.
+
+        The counts of the present are kept until anything is written, by whomever.
+        """
         self._services.require("list_hierarchy")
         with self._store.snapshot() as reader:
-            return listing.hierarchy(self._book(reader, branch, as_of))
+            book = self._book(reader, branch, as_of)
+            if book.view.limit != OPEN_END:
+                return listing.hierarchy(listing.counts(book))
+            counted = self._foundation.kept.get(
+                ("hierarchy", book.view.lineage),
+                reader.head().sequence,
+                lambda: listing.counts(book),
+            )
+        return listing.hierarchy(counted)
 
     def get_concepts_by_certainty(
         self,
@@ -188,12 +198,11 @@ class Knowledge(Relationships):
     def _similar(
         self, book: Book, query: str, tags: list[str], floor: float | None, limit: int
     ) -> tuple[list[ConceptHit], Ranking]:
-        """Search ever deeper until enough concepts are certain enough, or there are no more."""
         spaces = list(book.reader.spaces(CONCEPT))
         nearest = self._services.nearest(book.reader, book.view, tags)
-        depth = limit
-        while True:
-            ranking = self._foundation.index.search(
+
+        def search(depth: int) -> Ranking:
+            return self._foundation.index.search(
                 book.reader,
                 book.view,
                 query,
@@ -202,25 +211,5 @@ class Knowledge(Relationships):
                 limit=depth,
                 nearest=nearest,
             )
-            hits = _hits(book, ranking.found, floor)
-            if len(hits) >= limit or len(ranking.found) < depth:
-                return hits[:limit], ranking
-            depth *= 4
 
-
-def _hits(book: Book, found: list[Ranked], floor: float | None) -> list[ConceptHit]:
-    concepts = book.by_version([each.sequence for each in found])
-    scores = book.scores(concepts)
-    return [
-        ConceptHit(
-            concept.id,
-            concept.name,
-            round(ranked.score, _SCORE_DIGITS),
-            concept.content.get("area"),
-            concept.content.get("topic"),
-            scores[concept.id].value,
-            "computed" if scores[concept.id].computed else None,
-        )
-        for concept, ranked in zip(concepts, found, strict=True)
-        if floor is None or scores[concept.id].value >= floor
-    ]
+        return meaning.similar(book, search, floor, limit)

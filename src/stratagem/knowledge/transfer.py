@@ -26,7 +26,7 @@ from stratagem.errors import ImportRefused, ValidationFailed
 from stratagem.knowledge import certainty, forms
 from stratagem.knowledge.forms import FORMAT, Bundle, Form, Item, Relation
 from stratagem.knowledge.graph import BuiltInGraph
-from stratagem.knowledge.records import Book
+from stratagem.knowledge.records import Book, content_of
 from stratagem.knowledge.spaces import (
     CONCEPT_CREATED,
     CONCEPT_UPDATED,
@@ -104,6 +104,7 @@ def import_from(
 
     with suppress(_Previewed):
         foundation.write(caller, work)
+        foundation.external.written()
     return done
 
 
@@ -121,9 +122,9 @@ class _Import:
 
     def run(self, bundle: Bundle) -> None:
         ids = {ref: self._id(ref, item) for ref, item in bundle.items.items()}
-        for page in _pages(bundle.items.items()):
-            self._write([(ids[ref], item) for ref, item in page])
         touched: set[str] = set()
+        for page in _pages(bundle.items.items()):
+            touched |= self._write([(ids[ref], item) for ref, item in page])
         for page in _pages(bundle.relations):
             touched |= self._relate(page, ids)
         certainty.refresh(self._transaction, self._book.view, touched)
@@ -139,8 +140,11 @@ class _Import:
         digest = hashlib.sha256(f"{self._done.format}:{ref}".encode()).digest()
         return str(UUID(bytes=digest[:16], version=4))
 
-    def _write(self, page: Sequence[tuple[str, Item]]) -> None:
-        there = self._book.by_id([concept_id for concept_id, _ in page])
+    def _write(self, page: Sequence[tuple[str, Item]]) -> set[str]:
+        """Write concepts; return those whose certainty hangs on one that came back."""
+        ids = [concept_id for concept_id, _ in page]
+        there = self._book.by_id(ids)
+        known_once = self._transaction.subjects(CONCEPTS, ids).keys() - there.keys()
         drafts: list[Draft] = []
         for concept_id, item in page:
             known = there.get(concept_id)
@@ -159,6 +163,10 @@ class _Import:
                 drafts.append(Draft(CONCEPT_UPDATED, content, CONCEPTS, concept_id))
         if drafts:
             self._transaction.append(self._book.view.branch, drafts)
+        near = (
+            certainty.neighbours(self._transaction, self._book.view, each) for each in known_once
+        )
+        return known_once.union(*near)
 
     def _relate(self, page: Sequence[Relation], ids: Mapping[str, str]) -> set[str]:
         """Write the relationships that are not there yet; return the concepts they relate."""
@@ -304,7 +312,7 @@ def _records(book: Book, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
     while after is not None:
         page, after = reader.records(book.view.lineage, space, after=after, limit=_PAGE)
         for key, version in page:
-            yield key, orjson.loads(version.payload or b"{}")
+            yield key, content_of(version.payload)
 
 
 def _pages(items: Any) -> Iterator[list[Any]]:

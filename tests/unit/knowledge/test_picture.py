@@ -77,6 +77,19 @@ def test_a_deleted_neighbour_is_not_shown(db: Stratagem) -> None:
     assert [each["name"] for each in data(draw(db, a))["nodes"]] == ["A"]
 
 
+def test_a_picture_does_not_lead_past_a_deleted_concept(db: Stratagem) -> None:
+    create = db.knowledge.create_concept
+    a, gone, far, beside = (create(name, "e").concept_id for name in ("A", "Gone", "Far", "Beside"))
+    db.knowledge.create_relationship(a, gone, "includes")
+    db.knowledge.create_relationship(gone, far, "includes")
+    db.knowledge.create_relationship(a, beside, "includes", strength=0.1)
+    db.knowledge.delete_concept(gone)
+
+    assert [each["name"] for each in data(draw(db, a, depth=3))["nodes"]] == ["A", "Beside"]
+    # What is deleted takes nobody's place.
+    assert len(data(draw(db, a, nodes_max=2))["nodes"]) == 2
+
+
 def test_without_the_concept_there_is_no_picture(db: Stratagem) -> None:
     with pytest.raises(ConceptNotFound):
         draw(db)

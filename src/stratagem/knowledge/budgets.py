@@ -1,0 +1,151 @@
+"""Answers of knowledge, cut to what fits beside a conversation.
+
+An answer that was cut says so, says how much was left out, and how to read the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from stratagem.answers import fit_list, fitting, noted
+from stratagem.errors import ValidationFailed
+
+__all__ = ["begin_of", "fit_concept", "fit_hierarchy", "fit_results"]
+
+Answer = dict[str, Any]
+
+# What a cursor counts never has more digits.
+_CURSOR_CHARS_MAX: Final = 9
+# Room for what an answer says about having been cut.
+_NOTE_CHARS: Final = 400
+# However small the budget, of an explanation at least this much is shown.
+_ROOM_MIN: Final = 100
+
+
+def begin_of(cursor: str | None) -> int:
+    """Return where an answer goes on."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal()) or len(cursor) > _CURSOR_CHARS_MAX:
+        raise ValidationFailed(
+            "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
+        )
+    return int(cursor)
+
+
+def fit_results(answer: Answer, chars_max: int, begin: int, *, field: str) -> Answer:
+    """Keep as many of a list as fit, from one of them on; `total` counts what is kept."""
+    rest = answer | {field: answer[field][begin:]}
+    fitted = fit_list(rest, chars_max, lambda kept: str(begin + kept), field=field)
+    return fitted | {"total": len(fitted[field])}
+
+
+def fit_concept(answer: Answer, chars_max: int, begin: int) -> Answer:
+    """Cut a long explanation, and keep as many of the earlier ones as there is room for."""
+    concept = dict(answer["concept"])
+    history = concept.pop("explanation_history", None)
+    text = concept["explanation"]
+    around = answer | {"concept": concept | {"explanation": ""}}
+    room = max(chars_max - _chars(around) - _NOTE_CHARS, _ROOM_MIN)
+    piece = _piece(text, begin, room)
+    cut = answer | {"concept": concept | {"explanation": piece}}
+    end = begin + len(piece)
+    if begin or end < len(text):
+        cut = noted(cut, f"Characters {begin} to {end} of {len(text)} of the explanation.")
+    if end < len(text):
+        cut = noted(cut | {"truncated": True, "next": str(end)}, f"Go on with cursor={str(end)!r}.")
+    return cut if history is None else _with_history(cut, history, room - _chars(piece))
+
+
+def _with_history(answer: Answer, history: list[Answer], room: int) -> Answer:
+    """Add the explanations that a concept had: the newest that fit, oldest first."""
+    shortened = [_beginning(each, max(room // 4, _ROOM_MIN)) for each in reversed(history)]
+    kept = list(reversed(fitting(shortened, room)))
+    fitted = answer | {"concept": answer["concept"] | {"explanation_history": kept}}
+    left = len(history) - len(kept)
+    if left:
+        fitted = noted(fitted, f"{left} earlier explanations were left out.")
+    if left or any("explanation_truncated" in each for each in kept):
+        told = "as_of a timestamp reads the concept as it was then, max_chars makes more room."
+        fitted = noted(fitted | {"truncated": True}, told)
+    return fitted
+
+
+def _beginning(revision: Answer, room: int) -> Answer:
+    text = revision["explanation"]
+    piece = _piece(text, 0, room)
+    if len(piece) == len(text):
+        return revision
+    return revision | {"explanation": f"{piece}…", "explanation_truncated": True}
+
+
+class _Leaf(NamedTuple):
+    """A subtopic, and the headings it stands under."""
+
+    area: Answer
+    topic: Answer
+    subtopic: Answer
+
+
+def fit_hierarchy(answer: Answer, chars_max: int, begin: int) -> Answer:
+    """Keep as many subtopics as fit, each under its headings, which keep their whole counts."""
+    leaves = list(_leaves(answer))[begin:]
+    room = chars_max - _chars(answer | {"areas": []}) - _NOTE_CHARS
+    areas: list[Answer] = []
+    kept = 0
+    for leaf in leaves:
+        size = sum(map(_chars, _headings(areas, leaf))) + _chars(leaf.subtopic) + 1
+        if kept and size > room:
+            break
+        _grow(areas, leaf)
+        room -= size
+        kept += 1
+    fitted = answer | {"areas": areas}
+    left = len(leaves) - kept
+    if not left:
+        return fitted
+    following = str(begin + kept)
+    told = f"{left} more subtopics were left out to stay within {chars_max} characters"
+    fitted |= {"truncated": True, "next": following}
+    return noted(fitted, f"{told}; call again with cursor={following!r}.")
+
+
+def _leaves(answer: Answer) -> Iterator[_Leaf]:
+    for area in answer["areas"]:
+        for topic in area["topics"]:
+            for subtopic in topic["subtopics"]:
+                yield _Leaf(area | {"topics": []}, topic | {"subtopics": []}, subtopic)
+
+
+def _headings(areas: list[Answer], leaf: _Leaf) -> Iterator[Answer]:
+    """Return the headings that a subtopic needs and that are not there yet."""
+    same_area = bool(areas) and areas[-1]["name"] == leaf.area["name"]
+    if not same_area:
+        yield leaf.area
+    if not same_area or areas[-1]["topics"][-1]["name"] != leaf.topic["name"]:
+        yield leaf.topic
+
+
+def _grow(areas: list[Answer], leaf: _Leaf) -> None:
+    """Add a subtopic, and the headings that are not there yet."""
+    if not areas or areas[-1]["name"] != leaf.area["name"]:
+        areas.append(leaf.area | {"topics": []})
+    topics = areas[-1]["topics"]
+    if not topics or topics[-1]["name"] != leaf.topic["name"]:
+        topics.append(leaf.topic | {"subtopics": []})
+    topics[-1]["subtopics"].append(leaf.subtopic)
+
+
+def _piece(text: str, begin: int, room: int) -> str:
+    """Return as much of a text as takes so many characters when it is written as JSON."""
+    piece = text[begin : begin + room]
+    while piece and (size := _chars(piece) - 2) > room:
+        piece = piece[: len(piece) * room // size]
+    return piece
+
+
+def _chars(value: Any) -> int:
+    return len(orjson.dumps(value).decode())
