@@ -73,6 +73,10 @@ api-types: $(DEV) ## check with pyright that the public API is typed completely
 bench: $(DEV) ## measure speed against plain SQLite
 	$(BIN)/python -m benchmarks $(ARGS)
 
+.PHONY: load
+load: $(DEV) ## 64 agents at once for a minute each: SQLite and PostgreSQL, one process and two
+	$(BIN)/python -m benchmarks.load $(ARGS)
+
 .PHONY: eval
 eval: $(DEV) ## measure the quality of search
 	$(BIN)/python -m evals $(ARGS)

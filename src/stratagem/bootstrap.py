@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +18,8 @@ from platformdirs import user_data_dir
 from pydantic import BaseModel
 
 from stratagem import operations
+from stratagem.access.kinds import KINDS as ACCESS_KINDS
+from stratagem.access.service import record_act
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.engine.records import Kinds
 from stratagem.errors import ServiceUnavailable, StorageUnavailable, ValidationFailed
@@ -43,12 +45,14 @@ from stratagem.storage.views import Views
 if TYPE_CHECKING:
     from stratagem.gateway.switchboard import Switchboard
 
-__all__ = ["KINDS", "Runtime", "Settings", "copy", "database_path", "start"]
+__all__ = ["KINDS", "Runtime", "Settings", "built_in", "copy", "database_path", "start"]
 
 logger = logging.getLogger(__name__)
 
+# The workspace of whoever names none.
+DEFAULT = "default"
 # Every kind of record that a database may hold.
-KINDS = Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS, *GATEWAY_KINDS))
+KINDS = Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS, *GATEWAY_KINDS, *ACCESS_KINDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Settings:
     zone: tzinfo | None = None
     external: ExternalSettings | None = None
     deliver: bool = True
-    workspace: str = "default"
+    workspace: str = DEFAULT
     allow_hosts: tuple[str, ...] = ()
 
 
@@ -99,7 +103,7 @@ class Runtime:
                         self.foundation,
                         operations.TABLE,
                         self.call_async,
-                        schema_of=operations.input_schema,
+                        schema_of=operations.full_schema,
                         allow_hosts=self._settings.allow_hosts,
                         advisor=DebuggingAdvisor(self.foundation),
                         random=self._settings.adapters.entropy,
@@ -109,11 +113,15 @@ class Runtime:
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
         operation, given = self._prepared(name, arguments, caller)
+        if _is_act(operation, arguments, caller):
+            record_act(self.foundation, caller, name)
         return operation.run(getattr(self, operation.part), given, caller)
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
         operation, given = self._prepared(name, arguments, caller)
+        if _is_act(operation, arguments, caller):
+            await asyncio.to_thread(record_act, self.foundation, caller, name)
         if operation.run_async is not None:
             if self._switchboard is None:
                 # Putting it together reads the whole table.
@@ -133,6 +141,7 @@ class Runtime:
         """End the connections that live on this event loop, before it ends."""
         if self._switchboard is not None:
             await self._switchboard.runners.close()
+            await self._switchboard.outbound.close()
 
     def close(self) -> None:
         """Let go of the database."""
@@ -143,6 +152,11 @@ class Runtime:
         self.foundation.store.close()
 
 
+def _is_act(operation: Operation, arguments: Any, caller: Caller) -> bool:
+    """Whether a holder of a token uses an administrator's right."""
+    return caller.scopes is not None and operation.right_for(arguments) == "admin"
+
+
 def start(settings: Settings) -> Runtime:
     """Open a database, creating it where there is none."""
     _check(settings)
@@ -150,6 +164,7 @@ def start(settings: Settings) -> Runtime:
     if path != MEMORY and not is_address(path):
         path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
         _make_folder(Path(path).parent, read_only=settings.read_only)
+        _make_private(Path(path), read_only=settings.read_only)
     external = settings.external or ExternalSettings.from_environment(os.environ)
     embedder = settings.embedder or external.embedder
     index = _index(settings, path, embedder)
@@ -174,6 +189,12 @@ def start(settings: Settings) -> Runtime:
     if settings.deliver:
         projections.start()
     return Runtime(foundation, settings, projections)
+
+
+def built_in() -> ExternalSettings:
+    """Return the environment's settings without services outside of the database."""
+    asked = ExternalSettings.from_environment(os.environ)
+    return ExternalSettings(embedder=asked.embedder)
 
 
 def copy(source: str, target: str, progress: Progress) -> Copied:
@@ -222,7 +243,8 @@ def _store(settings: Settings, path: str, index: Index) -> Store:
     address, _, workspace = path.partition("#")
     return PostgresStore(
         address,
-        workspace=workspace or settings.workspace,
+        # One that was asked for in so many words is never another.
+        workspace=settings.workspace if settings.workspace != DEFAULT else workspace or DEFAULT,
         kinds=KINDS,
         indexer=index,
         adapters=settings.adapters,
@@ -255,6 +277,15 @@ def _embedder(settings: Settings, name: str | None) -> embedding.Embedder | None
         # EMBEDDING_MODEL may be another program's: it asks, and does not insist.
         logger.warning("%s", error.message)
         return embedding.choose("static")
+
+
+def _make_private(path: Path, *, read_only: bool) -> None:
+    """Make the file of a new database one that only its user can read."""
+    if read_only or path.exists():
+        return
+    with suppress(OSError):
+        # Whatever is wrong with the place is told when the database is opened.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _make_folder(folder: Path, *, read_only: bool) -> None:

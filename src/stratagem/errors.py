@@ -16,6 +16,7 @@ __all__ = [
     "BranchNotFound",
     "BranchProtected",
     "ConceptNotFound",
+    "CorrectionUnavailable",
     "DatabaseCorrupt",
     "DatabaseTooNew",
     "EmbeddingFailed",
@@ -68,6 +69,9 @@ class StratagemError(Exception):
         self.message = message
         self.hint = self.hint_default if hint is None else hint
         self.details = details
+        if self.hint:
+            # A traceback shows it below the message.
+            self.add_note(self.hint)
 
     def envelope(self) -> dict[str, Any]:
         """Return the error as the result object that every surface shows."""
@@ -350,6 +354,14 @@ class RequestTooLarge(StratagemError):
     hint_default = "Send less at once."
 
 
+class CorrectionUnavailable(StratagemError):
+    """The arguments do not fit, and the part that could correct them does not work."""
+
+    code = "auto_correction_unavailable"
+    hint_default = "Mend the arguments by hand; the details say what is wrong with them."
+    retryable = True
+
+
 class GraphServiceFailed(StratagemError):
     """The graph database answered with an error."""
 
@@ -391,10 +403,10 @@ class Row(NamedTuple):
 
 
 TABLE: dict[str, Row] = {
-    "invalid_input": Row(400, -32602, 2, "INVALID_INPUT"),
-    "missing_required": Row(400, -32602, 2, "MISSING_REQUIRED"),
+    "invalid_input": Row(400, -32602, 2, "VALIDATION_ERROR"),
+    "missing_required": Row(400, -32602, 2, "VALIDATION_ERROR"),
     "validation_error": Row(422, -32602, 2, "VALIDATION_ERROR"),
-    "unknown_operation": Row(404, -32601, 2, "UNKNOWN_OPERATION"),
+    "unknown_operation": Row(404, -32601, 2, "TOOL_NOT_FOUND"),
     "branch_not_found": Row(404, -32004, 3, "BRANCH_NOT_FOUND"),
     "incident_not_found": Row(404, -32004, 3, "INCIDENT_NOT_FOUND"),
     "solution_not_found": Row(404, -32004, 3, "SOLUTION_NOT_FOUND"),
@@ -405,29 +417,30 @@ TABLE: dict[str, Row] = {
     "tool_not_found": Row(404, -32004, 3, "TOOL_NOT_FOUND"),
     "resource_not_found": Row(404, -32004, 3, "RESOURCE_NOT_FOUND"),
     "execution_not_found": Row(404, -32004, 3, "EXECUTION_NOT_FOUND"),
-    "tool_exists": Row(409, -32009, 4, "TOOL_EXISTS"),
+    "tool_exists": Row(409, -32009, 4, "VALIDATION_ERROR"),
     "execution_error": Row(502, -32010, 8, "EXECUTION_ERROR"),
     "timeout": Row(504, -32010, 8, "TIMEOUT"),
     "permission_denied": Row(403, -32003, 5, "PERMISSION_DENIED"),
-    "unauthenticated": Row(401, -32001, 5, "UNAUTHENTICATED"),
+    "unauthenticated": Row(401, -32001, 5, "PERMISSION_DENIED"),
     "rate_limited": Row(429, -32029, 6, "RATE_LIMITED"),
-    "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE"),
+    "request_too_large": Row(413, -32602, 2, "VALIDATION_ERROR"),
     "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),
     "merge_conflict": Row(409, -32009, 4, "MERGE_CONFLICT"),
     "request_id_reused": Row(409, -32009, 4, "REQUEST_ID_REUSED"),
     "switch_unavailable": Row(409, -32009, 4, "SWITCH_UNAVAILABLE"),
-    "read_only": Row(403, -32003, 5, "READ_ONLY"),
+    "read_only": Row(403, -32003, 5, "PERMISSION_DENIED"),
     "import_refused": Row(422, -32602, 2, "IMPORT_REFUSED"),
-    "storage_busy": Row(503, -32050, 6, "STORAGE_BUSY"),
-    "storage_full": Row(507, -32050, 6, "STORAGE_FULL"),
-    "storage_unavailable": Row(503, -32050, 6, "STORAGE_UNAVAILABLE"),
+    "storage_busy": Row(503, -32050, 6, "EXECUTION_ERROR"),
+    "storage_full": Row(507, -32050, 6, "EXECUTION_ERROR"),
+    "storage_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR"),
     "database_corrupt": Row(500, -32050, 7, "DATABASE_CORRUPT"),
     "database_too_new": Row(500, -32050, 7, "DATABASE_TOO_NEW"),
-    "service_unavailable": Row(503, -32050, 6, "SERVICE_UNAVAILABLE"),
+    "service_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR"),
+    "auto_correction_unavailable": Row(503, -32050, 6, "AUTO_CORRECTION_UNAVAILABLE"),
     "neo4j_error": Row(500, -32050, 6, "NEO4J_ERROR"),
     "chromadb_error": Row(500, -32050, 6, "CHROMADB_ERROR"),
     "embedding_error": Row(500, -32050, 6, "EMBEDDING_ERROR"),
-    "internal_error": Row(500, -32603, 1, "INTERNAL_ERROR"),
+    "internal_error": Row(500, -32603, 1, "EXECUTION_ERROR"),
 }

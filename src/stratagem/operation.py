@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from stratagem.errors import PermissionDenied, ReadOnly
 
-__all__ = ["DEFAULT_TOOLSETS", "Caller", "Operation", "Right", "object_schema"]
+__all__ = ["DEFAULT_TOOLSETS", "MADE_UP", "Caller", "Operation", "Right", "object_schema"]
 
 # What a token may do with the operations of a toolset. An administrator may do all of it, and
 # whoever may write may read.
@@ -25,6 +25,9 @@ _INCLUDED: dict[Right, tuple[Right, ...]] = {
     "execute": ("execute", "admin"),
     "admin": ("admin",),
 }
+
+# How a request id begins that a client made up by itself: whoever called does not know it.
+MADE_UP = "made-up:"
 
 # Few on purpose: a model chooses worse the more tools it is shown.
 DEFAULT_TOOLSETS: tuple[str, ...] = ("memory", "debugging")
@@ -38,7 +41,8 @@ class Caller:
     have nothing to remember a branch by. `local`: it runs where the database is, so that its
     environment can be looked at. `read_only`: nothing may be written in its name. `scopes` are
     what its token allows, such as "memory:write" or "*:read"; None is everything, for callers
-    whose own the database is.
+    whose own the database is. `workspace` says which of a server's databases it works on; None is
+    the server's own.
     """
 
     actor: str = "sdk"
@@ -48,6 +52,7 @@ class Caller:
     local: bool = True
     read_only: bool = False
     scopes: frozenset[str] | None = None
+    workspace: str | None = None
 
     def may(self, toolset: str, right: Right) -> bool:
         """Whether the caller's token allows something."""
@@ -70,6 +75,20 @@ class Caller:
             )
         if self.read_only and right != "read":
             raise ReadOnly(f"This server only reads; {what} writes.")
+
+    def require_trust(self, what: str) -> None:
+        """Refuse what runs code of the caller's choice, unless it is known who that is.
+
+        Raises:
+            PermissionDenied: The caller is somebody on the network without a token for it.
+        """
+        known = self.local or self.scopes is not None
+        if not known or not self.may("gateway", "admin"):
+            raise PermissionDenied(
+                f"{what} runs code on the server; that takes an administrator's token, the "
+                "command line or the SDK.",
+                required="gateway:admin",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "authorise",
     "find",
+    "full_schema",
     "input_schema",
     "may_call",
     "of_toolsets",
@@ -67,6 +68,8 @@ SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))
 # The registry is the gateway's: whoever may write to the one may write to the other.
 _SCOPES = {"registry": "gateway"}
+# A merge carries the records of every system: it takes the right to write to each.
+_ALSO_WRITTEN = {("strata_branch", "merge"): ("debugging", "knowledge", "gateway")}
 
 
 class Table(Mapping[str, Operation]):
@@ -126,6 +129,8 @@ def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
         right = "read"
     what = f"{operation.name} {action}" if operation.reading_actions else operation.name
     caller.require(_scope(operation), right, what)
+    for toolset in _ALSO_WRITTEN.get((operation.name, str(action)), ()):
+        caller.require(toolset, "write", what)
 
 
 def may_call(operation: Operation, caller: Caller) -> bool:
@@ -181,6 +186,12 @@ def input_schema(name: str) -> dict[str, Any]:
     schema = operation.input_model.model_json_schema()
     required = schema.get("required")
     return _object(schema, schema.get("$defs", {})) | ({"required": required} if required else {})
+
+
+@cache
+def full_schema(name: str) -> dict[str, Any]:
+    """Return the whole JSON Schema of an operation's parameters: what a caller may send."""
+    return find(name).input_model.model_json_schema(by_alias=True)
 
 
 def _object(schema: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:

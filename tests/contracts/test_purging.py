@@ -57,6 +57,24 @@ def test_a_purged_record_is_gone_from_every_view(store: Store) -> None:
     )
 
 
+def test_many_events_are_purged_at_once(store: Store) -> None:
+    sequences = [append(store, a_happening(f"secret {number}")) for number in range(3)]
+    kept = append(store, a_happening("plain"))
+
+    erased = store.purge(
+        TESTER, space=happenings(), key=None, sequence=None, sequences=sequences[:2]
+    )
+
+    assert erased == 2
+    assert [event.payload is None for event in store.log() if event.sequence in sequences] == [
+        True,
+        True,
+        False,
+    ]
+    assert next(event for event in store.log() if event.sequence == kept).payload is not None
+    assert examine(store) == []
+
+
 def test_a_purge_leaves_other_records_alone(store: Store) -> None:
     append(store, a_note("k", "secret"), a_note("other", "kept"))
     append(store, a_note("k", "also kept", namespace="m"))

@@ -90,7 +90,8 @@ class Debugging(Bound):
             env_bucket=caller.bucket,
             mode=mode,
         )
-        if as_of is None and not self._caller.read_only and not self._store.read_only:
+        caller_writes = self._caller.may("debugging", "write") and not self._caller.read_only
+        if as_of is None and caller_writes and not self._store.read_only:
             answer.lookup_id = self._keep_lookup(problem, caller, answer, branch)
         return answer
 

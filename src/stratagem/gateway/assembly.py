@@ -169,6 +169,8 @@ def _operations(
 def _context_place(schema: Mapping[str, Any]) -> str | None:
     """Return the parameter that takes the labels of a call, if an operation has one."""
     for name in ("agentContext", "context"):
-        if schema["properties"].get(name, {}).get("type") == "object":
+        described = schema.get("properties", {}).get(name, {})
+        choices = [described, *described.get("anyOf", ())]
+        if any("$ref" in each or each.get("type") == "object" for each in choices):
             return name
     return None

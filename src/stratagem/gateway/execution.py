@@ -214,7 +214,7 @@ class Executor:
             else [{"path": "$", "message": "the arguments are text, not an object", "rule": "type"}]
         )
         told: dict[str, Any] = {}
-        corrected = (call.correct or confirms) and tool.input.is_quick(given)
+        corrected = confirms or (call.correct and tool.input.is_quick(given))
         if corrected and self._parts.corrector is not None:
             correction = self._parts.corrector.correct(tool, call, violations)
             told = correction.told

@@ -17,6 +17,9 @@ __all__ = ["KINDS", "parameter_words"]
 # A schema nested deeper than this says no more about what a tool is for.
 _WORDS_DEPTH_MAX: Final = 4
 _WORDS_CHARS_MAX: Final = 8_000
+_CALLERS_FAULTS: Final = frozenset(
+    {"validation_error", "missing_required", "invalid_input", "permission_denied", "rate_limited"}
+)
 
 
 def parameter_words(schema: Any, depth: int = 0) -> list[str]:
@@ -79,7 +82,9 @@ def _execution(content: Mapping[str, Any], _key: str | None) -> Projection:
         facets.append(names.facet_agent(agent))
     if request := context.get("requestId"):
         facets.append(names.facet_request(request))
-    return Projection(facets=tuple(facets), group=content["tool"])
+    # What the caller did wrong is no evidence against the tool.
+    mistaken = (content.get("error") or {}).get("code") in _CALLERS_FAULTS
+    return Projection(facets=tuple(facets), group=None if mistaken else content["tool"])
 
 
 def _correction(content: Mapping[str, Any], _key: str | None) -> Projection:

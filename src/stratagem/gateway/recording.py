@@ -29,6 +29,7 @@ __all__ = ["Entry", "Extra", "Recorder"]
 
 logger = logging.getLogger(__name__)
 
+_UNMASKED: Final = frozenset({"correctedParameters", "debug"})
 _ARGUMENT_BYTES_MAX: Final = 64 * 1024
 # How often a batch is tried before it is given up, when the store is away.
 _TRIES_MAX: Final = 5
@@ -180,6 +181,11 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
         return list(entry.drafts)
     content = dict(entry.content)
     content["arguments"] = _bounded(mask_json(content.get("arguments"), level))
+    if correction := content.get("correction"):
+        # The arguments are there already, and masked.
+        content["correction"] = {
+            name: each for name, each in correction.items() if name not in _UNMASKED
+        }
     if error := content.get("error"):
         content["error"] = {**error, "message": mask(str(error.get("message", "")), level)}
     kind, space = (

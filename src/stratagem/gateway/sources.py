@@ -66,6 +66,21 @@ class UpstreamRunner:
             await self.upstreams.define(orjson.loads(version.payload))
             self._defined[server] = version.sequence
 
+    async def try_out(self, definition: Answer) -> None:
+        """List the tools of a server before it is added, or before its definition changes.
+
+        Raises:
+            ExecutionFailed: It cannot be asked; what was known of it holds on.
+        """
+        name = definition["name"]
+        self._defined.pop(name, None)
+        try:
+            await self.upstreams.define(definition)
+            await self.upstreams.list_tools(name)
+        except BaseException:
+            await self.upstreams.remove(name)
+            raise
+
     def check(self, handler: Handler) -> list[str]:
         """Check that the handler names a server and one of its tools."""
         for field in ("server", "tool"):
@@ -135,6 +150,10 @@ class Sources:
         from stratagem.gateway.runners.upstream import read_definition
 
         definition = read_definition(given.definition()).as_json()
+        if definition["transport"] == "stdio":
+            self._caller.require_trust("Starting a server of one's own")
+        # One that cannot be listed is not kept.
+        await self._switchboard.home.join(lambda: self._tried(definition))
         await asyncio.to_thread(self._keep_server, definition)
         return await self._switchboard.home.join(lambda: self._refresh(given.name, approve=True))
 
@@ -199,6 +218,12 @@ class Sources:
             "secrets": listing.secrets,
             "warnings": [*added["warnings"], *listing.warnings],
         }
+
+    async def _tried(self, definition: Answer) -> None:
+        """Connect to a server and list its tools, without keeping anything of it."""
+        runner = self._switchboard.runners["mcp"]
+        assert isinstance(runner, UpstreamRunner)
+        await runner.try_out(definition)
 
     async def _refresh(self, server: str, *, approve: bool) -> Answer:
         runner = self._switchboard.runners["mcp"]

@@ -27,7 +27,7 @@ class EmbeddedGateway(GatewayMethods):
         """
         runner = self._switchboard().runners["python"]
         assert isinstance(runner, PythonRunner)
-        made = runner.add(function)
+        made = runner.add(function, definition.get("name"))
         given = {
             "name": made.name,
             "description": made.description or made.name,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
 
-__all__ = ["GatewayMethods"]
+__all__ = ["Answer", "AsyncGatewayMethods", "Call", "GatewayMethods"]
 
 Answer = dict[str, Any]
 Answers = list[dict[str, Any]]
 Call = Callable[[str, dict[str, Any]], Answer]
+AsyncCall = Callable[[str, dict[str, Any]], Awaitable[Answer]]
 
 
 class GatewayMethods:
@@ -32,12 +33,12 @@ class GatewayMethods:
 
     def list(self, **filters: Any) -> Answers:
         """Return the tools that fit every filter."""
-        tools: Answers = self._call("tools_list", filters)["tools"]
+        tools: Answers = self._part("tools", "tools_list", filters)
         return tools
 
     def get(self, tool: str, **view: Any) -> Answer:
         """Return everything about a tool."""
-        found: Answer = self._call("tool_get", {"toolId": tool, **view})["tool"]
+        found: Answer = self._part("tool", "tool_get", {"toolId": tool, **view})
         return found
 
     def help(self, tool: str, **view: Any) -> Answer:
@@ -63,12 +64,12 @@ class GatewayMethods:
 
     def executions(self, **filters: Any) -> Answers:
         """Return what was recorded of calls, newest first."""
-        found: Answers = self._call("tool_executions", filters)["executions"]
+        found: Answers = self._part("executions", "tool_executions", filters)
         return found
 
     def resources(self, **filters: Any) -> Answers:
         """Return the resources that fit every filter."""
-        found: Answers = self._call("resources_list", filters)["resources"]
+        found: Answers = self._part("resources", "resources_list", filters)
         return found
 
     def resource(self, name: str, variables: Mapping[str, Any] | None = None) -> Answer:
@@ -80,5 +81,20 @@ class GatewayMethods:
 
     def create_resource(self, **definition: Any) -> Answer:
         """Add a prompt, a template or data."""
-        created: Answer = self._call("resource_create", definition)["resource"]
+        created: Answer = self._part("resource", "resource_create", definition)
         return created
+
+    def _part(self, part: str, name: str, arguments: dict[str, Any]) -> Any:
+        return self._call(name, arguments)[part]
+
+
+class AsyncGatewayMethods(GatewayMethods):
+    """The same methods, to be awaited."""
+
+    def __init__(self, call: AsyncCall) -> None:
+        # What the methods return is what the call returns: here, something to await.
+        super().__init__(cast("Call", call))
+        self._call_async = call
+
+    async def _part(self, part: str, name: str, arguments: dict[str, Any]) -> Any:
+        return (await self._call_async(name, arguments))[part]

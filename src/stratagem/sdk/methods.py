@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, get_type_hints
 
-from stratagem import limits
-from stratagem.operations import find
 from stratagem.sdk.restoring import restored
 
-__all__ = ["AsyncMethods", "Methods", "Prepared"]
+__all__ = ["Methods", "Prepared"]
 
-# Methods whose operation has another name, and the part of its answer that they return.
-_OTHER: Final[Mapping[str, tuple[str, str | None]]] = {
-    "recall_many": ("strata_recall", "results"),
-    "time_range": ("strata_history", None),
-    "purge": ("strata_purge", "erased"),
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A method whose operation has another name. `part` of the answer is what it returns."""
+
+    operation: str
+    given: Mapping[str, Any] | None = None
+    part: str | None = None
+
+
+_BRANCH: Final = "strata_branch"
+_OTHER: Final[Mapping[str, _Other]] = {
+    "recall_many": _Other("strata_recall", part="results"),
+    "time_range": _Other("strata_history"),
+    "purge": _Other("strata_purge", part="erased"),
+    "branches": _Other(_BRANCH, {"action": "list"}),
+    **{
+        action: _Other(_BRANCH, {"action": action})
+        for action in ("create", "delete", "diff", "fork", "merge", "restore", "switch")
+    },
 }
 
 
@@ -30,65 +43,54 @@ class Prepared:
     arguments: dict[str, Any]
     kind: Any
     part: str | None
-    # Repeating it under the same request id writes nothing twice.
-    repeatable: bool
 
     def result(self, answer: Any) -> Any:
         """Return what the method returns for an answer."""
-        found = answer
-        if self.part is not None and isinstance(answer, Mapping):
-            found = answer.get(self.part, [] if self.part == "results" else None)
-        return restored(self.kind, found)
+        if self.part is not None:
+            return restored(self.kind, answer[self.part])
+        is_miss = isinstance(answer, Mapping) and answer.get("found") is False
+        return None if is_miss else restored(self.kind, answer)
 
 
-class _System:
-    def __init__(self, system: type, prefix: str) -> None:
-        self._system = system
-        self._prefix = prefix
-
-    def _prepared(self, name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> Prepared:
-        method = getattr(self._system, name)
-        bound = _signature(method).bind(None, *given, **named)
-        arguments = dict(list(bound.arguments.items())[1:])
-        for each in _signature(method).parameters.values():
-            if each.kind is each.VAR_KEYWORD:
-                arguments |= arguments.pop(each.name, {})
-        operation, part = _OTHER.get(name, (f"{self._prefix}{name}", None))
-        if "max_chars" in find(operation).input_model.model_fields:
-            # An answer to a program is not cut to what fits beside a conversation.
-            arguments.setdefault("max_chars", limits.ANSWER_CHARS_MAX)
-        repeatable = "request_id" in _signature(method).parameters
-        return Prepared(operation, arguments, _returns(method), part, repeatable)
-
-    def _exists(self, name: str) -> None:
-        if name.startswith("_") or not callable(getattr(self._system, name, None)):
-            raise AttributeError(f"{self._system.__name__} has no method {name!r}")
-
-
-class Methods(_System):
-    """A system on a server."""
+class Methods:
+    """A system on a server. `send` returns what the method returns, or what can be awaited."""
 
     def __init__(self, system: type, prefix: str, send: Callable[[Prepared], Any]) -> None:
-        super().__init__(system, prefix)
+        self._system = system
+        self._prefix = prefix
         self._send = send
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        self._exists(name)
-        return lambda *given, **named: self._send(self._prepared(name, given, named))
+        method = None if name.startswith("_") else getattr(self._system, name, None)
+        if not callable(method):
+            raise AttributeError(f"{self._system.__name__} has no method {name!r}")  # noqa: TRY004
+        return lambda *given, **named: self._send(self._prepared(name, method, given, named))
+
+    def __dir__(self) -> list[str]:
+        return [name for name in dir(self._system) if not name.startswith("_")]
+
+    def _prepared(
+        self, name: str, method: Any, given: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> Prepared:
+        signature = _signature(method)
+        arguments = signature.bind(None, *given, **named).arguments
+        arguments.pop("self")
+        for each in signature.parameters.values():
+            if each.kind is each.VAR_KEYWORD:
+                arguments |= arguments.pop(each.name, {})
+        if arguments.get("env") == "auto":
+            # Where it was tried is where this program runs, not where the server does.
+            arguments["env"] = _here()
+        other = _OTHER.get(name) or _Other(f"{self._prefix}{name}")
+        return Prepared(
+            other.operation, {**(other.given or {}), **arguments}, _returns(method), other.part
+        )
 
 
-class AsyncMethods(_System):
-    """A system on a server, for programs with an event loop."""
+def _here() -> dict[str, str]:
+    from stratagem.debugging.detection import detect
 
-    def __init__(
-        self, system: type, prefix: str, send: Callable[[Prepared], Awaitable[Any]]
-    ) -> None:
-        super().__init__(system, prefix)
-        self._send = send
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        self._exists(name)
-        return lambda *given, **named: self._send(self._prepared(name, given, named))
+    return detect()
 
 
 @cache

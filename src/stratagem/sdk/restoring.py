@@ -43,14 +43,11 @@ def error_of(answer: Mapping[str, Any]) -> StratagemError:
 
 def _chosen(choices: tuple[Any, ...], answer: Any) -> Any:
     """Return an answer as the first of several models that it has all fields of."""
-    if answer is None or (isinstance(answer, Mapping) and answer.get("found") is False):
+    if answer is None:
         return None
-    models = [each for each in choices if isinstance(get_origin(each) or each, type)]
-    for each in models:
-        model = get_origin(each) or each
-        if not isinstance(model, type) or not is_dataclass(model):
-            continue
-        if isinstance(answer, Mapping) and _required(model) <= set(answer):
+    models = [each for each in choices if is_dataclass(get_origin(each) or each)]
+    for each in models if isinstance(answer, Mapping) else ():
+        if len(models) == 1 or _required(get_origin(each) or each) <= set(answer):
             return restored(each, answer)
     lists = [each for each in choices if get_origin(each) is list]
     return restored(lists[0], answer) if lists and isinstance(answer, list) else answer

@@ -37,13 +37,16 @@ def copy(source: Store, target: Store, progress: Progress) -> Copied:
         ImportRefused: The target holds another log.
         DatabaseCorrupt: The copy is not what the source is.
     """
-    head = source.reader().head()
-    begin = _begin(source, target)
-    for batch in _transactions(source.log(begin), head.sequence):
-        target.write(methodcaller("receive", batch), _COPYING)
-        progress(batch[-1].sequence, head.sequence, "copying events")
-    requests = _requests(source, target, progress)
-    vectors = _vectors(source, target, progress)
+    # All of one moment: a result that is remembered without its events would answer for a write
+    # that the copy does not have.
+    with source.snapshot() as reader:
+        head = reader.head()
+        begin = _begin(source, target)
+        for batch in _transactions(source.log(begin), head.sequence):
+            target.write(methodcaller("receive", batch), _COPYING)
+            progress(batch[-1].sequence, head.sequence, "copying events")
+        requests = _requests(source, target, progress)
+        vectors = _vectors(source, target, progress)
     findings = target.examine(progress, (head.sequence, head.hash.hex()))
     if findings:
         raise DatabaseCorrupt(

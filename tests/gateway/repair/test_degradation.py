@@ -14,6 +14,7 @@ from stratagem.engine.events import Draft
 from stratagem.errors import TABLE, CorrectionUnavailable
 from stratagem.gateway import names, recording
 from stratagem.gateway.repair import examining
+from stratagem.gateway.repair.judging import Judge
 from stratagem.operation import Caller
 from stratagem.storage.views import find_branch
 from tests.gateway.repair.workshop import Workshop, workshop
@@ -65,7 +66,11 @@ def test_without_a_readable_policy_only_valid_calls_run(shop: Workshop) -> None:
     assert error.details["serviceStatus"]["policyService"] == "unavailable"
     assert error.details["violations"][0]["path"] == "$.amount"
     assert shop.run("send", RIGHT)["result"] == RIGHT
+    diagnosed = shop.ask("error_diagnose", error="it failed", toolName="send", parameters=WRONG)
+    assert diagnosed["autoCorrection"]["available"] is False
+    assert diagnosed["fallbackMode"] is True
     status = shop.ask("auto_correction_status")
+    assert status["settings"] is None
     assert status["systemStatus"]["healthy"] is False
     assert status["systemStatus"]["enabled"] is None
     assert status["fallbackMode"] is True
@@ -122,7 +127,7 @@ def test_learning_that_fails_does_not_fail_the_call(
     def broken(*_given: object, **_more: object) -> None:
         raise RuntimeError("nothing can be noted")
 
-    monkeypatch.setattr(shop.corrector._judge, "judge", broken)
+    monkeypatch.setattr(Judge, "judge", broken)
 
     assert shop.run("send", WRONG)["result"] == RIGHT
     assert shop.corrector.health.status()["learningPipeline"] == "unavailable"

@@ -224,6 +224,18 @@ def test_without_an_audit_log_no_value_is_recorded_with_a_correction(shop: Works
     assert "needle" not in str(written)
 
 
+def test_what_is_recorded_of_a_corrected_call_is_masked(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"debugMode": True})
+    secret = "token=ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    shop.run("search", {"query": secret, "limit": "3"})
+
+    (record,) = records(shop, "execution_ok")
+
+    assert record["correction"]["appliedPattern"] == "string_to_number_conversion"
+    assert "ghp_abcdefgh" not in str(record["correction"])
+    assert "ghp_abcdefgh" not in str(record["arguments"])
+
+
 def test_the_same_mistake_is_not_looked_into_twice(shop: Workshop) -> None:
     kept = shop.corrector.examiner.kept
     for _time in range(3):

@@ -73,6 +73,9 @@ def test_a_tool_has_its_own_and_the_rest_from_all(shop: Workshop) -> None:
     assert shop.run("search", {"query": "a", "limit": "3"})["result"]["limit"] == 3
 
     configure(shop, settings={"debugMode": True})
+    status = shop.ask("auto_correction_status")
+    assert status["toolSettings"] == {"send": {"enabled": False}}
+    assert status["settings"]["debugMode"] is True
     assert "debug" in shop.fails("send", WRONG).details
 
     configure(shop, toolName="send", reset=True)

@@ -27,6 +27,14 @@ def test_env_says_where_one_is(cli: Cli) -> None:
     assert not cli.database.exists()
 
 
+def test_a_fix_of_several_steps_keeps_them_all(cli: Cli) -> None:
+    add(cli, "--steps", "Try again")
+
+    ranked = cli.json("ranked-solutions", "--query-text", ERROR, "--env", ENV)
+
+    assert ranked["recommended_solution"]["steps"] == ["Halve the batch size", "Try again"]
+
+
 def test_a_problem_is_solved_at_the_command_line(cli: Cli) -> None:
     added = add(cli)
 
@@ -115,3 +123,12 @@ def test_the_environment_sets_the_redaction(cli: Cli) -> None:
 
     assert "[ip]" in cli("add-incident", *arguments, STRATAGEM_REDACTION="strict")
     assert "loud" in cli.refused("status", "--redaction", "loud", code=2)
+
+
+def test_a_log_is_piped_in(cli: Cli) -> None:
+    incident = add(cli)["incident_id"]
+    log = "INFO all is fine\n" * 50_000 + ERROR + "\n"
+
+    ranked = cli.json("ranked-solutions", "--query-text", "-", "--env", ENV, given=log)
+
+    assert ranked["recommended_solution"]["incident_id"] == incident

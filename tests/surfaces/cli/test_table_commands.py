@@ -19,8 +19,12 @@ def test_every_operation_is_a_command(cli: Cli, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", operations.TABLE)
-def test_every_parameter_of_an_operation_is_an_option_or_argument(cli: Cli, name: str) -> None:
+def test_every_parameter_of_an_operation_is_an_option_or_argument(
+    cli: Cli, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Parameters that have another form at the command line are named here, with that form."""
+    # A narrow terminal folds long names.
+    monkeypatch.setenv("COLUMNS", "240")
     forms = {
         "strata_store": {"index": "--no-index", "tags": "--tag"},
         "strata_recall": {"cursor": "--raw", "max_chars": "--raw", "keys": "KEY"},

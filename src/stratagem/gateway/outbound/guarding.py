@@ -35,7 +35,7 @@ __all__ = ["Guard", "GuardedBackend", "Resolver", "check_url", "port_of", "syste
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _PORTS: Final = {"http": 80, "https": 443}
-_HINT: Final = "An administrator can allow it: --allow-host {}, or STRATAGEM_ALLOW_HOSTS."
+_HINT: Final = "To allow it: STRATAGEM_ALLOW_HOSTS={0}, or --allow-host {0} with serve and mcp."
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:

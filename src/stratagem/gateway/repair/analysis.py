@@ -10,6 +10,7 @@ import orjson
 
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
+from stratagem.errors import CorrectionUnavailable
 from stratagem.gateway import names
 from stratagem.gateway.correction import Correction
 from stratagem.gateway.repair import diagnosis, figures, inputs
@@ -51,7 +52,7 @@ class Analysis(Bound):
             "learningInsights": self._insights(tool, found, types, branch),
             **self._corrector.health.told(),
         }
-        if given.include_alternatives:
+        if given.include_alternatives and found is not None:
             answer["alternatives"] = self._alternatives(tool, given, branch)
         fix = self._fix(tool, given, branch)
         if fix is not None:
@@ -101,7 +102,11 @@ class Analysis(Bound):
             return None
         agent = given.context.agent_id if given.context else None
         teacher = teacher_of(self._caller.actor, agent)
-        return self._corrector.examiner.examine(tool, given.parameters, branch, teacher)
+        try:
+            return self._corrector.examiner.examine(tool, given.parameters, branch, teacher)
+        except CorrectionUnavailable:
+            # The words of the error are left, and the answer says what is missing.
+            return None
 
     def _corrections(
         self,

@@ -181,7 +181,7 @@ class LearningCorrector:
         return chosen, found
 
     def _apply(self, tool: Tool, call: Call, applied: Applied, policy: Policy) -> Corrected:
-        self._applied[id(call)] = replace_audit(applied, call, policy)
+        self._applied[id(call)] = _with_given(applied, call, policy)
         self.attempts.start(
             call, tool.name, applied.attempt, self._switchboard.foundation.store.now()
         )
@@ -318,7 +318,7 @@ class LearningCorrector:
             self.health.worked("learningPipeline")
 
 
-def replace_audit(applied: Applied, call: Call, policy: Policy) -> Applied:
+def _with_given(applied: Applied, call: Call, policy: Policy) -> Applied:
     """Keep what was given with a correction, where the policy asks for a record of it."""
     return replace(applied, given=call.arguments) if policy.require_audit_log else applied
 

@@ -18,7 +18,7 @@ from stratagem.gateway import names
 from stratagem.gateway.correction import Policy, preset
 from stratagem.storage.contract import Reader, Transaction, Version
 
-__all__ = ["InForce", "Policies", "change", "changes", "overrides"]
+__all__ = ["InForce", "Policies", "change", "changes", "overrides", "preview"]
 
 _KEY: Final = "auto_correction"
 _OWN: Final = "auto_correction:"
@@ -88,13 +88,13 @@ def change(
     Raises:
         ValidationFailed: A setting is unknown or has a value it cannot have.
     """
-    before = Policies().read(transaction, view, tool).policy
+    before, after = preview(
+        transaction, view, settings, tool=tool, preset_name=preset_name, reset=reset
+    )
     key = _OWN + tool if tool else _KEY
     drafts: list[Draft] = []
     if reset and transaction.current(view.lineage, names.SETTINGS, key) is not None:
         drafts.append(Draft(names.SETTING_REMOVED, {}, names.SETTINGS, key))
-    start = _start(transaction, view, tool, before, preset_name, reset=reset)
-    after = start.with_settings(settings)
     if settings or preset_name:
         whole = tool is None or preset_name is not None
         kept = (
@@ -107,6 +107,29 @@ def change(
     if not drafts:
         return before, after, None
     return before, after, transaction.append(view.branch, drafts)[-1].sequence
+
+
+def preview(
+    reader: Reader,
+    view: View,
+    settings: Mapping[str, Any],
+    *,
+    tool: str | None = None,
+    preset_name: str | None = None,
+    reset: bool = False,
+) -> tuple[Policy, Policy]:
+    """Return what holds, and what would hold after a change.
+
+    Raises:
+        ValidationFailed: A setting is unknown or has a value it cannot have.
+    """
+    before = Policies().read(reader, view, tool).policy
+    start = before
+    if preset_name is not None:
+        start = preset(preset_name)
+    elif reset:
+        start = Policies().read(reader, view).policy if tool else Policy()
+    return before, start.with_settings(settings)
 
 
 def overrides(reader: Reader, view: View) -> dict[str, dict[str, Any]]:
@@ -147,22 +170,6 @@ def _strategy_sentences(name: str, old: Mapping[str, Any], new: Mapping[str, Any
         yield f"{'Enabled' if new['enabled'] else 'Disabled'} the strategy {name}"
     if old.get("confidence") != new["confidence"]:
         yield f"Changed the threshold of {name} from {old.get('confidence')} to {new['confidence']}"
-
-
-def _start(
-    reader: Reader,
-    view: View,
-    tool: str | None,
-    before: Policy,
-    preset_name: str | None,
-    *,
-    reset: bool,
-) -> Policy:
-    if preset_name is not None:
-        return preset(preset_name)
-    if not reset:
-        return before
-    return Policies().read(reader, view).policy if tool else Policy()
 
 
 def _own(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from stratagem.engine import moments
 from stratagem.engine.lineage import View
 from stratagem.errors import MissingRequired, ValidationFailed
-from stratagem.gateway.correction import Policy, correct, preset, ready
+from stratagem.gateway.correction import Policy, correct, ready
 from stratagem.gateway.repair import figures, inputs, policies, testing
 from stratagem.gateway.repair.corrector import LearningCorrector
 from stratagem.gateway.repair.outcomes import new_lessons, read_outcomes
@@ -68,6 +68,7 @@ class Corrections(Bound):
             "healthChecks": health,
             "fallbackMode": self._corrector.health.fallback,
             "serviceStatus": health,
+            **self._settings(given),
         }
         if faults := self._corrector.health.faults():
             answer["faults"] = faults
@@ -142,6 +143,19 @@ class Corrections(Bound):
             "lastRestart": moments.iso(started),
         }
 
+    def _settings(self, given: inputs.StatusInput) -> Answer:
+        """Return the policy for all, and what tools have of their own; null if unreadable."""
+        with self._foundation.store.snapshot() as reader:
+            view = self._view(reader, given.branch, given.as_of)
+            try:
+                policy = policies.Policies().read(reader, view).policy
+            except ValidationFailed:
+                return {"settings": None, "toolSettings": None}
+            return {
+                "settings": policy.settings(),
+                "toolSettings": policies.overrides(reader, view),
+            }
+
     def _checked(self, branch: str) -> Answer:
         """Use every part once, so that what is said about it is true now."""
         examiner, health = self._corrector.examiner, self._corrector.health
@@ -198,12 +212,15 @@ class Corrections(Bound):
 
     def _previewed(self, given: inputs.ConfigureInput, tool: str | None) -> Answer:
         with self._foundation.store.snapshot() as reader:
-            view = self._view(reader, given.branch)
-            before = policies.Policies().read(reader, view, tool).policy
-        start = preset(given.preset) if given.preset else before
-        start = Policy() if given.reset and not given.preset else start
-        answer = _configured(before, start.with_settings(given.settings), None, tool)
-        return {**answer, "effectiveImmediately": False}
+            before, after = policies.preview(
+                reader,
+                self._view(reader, given.branch),
+                given.settings,
+                tool=tool,
+                preset_name=given.preset,
+                reset=given.reset,
+            )
+        return _configured(before, after, None, tool)
 
     def _trial(self, case: inputs.TestCase, at: int, branch: str | None) -> testing.Trial:
         name = case.tool_name or case.tool

@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -30,8 +30,11 @@ COMMANDS: Final[dict[str, str]] = {
     **dict.fromkeys(("tools",), "tools"),
     **dict.fromkeys(("export", "import"), "transfer"),
     **dict.fromkeys(("mcp", "serve"), "servers"),
+    **dict.fromkeys(("token",), "tokens"),
     **dict.fromkeys(("init",), "clients"),
     **dict.fromkeys(("doctor", "rebuild", "embed", "purge"), "upkeep"),
+    **dict.fromkeys(("backup", "restore"), "backups"),
+    **dict.fromkeys(("config",), "configuration"),
     **dict.fromkeys(("copy",), "copying"),
     **dict.fromkeys(("outbox", "projections"), "projections"),
 }
@@ -47,9 +50,8 @@ class Root(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         del ctx
-        from stratagem.surfaces.cli.generic import generated_names
-
-        return [*COMMANDS, *generated_names()]
+        # Every other operation is a command too; `operations` lists them.
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, or None where there is none of that name."""
@@ -89,7 +91,7 @@ class Root(TyperGroup):
         # What cannot be read cannot say in which form to complain, so this looks for itself.
         output = Output(json="--json" in given or "STRATAGEM_JSON" in os.environ)
         try:
-            with output.reporting():
+            with output.reporting(), _settings_of_files(given):
                 code = super().main(
                     given,
                     prog_name,
@@ -106,6 +108,15 @@ class Root(TyperGroup):
         except typer.TyperException as error:
             code = output.usage(error)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _settings_of_files(given: Sequence[str]) -> AbstractContextManager[None]:
+    """Take settings from files, for commands that could use any."""
+    if not given or given[0].startswith("--completion"):
+        return nullcontext()
+    from stratagem.surfaces.cli.configuration import settings_of_files
+
+    return settings_of_files()
 
 
 def root_command() -> Root:

@@ -39,9 +39,7 @@ def _backup(
         )
     with progress(session.output) as report:
         copied = copy(session.database, str(partial), report)
-    for leftover in _companions(partial):
-        leftover.unlink(missing_ok=True)
-    partial.rename(file)
+    _finish(partial, file)
     answer = {
         "file": str(file),
         "events": copied.head.sequence,
@@ -72,9 +70,18 @@ def _restore(
     session.output.answer(answer, _show_restored)
 
 
-def _companions(file: Path) -> list[Path]:
-    """Return what a closed database may leave beside its file: none of it belongs to a backup."""
-    return [file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm", "-vectors", "-lock")]
+def _finish(partial: Path, file: Path) -> None:
+    """Give a backup its name, without what a closed database leaves beside its file."""
+    written = partial.with_name(f"{partial.name}-wal")
+    if written.exists() and written.stat().st_size:
+        raise StorageUnavailable(
+            f"{partial} is in use by another program.",
+            path=str(partial),
+            hint="End that program and repeat the command: the backup goes on.",
+        )
+    for end in ("-wal", "-shm", "-vectors", ".lock"):
+        partial.with_name(f"{partial.name}{end}").unlink(missing_ok=True)
+    partial.rename(file)
 
 
 def _show_backup(console: Console, answer: Mapping[str, Any]) -> None:

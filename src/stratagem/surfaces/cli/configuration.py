@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
 
 from stratagem.errors import InvalidInput
 from stratagem.places import PROJECT_FOLDER
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 
-__all__ = ["SETTINGS", "app", "read_files"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["SETTINGS", "Setting", "app", "settings_of_files"]
 
 app = typer.Typer()
 FILE_NAME: Final = "config.toml"
 _PREFIX: Final = "STRATAGEM_"
-_HIDDEN: Final = ("password", "secret", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Setting:
     name: str
     default: str
     what: str
+    # What parts the values of one that can be repeated, in the environment.
+    between: str = ","
 
     @property
     def variable(self) -> str:
@@ -50,81 +56,95 @@ SETTINGS: Final = (
     Setting("branch", "default", "the branch to work on"),
     Setting("durability", "full", "what a write survives: full or fast"),
     Setting("embedder", "static", "what finds by meaning"),
+    Setting("auto_embed", "yes", "no: nothing finds by meaning"),
     Setting("redaction", "basic", "what is masked: basic, strict or none"),
     Setting("read_only", "no", "refuse to write"),
     Setting("toolsets", "memory,debugging", "which tools a server offers"),
     Setting("expose", "none", "registered tools offered by their own names"),
     Setting("host", "127.0.0.1", "where a server listens"),
     Setting("port", "7437", "the port of a server"),
-    Setting("server_name", "none", "names that a server is reached by"),
-    Setting("allow_hosts", "none", "private hosts that registered tools may call"),
+    Setting("server_name", "none", "names that a server is reached by", " "),
+    Setting("public_url", "none", "how clients reach the server behind a proxy"),
+    Setting("allow_hosts", "none", "private hosts that registered tools may call", " "),
     Setting("auth", "auto", "whether a token is needed: auto or token"),
+    Setting("oauth_issuer", "none", "whose JWTs are taken"),
+    Setting("oauth_audience", "none", "whom such a JWT must be for", " "),
+    Setting("oauth_keys", "told by the issuer", "where the issuer's keys are"),
     Setting("workers", "1", "how many processes serve"),
-    Setting("redis", "none", "what several servers share Socket.IO rooms and rates by"),
+    Setting("redis", "none", "what several servers share Socket.IO events and rates by"),
     Setting("log_format", "text", "text or json"),
     Setting("graph", "built in", "what answers questions about the graph of concepts"),
     Setting("vectors", "built in", "what finds concepts by meaning"),
 )
-# Where a value that a file gave came from, by the variable it was put into.
-_FROM_FILE: Final[dict[str, str]] = {}
+_KNOWN: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}
+# Which file a value comes from, by the variable it was put into.
+_FILES: ContextVar[Mapping[str, str] | None] = ContextVar("settings_of_files", default=None)
 
 
-def read_files(environment: dict[str, str] | os._Environ[str] = os.environ) -> None:
-    """Put the settings of files where the environment has none.
+@contextmanager
+def settings_of_files(environment: MutableMapping[str, str] = os.environ) -> Iterator[None]:
+    """Put the settings of files where the environment has none, for as long as the block runs.
 
     Raises:
         InvalidInput: A file is no TOML, or has a setting that does not exist.
     """
+    origins: dict[str, str] = {}
     for file in _files():
-        try:
-            given = tomllib.loads(file.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InvalidInput(f"{file} cannot be read: {error}.", path=str(file)) from error
-        known = {setting.name: setting for setting in SETTINGS}
-        for name, value in given.items():
-            if name not in known:
-                raise InvalidInput(
-                    f"{file} has a setting that does not exist: {name}.",
-                    path=str(file),
-                    hint=f"There are: {', '.join(known)}.",
-                )
-            variable = known[name].variable
+        for variable, text in _read(file).items():
             if variable not in environment:
-                environment[variable] = _text(name, value)
-                _FROM_FILE[variable] = str(file)
+                environment[variable] = text
+                origins[variable] = str(file)
+    before = _FILES.set(origins)
+    try:
+        yield
+    finally:
+        _FILES.reset(before)
+        for variable in origins:
+            environment.pop(variable, None)
 
 
 @app.command("config", rich_help_panel="Upkeep")
 @command
 def _config(session: Session) -> None:
     """Show which settings are in force, and where each comes from."""
-    rows = [_row(setting) for setting in SETTINGS]
+    rows = [_row(setting, session) for setting in SETTINGS]
     session.output.answer({"settings": rows, "files": [str(file) for file in _files()]}, _show)
 
 
-def _row(setting: Setting) -> dict[str, str]:
-    value = os.environ.get(setting.variable)
-    if value is None:
-        origin, value = "default", setting.default
-    elif setting.variable in _FROM_FILE:
-        origin = _FROM_FILE[setting.variable]
-    else:
-        origin = setting.variable
+def _row(setting: Setting, session: Session) -> dict[str, str]:
+    told = os.environ.get(setting.variable)
+    value, origin = (setting.default, "default") if told is None else (told, setting.variable)
+    if told is not None and setting.variable in (_FILES.get() or {}):
+        origin = (_FILES.get() or {})[setting.variable]
+    flag = getattr(session.options, setting.name, None)
+    if flag is not None and not _is(flag, told):
+        value, origin = _text(setting, flag), f"--{setting.name.replace('_', '-')}"
     return {
         "name": setting.name,
-        "value": _shown(setting.name, value),
+        "value": _shown(value),
         "from": origin,
         "what": setting.what,
     }
 
 
-def _shown(name: str, value: str) -> str:
-    """Return a value without what nobody should see over a shoulder."""
-    if any(word in name for word in _HIDDEN):
-        return "***"
-    from stratagem.places import shown_place
+def _is(flag: Any, told: str | None) -> bool:
+    """Whether the environment says what an option says."""
+    if isinstance(flag, bool):
+        return told is not None and (told.lower() in {"1", "true", "yes", "on", "t", "y"}) == flag
+    return str(flag) == told
 
-    return shown_place(value)
+
+def _shown(value: str) -> str:
+    """Return a value without what nobody should see over a shoulder: passwords of addresses."""
+    if "://" not in value:
+        return value
+    try:
+        parts = urlsplit(value)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "***"
+    fragment = f"#{parts.fragment}" if parts.fragment else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}{fragment}"
 
 
 def _files() -> list[Path]:
@@ -132,24 +152,41 @@ def _files() -> list[Path]:
     from platformdirs import user_config_dir
 
     here = Path.cwd().resolve()
-    project = next(
-        (
-            place / PROJECT_FOLDER
-            for place in (here, *here.parents)
-            if (place / PROJECT_FOLDER).is_dir()
-        ),
-        None,
-    )
+    projects = (place / PROJECT_FOLDER for place in (here, *here.parents))
+    project = next((folder for folder in projects if folder.is_dir()), None)
     places = [project, Path(user_config_dir("stratagem", appauthor=False))]
     return [file for place in places if place and (file := place / FILE_NAME).is_file()]
 
 
-def _text(name: str, value: Any) -> str:
+def _read(file: Path) -> dict[str, str]:
+    """Return the settings of a file, by the variables that they stand for."""
+    try:
+        given = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(
+            f"{file} cannot be read: {error}.", path=str(file), hint="Correct the file."
+        ) from error
+    for name, value in given.items():
+        if name not in _KNOWN:
+            raise InvalidInput(
+                f"{file} has a setting that does not exist: {name}.",
+                path=str(file),
+                hint=f"There are: {', '.join(_KNOWN)}.",
+            )
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(each, str | int | float) for each in parts):
+            raise InvalidInput(
+                f"{file} has no value for {name}: it is text, a number, true or false, or a list.",
+                path=str(file),
+                hint="Correct the file.",
+            )
+    return {_KNOWN[name].variable: _text(_KNOWN[name], value) for name, value in given.items()}
+
+
+def _text(setting: Setting, value: Any) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
-    # Options that can be repeated are parted by spaces in the environment.
-    between = " " if name in {"allow_hosts", "server_name"} else ","
-    return between.join(map(str, value)) if isinstance(value, list) else str(value)
+    return setting.between.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _show(console: Console, answer: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ __all__ = ["command_of", "dashed", "generated_command", "generated_names"]
 
 _PREFIX: Final = "strata_"
 _TYPES: Final[dict[str, Any]] = {"string": str, "integer": int, "number": float, "boolean": bool}
+_REPEATED: Final = {"type": "array", "items": {"type": "string"}}
 
 
 def command_of(operation: str) -> str:
@@ -47,6 +48,7 @@ def _made(operation: Operation) -> Any:
 
     schema = input_schema(operation.name)
     properties: dict[str, dict[str, Any]] = schema["properties"]
+    properties |= {name: properties[name] | _REPEATED for name in _text_or_list(operation)}
     shared = {parameter.name for parameter in shared_parameters()}
     own = [
         _parameter(name, described, required=name in schema.get("required", ()))
@@ -74,7 +76,7 @@ def _made(operation: Operation) -> Any:
 def _parameter(name: str, described: dict[str, Any], *, required: bool) -> inspect.Parameter:
     flag, kind = f"--{dashed(name)}", _type(described)
     if kind is bool:
-        flag = f"{flag}/--no-{flag[2:]}"
+        flag = _switch(flag, described.get("default"))
     option = typer.Option(flag, help=_help(described), show_default=False)
     return inspect.Parameter(
         f"{name}_" if iskeyword(name) else name,
@@ -82,6 +84,14 @@ def _parameter(name: str, described: dict[str, Any], *, required: bool) -> inspe
         default=inspect.Parameter.empty if required else None,
         annotation=Annotated[kind if required else kind | None, option],
     )
+
+
+def _switch(flag: str, default: Any) -> str:
+    """Return the flag that says something: off where it is on, on where it is off."""
+    off = f"--no-{flag[2:]}"
+    if default is None:
+        return f"{flag}/{off}"
+    return f" /{off}" if default else flag
 
 
 def dashed(name: str) -> str:
@@ -110,6 +120,16 @@ def _help(described: dict[str, Any]) -> str:
     return str(words)
 
 
+def _text_or_list(operation: Operation) -> list[str]:
+    """Return the parameters that take one text or several: their options can be repeated."""
+    described = operation.input_model.model_json_schema()["properties"]
+    return [
+        name
+        for name, each in described.items()
+        if {"string", "array"} <= {choice.get("type") for choice in each.get("anyOf", ())}
+    ]
+
+
 def _words(operation: Operation, name: str) -> list[Any]:
     """Return the words that a parameter takes in the place of JSON, such as `auto`."""
     described = operation.input_model.model_json_schema()["properties"][name]
@@ -119,6 +139,8 @@ def _words(operation: Operation, name: str) -> list[Any]:
 def _value(name: str, given: Any, described: dict[str, Any]) -> Any:
     if isinstance(given, str) and described.get("type") in {"object", "array", None}:
         return read_json(given, field=name)
+    if isinstance(given, list):
+        return [read_value(each, text=True) for each in given]
     # A log is longer than what a shell passes on: `-` reads it from stdin.
     return read_value(given, text=True) if isinstance(given, str) else given
 

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from stratagem.surfaces.cli.output import printable
@@ -60,11 +60,18 @@ def table(*columns: str) -> Table:
 
 def show(console: Console, rows: Table) -> None:
     """Print a table; into a file or a pipe without the spaces that fill it up."""
+    kept = 0
     for column in rows.columns:
         # What cannot be cut keeps its width, and values give way, unless it is very long itself.
         longest = max((cell_len(str(cell)) for cell in column.cells), default=0)
         cuttable = any(isinstance(cell, Text) and cell.no_wrap for cell in column.cells)
         column.no_wrap = not cuttable and longest <= console.width // 2
+        kept += _width(column) if column.no_wrap else 0
+    while kept > console.width:
+        # Better folded than cut, the longest first: an id that is cut is of no use.
+        widest = max((each for each in rows.columns if each.no_wrap), key=_width)
+        widest.no_wrap = False
+        kept -= _width(widest)
     if console.is_terminal:
         console.print(rows)
         return
@@ -72,6 +79,10 @@ def show(console: Console, rows: Table) -> None:
         console.print(rows)
     lines = [line.rstrip() for line in printed.get().splitlines()]
     console.file.write("\n".join(lines) + "\n")
+
+
+def _width(column: Column) -> int:
+    return max(cell_len(str(cell)) for cell in (column.header, *column.cells)) + 2
 
 
 def show_entry(console: Console, answer: Answer) -> None:
@@ -156,9 +167,13 @@ def show_fields(console: Console, answer: Answer) -> None:
     rows.add_column(style="dim")
     rows.add_column(overflow="fold")
     for name, value in answer.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(_plain(value))
+        shown = ", ".join(map(_line, value)) if isinstance(value, list) else _line(_plain(value))
         rows.add_row(name.replace("_", " "), printable(shown))
     show(console, rows)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 
 def branches_table(branches: Sequence[Answer]) -> Table:

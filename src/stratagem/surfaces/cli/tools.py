@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
-from stratagem.errors import InvalidInput, ValidationFailed
+from stratagem import limits
+from stratagem.errors import InvalidInput, StratagemError, ValidationFailed
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 
@@ -19,6 +20,8 @@ __all__ = ["app"]
 app = typer.Typer()
 tools = typer.Typer(help="Register tools, and call them.", no_args_is_help=True)
 app.add_typer(tools, name="tools", rich_help_panel="Gateway")
+
+_LISTED_MAX: Final = 500
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A tool's name or id.")]
 
@@ -84,12 +87,15 @@ def _list(
     category: Annotated[str | None, typer.Option(help="Of one category.")] = None,
     provider: Annotated[str | None, typer.Option(help="Of one provider.")] = None,
     status: Annotated[str | None, typer.Option(help="active, deprecated, …")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=_LISTED_MAX, help="At most so many.")] = 50,
 ) -> None:
-    """Show the registered tools."""
+    """Show the registered tools, your own first."""
     filters = {"search": search, "category": category, "provider": provider, "status": status}
     given = {field: value for field, value in filters.items() if value is not None}
-    session.output.answer(session.call("tools_list", **given, limit=limit), _show_list)
+    answer = session.call("tools_list", **given, limit=_LISTED_MAX)
+    # Those that came with Stratagem would hide the few that somebody registered.
+    own_first = sorted(answer["tools"], key=lambda tool: tool["provider"] == "stratagem")
+    session.output.answer(dict(answer) | {"tools": own_first[:limit]}, _show_list)
 
 
 @tools.command("show")
@@ -117,7 +123,15 @@ def _call(
     given: dict[str, Any] = {"toolName": name, "arguments": _arguments(text)}
     if timeout is not None:
         given["options"] = {"timeout": timeout}
-    session.output.answer(session.call("tool_execute", **given), _show_result)
+    try:
+        answer = session.call("tool_execute", **given)
+    except StratagemError as error:
+        if not session.output.json:
+            error.hint = _hint_for_shell(error)
+        raise
+    session.output.answer(answer, _show_result)
+    if not session.output.json:
+        session.output.note(_about(answer))
 
 
 @tools.command("history")
@@ -185,6 +199,38 @@ def _grant(
     )
 
 
+@tools.command("retention")
+@command
+def _retention(
+    session: Session,
+    *,
+    days: Annotated[
+        float, typer.Option(metavar="DAYS", min=0, help="How long executions are kept.")
+    ] = limits.EXECUTION_DAYS_KEPT,
+) -> None:
+    """Erase for good what old calls were made with, and what they gave."""
+    answer = session.call("executions_erase", days=days)
+    session.output.answer(answer, _show_erased)
+
+
+def _show_erased(console: Console, answer: Mapping[str, Any]) -> None:
+    left = " There are more: run it again." if answer["more"] else ""
+    console.print(f"Erased the content of {answer['erased']:,} records.{left}")
+
+
+def _hint_for_shell(error: StratagemError) -> str:
+    """Return the next step as somebody at a terminal takes it."""
+    if corrections := error.details.get("corrections"):
+        import orjson
+
+        readings = [orjson.dumps(each["correctedParameters"]).decode() for each in corrections]
+        return f"Call it again with what you meant, perhaps {' or '.join(readings)}"
+    if body := error.details.get("body"):
+        return f"It said: {body if isinstance(body, str) else str(body)}"
+    hint = error.hint.replace("options.timeout", "--timeout MS")
+    return hint.replace("tool_help ", "stratagem tool-help --tool-name ")
+
+
 def _server(name: str | None, where: str) -> dict[str, Any]:
     if where.startswith(("http://", "https://")):
         return {"name": name or _host_name(where), "url": where}
@@ -210,7 +256,7 @@ def _document(name: str | None, where: str, base_url: str | None) -> dict[str, A
         given["url"] = where
     else:
         given["document"] = _text_of(Path(where))
-    given |= {"prefix": name} if name else {}
+    given |= {"prefix": f"{name}_"} if name else {}
     return given | ({"baseUrl": base_url} if base_url else {})
 
 
@@ -233,7 +279,10 @@ def _text_of(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} cannot be read: {error}.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(
+            f"{file} cannot be read: {reason}.", hint="Check the path and its permissions."
+        ) from error
 
 
 def _arguments(text: str) -> Any:
@@ -275,6 +324,9 @@ def _show_list(console: Console, answer: Mapping[str, Any]) -> None:
             "–" if rate is None else f"{rate:.0%}",
             brief(each["description"]),
         )
+    if not answer["tools"]:
+        console.print("No tool fits.")
+        return
     show(console, rows)
     left = answer["total"] - len(answer["tools"])
     if left > 0:
@@ -291,28 +343,42 @@ def _show_result(console: Console, answer: Mapping[str, Any]) -> None:
     import orjson
 
     result = answer["result"]
-    text = result if isinstance(result, str) else orjson.dumps(result, option=2).decode()
+    text = (
+        result
+        if isinstance(result, str)
+        else orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()
+    )
     console.print(printable(text) if isinstance(result, str) else text, soft_wrap=True)
+
+
+def _about(answer: Mapping[str, Any]) -> str:
     notes = answer["metadata"]
     cached = ", from the cache" if notes["cached"] else ""
-    console.print(
-        f"{answer['executionId']}, {notes['duration']:.1f} ms{cached}", style="dim", soft_wrap=True
-    )
+    said = f"{answer['executionId']}, {notes['duration']:.1f} ms{cached}"
+    correction = notes.get("correction")
+    return f"Corrected: {correction['description']}\n{said}" if correction else said
 
 
 def _show_history(console: Console, answer: Mapping[str, Any]) -> None:
-    from stratagem.surfaces.cli.tables import show, table
+    from stratagem.surfaces.cli.tables import brief, show, table, when
 
-    rows = table("STARTED", "TOOL", "STATUS", "MS", "CALLER", "EXECUTION", "ERROR")
-    for each in answer["executions"]:
+    calls = answer["executions"]
+    if not calls:
+        console.print("Nothing was called yet.")
+        return
+    # Who called is worth a column only where it was not always the command line.
+    others = any(each["caller"] != "cli" for each in calls)
+    callers = ("CALLER",) if others else ()
+    rows = table("STARTED", "TOOL", "STATUS", "MS", *callers, "EXECUTION", "ERROR")
+    for each in calls:
         rows.add_row(
-            each["startedAt"],
+            when(each["startedAt"]),
             printable(each["tool"]),
             each["status"],
-            f"{each['duration']:.1f}",
-            printable(each["caller"]),
+            f"{each['duration']:.0f}",
+            *([printable(each["caller"])] if others else ()),
             each["executionId"],
-            printable((each.get("error") or {}).get("message", "")),
+            brief((each.get("error") or {}).get("message", "")),
         )
     show(console, rows)
 

@@ -9,6 +9,7 @@ import typer
 
 from stratagem import errors
 from stratagem.errors import DatabaseCorrupt, ValidationFailed
+from stratagem.places import shown_place
 from stratagem.surfaces.cli.output import Output, confirmed
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.session import Session, command
@@ -121,7 +122,7 @@ def _examined(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any
         head = runtime.foundation.store.reader().head()
     return {
         "healthy": not findings,
-        "database": session.database,
+        "database": shown_place(session.database),
         "events": head.sequence,
         "head": f"{head.sequence}:{head.hash.hex()}",
         "findings": [

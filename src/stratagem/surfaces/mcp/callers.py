@@ -1,14 +1,14 @@
 """Who calls, and what is remembered of them.
 
 A branch that a client switched to holds for as long as the client does: for the process on
-stdio, for the protocol session on HTTP. A client that has no session (the protocol of 2026 has
-none) names the branch with each call instead.
+stdio, for the protocol session on HTTP, for the token where there is no session (the protocol of
+2026 has none). A client that has neither names the branch with each call instead.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
@@ -17,9 +17,14 @@ from stratagem import limits
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.settings import ServerSettings
 
-__all__ = ["SESSION_HEADER", "Callers", "ProcessCaller", "SessionCallers"]
+if TYPE_CHECKING:
+    from stratagem.surfaces.admission import Admission, Admitted
 
-SESSION_HEADER = "mcp-session-id"
+__all__ = ["ADMITTED", "SESSION_HEADER", "Callers", "ProcessCaller", "SessionCallers"]
+
+SESSION_HEADER: Final = "mcp-session-id"
+# Where a request's scope says who sent it; None where nobody has to say.
+ADMITTED: Final = "stratagem.admitted"
 Context = ServerRequestContext[Any, Any]
 
 
@@ -35,7 +40,9 @@ class ProcessCaller:
     """One client, whose own the process is."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._caller = _caller(settings, can_switch=True, local=True)
+        self._caller = Caller(
+            "mcp", settings.namespace, settings.branch, read_only=settings.read_only
+        )
 
     def of(self, context: Context) -> Caller:
         """Return the caller of a request."""
@@ -44,24 +51,33 @@ class ProcessCaller:
 
 
 class SessionCallers:
-    """Many clients, each known by its protocol session where it has one."""
+    """Many clients, each known by its protocol session where it has one, else by its token."""
 
-    def __init__(self, settings: ServerSettings) -> None:
-        self._settings = settings
-        # From the one that was used longest ago to the one used last.
-        self._sessions: OrderedDict[str, Caller] = OrderedDict()
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        # From the one that was used longest ago to the one used last, each with whose it is.
+        self._sessions: OrderedDict[str, tuple[Caller, str | None]] = OrderedDict()
 
     def of(self, context: Context) -> Caller:
         """Return the caller of a request."""
         request = context.request
         session = request.headers.get(SESSION_HEADER) if request is not None else None
-        caller = self._sessions.get(session or "") or _caller(self._settings, can_switch=False)
-        caller.actor = _actor(context.session)
+        known = self._sessions.get(session or "")
+        admitted = request.scope.get(ADMITTED) if request is not None else None
+        caller = known[0] if known is not None else self._admission.caller(admitted, "mcp")
+        if admitted is None:
+            caller.actor = _actor(context.session)
         return caller
 
-    def begin(self, session: str) -> None:
+    def begin(self, session: str, admitted: Admitted | None) -> None:
         """Remember a session from now on."""
-        self._sessions[session] = _caller(self._settings, can_switch=True)
+        caller = self._admission.new_caller(admitted, "mcp", can_switch=True)
+        self._sessions[session] = (caller, _owner(admitted))
+
+    def belongs(self, session: str, admitted: Admitted | None) -> bool:
+        """Whether a session is that of whoever names it; one that is not known is nobody's."""
+        known = self._sessions.get(session)
+        return known is None or known[1] == _owner(admitted)
 
     def use(self, session: str) -> None:
         """Note that a session is in use."""
@@ -77,16 +93,12 @@ class SessionCallers:
         return next(iter(self._sessions)) if len(self._sessions) > limits.SESSIONS_MAX else None
 
 
-def _caller(settings: ServerSettings, *, can_switch: bool, local: bool = False) -> Caller:
-    return Caller(
-        "mcp",
-        settings.namespace,
-        settings.branch,
-        can_switch=can_switch,
-        # Over HTTP the server's environment says nothing about the client's.
-        local=local,
-        read_only=settings.read_only,
-    )
+def _owner(admitted: Admitted | None) -> str | None:
+    """Return what tells the holders of tokens, and their workspaces and scopes, apart."""
+    if admitted is None:
+        return None
+    scopes = " ".join(sorted(admitted.identity.rights[admitted.workspace]))
+    return f"{admitted.identity.key}\x1f{admitted.workspace}\x1f{scopes}"
 
 
 def _actor(session: ServerSession) -> str:

@@ -1,4 +1,4 @@
-"""A database that is opened when it is first needed."""
+"""The databases of a server, each opened when it is first needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from stratagem.errors import StorageUnavailable, StratagemError
+from stratagem import limits
+from stratagem.errors import ServiceUnavailable, StorageUnavailable, StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.settings import ServerSettings
 
@@ -22,7 +23,7 @@ CLOSING_SECONDS: Final = 2.0
 
 
 class Database:
-    """The database of a server. Safe to use from several threads.
+    """The server's own database, and those of its workspaces. Safe to use from several threads.
 
     Opening may take a migration, so no handshake waits for it. An opening that failed is tried
     again with the next call: the disk may have been freed, the other process may be gone.
@@ -32,62 +33,98 @@ class Database:
         self._settings = settings
         self._opening = threading.Lock()
         self._runtime: Runtime | None = None
+        self._others: dict[str, Runtime] = {}
         self._closed = False
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation, opening the database first where that is still to be done."""
-        return self.runtime().call(name, arguments, caller)
+        return self.runtime(caller.workspace).call(name, arguments, caller)
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        opened = self._runtime
-        runtime = opened if opened is not None else await asyncio.to_thread(self.runtime)
+        workspace = caller.workspace
+        opened = self._opened(workspace)
+        runtime = opened if opened is not None else await asyncio.to_thread(self.runtime, workspace)
         return await runtime.call_async(name, arguments, caller)
 
-    def runtime(self) -> Runtime:
-        """Return the open database.
+    def runtime(self, workspace: str | None = None) -> Runtime:
+        """Return the open database of a workspace; None is the server's own.
 
         Raises:
             StratagemError: It cannot be opened.
         """
-        if self._runtime is None:
-            with self._opening:
-                if self._closed:
-                    raise StorageUnavailable("The server is stopping.", hint="Start it again.")
+        opened = self._opened(workspace)
+        if opened is not None:
+            return opened
+        with self._opening:
+            if self._closed:
+                raise StorageUnavailable("The server is stopping.", hint="Start it again.")
+            if workspace is None:
                 self._runtime = self._runtime or self._open()
-        return self._runtime
+                return self._runtime
+            if workspace not in self._others:
+                self._others = {**self._others, workspace: self._open_other(workspace)}
+            return self._others[workspace]
+
+    async def check(self) -> None:
+        """Read from the server's own database.
+
+        Raises:
+            StratagemError: It cannot be read.
+        """
+        await asyncio.to_thread(lambda: self.runtime().foundation.store.reader().head())
 
     async def leave_loop(self) -> None:
         """End the connections that live on this event loop."""
-        if self._runtime is not None:
-            await self._runtime.leave_loop()
+        for runtime in self._every():
+            await runtime.leave_loop()
 
     def open_in_background(self) -> None:
         """Begin to open the database; a failure is logged, and met again by the next call."""
         threading.Thread(target=self._try_to_open, name="stratagem-opening", daemon=True).start()
 
     def close(self) -> None:
-        """Let go of the database.
+        """Let go of the databases.
 
         A migration that goes on for long is left behind: it is undone when the process ends.
         """
         self._closed = True
         if self._opening.acquire(timeout=CLOSING_SECONDS):
-            if self._runtime is not None:
-                self._runtime.close()
+            for runtime in self._every():
+                runtime.close()
             self._opening.release()
 
-    def _open(self) -> Runtime:
-        from stratagem.bootstrap import Settings, start
+    def _opened(self, workspace: str | None) -> Runtime | None:
+        return self._runtime if workspace is None else self._others.get(workspace)
+
+    def _every(self) -> list[Runtime]:
+        own = [] if self._runtime is None else [self._runtime]
+        return [*own, *self._others.values()]
+
+    def _open_other(self, workspace: str) -> Runtime:
+        from stratagem.access.workspaces import place_of
+
+        if len(self._others) >= limits.WORKSPACES_OPEN_MAX:
+            raise ServiceUnavailable(
+                "This server holds as many workspaces open as it can.",
+                limit=limits.WORKSPACES_OPEN_MAX,
+            )
+        return self._open(*place_of(self._settings.database, workspace))
+
+    def _open(self, place: str | None = None, workspace: str = "default") -> Runtime:
+        from stratagem.bootstrap import Settings, built_in, start
 
         given = self._settings
         return start(
             Settings(
-                given.database,
+                place or given.database,
                 durability=cast("Literal['full', 'fast']", given.durability),
                 embedder=given.embedder,
                 read_only=given.read_only,
                 redaction=cast("Literal['none', 'basic', 'strict']", given.redaction),
+                # Services outside know no workspaces: they are told of the server's own only.
+                external=None if place is None else built_in(),
+                workspace=workspace,
                 allow_hosts=given.allow_hosts,
             )
         )

@@ -8,6 +8,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from stratagem import limits
+from stratagem.surfaces.admission import Admission
 from stratagem.surfaces.mcp.callers import SessionCallers
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.server import build
@@ -22,12 +23,19 @@ SESSION_IDLE_SECONDS: Final = 24 * 3600
 
 
 def application(
-    settings: ServerSettings, database: Database, *, hosts: list[str], origins: list[str]
+    settings: ServerSettings,
+    database: Database,
+    admission: Admission,
+    *,
+    hosts: list[str],
+    origins: list[str],
 ) -> ASGIApp:
     """Return the protocol's server as an ASGI application; its lifespan has to be run."""
-    callers = SessionCallers(settings)
+    callers = SessionCallers(admission)
     app = build(settings, database, callers).streamable_http_app(
         streamable_http_path=PATH,
+        # A session lives in one process; with several, a client's next request may meet another.
+        stateless_http=settings.several,
         max_request_body_size=limits.REQUEST_BYTES_MAX,
         session_idle_timeout=SESSION_IDLE_SECONDS,
         # Ours ends old sessions first; this one would refuse new ones.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stratagem.surfaces.mcp.callers import SESSION_HEADER, SessionCallers
+from stratagem.surfaces.mcp.callers import ADMITTED, SESSION_HEADER, SessionCallers
 
 __all__ = ["SessionTracking"]
 
@@ -31,12 +32,17 @@ class SessionTracking:
             await self._app(scope, receive, send)
             return
         session = Headers(scope=scope).get(SESSION_HEADER)
+        admitted = scope.get(ADMITTED)
         if session is not None:
+            if not self._callers.belongs(session, admitted):
+                # To anybody else it does not exist: its own client would begin a new one.
+                await PlainTextResponse("Session not found\n", _NOT_FOUND)(scope, receive, send)
+                return
             self._callers.use(session)
 
         async def watch(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._note(scope["method"], session, message)
+                self._note(scope, session, message)
             await send(message)
 
         await self._app(scope, receive, watch)
@@ -44,12 +50,12 @@ class SessionTracking:
             self._callers.end(surplus)
             await self._end(surplus, scope)
 
-    def _note(self, method: str, session: str | None, start: Message) -> None:
+    def _note(self, scope: Scope, session: str | None, start: Message) -> None:
         begun = Headers(raw=start["headers"]).get(SESSION_HEADER)
         status = start["status"]
         if session is None and begun is not None and status < _BAD_REQUEST:
-            self._callers.begin(begun)
-        elif session is not None and (status == _NOT_FOUND or method == "DELETE"):
+            self._callers.begin(begun, scope.get(ADMITTED))
+        elif session is not None and (status == _NOT_FOUND or scope["method"] == "DELETE"):
             self._callers.end(session)
 
     async def _end(self, session: str, scope: Scope) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
+
+if TYPE_CHECKING:
+    from stratagem.access.oauth.settings import OAuthSettings
 
 __all__ = ["PORT_DEFAULT", "ServerSettings"]
 
@@ -22,6 +25,9 @@ class ServerSettings:
     so no other will do. `server_names` are names by which browsers and proxies may reach the
     server besides the loopback ones; `allow_hosts` are private hosts that tools may call.
     `expose`: patterns of registered tools that clients see as tools in their own right.
+    `auth`: "token" has everybody show one; "auto" does so from the first token on that is made.
+    `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
+    where a proxy stands before it.
     """
 
     database: str
@@ -38,6 +44,22 @@ class ServerSettings:
     server_names: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     expose: tuple[str, ...] = ()
+    log_format: str = "text"
+    workers: int = 1
+    redis: str | None = None
+    auth: str = "auto"
+    oauth: OAuthSettings | None = None
+    public_url: str | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether a client's next request may meet another process, which knows nothing of it."""
+        return self.workers > 1 or self.redis is not None
+
+    @property
+    def needs_auth(self) -> bool:
+        """Whether everybody has to say who they are even while there are no tokens."""
+        return self.auth == "token" or self.oauth is not None
 
     def check_toolsets(self) -> None:
         """Refuse toolsets that do not exist.

@@ -23,19 +23,22 @@ def answered(data: Any, *, enveloped: bool, status: int = 200) -> Response:
     return _json(body, status)
 
 
-def refused(error: Exception, *, enveloped: bool) -> Response:
+def refused(error: Exception, *, enveloped: bool, status: int | None = None) -> Response:
     """Return an error in the form of the surface that was asked."""
     if not isinstance(error, StratagemError):
         # Nobody outside must see the inside.
         logger.error("a request failed", exc_info=error)
         error = InternalFault("The request failed; the server's log says how.")
     body = {"success": False, "error": told(error)} if enveloped else error.envelope()
-    response = _json(encodable(body), TABLE[error.code].http_status)
+    response = _json(encodable(body), status or TABLE[error.code].http_status)
     wait = error.details.get("retry_after")
     if isinstance(wait, int | float):
         response.headers["retry-after"] = str(max(1, math.ceil(wait)))
     if error.code == "unauthenticated":
-        response.headers["www-authenticate"] = error.details.get("challenge", "Bearer")
+        response.headers["www-authenticate"] = "Bearer"
+    elif error.code == "permission_denied" and (scope := error.details.get("required")):
+        words = f'Bearer realm="stratagem", error="insufficient_scope", scope="{scope}"'
+        response.headers["www-authenticate"] = words
     return response
 
 

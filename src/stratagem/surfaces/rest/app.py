@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from importlib import resources
 from typing import Any
@@ -15,11 +16,13 @@ from starlette.types import ASGIApp
 from stratagem.errors import OperationNotFound, StratagemError
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
+from stratagem.surfaces.admission.admitting import ADMITTED, Admission
 from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.rest.answers import answered, refused
 from stratagem.surfaces.rest.arguments import arguments_of
+from stratagem.surfaces.rest.clients import answering, as_asked, note_branch
 from stratagem.surfaces.rest.openapi import document
+from stratagem.surfaces.rest.readiness import Readiness
 from stratagem.surfaces.rest.routes import Route, every
 
 __all__ = ["application"]
@@ -29,11 +32,13 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 CallerOf = Callable[[Request], Caller]
 
 
-def application(settings: ServerSettings, database: Database) -> ASGIApp:
+def application(database: Database, admission: Admission) -> ASGIApp:
     """Return the routes as an ASGI application."""
-    caller_of = _local_caller(settings)
+    caller_of = _caller_of(admission)
     paths = [
         Path("/health", _health, methods=["GET"]),
+        Path("/ready", Readiness(database).answer, methods=["GET"]),
+        Path("/metrics", _metrics(database), methods=["GET"]),
         Path("/api/openapi.json", _openapi, methods=["GET"]),
         Path("/api/docs", _docs, methods=["GET"]),
         *(
@@ -41,18 +46,21 @@ def application(settings: ServerSettings, database: Database) -> ASGIApp:
             for route in every()
         ),
     ]
-    return Router(paths, default=_Missing(paths))
+    return Router([*paths, *_wrong_methods(paths)], default=_Missing())
 
 
 def _endpoint(route: Route, database: Database, caller_of: CallerOf) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             arguments = await arguments_of(request, route)
-            answer = await database.call_async(route.operation, arguments, caller_of(request))
+            caller = as_asked(caller_of(request), request)
+            with answering(request):
+                answer = await database.call_async(route.operation, arguments, caller)
             data = _shaped(route, arguments, answer)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return refused(error, enveloped=route.enveloped)
-        return answered(data, enveloped=route.enveloped, status=route.status)
+        response = answered(data, enveloped=route.enveloped, status=route.status)
+        return note_branch(response, caller, request)
 
     return endpoint
 
@@ -63,25 +71,15 @@ def _shaped(route: Route, arguments: dict[str, Any], answer: dict[str, Any]) -> 
     return answer if called is None or called.toolset != "gateway" else answer["result"]
 
 
-def _local_caller(settings: ServerSettings) -> CallerOf:
-    def caller_of(_request: Request) -> Caller:
-        return Caller(
-            "rest",
-            settings.namespace,
-            settings.branch,
-            can_switch=False,
-            local=False,
-            read_only=settings.read_only,
-        )
+def _caller_of(admission: Admission) -> CallerOf:
+    def caller_of(request: Request) -> Caller:
+        return admission.caller(request.scope[ADMITTED], "rest")
 
     return caller_of
 
 
 class _Missing:
     """Answers what no route takes."""
-
-    def __init__(self, paths: list[Path]) -> None:
-        self._paths = paths
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         error: StratagemError = OperationNotFound(
@@ -91,8 +89,53 @@ class _Missing:
         await response(scope, receive, send)
 
 
+class _WrongMethod:
+    """Answers a path that is there, asked for in a way that is not."""
+
+    def __init__(self, allowed: set[str]) -> None:
+        self._allowed = ", ".join(sorted(allowed))
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        error = OperationNotFound(
+            f"{scope['method']} is not how {scope['path']} is asked.",
+            allowed=self._allowed,
+            hint=f"Use {self._allowed}.",
+        )
+        response = refused(error, enveloped=True, status=405)
+        response.headers["allow"] = self._allowed
+        await response(scope, receive, send)
+
+
+def _wrong_methods(paths: list[Path]) -> list[Path]:
+    """Return what takes the methods of each path that no route takes."""
+    allowed: dict[str, set[str]] = {}
+    for path in paths:
+        allowed.setdefault(path.path, set()).update(path.methods or ())
+    return [Path(path, _WrongMethod(methods)) for path, methods in allowed.items()]
+
+
 async def _health(_request: Request) -> Response:
     return JSONResponse({"status": "ok"})
+
+
+def _metrics(database: Database) -> Endpoint:
+    async def metrics(_request: Request) -> Response:
+        from stratagem.gateway.metrics import CONTENT_TYPE, page
+
+        try:
+            runtime = await asyncio.to_thread(database.runtime)
+            switchboard = await asyncio.to_thread(lambda: runtime.switchboard)
+            switchboard.home.adopt()
+            text = await switchboard.home.join(lambda: _soon(page, switchboard))
+        except StratagemError as error:
+            return refused(error, enveloped=True)
+        return Response(text, media_type=CONTENT_TYPE)
+
+    return metrics
+
+
+async def _soon(work: Callable[..., str], *given: Any) -> str:
+    return work(*given)
 
 
 async def _openapi(_request: Request) -> Response:

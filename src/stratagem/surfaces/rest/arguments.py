@@ -54,6 +54,8 @@ def _read(text: str, schema: Mapping[str, Any], name: str) -> Any:
     kind = schema.get("type")
     if kind == "integer" and text.lstrip("-").isdigit():
         return int(text)
+    if kind == "number":
+        return _number(text)
     if kind == "array":
         return [part.strip() for part in text.split(",") if part.strip()]
     if kind == "boolean":
@@ -64,3 +66,10 @@ def _read(text: str, schema: Mapping[str, Any], name: str) -> Any:
         except orjson.JSONDecodeError as error:
             raise ValidationFailed(f"`{name}` is a JSON object: {error}.", field=name) from error
     return text
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -45,7 +45,9 @@ class RequestIds:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get(HEADER, "")
-        own = given if _ACCEPTED.fullmatch(given) else secrets.token_hex(8)
+        # One that looks like a secret is somebody's mistake, and would be kept in the log.
+        fine = _ACCEPTED.fullmatch(given) and mask(given) == given
+        own = given if fine else secrets.token_hex(8)
         token = _CURRENT.set(own)
         began = time.perf_counter()
         status = 0
@@ -60,19 +62,16 @@ class RequestIds:
         try:
             await self._app(scope, receive, noted)
         finally:
-            logger.info(
-                "%s %s %s",
-                scope["method"],
-                scope["path"],
-                status,
-                extra={
-                    "method": scope["method"],
-                    "path": scope["path"],
-                    "status": status,
-                    "milliseconds": round(1000 * (time.perf_counter() - began), 1),
-                },
-            )
+            if logger.isEnabledFor(logging.INFO):
+                _log_answer(scope, status, time.perf_counter() - began)
             _CURRENT.reset(token)
+
+
+def _log_answer(scope: Scope, status: int, seconds: float) -> None:
+    method, path = scope["method"], mask(scope["path"])
+    told = {"method": method, "path": path, "status": status}
+    told["milliseconds"] = round(1000 * seconds, 1)
+    logger.info("%s %s %s", method, path, status, extra=told)
 
 
 class _Json(logging.Formatter):
@@ -82,6 +81,7 @@ class _Json(logging.Formatter):
         line: dict[str, Any] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
+            "process": record.process,
             "logger": record.name,
             "message": mask(record.getMessage()),
         }

@@ -2,13 +2,14 @@
 
 The first process only watches: it starts the others, starts one anew that died, and ends them when
 it is told to end. Nothing is shared but the socket and the database, so that one that is killed
-takes none with it.
+takes none with it. Should the first one die, the others end by themselves.
 """
 
 from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import signal
 import socket
 import threading
@@ -18,21 +19,27 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any, Final
 
-__all__ = ["watch"]
+from stratagem.errors import ServiceUnavailable
+
+__all__ = ["end_with_parent", "watch"]
 
 logger = logging.getLogger(__name__)
 
+Work = Callable[[Any, socket.socket], None]
 # One that dies at once, again and again, is not started for ever.
 _RESTARTS_MAX: Final = 10
 _RESTARTS_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.2
+# Longer than a server takes to end its requests.
 _STOPPING_SECONDS: Final = 10.0
 
 
-def watch(
-    count: int, work: Callable[[Any, socket.socket], None], given: Any, listener: socket.socket
-) -> None:
-    """Run so many processes until a signal."""
-    context = multiprocessing.get_context("spawn")
+def watch(count: int, work: Work, given: Any, listener: socket.socket) -> None:
+    """Run so many processes until a signal.
+
+    Raises:
+        ServiceUnavailable: They keep ending.
+    """
     ending = threading.Event()
 
     def end(_signal: int, _frame: FrameType | None) -> None:
@@ -40,36 +47,70 @@ def watch(
 
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, end)
+    workers = _Workers(work, given, listener)
+    try:
+        workers.start(count)
+        while not ending.wait(_LOOK_SECONDS):
+            workers.replace_dead(time.monotonic())
+    finally:
+        workers.end()
 
-    def start() -> BaseProcess:
-        process = context.Process(target=work, args=(given, listener), daemon=False)
-        process.start()
-        return process
 
-    processes = [start() for _ in range(count)]
-    restarts: list[float] = []
-    while not ending.wait(0.2):
-        for at, process in enumerate(processes):
+def end_with_parent() -> None:
+    """Have this process end in good order once the one that started it is gone."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="stratagem-parent", daemon=True).start()
+
+
+class _Workers:
+    """The processes, and when others had to take their places."""
+
+    def __init__(self, work: Work, given: Any, listener: socket.socket) -> None:
+        # A copy of this process would have the locks of threads that it has not.
+        self._context = multiprocessing.get_context("spawn")
+        self._work = work
+        self._arguments = (given, listener)
+        self._processes: list[BaseProcess] = []
+        self._replaced: list[float] = []
+
+    def start(self, count: int) -> None:
+        for _ in range(count):
+            self._processes.append(self._started())
+
+    def replace_dead(self, now: float) -> None:
+        """Start another process for each that has ended."""
+        for at, process in enumerate(self._processes):
             if process.is_alive():
                 continue
-            now = time.monotonic()
-            restarts = [each for each in restarts if now - each < _RESTARTS_SECONDS]
-            if len(restarts) >= _RESTARTS_MAX:
-                logger.error("processes keep ending; the server stops")
-                ending.set()
-                break
-            restarts.append(now)
+            self._replaced = [each for each in self._replaced if now - each < _RESTARTS_SECONDS]
+            if len(self._replaced) >= _RESTARTS_MAX:
+                raise ServiceUnavailable(
+                    f"{_RESTARTS_MAX} processes ended within a minute.",
+                    hint="The log above says why.",
+                )
+            self._replaced.append(now)
             logger.warning("a process ended with %s; another is started", process.exitcode)
-            processes[at] = start()
-    _end(processes)
+            process.close()
+            self._processes[at] = self._started()
 
+    def end(self) -> None:
+        """End all of them, in good order first."""
+        for process in self._processes:
+            if process.is_alive():
+                process.terminate()
+        until = time.monotonic() + _STOPPING_SECONDS
+        for process in self._processes:
+            process.join(max(0.0, until - time.monotonic()))
+            if process.is_alive():
+                process.kill()
 
-def _end(processes: list[BaseProcess]) -> None:
-    for process in processes:
-        if process.is_alive():
-            process.terminate()
-    until = time.monotonic() + _STOPPING_SECONDS
-    for process in processes:
-        process.join(max(0.0, until - time.monotonic()))
-        if process.is_alive():
-            process.kill()
+    def _started(self) -> BaseProcess:
+        process = self._context.Process(target=self._work, args=self._arguments)
+        process.start()
+        return process

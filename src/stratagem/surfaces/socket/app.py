@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import socketio
@@ -15,17 +16,22 @@ from stratagem.errors import (
     ExecutionTimeout,
     InternalFault,
     InvalidInput,
+    RateLimited,
+    ServiceUnavailable,
     StratagemError,
+    Unauthenticated,
 )
 from stratagem.gateway.inputs import ExecuteInput
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
 from stratagem.operations import authorise, find, read_input
+from stratagem.surfaces.admission.admitting import ADMITTED, Admission, Admitted
 from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.mcp.tools import encodable
 from stratagem.surfaces.rest.answers import told
+from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
+from stratagem.surfaces.socket.guarding import BoundedJson, GuardedServer
 from stratagem.surfaces.socket.hosting import Hosting
 
 __all__ = ["PATH", "Sockets"]
@@ -40,19 +46,32 @@ Work = Callable[[str, Mapping[str, Any], Caller], Awaitable[Any]]
 class Sockets:
     """Everything that happens on sockets."""
 
-    def __init__(self, settings: ServerSettings, database: Database) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        database: Database,
+        admission: Admission,
+        *,
+        redis: str | None = None,
+        several: bool = False,
+    ) -> None:
         self._database = database
-        self._server = socketio.AsyncServer(
+        self._admission = admission
+        self._server = GuardedServer(
+            admission.measures.unknown,
             async_mode="asgi",
+            client_manager=_manager(redis),
+            # Polling takes many connections, each of which may meet another process.
+            transports=["websocket"] if several else None,
             # Host and Origin are checked before a request comes here.
             cors_allowed_origins="*",
             max_http_buffer_size=limits.REQUEST_BYTES_MAX,
+            json=BoundedJson,
             logger=False,
             engineio_logger=False,
         )
-        self._hosting = Hosting(self._server, database)
-        self._listening = False
+        self._hosting = Hosting(self._server, database, alone=not several)
+        self._listening: dict[str | None, asyncio.Task[None]] = {}
+        self._held: dict[str, ExitStack] = {}
         self._add_handlers()
 
     def application(self) -> ASGIApp:
@@ -63,7 +82,7 @@ class Sockets:
     def _add_handlers(self) -> None:
         self._server.on("connect", self._connect)
         self._server.on("disconnect", self._disconnect)
-        for name, event in EVENTS.items():
+        for name, event in {**EVENTS, **corrections.EVENTS}.items():
             self._on(name, self._plain(event), event.reply)
         self._on("mcp:tool:execute", self._execute, None)
         self._on("mcp:tool:register", self._hosting.register, "mcp:tool:registered")
@@ -72,6 +91,10 @@ class Sockets:
         )
         self._on("mcp:tools:init", self._init, "mcp:tools:init:response")
         self._on("mcp:tool:cancel", self._cancel, "mcp:tool:cancelled")
+        heard = corrections.Subscriptions(self._server)
+        subscribed = "auto_correction:subscribed"
+        self._on("auto_correction:subscribe", self._subscribing(heard), subscribed)
+        self._on("auto_correction:unsubscribe", heard.unsubscribe, "auto_correction:unsubscribed")
 
     def _on(self, name: str, work: Work, reply: str | None) -> None:
         """Answer an event: with another event, and by acknowledging it."""
@@ -80,8 +103,14 @@ class Sockets:
             request = _request_of(data)
             try:
                 given = _object(data)
-                answer = await work(client, given, await self._caller(client))
+                admitted = await self._confirmed(client)
+                with self._measured(admitted):
+                    answer = await work(client, given, self._admission.caller(admitted, "socket"))
             except Exception as error:  # noqa: BLE001 -- the outermost frame
+                if isinstance(error, Unauthenticated):
+                    _soon(self._dismiss(client))
+                elif isinstance(error, RateLimited):
+                    await self._admission.measures.pause()
                 failure = _failure(error)
                 shown = {**failure, "event": name, "requestId": request}
                 await self._server.emit("mcp:error", shown, to=client)
@@ -92,22 +121,67 @@ class Sockets:
 
         self._server.on(name, handle)
 
-    async def _connect(self, client: str, environ: Mapping[str, Any], _auth: Any = None) -> None:  # noqa: ARG002
-        self._listen()
-        await self._server.save_session(client, {})
+    async def _connect(self, client: str, environ: Mapping[str, Any], auth: Any = None) -> None:
+        """Let a client in: by the header of its first request, or by what it sends along."""
+        scope = environ["asgi.scope"]
+        admitted = scope.get(ADMITTED)
+        if admitted is None:
+            sent = auth if isinstance(auth, Mapping) else {}
+            token, workspace = sent.get("token"), sent.get("workspace")
+            address = scope.get("client") or ("",)
+            try:
+                admitted = await self._admission.admit(
+                    [f"Bearer {token}"] if isinstance(token, str) else [],
+                    workspace=workspace if isinstance(workspace, str) else None,
+                    address=address[0],
+                    way="socket connect",
+                )
+            except StratagemError as error:
+                raise socketio.exceptions.ConnectionRefusedError(_failure(error)) from error
+            self._hold(client, admitted)
+        await self._server.save_session(client, {_ADMITTED: admitted})
+        caller = self._admission.caller(admitted, "socket")
+        if caller.may("gateway", "read"):
+            await self._server.enter_room(client, _room(caller.workspace))
+            self._listen(caller.workspace)
+
+    async def _dismiss(self, client: str) -> None:
+        """End a socket, once it has been told why."""
+        await asyncio.sleep(_LAST_WORDS_SECONDS)
+        await self._server.disconnect(client)
+
+    def _hold(self, client: str, admitted: Admitted | None) -> None:
+        """Count a socket among the streams of its token; others were counted at the door."""
+        if admitted is None:
+            return
+        held = ExitStack()
+        try:
+            held.enter_context(self._admission.measures.stream(admitted.identity))
+        except RateLimited as error:
+            raise socketio.exceptions.ConnectionRefusedError(_failure(error)) from error
+        self._held[client] = held
 
     async def _disconnect(self, client: str, _reason: Any = None) -> None:
+        if (held := self._held.pop(client, None)) is not None:
+            held.close()
         await self._hosting.leave(client)
 
-    async def _caller(self, client: str) -> Caller:  # noqa: ARG002 -- all are one, without tokens
-        return Caller(
-            "socket",
-            self._settings.namespace,
-            self._settings.branch,
-            can_switch=False,
-            local=False,
-            read_only=self._settings.read_only,
-        )
+    async def _confirmed(self, client: str) -> Admitted | None:
+        """Return who a client is, checked anew: its token may have been revoked since."""
+        session = await self._server.get_session(client)
+        admitted: Admitted | None = session.get(_ADMITTED)
+        await self._admission.confirm(admitted)
+        return admitted
+
+    @contextmanager
+    def _measured(self, admitted: Admitted | None) -> Iterator[None]:
+        if admitted is None:
+            yield
+            return
+        measures = self._admission.measures
+        measures.count(admitted.identity)
+        with measures.request(admitted.identity):
+            yield
 
     def _plain(self, event: Event) -> Work:
         async def work(_client: str, data: Mapping[str, Any], caller: Caller) -> Any:
@@ -122,7 +196,7 @@ class Sockets:
         authorise(operation, data, caller)
         given = read_input(operation, data)
         assert isinstance(given, ExecuteInput)
-        runtime = await asyncio.to_thread(self._database.runtime)
+        runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
         switchboard = runtime.switchboard
         switchboard.home.adopt()
         request = given.context.request_id if given.context else None
@@ -175,34 +249,67 @@ class Sockets:
     async def _cancel(self, _client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
         """Stop a call that is under way."""
         caller.require("gateway", "execute", "cancelling a call")
-        runtime = await asyncio.to_thread(self._database.runtime)
+        runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
         execution = str(data.get("executionId", ""))
         return {
             "executionId": execution,
             "cancelled": Gateway(runtime.switchboard, caller).cancel(execution),
         }
 
-    def _listen(self) -> None:
-        """Tell every client of what happens, once there is a client."""
-        if self._listening:
+    def _subscribing(self, heard: corrections.Subscriptions) -> Work:
+        async def work(client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
+            answer = await heard.subscribe(client, data, caller)
+            # From the answer on nothing may be missed.
+            self._listen(caller.workspace)
+            await self._listening[caller.workspace]
+            return answer
+
+        return work
+
+    def _listen(self, workspace: str | None) -> None:
+        """Tell the clients of a workspace of what happens in it, once there is a client."""
+        if workspace in self._listening:
             return
-        self._listening = True
 
         async def begin() -> None:
-            runtime = await asyncio.to_thread(self._database.runtime)
+            runtime = await asyncio.to_thread(self._database.runtime, workspace)
             switchboard = await asyncio.to_thread(lambda: runtime.switchboard)
             switchboard.home.adopt()
-            switchboard.listen(self._hear)
+            switchboard.listen(lambda what, data: self._hear(workspace, what, data))
 
-        _soon(begin())
+        self._listening[workspace] = asyncio.ensure_future(begin())
 
-    def _hear(self, what: str, data: Mapping[str, Any]) -> None:
+    def _hear(self, workspace: str | None, what: str, data: Mapping[str, Any]) -> None:
         if (event := TOLD.get(what)) is not None:
-            _soon(self._server.emit(event, encodable(dict(data))))
+            shown = encodable(dict(data))
+            _soon(self._server.emit(event, shown, to=_room(workspace)))
+        for name, about, rooms in corrections.addressed(workspace, what, data):
+            _soon(self._server.emit(name, encodable(about), to=rooms))
+
+
+_ADMITTED: Final = "admitted"
+_LAST_WORDS_SECONDS: Final = 0.5
+
+
+def _manager(redis: str | None) -> Any:
+    """Return what carries events to the clients of other servers; none knows only its own."""
+    if redis is None:
+        return None
+    try:
+        return socketio.AsyncRedisManager(redis, channel="stratagem")
+    except RuntimeError as error:
+        raise ServiceUnavailable(
+            "The Redis client is not installed.", hint="pip install 'stratagem[redis]'"
+        ) from error
 
 
 _BRIEF: Final = ("id", "name", "description", "category", "inputSchema")
 _UNDER_WAY: Final[set[asyncio.Task[None]]] = set()
+
+
+def _room(workspace: str | None) -> str:
+    """Return the room of a workspace: nobody outside of it hears what happens in it."""
+    return f"workspace:{workspace or ''}"
 
 
 def _soon(work: Awaitable[None]) -> None:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from stratagem.errors import ExecutionFailed, InvalidInput, StratagemError, ValidationFailed
+from stratagem.errors import (
+    ExecutionFailed,
+    InvalidInput,
+    ServiceUnavailable,
+    StratagemError,
+    ValidationFailed,
+)
 from stratagem.gateway.runners.client import ClientRunner
 from stratagem.gateway.runners.contract import Run
 from stratagem.operation import Caller
@@ -16,23 +23,39 @@ if TYPE_CHECKING:
 
     from stratagem.surfaces.mcp.database import Database
 
-__all__ = ["CALL", "Hosting"]
+__all__ = ["CALL", "CANCEL", "Hosting"]
 
 # What a client answers by its acknowledgement: {"result": …} or {"error": "…"}.
 CALL: Final = "mcp:tool:call"
+# Told to a client whose answer nobody waits for any more: it can stop its work.
+CANCEL: Final = "mcp:tool:cancel"
 _PROVIDER_INITIALISE: Final = "mcp:provider:initialize"
 _PROVIDER_LIST: Final = "mcp:provider:list"
 _PROVIDER_EXECUTE: Final = "mcp:provider:execute"
 _PROVIDER_SECONDS: Final = 30
 
 
+@dataclass(frozen=True, slots=True)
+class _Hosted:
+    """A tool that a client hosts. `event` is what it is called by."""
+
+    caller: Caller
+    event: str
+    provider: str | None
+
+
 class Hosting:
     """Which tools each connected client hosts."""
 
-    def __init__(self, sockets: socketio.AsyncServer, database: Database) -> None:
+    def __init__(
+        self, sockets: socketio.AsyncServer, database: Database, *, alone: bool = True
+    ) -> None:
+        self._alone = alone
         self._sockets = sockets
         self._database = database
-        self._tools: dict[str, dict[str, Caller]] = {}
+        self._tools: dict[str, dict[str, _Hosted]] = {}
+        # Done when a client leaves, so that nobody waits for its answers.
+        self._gone: dict[str, asyncio.Future[None]] = {}
 
     async def register(self, client: str, data: Mapping[str, Any], caller: Caller) -> Any:
         """Register a tool; one without a handler is hosted by the client itself."""
@@ -66,12 +89,15 @@ class Hosting:
     async def leave(self, client: str) -> None:
         """Take the tools of a client that has gone out of the registry."""
         hosted = self._tools.pop(client, {})
+        if (gone := self._gone.pop(client, None)) is not None and not gone.done():
+            gone.set_result(None)
         if not hosted:
             return
-        (await self._runner()).leave(client)
-        for name, caller in hosted.items():
+        workspace = next(iter(hosted.values())).caller.workspace
+        (await self._runner(workspace)).leave(client)
+        for name, each in hosted.items():
             try:
-                await self._database.call_async("tool_remove", {"toolId": name}, caller)
+                await self._database.call_async("tool_remove", {"toolId": name}, each.caller)
             except StratagemError:
                 # Somebody was faster, or may not: it cannot be called any more either way.
                 continue
@@ -84,7 +110,13 @@ class Hosting:
         event: str,
         provider: str | None,
     ) -> dict[str, Any]:
-        runner = await self._runner()
+        if not self._alone:
+            # A call may meet another process, which has no way to this client.
+            raise ServiceUnavailable(
+                "Clients cannot host tools while several processes serve.",
+                hint="Register a webhook, or have one process serve: --workers 1 without --redis.",
+            )
+        runner = await self._runner(caller.workspace)
         if not runner.hosts(client):
             runner.host(
                 client, lambda tool, arguments, run: self._call(client, tool, arguments, run)
@@ -99,7 +131,7 @@ class Hosting:
         }
         await self._drop_orphan(runner, definition.get("name"), caller)
         answer = await self._database.call_async("tool_register", definition, caller)
-        self._tools.setdefault(client, {})[answer["name"]] = caller
+        self._tools.setdefault(client, {})[answer["name"]] = _Hosted(caller, event, provider)
         return answer
 
     async def _drop_orphan(self, runner: ClientRunner, name: Any, caller: Caller) -> None:
@@ -116,8 +148,8 @@ class Hosting:
 
     async def _call(self, client: str, tool: str, arguments: Mapping[str, Any], run: Run) -> Any:
         """Call a tool on its client, and return what the client answers."""
-        hosted = self._tools.get(client, {})
-        if tool not in hosted:
+        hosted = self._tools.get(client, {}).get(tool)
+        if hosted is None:
             raise ExecutionFailed(f"The client no longer hosts {tool}.", safe=True)
         asked = {
             "toolName": tool,
@@ -125,7 +157,15 @@ class Hosting:
             "executionId": run.execution_id,
             "timeout": round(run.seconds * 1000),
         }
-        answer = await self._ask(client, CALL, asked, seconds=run.seconds)
+        if hosted.provider is not None:
+            asked["name"] = hosted.provider
+        try:
+            # The path's own clock runs out first; this is for what hangs behind it.
+            answer = await self._ask(client, hosted.event, asked, seconds=run.seconds + 1)
+        except asyncio.CancelledError:
+            told = {"toolName": tool, "executionId": run.execution_id}
+            self._sockets.start_background_task(self._sockets.emit, CANCEL, told, to=client)
+            raise
         if isinstance(answer, Mapping) and answer.get("error"):
             error = answer["error"]
             message = error.get("message") if isinstance(error, Mapping) else error
@@ -137,15 +177,24 @@ class Hosting:
     ) -> Any:
         import socketio
 
+        gone = self._gone.setdefault(client, asyncio.get_running_loop().create_future())
+        asking = asyncio.ensure_future(
+            self._sockets.call(event, dict(data), to=client, timeout=max(1, seconds))
+        )
         try:
-            return await self._sockets.call(event, dict(data), to=client, timeout=max(1, seconds))
+            await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                raise ExecutionFailed(f"The client left before it answered {event}.")
+            return asking.result()
         except (TimeoutError, socketio.exceptions.TimeoutError) as error:
             raise ExecutionFailed(
                 f"The client did not acknowledge {event} within {seconds:g} seconds."
             ) from error
+        finally:
+            asking.cancel()
 
-    async def _runner(self) -> ClientRunner:
-        runtime = await asyncio.to_thread(self._database.runtime)
+    async def _runner(self, workspace: str | None) -> ClientRunner:
+        runtime = await asyncio.to_thread(self._database.runtime, workspace)
         runtime.switchboard.home.adopt()
         runner = runtime.switchboard.runners["client"]
         assert isinstance(runner, ClientRunner)

@@ -1,0 +1,204 @@
+"""Creating, listing and revoking tokens, and the record of what administrators did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from stratagem import limits
+from stratagem.access import kinds
+from stratagem.access.scopes import check_role, check_scopes
+from stratagem.access.tokens import ID_BYTES, Token, digest, new_secret
+from stratagem.access.workspaces import check_workspace
+from stratagem.engine.events import Draft, Space
+from stratagem.engine.moments import iso
+from stratagem.errors import PermissionDenied, ResourceNotFound, ValidationFailed
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Reader, Transaction, Version
+
+__all__ = ["Access", "every_token", "record_act"]
+
+BRANCH: Final = "default"
+_NAME: Final = re.compile(rf"[\w.@+-]{{1,{limits.TOKEN_NAME_CHARS_MAX}}}", re.ASCII)
+_SECOND: Final = 1_000_000
+
+
+class Access:
+    """The tokens of a database."""
+
+    def __init__(
+        self, foundation: Foundation, caller: Caller, entropy: Callable[[int], bytes]
+    ) -> None:
+        self._foundation = foundation
+        self._caller = caller
+        self._entropy = entropy
+
+    def create(
+        self,
+        name: str,
+        scopes: Iterable[str],
+        roles: Mapping[str, str],
+        *,
+        seconds: int | None = None,
+        rate: int | None = None,
+        concurrency: int | None = None,
+    ) -> tuple[Token, str]:
+        """Make a token, and return it with its secret, which is kept nowhere.
+
+        Raises:
+            ValidationFailed: The name is taken, or something given cannot be.
+        """
+        secret = new_secret(self._entropy(32))
+        token = Token(
+            id=self._entropy(ID_BYTES).hex(),
+            name=_checked_name(name),
+            hash=digest(secret),
+            scopes=check_scopes(scopes),
+            roles={check_workspace(each): check_role(role) for each, role in roles.items()},
+            rate=rate,
+            concurrency=concurrency,
+        )
+        if not token.roles:
+            raise ValidationFailed("A token opens at least one workspace.", field="workspace")
+
+        def work(transaction: Transaction) -> Token:
+            # A name is what events are written under: it never means somebody else later.
+            if any(each.name == name for each in every_token(transaction, self._foundation)):
+                raise ValidationFailed(
+                    f"There is, or was, a token named {name!r}.",
+                    field="name",
+                    hint="Choose another.",
+                )
+            expires = None if seconds is None else transaction.at + seconds * _SECOND
+            made = replace(token, created_at=transaction.at, expires_at=expires)
+            self._append(transaction, kinds.TOKEN_CREATED, kinds.TOKENS, made.id, made.content())
+            return made
+
+        return self._foundation.write(self._caller, work), secret
+
+    def now(self) -> int:
+        """Return the time that tokens are measured by."""
+        return self._foundation.store.now()
+
+    def every(self) -> list[Token]:
+        """Return every token, revoked ones too, oldest first."""
+        with self._foundation.store.snapshot() as reader:
+            tokens = every_token(reader, self._foundation)
+        return sorted(tokens, key=lambda token: token.created_at)
+
+    def revoke(self, which: str) -> Token:
+        """End a token, by its name or id.
+
+        Raises:
+            ResourceNotFound: There is none of that name.
+        """
+
+        def work(transaction: Transaction) -> Token:
+            for token in every_token(transaction, self._foundation):
+                if which in {token.name, token.id}:
+                    break
+            else:
+                raise ResourceNotFound(
+                    f"There is no token {which!r}.", hint="List them: stratagem token list"
+                )
+            if token.revoked_at is not None:
+                return token
+            ended = replace(token, revoked_at=transaction.at)
+            content = ended.content()
+            self._append(transaction, kinds.TOKEN_REVOKED, kinds.TOKENS, ended.id, content)
+            return ended
+
+        return self._foundation.write(self._caller, work)
+
+    def audit(self, limit: int) -> list[dict[str, Any]]:
+        """Return the latest refusals, administrative acts and changes of tokens, newest first."""
+        with self._foundation.store.snapshot() as reader:
+            found = [
+                {
+                    "at": iso(version.at),
+                    "sequence": version.sequence,
+                    "event": version.kind,
+                    **_shown(version.payload),
+                }
+                for space in (kinds.REFUSALS, kinds.ACTS, kinds.TOKENS)
+                for version in _history(reader, self._foundation, space)
+            ]
+        return sorted(found, key=lambda each: -each["sequence"])[:limit]
+
+    def _append(
+        self,
+        transaction: Transaction,
+        kind: str,
+        space: Space,
+        key: str,
+        content: Mapping[str, Any],
+    ) -> None:
+        view = self._foundation.views.view(transaction, BRANCH)
+        transaction.append(view.branch, [Draft(kind, content, space, key)])
+
+
+def every_token(reader: Reader, foundation: Foundation) -> list[Token]:
+    """Return every token that a state of the log has, revoked ones too."""
+    return [
+        Token.read(orjson.loads(version.payload))
+        for _key, version in _every(reader, foundation, kinds.TOKENS)
+        if version.payload is not None
+    ]
+
+
+def record_act(foundation: Foundation, caller: Caller, operation: str) -> None:
+    """Note that somebody used an administrator's right.
+
+    Raises:
+        PermissionDenied: It cannot be noted, so it must not be done.
+    """
+    if foundation.store.read_only:
+        raise PermissionDenied(f"{operation} needs a database that can be written to.")
+
+    def work(transaction: Transaction) -> None:
+        view = foundation.views.view(transaction, BRANCH)
+        content = {"operation": operation, "actor": caller.actor, "branch": caller.branch}
+        key = f"{transaction.head().sequence:020}"
+        transaction.append(view.branch, [Draft(kinds.ACT_PERFORMED, content, kinds.ACTS, key)])
+
+    foundation.write(caller, work)
+
+
+def _every(reader: Reader, foundation: Foundation, space: Space) -> Iterator[tuple[str, Version]]:
+    view = foundation.views.view(reader, BRANCH)
+    after: str | None = ""
+    while after is not None:
+        page, after = reader.records(view.lineage, space, after=after)
+        yield from page
+
+
+def _history(reader: Reader, foundation: Foundation, space: Space) -> Iterator[Version]:
+    """Yield every version of the records of a space."""
+    lineage = foundation.views.view(reader, BRANCH).lineage
+    for key, newest in _every(reader, foundation, space):
+        before = newest.sequence + 1
+        while page := reader.history(lineage, space, key, before=before, limit=100):
+            yield from page
+            before = page[-1].sequence
+
+
+def _shown(payload: bytes | None) -> dict[str, Any]:
+    content: dict[str, Any] = orjson.loads(payload) if payload is not None else {}
+    content.pop("hash", None)
+    return content
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValidationFailed(
+            f"{name[:100]!r} cannot be the name of a token.",
+            field="name",
+            limit=limits.TOKEN_NAME_CHARS_MAX,
+            hint="Letters, digits and . @ + - _, such as alice or build-server.",
+        )
+    return name

@@ -1,0 +1,183 @@
+"""A call of an operation as an HTTP request, and its answer: what both clients share."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, unquote, urlsplit
+
+import httpx2
+import orjson
+
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.errors import RequestTooLarge, ServiceUnavailable, ValidationFailed
+from stratagem.operation import MADE_UP, Operation
+from stratagem.operations import find
+from stratagem.sdk.restoring import error_of
+
+__all__ = ["ANSWERS_HEADER", "BRANCH_HEADER", "NAMESPACE_HEADER", "Asked", "Connection", "gone"]
+
+# Who keeps a current branch says which with each request, and is told which it is then.
+BRANCH_HEADER: Final = "x-stratagem-branch"
+NAMESPACE_HEADER: Final = "x-stratagem-namespace"
+# "whole" is for programs: an answer is not cut to what fits beside a conversation.
+ANSWERS_HEADER: Final = "x-stratagem-answers"
+_REQUEST_ID: Final = "request_id"
+_CONNECT_SECONDS: Final = 10.0
+# Shorter than a server keeps an idle connection: none is used that it is just closing.
+_IDLE_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request. `repeatable`: sending it twice does no more than sending it once."""
+
+    path: str
+    body: bytes
+    headers: Mapping[str, str]
+    repeatable: bool
+
+
+class Connection:
+    """Where a server is, who asks, and on which branch."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        namespace: str | None,
+        branch: str | None,
+        workspace: str | None,
+    ) -> None:
+        if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
+            raise ValidationFailed(
+                f"{url!r} is no address of a server.",
+                field="url",
+                hint="It begins with http:// or https://, as `stratagem serve` prints it.",
+            )
+        self.base = url.rstrip("/").removesuffix("/mcp").removesuffix("/api")
+        self.branch = branch
+        self.namespace = namespace
+        self.headers = {"content-type": "application/json"}
+        if token:
+            self.headers["authorization"] = f"Bearer {token}"
+        if workspace:
+            self.headers["x-stratagem-workspace"] = workspace
+        if namespace:
+            self.headers[NAMESPACE_HEADER] = quote(namespace, safe="")
+
+    def settings(self, seconds: float) -> dict[str, Any]:
+        """Return what an HTTP client is made with."""
+        return {
+            "timeout": httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+            "limits": httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+            "headers": self.headers,
+            "trust_env": False,
+            # Reading the authorities takes a tenth of a second, and http:// asks none.
+            "verify": self.base.lower().startswith("https://"),
+        }
+
+    def ask(self, name: str, arguments: Mapping[str, Any], *, whole: bool) -> Asked:
+        """Return the request that calls an operation.
+
+        A write is given a request id where it has none, so that it can be repeated.
+
+        Raises:
+            OperationNotFound: There is no such operation.
+            RequestTooLarge: No server would take it.
+            ValidationFailed: An argument is no JSON.
+        """
+        operation = find(name)
+        given = dict(arguments)
+        repeatable = operation.right_for(given) == "read"
+        if not repeatable and _REQUEST_ID in operation.input_model.model_fields:
+            if all(given.get(each) is None for each in _names(operation)):
+                given[_REQUEST_ID] = f"{MADE_UP}{secrets.token_hex(16)}"
+            repeatable = True
+        headers = {BRANCH_HEADER: quote(self.branch or "", safe="")}
+        if whole:
+            headers[ANSWERS_HEADER] = "whole"
+        path = f"{self.base}/api/{operation.toolset}/{operation.name}"
+        return Asked(path, _encoded(given), headers, repeatable)
+
+    def answer(self, asked: Asked, response: httpx2.Response) -> dict[str, Any]:
+        """Return what the server answered, and follow it to another branch.
+
+        Raises:
+            StratagemError: It refused.
+        """
+        told = response.headers.get(BRANCH_HEADER)
+        # Only where this request changed it: another thread may have switched meanwhile.
+        if told and told != asked.headers[BRANCH_HEADER]:
+            self.branch = unquote(told)
+        try:
+            answer = orjson.loads(response.content)
+        except orjson.JSONDecodeError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise ServiceUnavailable(
+                f"The server answered {response.status_code} with something that is no object: "
+                f"{response.text[:200].strip()!r}.",
+                status=response.status_code,
+                hint="Is this the address of a Stratagem server?",
+            )
+        if not response.is_success:
+            raise error_of(answer)
+        return answer
+
+
+def gone(base: str, error: Exception) -> ServiceUnavailable:
+    """Return the error for a server that did not answer."""
+    if isinstance(error, httpx2.ReadTimeout):
+        return ServiceUnavailable(
+            f"The server at {base} did not answer in time.",
+            hint="It may still be at work: look before you repeat, or allow a longer timeout.",
+        )
+    return ServiceUnavailable(
+        f"The server at {base} cannot be reached: {str(error) or type(error).__name__}.",
+        hint="Check the address and that `stratagem serve` runs there.",
+    )
+
+
+def _names(operation: Operation) -> tuple[str, ...]:
+    """Return the names under which a request id can be given."""
+    alias = operation.input_model.model_fields[_REQUEST_ID].alias
+    return (_REQUEST_ID, alias) if alias else (_REQUEST_ID,)
+
+
+def _encoded(given: Mapping[str, Any]) -> bytes:
+    """Write arguments as the database itself would take them: nothing is changed on the way."""
+    most = limits.REQUEST_BYTES_MAX
+    body = _object(given)
+    if len(body) > most:
+        raise RequestTooLarge(
+            f"The request takes {len(body):,} bytes; a server takes {most:,}.", limit=most
+        )
+    return body
+
+
+def _object(given: Mapping[str, Any]) -> bytes:
+    """Write an object; each of its fields is checked on its own, and named where it is wrong."""
+    parts = [orjson.dumps(name) + b":" + _field(name, value) for name, value in given.items()]
+    return b"{" + b",".join(parts) + b"}"
+
+
+def _field(name: str, value: Any) -> bytes:
+    most = limits.REQUEST_BYTES_MAX
+    if isinstance(value, Mapping):
+        value = dict(value)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
+        if value and all(_is_item(each) for each in value):
+            return b"[" + b",".join(map(_object, value)) + b"]"
+        value = list(value)
+    # Of several keys, the one that is wrong is told as if it were the only one.
+    field = "key" if name == "keys" else name
+    return values.encode(value, field=field, bytes_max=most)
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)

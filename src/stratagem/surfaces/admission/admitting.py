@@ -1,0 +1,234 @@
+"""From what a request presents to who sent it.
+
+Until the first token is made, and unless the server was told otherwise, whoever reaches a server
+on loopback may use it all. From the first token on, for ever, everybody needs one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from stratagem import limits
+from stratagem.access.identity import Identity, identity_of
+from stratagem.access.lookup import TokenBook
+from stratagem.access.oauth import Fetch, KeySet, Verifier
+from stratagem.access.refusals import Refusals
+from stratagem.access.tokens import PREFIX, digest
+from stratagem.access.workspaces import home_of
+from stratagem.errors import StratagemError, Unauthenticated
+from stratagem.operation import Caller
+from stratagem.surfaces.admission.measures import Measures
+from stratagem.surfaces.mcp.callers import ADMITTED
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.settings import ServerSettings
+
+__all__ = ["ADMITTED", "Admission", "Admitted"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Somebody who was let in, into which workspace, and the hash of what they showed."""
+
+    identity: Identity
+    workspace: str
+    shown: str
+
+
+class Admission:
+    """Tells who sends a request. Runs on the server's event loop."""
+
+    def __init__(
+        self, settings: ServerSettings, database: Database, fetch: Fetch | None = None
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._home = home_of(settings.database)
+        self._book: TokenBook | None = None
+        self._refusals = Refusals()
+        self._writing: asyncio.Task[None] | None = None
+        self._verifier: Verifier | None = None
+        if settings.oauth is not None:
+            assert fetch is not None
+            keys = KeySet(settings.oauth, fetch, time.monotonic)
+            self._verifier = Verifier(
+                settings.oauth, keys, home=self._home, monotonic=time.monotonic
+            )
+        self.measures = Measures(time.monotonic)
+        # Where there is no session to remember it, a switched branch belongs to the token.
+        self._callers: OrderedDict[tuple[str, ...], Caller] = OrderedDict()
+
+    @property
+    def home(self) -> str:
+        """The workspace that the server's own database is."""
+        return self._home
+
+    async def admit(
+        self,
+        authorization: Sequence[str],
+        *,
+        workspace: str | None = None,
+        address: str = "",
+        way: str = "",
+    ) -> Admitted | None:
+        """Return who sent a request; None where nobody has to say.
+
+        Raises:
+            Unauthenticated: Nobody is known by what was presented.
+            PermissionDenied: The token does not open the workspace that was asked for.
+            RateLimited: The address has presented too many wrong tokens.
+            StratagemError: The database, or the issuer, does not answer.
+        """
+        if not await self.is_required():
+            return None
+        try:
+            secret = _bearer(authorization)
+            identity = await self._identify(secret)
+        except Unauthenticated as error:
+            self._note(error, address, way)
+            if error.details.get("reason") != "missing":
+                self.measures.count_wrong(address)
+            raise
+        return Admitted(identity, identity.choose(workspace, self._home), digest(secret))
+
+    async def confirm(self, admitted: Admitted | None) -> None:
+        """Check that somebody who was let in earlier still would be.
+
+        Raises:
+            Unauthenticated: The token was revoked, has expired, or is needed by now.
+        """
+        if not await self.is_required():
+            return
+        if admitted is None:
+            raise _refused("missing", "This server needs a token.")
+        if admitted.identity.key.startswith("token:"):
+            await self._holder(admitted.shown)
+        elif self._is_over(admitted.identity):
+            raise _refused("expired", "Your token has expired.")
+
+    async def is_required(self) -> bool:
+        """Whether everybody has to say who they are."""
+        book = await self._current()
+        return self._settings.needs_auth or book.in_use
+
+    def caller(self, admitted: Admitted | None, surface: str) -> Caller:
+        """Return the caller of a request that belongs to no session.
+
+        The same one each time, so that a branch it switches to holds for its token.
+        """
+        if admitted is None:
+            return self.new_caller(None, surface)
+        identity = admitted.identity
+        scopes = identity.rights[admitted.workspace]
+        key = (identity.key, admitted.workspace, surface, *sorted(scopes))
+        found = self._callers.get(key)
+        if found is None:
+            found = self._callers[key] = replace(
+                self.new_caller(admitted, surface), can_switch=not self._settings.several
+            )
+        self._callers.move_to_end(key)
+        if len(self._callers) > limits.SWITCHED_KEPT_MAX:
+            self._callers.popitem(last=False)
+        return found
+
+    def new_caller(
+        self, admitted: Admitted | None, surface: str, *, can_switch: bool = False
+    ) -> Caller:
+        """Return a caller that remembers nothing of earlier requests."""
+        settings = self._settings
+        caller = Caller(
+            surface,
+            settings.namespace,
+            settings.branch,
+            can_switch=can_switch,
+            # Over HTTP the server's environment says nothing about the client's.
+            local=False,
+            read_only=settings.read_only,
+        )
+        if admitted is None:
+            return caller
+        return replace(
+            caller,
+            actor=admitted.identity.actor,
+            scopes=admitted.identity.rights[admitted.workspace],
+            workspace=None if admitted.workspace == self._home else admitted.workspace,
+        )
+
+    async def close(self) -> None:
+        """Write what is still to be written."""
+        if self._writing is not None:
+            self._writing.cancel()
+        await asyncio.to_thread(self._write)
+
+    async def _identify(self, secret: str) -> Identity:
+        if self._verifier is not None and not secret.startswith(PREFIX):
+            identity = await self._verifier.verify(secret)
+            if self._is_over(identity):
+                raise _refused("expired", "Your token has expired.")
+            return identity
+        return await self._holder(digest(secret))
+
+    async def _holder(self, shown: str) -> Identity:
+        book = await self._current()
+        token = book.find(shown)
+        if token is None:
+            raise _refused("unknown", "Nobody is known by your token.")
+        state = token.state(self._now())
+        if state != "active":
+            words = "has expired" if state == "expired" else "was revoked"
+            raise _refused(state, f"Your token {words}.")
+        return identity_of(token)
+
+    def _is_over(self, identity: Identity) -> bool:
+        return identity.expires_at is not None and identity.expires_at <= self._now()
+
+    def _now(self) -> int:
+        return self._database.runtime().foundation.store.now()
+
+    async def _current(self) -> TokenBook:
+        book = self._book
+        if book is None:
+            runtime = await asyncio.to_thread(self._database.runtime)
+            book = self._book = self._book or TokenBook(runtime.foundation, time.monotonic)
+        if book.is_due:
+            await asyncio.to_thread(book.check)
+        return book
+
+    def _note(self, error: Unauthenticated, address: str, way: str) -> None:
+        """Count a refusal, and see to it that it is written a moment later."""
+        self._refusals.note(str(error.details.get("reason", "other")), address, way)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.get_running_loop().create_task(self._write_soon())
+
+    async def _write_soon(self) -> None:
+        while self._refusals.any:
+            await asyncio.sleep(limits.REFUSALS_WRITTEN_SECONDS)
+            await asyncio.to_thread(self._write)
+
+    def _write(self) -> None:
+        try:
+            if self._refusals.any:
+                self._refusals.write(self._database.runtime().foundation)
+        except StratagemError as error:
+            # The request is refused in any case; that it cannot be recorded is said in the log.
+            logger.warning("refused authentications could not be recorded: %s", error.message)
+
+
+def _bearer(authorization: Sequence[str]) -> str:
+    """Return the one token that a request presents."""
+    if not authorization:
+        raise _refused("missing", "This server needs a token.")
+    scheme, _, secret = authorization[0].strip().partition(" ")
+    if len(authorization) > 1 or scheme.lower() != "bearer" or not secret.strip():
+        raise _refused("malformed", "Send one header: Authorization: Bearer TOKEN.")
+    return secret.strip()
+
+
+def _refused(reason: str, words: str) -> Unauthenticated:
+    return Unauthenticated(words, reason=reason)

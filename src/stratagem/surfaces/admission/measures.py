@@ -1,0 +1,183 @@
+"""How much of a server each holder of a token may use: in requests and in open streams.
+
+One holder who asks for too much is told to wait, and told so slowly; the others do not notice.
+Runs on one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
+
+from stratagem import limits
+from stratagem.access.identity import Identity
+from stratagem.errors import RateLimited
+
+__all__ = ["Bucket", "Measures"]
+
+_BUCKETS_MAX: Final = 10_000
+_MINUTE: Final = 60.0
+
+
+class Bucket:
+    """A bucket for each name that fills again by so much a minute; the oldest are forgotten."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        # What was taken here since somebody last asked.
+        self._taken: dict[str, tuple[int, int, int]] = {}
+
+    def take(self, name: str, per_minute: int, burst: int) -> float:
+        """Take one out; return 0, or after how many seconds there will be one."""
+        left = self._left(name, per_minute, burst)
+        if left < 1:
+            return (1 - left) * _MINUTE / per_minute
+        self._keep(name, left - 1)
+        if name in self._taken or len(self._taken) < _BUCKETS_MAX:
+            count = self._taken.get(name, (0, 0, 0))[0]
+            self._taken[name] = (count + 1, per_minute, burst)
+        return 0.0
+
+    def spend(self, name: str, count: int, per_minute: int, burst: int) -> None:
+        """Take out what was taken elsewhere; what is not there is owed."""
+        left = self._left(name, per_minute, burst)
+        self._keep(name, max(left - count, -float(burst)))
+
+    def taken(self) -> dict[str, tuple[int, int, int]]:
+        """Return what was taken since this was last asked: how many, and the limits."""
+        taken, self._taken = self._taken, {}
+        return taken
+
+    def _left(self, name: str, per_minute: int, burst: int) -> float:
+        now = self._monotonic()
+        left, since = self._buckets.get(name, (float(burst), now))
+        return min(float(burst), left + (now - since) * per_minute / _MINUTE)
+
+    def _keep(self, name: str, left: float) -> None:
+        self._buckets[name] = (left, self._monotonic())
+        self._buckets.move_to_end(name)
+        if len(self._buckets) > _BUCKETS_MAX:
+            self._buckets.popitem(last=False)
+
+
+class Measures:
+    """What is in use, and by whom."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self.rates = Bucket(monotonic)
+        self._wrong = Bucket(monotonic)
+        self._requests: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
+        self._all = 0
+        # Sockets that have not said yet who they are.
+        self.unknown: set[str] = set()
+        self._paused = 0
+
+    def count(self, identity: Identity) -> None:
+        """Count a request.
+
+        Raises:
+            RateLimited: There were too many within the last minute.
+        """
+        per_minute = identity.rate or limits.TOKEN_REQUESTS_PER_MINUTE
+        burst = min(per_minute, limits.TOKEN_REQUESTS_BURST)
+        wait = self.rates.take(identity.key, per_minute, burst)
+        if wait:
+            raise RateLimited(
+                f"Your token may make {per_minute:,} requests a minute.",
+                limit=per_minute,
+                retry_after=round(wait, 3),
+            )
+
+    def count_wrong(self, address: str) -> None:
+        """Count a wrong token.
+
+        Raises:
+            RateLimited: There were too many from this address within the last minute.
+        """
+        most = limits.WRONG_TOKENS_PER_MINUTE
+        wait = self._wrong.take(address, most, most)
+        if wait:
+            raise RateLimited(
+                "Too many wrong tokens came from your address.",
+                limit=most,
+                retry_after=round(wait, 3),
+            )
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Hold one of the places that all callers share.
+
+        Raises:
+            RateLimited: All are taken.
+        """
+        if self._all >= limits.SERVER_REQUESTS_MAX:
+            raise RateLimited(
+                "The server has as many connections as it can hold.",
+                limit=limits.SERVER_REQUESTS_MAX,
+                retry_after=1,
+            )
+        self._all += 1
+        try:
+            yield
+        finally:
+            self._all -= 1
+
+    def request(self, identity: Identity) -> AbstractContextManager[None]:
+        """Hold one of the requests that a holder may have under way.
+
+        Raises:
+            RateLimited: All of them are.
+        """
+        most = identity.concurrency or limits.TOKEN_REQUESTS_AT_ONCE
+        return self._held(self._requests, identity, most, "requests at once")
+
+    def stream(self, identity: Identity) -> AbstractContextManager[None]:
+        """Hold one of the streams and sockets that a holder may keep open.
+
+        Raises:
+            RateLimited: All of them are.
+        """
+        return self._held(self._streams, identity, limits.TOKEN_STREAMS_MAX, "open streams")
+
+    def check_unknown(self) -> None:
+        """Refuse one more socket of nobody known.
+
+        Raises:
+            RateLimited: There are too many already.
+        """
+        if len(self.unknown) >= limits.UNKNOWN_SOCKETS_MAX:
+            raise RateLimited(
+                "Too many sockets have not said who they are.",
+                limit=limits.UNKNOWN_SOCKETS_MAX,
+                retry_after=1,
+                hint="Send the token in the Authorization header, or try again.",
+            )
+
+    async def pause(self) -> None:
+        """Let somebody wait who asks for too much, as long as few are waiting."""
+        if self._paused >= limits.REFUSALS_PAUSED_MAX:
+            return
+        self._paused += 1
+        try:
+            await asyncio.sleep(limits.REFUSAL_PAUSE_SECONDS)
+        finally:
+            self._paused -= 1
+
+    @contextmanager
+    def _held(
+        self, counter: Counter[str], identity: Identity, most: int, what: str
+    ) -> Iterator[None]:
+        if counter[identity.key] >= most:
+            raise RateLimited(f"Your token may have {most:,} {what}.", limit=most, retry_after=1)
+        counter[identity.key] += 1
+        try:
+            yield
+        finally:
+            counter[identity.key] -= 1
+            if not counter[identity.key]:
+                del counter[identity.key]

@@ -1,0 +1,208 @@
+"""token: who may use a server, and what was done with that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stratagem.errors import ValidationFailed
+from stratagem.surfaces.cli.output import printable
+from stratagem.surfaces.cli.session import Session, command
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stratagem.access.service import Access
+    from stratagem.access.tokens import Token
+
+__all__ = ["app"]
+
+app = typer.Typer()
+PANEL = "For agents"
+AUDIT_DEFAULT = 50
+
+token = typer.Typer(help="Tokens: who may use a server, and for what.", no_args_is_help=True)
+app.add_typer(token, name="token", rich_help_panel=PANEL)
+
+
+@token.callback()
+@command
+def _token(session: Session) -> None:
+    """Tokens: who may use a server, and for what."""
+    del session  # It has actions only.
+
+
+@token.command("create")
+@command
+def _create(
+    session: Session,
+    *,
+    name: Annotated[str, typer.Argument(help="Whose it is; never used for another.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOOLSET:RIGHT", help="Such as memory:read or *:write; repeatable."),
+    ] = None,
+    admin: Annotated[
+        bool, typer.Option("--admin", metavar="", help="Everything, in the role of admin.")
+    ] = False,
+    workspace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:ROLE]",
+            help="A workspace it opens, as reader, member or admin; repeatable.",
+        ),
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="TIME", help="When it ends, such as 30d. Default: never.")
+    ] = None,
+    rate: Annotated[int | None, typer.Option(min=1, help="Requests in a minute.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Requests at once.")] = None,
+) -> None:
+    """Make a token. It is shown this once, and kept nowhere. With --read-only it only reads."""
+    from stratagem.engine.moments import duration
+
+    scopes = _scopes(scope or [], only_read=bool(session.options.read_only), admin=admin)
+    roles = _roles(session, workspace or [], "admin" if admin else "member")
+    seconds = None if expires is None else duration(expires, field="expires") // 1_000_000
+    with _access(session) as access:
+        made, secret = access.create(
+            name, scopes, roles, seconds=seconds, rate=rate, concurrency=concurrency
+        )
+        answer = {**_described(made, access.now()), "token": secret}
+    session.output.answer(answer, _show_created)
+
+
+@token.command("list")
+@command
+def _list(session: Session) -> None:
+    """Show every token, revoked ones too; never what it takes to use one."""
+    with _access(session) as access:
+        now = access.now()
+        found = [_described(each, now) for each in access.every()]
+    session.output.answer({"tokens": found}, _show_list)
+
+
+@token.command("revoke")
+@command
+def _revoke(
+    session: Session, *, which: Annotated[str, typer.Argument(help="Its name or id.")]
+) -> None:
+    """End a token: every server refuses it within a second."""
+    with _access(session) as access:
+        ended = access.revoke(which)
+        answer = _described(ended, access.now())
+    session.output.answer(
+        answer, lambda console, _: console.print(f"Revoked {printable(ended.name)}.")
+    )
+
+
+@token.command("audit")
+@command
+def _audit(
+    session: Session,
+    *,
+    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = AUDIT_DEFAULT,
+) -> None:
+    """Show refused authentications, administrators' acts, and changes of tokens."""
+    with _access(session) as access:
+        found = access.audit(limit)
+    session.output.answer({"events": found}, _show_audit)
+
+
+@contextmanager
+def _access(session: Session) -> Iterator[Access]:
+    from stratagem.access.service import Access
+
+    with session.runtime(read_only=False) as runtime:
+        yield Access(runtime.foundation, session.caller, os.urandom)
+
+
+def _scopes(given: list[str], *, only_read: bool, admin: bool) -> list[str]:
+    from stratagem.access.scopes import PRESETS
+
+    if sum((bool(given), only_read, admin)) > 1:
+        raise ValidationFailed("Choose one of --scope, --read-only and --admin.", field="scope")
+    if given:
+        return [each for text in given for each in text.replace(",", " ").split()]
+    return list(PRESETS["admin" if admin else "read-only" if only_read else "full"])
+
+
+def _roles(session: Session, given: list[str], role: str) -> Mapping[str, str]:
+    from stratagem.access.workspaces import home_of
+
+    named = given or [home_of(session.database)]
+    return {name: stated or role for name, _, stated in (each.partition(":") for each in named)}
+
+
+def _described(token_: Token, now: int) -> dict[str, Any]:
+    """Return what may be shown of a token."""
+    from stratagem.engine.moments import iso
+
+    times = {
+        name: None if moment is None else iso(moment)
+        for name, moment in (
+            ("created", token_.created_at),
+            ("expires", token_.expires_at),
+            ("revoked", token_.revoked_at),
+        )
+    }
+    return {
+        "id": token_.id,
+        "name": token_.name,
+        "state": token_.state(now),
+        "scopes": sorted(token_.scopes),
+        "workspaces": dict(token_.roles),
+        **times,
+    }
+
+
+def _show_created(console: Console, answer: Mapping[str, Any]) -> None:
+    opens = ", ".join(f"{name} ({role})" for name, role in answer["workspaces"].items())
+    console.print(f"Token {printable(answer['name'])}: {' '.join(answer['scopes'])} in {opens}.")
+    console.print("It is shown this once:\n")
+    console.print(answer["token"], soft_wrap=True)
+
+
+def _show_list(console: Console, answer: Mapping[str, Any]) -> None:
+    from stratagem.surfaces.cli.tables import show, table, when
+
+    if not answer["tokens"]:
+        console.print("There is no token: whoever reaches a server on this machine may use it.")
+        return
+    rows = table("NAME", "STATE", "SCOPES", "WORKSPACES", "CREATED", "EXPIRES")
+    for each in answer["tokens"]:
+        opens = " ".join(f"{name}:{role}" for name, role in each["workspaces"].items())
+        expires = when(each["expires"]) if each["expires"] else "never"
+        rows.add_row(
+            printable(each["name"]),
+            each["state"],
+            " ".join(each["scopes"]),
+            opens,
+            when(each["created"]),
+            expires,
+        )
+    show(console, rows)
+
+
+def _show_audit(console: Console, answer: Mapping[str, Any]) -> None:
+    from stratagem.surfaces.cli.tables import show, table, when
+
+    rows = table("WHEN", "WHAT", "DETAILS")
+    for each in answer["events"]:
+        rows.add_row(when(each["at"]), each["event"], printable(_details(each)))
+    show(console, rows)
+
+
+def _details(event: Mapping[str, Any]) -> str:
+    if "refusals" in event:
+        return "; ".join(
+            f"{each['count']} x {each['reason']} from {each['address']}, {each['way']}"
+            for each in event["refusals"]
+        )
+    if "operation" in event:
+        return f"{event['operation']} by {event['actor']}"
+    return f"{event['name']}: {' '.join(event['scopes'])}"

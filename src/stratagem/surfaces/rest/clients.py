@@ -1,0 +1,46 @@
+"""What our own client says about itself: its branch, its namespace, and that it is a program.
+
+A client that keeps a current branch sends it with each request and is told with the answer which
+one it is then; so that it can switch without anything being remembered here.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from urllib.parse import quote, unquote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from stratagem.answers import whole
+from stratagem.operation import Caller
+from stratagem.sdk.asking import ANSWERS_HEADER, BRANCH_HEADER, NAMESPACE_HEADER
+
+__all__ = ["answering", "as_asked", "note_branch"]
+
+
+def as_asked(caller: Caller, request: Request) -> Caller:
+    """Return a caller with the branch and the namespace that a request names."""
+    branch = request.headers.get(BRANCH_HEADER)
+    namespace = request.headers.get(NAMESPACE_HEADER)
+    if branch is None and not namespace:
+        return caller
+    return replace(
+        caller,
+        branch=unquote(branch or "") or caller.branch,
+        namespace=unquote(namespace or "") or caller.namespace,
+        can_switch=caller.can_switch or branch is not None,
+    )
+
+
+def answering(request: Request) -> AbstractContextManager[None]:
+    """Return in what an answer is made: as long as it has to be, where that is asked for."""
+    return whole() if request.headers.get(ANSWERS_HEADER) == "whole" else nullcontext()
+
+
+def note_branch(response: Response, caller: Caller, request: Request) -> Response:
+    """Say which branch is a client's current one by now, where it keeps one."""
+    if BRANCH_HEADER in request.headers:
+        response.headers[BRANCH_HEADER] = quote(caller.branch, safe="")
+    return response

@@ -1,0 +1,58 @@
+"""Old executions are forgotten while a server runs: soon after it started, then once a day."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+from stratagem import limits
+from stratagem.errors import StratagemError
+from stratagem.operation import Caller
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.settings import ServerSettings
+
+__all__ = ["Forgetting"]
+
+logger = logging.getLogger(__name__)
+
+# Agents that waited for the server come first.
+_FIRST_SECONDS: Final = 30.0
+# Passes of one day; what is left then is left for tomorrow.
+_PASSES_MAX: Final = 10
+
+
+class Forgetting:
+    """A thread that wakes up once a day."""
+
+    def __init__(
+        self, settings: ServerSettings, database: Database, first_seconds: float = _FIRST_SECONDS
+    ) -> None:
+        self._database = database
+        self._read_only = settings.read_only
+        self._first_seconds = first_seconds
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Begin, in the background."""
+        if not self._read_only:
+            threading.Thread(target=self._run, name="stratagem-forgetting", daemon=True).start()
+
+    def stop(self) -> None:
+        """Do not begin another pass."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        wait = self._first_seconds
+        while not self._stopped.wait(wait):
+            wait = limits.RETENTION_SECONDS
+            try:
+                self._forget()
+            except StratagemError as error:
+                logger.warning("old executions were not erased: %s", error)
+
+    def _forget(self) -> None:
+        for _pass in range(_PASSES_MAX):
+            answer = self._database.call("executions_erase", {}, Caller(actor="retention"))
+            if self._stopped.is_set() or not answer["more"]:
+                return

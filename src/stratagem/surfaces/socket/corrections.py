@@ -1,0 +1,125 @@
+"""The events of corrections: who hears them, and what clients can ask for.
+
+Attempts are told to those who subscribed to their agent, or to all agents; patterns and breakers
+to every subscriber. Whoever subscribed to nothing hears nothing. Rooms carry this, so that it
+holds for the clients of several servers too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from stratagem.errors import InvalidInput
+from stratagem.operation import Caller
+from stratagem.surfaces.socket.events import Event
+
+__all__ = ["EVENTS", "Subscriptions", "addressed"]
+
+Answer = dict[str, Any]
+_PREFIX: Final = "auto_correction:"
+# Of these everybody who subscribed is told: they are nobody's in particular.
+_COMMON: Final = frozenset(
+    {
+        "pattern:learned",
+        "pattern:evolved",
+        "pattern:deprecated",
+        "circuit:opened",
+        "circuit:half_open",
+        "circuit:closed",
+    }
+)
+_OF_AN_AGENT: Final = frozenset({"attempt:started", "attempt:success", "attempt:failed"})
+_AGENT_CHARS_MAX: Final = 256
+
+
+def _tested(answer: Mapping[str, Any]) -> Answer:
+    """Return the results of tests with their counts at the top, as the document has them."""
+    overall = answer["overallResults"]
+    counts = {"total": overall["totalTests"], "passed": overall["passed"]}
+    return {**answer, **counts, "failed": overall["failed"]}
+
+
+EVENTS: Final[Mapping[str, Event]] = {
+    "auto_correction:configure": Event("auto_correction_configure", "auto_correction:configured"),
+    "auto_correction:test:run": Event(
+        "auto_correction_test", "auto_correction:test:results", _tested
+    ),
+    "auto_correction:status": Event("auto_correction_status", "auto_correction:status:response"),
+    "auto_correction:insights": Event(
+        "auto_correction_insights", "auto_correction:insights:response"
+    ),
+    "auto_correction:diagnose": Event("error_diagnose", "auto_correction:diagnosed"),
+}
+
+
+class Rooms(Protocol):
+    """What a server has to do for subscriptions."""
+
+    async def enter_room(self, sid: str, room: str) -> None:
+        """Put a client into a room."""
+        ...
+
+    async def leave_room(self, sid: str, room: str) -> None:
+        """Take a client out of a room."""
+        ...
+
+
+class Subscriptions:
+    """Who hears of which corrections."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+
+    async def subscribe(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
+        """Have a client told of the corrections for an agent; for all, where it names none."""
+        caller.require("gateway", "read", "hearing of corrections")
+        agent, metrics = _agent(data), bool(data.get("includeMetrics", False))
+        await self._rooms.enter_room(client, _common(caller.workspace))
+        # One way or the other: nobody is told twice.
+        await self._rooms.leave_room(client, _room(caller.workspace, agent, metrics=not metrics))
+        await self._rooms.enter_room(client, _room(caller.workspace, agent, metrics=metrics))
+        return {"subscribed": True, "agentId": agent, "includeMetrics": metrics}
+
+    async def unsubscribe(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
+        """Tell a client no more of the corrections for an agent."""
+        agent = _agent(data)
+        for metrics in (True, False):
+            await self._rooms.leave_room(client, _room(caller.workspace, agent, metrics=metrics))
+        if agent is None:
+            await self._rooms.leave_room(client, _common(caller.workspace))
+        return {"subscribed": False, "agentId": agent}
+
+
+def addressed(
+    workspace: str | None, what: str, data: Mapping[str, Any]
+) -> Iterator[tuple[str, Answer, list[str]]]:
+    """Yield the events by which something is told, each with its data and its rooms."""
+    if what in _COMMON:
+        yield _PREFIX + what, dict(data), [_common(workspace)]
+    elif what in _OF_AN_AGENT:
+        agents = {None, data.get("agentId")}
+        plain = {name: each for name, each in data.items() if name != "metrics"}
+        for shown, metrics in ((plain, False), (dict(data), True)):
+            rooms = [_room(workspace, agent, metrics=metrics) for agent in agents]
+            yield _PREFIX + what, shown, rooms
+
+
+def _agent(data: Mapping[str, Any]) -> str | None:
+    agent = data.get("agentId")
+    if agent is None:
+        return None
+    if not isinstance(agent, str) or not 0 < len(agent) <= _AGENT_CHARS_MAX:
+        raise InvalidInput(
+            f"`agentId` is a text of at most {_AGENT_CHARS_MAX} characters.", field="agentId"
+        )
+    return agent
+
+
+def _common(workspace: str | None) -> str:
+    return f"corrections:{workspace or ''}"
+
+
+def _room(workspace: str | None, agent: str | None, *, metrics: bool) -> str:
+    whose = "all" if agent is None else f"agent={agent}"
+    return f"corrections:{workspace or ''}:{'metrics' if metrics else 'plain'}:{whose}"

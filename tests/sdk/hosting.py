@@ -1,0 +1,58 @@
+"""One HTTP server in this process, on which tests put the databases they want to have served."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+from functools import cache
+from typing import Any
+
+import uvicorn
+
+from stratagem.bootstrap import Runtime
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.server import http
+
+
+class Prepared(Database):
+    """A database that is open already."""
+
+    def __init__(self, settings: ServerSettings, runtime: Runtime) -> None:
+        super().__init__(settings)
+        self._runtime = runtime
+
+
+class Host:
+    """The server: each application has an address of its own below it."""
+
+    def __init__(self) -> None:
+        self._apps: dict[str, Any] = {}
+        self._names = map(str, itertools.count(1))
+        listener = socket.create_server(("127.0.0.1", 0))
+        self._port = listener.getsockname()[1]
+        config = uvicorn.Config(
+            self._answer, interface="asgi3", log_config=None, lifespan="off", ws="none"
+        )
+        server = uvicorn.Server(config)
+        threading.Thread(target=server.run, args=([listener],), daemon=True).start()
+
+    def add(self, settings: ServerSettings, database: Database) -> str:
+        """Serve a database; return its address."""
+        name = next(self._names)
+        self._apps[name] = http.application(settings, database, self._port)
+        return f"http://127.0.0.1:{self._port}/{name}"
+
+    def remove(self, url: str) -> None:
+        del self._apps[url.rpartition("/")[2]]
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        _, name, path = scope["path"].split("/", 2)
+        await self._apps[name]({**scope, "path": f"/{path}"}, receive, send)
+
+
+@cache
+def host() -> Host:
+    """Return the server of this process, which ends with it."""
+    return Host()

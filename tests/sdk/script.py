@@ -1,0 +1,216 @@
+"""Every method of the SDK, called in an order in which each has something to say.
+
+A step is a name, and what it is called with; `Earlier` stands for a part of an earlier result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from stratagem import StratagemError
+
+ENV = {"os": "linux", "python": "3.12"}
+
+
+@dataclass(frozen=True)
+class Earlier:
+    step: str
+    field: str
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    system: str
+    method: str
+    given: tuple[Any, ...]
+    named: Mapping[str, Any]
+
+
+def step(name: str, path: str, /, *given: Any, **named: Any) -> Step:
+    system, _, method = path.partition(".")
+    return Step(name, system, method, given, named)
+
+
+MEMORY = (
+    step("store", "memory.store", "city", "Oslo", tags=["place"]),
+    step("store again", "memory.store", "city", {"name": "Bergen", "found": False}),
+    step("store null", "memory.store", "nothing", None),
+    step("store many", "memory.store", items=[{"key": f"k{n}", "value": n} for n in range(300)]),
+    step("store large", "memory.store", "large", "x" * 1_500_000),
+    step("store ttl", "memory.store", "short", 1, ttl="1h", namespace="other"),
+    step("conflict", "memory.store", "city", 1, expected_version=1),
+    step("no key", "memory.store"),
+    step("not json", "memory.store", "k", {"a": {1, 2}}),
+    step("nan", "memory.store", "k", float("nan")),
+    step("recall", "memory.recall", "city"),
+    step("recall null", "memory.recall", "nothing"),
+    step("recall large", "memory.recall", "large"),
+    step("recall path", "memory.recall", "city", path="$.name"),
+    step("recall miss", "memory.recall", "nowhere"),
+    step("recall past", "memory.recall", "city", as_of=Earlier("store", "timestamp")),
+    step("recall nonsense", "memory.recall", "city", as_of="the day after never"),
+    step("recall many", "memory.recall_many", ("city", "nowhere", "k7", "large")),
+    step("recall none", "memory.recall_many", ["nowhere"]),
+    step("search", "memory.search", "Bergen"),
+    step("search tags", "memory.search", "Oslo", tags=["place"], k=3),
+    step("search nothing", "memory.search", "zebra"),
+    step("search empty", "memory.search", ""),
+    step("log", "memory.log", "decision", {"why": ["because", 1.5]}, session="s", tags=["t"]),
+    step("search log", "memory.search", "because"),
+    step("history", "memory.history", "city"),
+    step("history page", "memory.history", "city", limit=1),
+    step("history none", "memory.history"),
+    step("time range", "memory.time_range"),
+    step("forget", "memory.forget", "k1"),
+    step("forget many", "memory.forget", keys=["k2", "nowhere"]),
+    step("history gone", "memory.history", "k1"),
+    step("fork", "memory.fork", "trial"),
+    step("fork twice", "memory.fork", "trial"),
+    step("create", "memory.create", "empty"),
+    step("on branch", "memory.store", "city", "Tromsø", branch="trial"),
+    step("diff", "memory.diff", "trial"),
+    step("diff by action", "memory.branch", "diff", compare="trial"),
+    step("preview", "memory.merge", "trial", preview=True),
+    step("merge", "memory.merge", "trial"),
+    step("branches", "memory.branches"),
+    step("list", "memory.branch", "list"),
+    step("wrong action", "memory.branch", "burn"),
+    step("here", "memory.store", "both", "ours"),
+    step("there", "memory.store", "both", "theirs", branch="trial"),
+    step("merge conflict", "memory.merge", "trial"),
+    step("decide", "memory.merge", "trial", strategy="source_wins"),
+    step("switch", "memory.switch", "trial"),
+    step("switched", "memory.recall", "city"),
+    step("list switched", "memory.branches"),
+    step("status switched", "memory.status"),
+    step("delete current", "memory.delete", "trial"),
+    step("status deleted", "memory.status"),
+    step("on deleted", "memory.recall", "city", branch="trial"),
+    step("restore", "memory.restore", "trial"),
+    step("switch nowhere", "memory.switch", "nowhere"),
+    step("delete default", "memory.delete", "default"),
+    step("purge", "memory.purge", "city"),
+    step("purged", "memory.recall", "city"),
+    step("repeat", "memory.store", "once", 1, request_id="r1"),
+    step("repeated", "memory.store", "once", 1, request_id="r1"),
+    step("reused", "memory.store", "once", 2, request_id="r1"),
+    step("status", "memory.status"),
+)
+DEBUGGING = (
+    step("add", "debugging.add_incident", "Import fails", ["install it"], ENV, True,
+         error_signature="ModuleNotFoundError: No module named 'yaml'", tags=("import",)),
+    step("twin", "debugging.add_incident", "Import fails", ["install it"], ENV, True,
+         error_signature="ModuleNotFoundError: No module named 'yaml'"),
+    step("ranked", "debugging.ranked_solutions", "No module named 'yaml'", ENV),
+    step("solution", "debugging.add_solution", Earlier("add", "incident_id"), "pin it", ENV),
+    step("outcome", "debugging.record_outcome", Earlier("solution", "solution_id"), False, ENV),
+    step("ranked again", "debugging.ranked_solutions", "No module named 'yaml'", ENV, limit=1),
+    step("no such", "debugging.record_outcome", "sol_0", True, ENV),
+    step("here", "debugging.ranked_solutions", "segmentation fault", "auto"),
+    step("no env", "debugging.ranked_solutions", "text", 7),
+)  # fmt: skip
+KNOWLEDGE = (
+    step("ping", "knowledge.ping"),
+    step("a", "knowledge.create_concept", "Lists", "Ordered values.", area="Python", topic="Types"),
+    step("b", "knowledge.create_concept", "Loops", "Repeating.", area="Python", certainty_score=80),
+    step("again", "knowledge.create_concept", "Lists", "Ordered values.", area="Python", topic="Types"),
+    step("get", "knowledge.get_concept", Earlier("a", "concept_id")),
+    step("update", "knowledge.update_concept", Earlier("a", "concept_id"), explanation="Kept in order."),
+    step("history", "knowledge.get_concept", Earlier("a", "concept_id"), include_history=True),
+    step("exact", "knowledge.search_concepts_exact", name="Lo"),
+    step("semantic", "knowledge.search_concepts_semantic", "repeating"),
+    step("recent", "knowledge.get_recent_concepts", limit=1),
+    step("relate", "knowledge.create_relationship", Earlier("a", "concept_id"), Earlier("b", "concept_id"), "prerequisite"),
+    step("related", "knowledge.get_related_concepts", Earlier("a", "concept_id")),
+    step("first", "knowledge.get_prerequisites", Earlier("b", "concept_id")),
+    step("chain", "knowledge.get_concept_chain", Earlier("a", "concept_id"), Earlier("b", "concept_id")),
+    step("hierarchy", "knowledge.list_hierarchy"),
+    step("certain", "knowledge.get_concepts_by_certainty", min_certainty=50),
+    step("stats", "knowledge.get_server_stats"),
+    step("available", "knowledge.get_tool_availability"),
+    step("unrelate", "knowledge.delete_relationship", Earlier("a", "concept_id"), Earlier("b", "concept_id"), "prerequisite"),
+    step("delete", "knowledge.delete_concept", Earlier("b", "concept_id")),
+    step("restore", "knowledge.restore_concept", Earlier("b", "concept_id")),
+    step("missing", "knowledge.get_concept", "nowhere"),
+)  # fmt: skip
+TOOL = {
+    "name": "shout",
+    "description": "Says it loudly.",
+    "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    "handler": {"type": "webhook", "url": "https://example.com/shout"},
+}
+GATEWAY = (
+    step("register", "gateway.register", **TOOL),
+    step("twice", "gateway.register", **TOOL),
+    step("wrong", "gateway.register", **{**TOOL, "name": "9 lives"}),
+    step("update", "gateway.update", "shout", description="Says it more loudly."),
+    step("list", "gateway.list", search="loudly"),
+    step("get", "gateway.get", "shout"),
+    step("missing", "gateway.get", "whisper"),
+    step("help", "gateway.help", "shout"),
+    step("execute", "gateway.execute", "calculator", {"expression": "6 * 7"}),
+    step("bad", "gateway.execute", "calculator", {"expression": "6 *"}),
+    step("batch", "gateway.batch", [{"toolName": "calculator", "arguments": {"expression": "1+1"}}]),
+    step("pipeline", "gateway.pipeline", steps=[{"tool": "calculator", "arguments": {"expression": "2+2"}}]),
+    step("executions", "gateway.executions", toolId="calculator"),
+    step("create", "gateway.create_resource", type="prompt", name="greet", content="Hello {{name}}", variables=["name"]),
+    step("render", "gateway.resource", "greet", {"name": "Ada"}),
+    step("resources", "gateway.resources", type="prompt"),
+    step("remove", "gateway.remove", "shout"),
+)  # fmt: skip
+SCRIPTS = {"memory": MEMORY, "debugging": DEBUGGING, "knowledge": KNOWLEDGE, "gateway": GATEWAY}
+
+
+def arguments_of(each: Step, done: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return what a step is called with, once earlier ones are done."""
+
+    def filled(value: Any) -> Any:
+        if not isinstance(value, Earlier):
+            return value
+        result = done[value.step]
+        return result[value.field] if isinstance(result, Mapping) else getattr(result, value.field)
+
+    return [filled(value) for value in each.given], {
+        name: filled(value) for name, value in each.named.items()
+    }
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error as a caller meets it."""
+
+    kind: type
+    field: Any
+    hint: bool
+
+
+def refusal(error: StratagemError) -> Refusal:
+    return Refusal(type(error), error.details.get("field"), bool(error.hint))
+
+
+# What no two databases have in common: ids, times, chains of hashes, and where they are.
+_OWN = {
+    "concept_id", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
+    "database", "head", "id", "caller", "toolId", "executionId", "runId", "revision",
+}  # fmt: skip
+_TIMES = {"duration", "executionTime", "timestamp", "startedAt", "completedAt", "createdAt",
+          "updatedAt", "registeredAt", "executedAt", "averageDuration", "averageExecutionTime",
+          "durationMs", "time"}  # fmt: skip
+
+
+def shape(value: Any, name: str = "", *, timed: bool = False) -> Any:
+    """Return a result with its types, and without what no two databases have in common."""
+    if name in _OWN or (timed and name in _TIMES):
+        return type(value).__name__
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {each.name: shape(getattr(value, each.name), each.name, timed=timed)
+                 for each in fields(value)}  # fmt: skip
+        return (type(value).__name__, inner)
+    if isinstance(value, dict):
+        return {key: shape(each, key, timed=timed) for key, each in value.items()}
+    if isinstance(value, list):
+        return [shape(each, timed=timed) for each in value]
+    return value

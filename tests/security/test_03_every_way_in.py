@@ -1,0 +1,186 @@
+"""3. Every route and every event needs a token; they are taken from the tables themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import socketio
+from starlette.routing import Route
+from websockets.sync.client import connect
+
+from stratagem import limits
+from stratagem.surfaces import rest
+from stratagem.surfaces.admission import Admission
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.rest.routes import every
+from stratagem.surfaces.socket import Sockets
+from tests.security.house import House, make_token, revoke, serving
+
+OPEN = {"/health", "/ready"}
+
+
+def parts() -> tuple[Database, Admission]:
+    settings = ServerSettings(":memory:")
+    database = Database(settings)
+    return database, Admission(settings, database)
+
+
+def routes() -> list[tuple[str, str]]:
+    router: Any = rest.application(*parts())
+    found = {
+        (method, re.sub(r"\{.*?\}", "x", each.path))
+        for each in router.routes
+        if isinstance(each, Route)
+        for method in each.methods or ("PATCH",)
+    }
+    protocol = {(method, "/mcp") for method in ("GET", "POST", "DELETE", "OPTIONS", "PUT")}
+    return sorted(found | protocol | {("GET", "/nothing/here"), ("GET", "/mcp/more")})
+
+
+def events() -> list[str]:
+    handlers = Sockets(*parts())._server.handlers["/"]  # noqa: SLF001 -- the one list there is
+    return sorted(set(handlers) - {"connect", "disconnect"})
+
+
+def test_the_table_of_routes_is_in_the_list() -> None:
+    listed = set(routes())
+
+    assert {(each.method, re.sub(r"\{.*?\}", "x", each.path)) for each in every()} <= listed
+    assert len(events()) >= 15
+
+
+@pytest.mark.parametrize("shown", ["nothing", "a wrong token", "another scheme", "two tokens"])
+def test_no_route_is_open(house: House, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WRONG_TOKENS_PER_MINUTE", 1_000_000)
+    good = house.tokens["admin"]
+    headers: list[tuple[str, str]] = {
+        "nothing": [],
+        "a wrong token": [("authorization", "Bearer strat_" + "A" * 43)],
+        "another scheme": [("authorization", f"Basic {good}")],
+        "two tokens": [("authorization", f"Bearer {good}"), ("authorization", "Bearer x")],
+    }[shown]
+    open_ones = set()
+    client = house.client()
+
+    for method, path in routes():
+        response = client.request(method, path, headers=headers)
+        if response.status_code != 401:
+            open_ones.add(path)
+        else:
+            assert response.headers["www-authenticate"].startswith("Bearer"), path
+
+    assert open_ones <= OPEN
+
+
+def test_health_is_open_and_says_nothing_else(house: House) -> None:
+    assert house.client().get("/health").json() == {"status": "ok"}
+
+
+def test_a_token_in_the_address_is_no_token(house: House) -> None:
+    response = house.client().get(f"/api/mcp/tools?token={house.tokens['admin']}")
+
+    assert response.status_code == 401
+
+
+def test_a_socket_that_says_nothing_is_refused(house: House) -> None:
+    with pytest.raises(socketio.exceptions.ConnectionError):
+        house.open_socket()
+
+
+def test_a_socket_with_a_wrong_header_is_not_even_opened(house: House) -> None:
+    client = socketio.Client(reconnection=False)
+
+    with pytest.raises(socketio.exceptions.ConnectionError):
+        client.connect(
+            house.url, headers={"authorization": "Bearer wrong"}, transports=["websocket"]
+        )
+
+
+def test_no_event_is_answered_before_somebody_is_known(house: House) -> None:
+    address = f"ws://{urlsplit(house.url).netloc}/socket.io/?EIO=4&transport=websocket"
+    heard: list[str] = []
+
+    with connect(address) as line:
+        assert str(line.recv()).startswith("0{")
+        for number, event in enumerate(events(), start=1):
+            line.send(f"42{number}{json.dumps([event, {}])}")
+        line.send('40{"token": "wrong"}')
+        while not (heard and heard[-1].startswith("44")):
+            heard.append(str(line.recv(timeout=5)))
+        for number, event in enumerate(events(), start=1):
+            line.send(f"42{number}{json.dumps([event, {}])}")
+        try:
+            while True:
+                heard.append(str(line.recv(timeout=0.3)))
+        except (TimeoutError, OSError):
+            pass
+
+    assert [each for each in heard if each.startswith(("42", "43"))] == []
+
+
+def test_a_revoked_token_is_refused_within_a_second_everywhere(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    secret = make_token(path, "alice", "*:admin")
+    with serving(path) as house:
+        house.tokens["alice"] = secret
+        client, socket = house.client("alice"), house.open_socket("alice")
+        assert client.get("/api/mcp/tools").status_code == 200
+        assert socket.call("mcp:tools:list", {}, timeout=10)["success"]
+        assert house.tools("alice")
+
+        revoke(path, "alice")
+        time.sleep(1)
+
+        assert client.get("/api/mcp/tools").status_code == 401
+        assert house.post("tools/list", "alice").status_code == 401
+        refused = socket.call("mcp:tools:list", {}, timeout=10)
+        assert not refused["success"]
+        assert "revoked" in refused["error"]["message"]
+        # Revoking the last token opens nothing.
+        assert house.client().get("/api/mcp/tools").status_code == 401
+
+
+def test_the_first_token_closes_a_server_that_was_open(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with serving(path) as house:
+        socket = house.open_socket()
+        assert house.client().get("/api/mcp/tools").status_code == 200
+        assert socket.call("mcp:tools:list", {}, timeout=10)["success"]
+
+        make_token(path, "alice", "*:admin")
+        time.sleep(1)
+
+        assert house.client().get("/api/mcp/tools").status_code == 401
+        assert house.post("tools/list", None).status_code == 401
+        assert not socket.call("mcp:tools:list", {}, timeout=10)["success"]
+
+
+def test_a_session_belongs_to_the_token_that_began_it(house: House) -> None:
+    headers = {"accept": "application/json, text/event-stream"}
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "tester", "version": "1"},
+        },
+    }
+    begun = house.client("member", **headers).post("/mcp", json=hello)
+    session = begun.headers["mcp-session-id"]
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+    stolen = house.client("reader", **headers, **{"mcp-session-id": session})
+    own = house.client("member", **headers, **{"mcp-session-id": session})
+
+    assert stolen.post("/mcp", json=listing).status_code == 404
+    assert stolen.delete("/mcp").status_code == 404
+    assert own.post("/mcp", json=listing).status_code == 200

@@ -1,0 +1,224 @@
+"""5. Scopes: the whole matrix of operations and rights, over every surface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from stratagem import operations
+from stratagem.access import scopes as scoping
+from stratagem.errors import ValidationFailed
+from stratagem.operation import Caller, Right
+from stratagem.operations import TABLE
+from stratagem.surfaces.socket.events import EVENTS
+from tests.security.house import SURFACES, House, Surface, make_token, opened, serving
+
+RIGHTS = get_args(Right)
+MATRIX = [f"{toolset}:{right}" for toolset in scoping.TOOLSETS for right in RIGHTS]
+# Arguments with which an operation would write, were it allowed to.
+WRITES: dict[str, dict[str, Any]] = {
+    "strata_store": {"key": "k", "value": 1},
+    "strata_forget": {"key": "known"},
+    "strata_log": {"event": "e", "content": "c"},
+    "strata_purge": {"key": "known"},
+    "record_outcome": {"solution_id": "sol_x", "worked": True},
+    "add_solution": {"incident_id": "inc_x", "steps": "do"},
+    "add_incident": {"title": "t", "error_signature": "E: x", "steps": "do"},
+    "ranked_solutions": {"query_text": "E: x", "env": {"os": "linux"}},
+    "create_concept": {"name": "c", "explanation": "e"},
+    "tool_execute": {"toolName": "strata_store", "arguments": {"key": "k", "value": 1}},
+    "tools_batch": {
+        "executions": [{"toolName": "strata_store", "arguments": {"key": "k", "value": 1}}]
+    },
+    "tools_pipeline": {
+        "steps": [{"id": "a", "tool": "strata_store", "arguments": {"key": "k", "value": 1}}]
+    },
+}
+BRANCHES: list[dict[str, Any]] = [
+    {"action": "create", "name": "n"},
+    {"action": "fork", "name": "n"},
+    {"action": "merge", "source": "other"},
+    {"action": "delete", "name": "other"},
+    {"action": "restore", "name": "gone"},
+    {"action": "rename", "name": "other"},
+]
+
+
+@pytest.fixture(scope="module")
+def scoped(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("scoped") / "memory.db"
+    with opened(path) as runtime:
+        caller = Caller("test")
+        runtime.call("strata_store", {"key": "known", "value": 1}, caller)
+        runtime.call("strata_branch", {"action": "fork", "name": "other"}, caller)
+        runtime.call("strata_store", {"key": "x", "value": 1, "branch": "other"}, caller)
+        runtime.call("strata_branch", {"action": "fork", "name": "gone"}, caller)
+        runtime.call("strata_branch", {"action": "delete", "name": "gone"}, caller)
+    tokens = {
+        scope: make_token(path, scope.replace(":", "."), scope, rate=1_000_000) for scope in MATRIX
+    }
+    tokens["readonly"] = make_token(path, "readonly", "*:read", rate=1_000_000)
+    tokens["runner"] = make_token(path, "runner", "*:read", "gateway:execute", rate=1_000_000)
+    tokens["reader-role"] = make_token(
+        path, "role", "*:admin", roles={"default": "reader"}, rate=1_000_000
+    )
+    with serving(path) as house:
+        house.tokens = tokens
+        yield house
+
+
+def head(house: House) -> int:
+    """Return how long the log is, but for what the server itself notes."""
+    with opened(house.path, read_only=True) as runtime:
+        return sum(
+            1 for each in runtime.foundation.store.log() if (each.space or ("", ""))[1] != "access"
+        )
+
+
+def test_scopes_name_every_toolset_of_the_table() -> None:
+    named = {operations._SCOPES.get(each, each) for each in operations.TOOLSETS}  # noqa: SLF001
+
+    assert set(scoping.TOOLSETS) == named
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "memory", "memory:", "memory:reed", "memry:read", "*", "*:*", "memory:read:x"]
+)
+def test_what_is_no_scope_is_refused(wrong: str) -> None:
+    with pytest.raises(ValidationFailed):
+        scoping.check_scopes([wrong])
+
+
+def test_a_role_is_the_most_that_a_token_may_do() -> None:
+    assert scoping.narrowed(["*:admin"], "reader") == {
+        f"{toolset}:read" for toolset in scoping.TOOLSETS
+    }
+    assert scoping.narrowed(["memory:read"], "admin") == {"memory:read"}
+    assert "memory:admin" not in scoping.narrowed(["*:admin"], "member")
+
+
+@pytest.mark.parametrize("scope", MATRIX)
+def test_a_scope_opens_its_own_operations_and_no_others(scoped: House, scope: str) -> None:
+    caller = Caller(scopes=frozenset({scope}))
+    client = scoped.client(scope)
+    wrong = []
+
+    for name, row in TABLE.items():
+        if row.part != "foundation":
+            continue
+        actions = [{"action": "switch"}, {"action": "fork"}] if row.reading_actions else [{}]
+        for arguments in actions:
+            toolset = operations._scope(row)  # noqa: SLF001 -- what is to be compared with
+            allowed = caller.may(toolset, row.right_for(arguments))
+            given = {**arguments, "no such parameter": 1}
+            status = client.post(f"/api/{row.toolset}/{name}", json=given).status_code
+            if (status == 403) is allowed:
+                wrong.append((name, arguments, status))
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("scope", ["memory:read", "knowledge:write", "gateway:execute", "admin:admin"])
+def test_the_list_of_tools_is_what_may_be_called(scoped: House, scope: str) -> None:
+    caller = Caller(scopes=scoping.narrowed([scope], "admin"))
+
+    listed = set(scoped.tools(scope))
+
+    assert listed == {row.name for row in TABLE.values() if operations.may_call(row, caller)}
+    for row in TABLE.values():
+        if row.name not in listed:
+            assert scoped.call("mcp", scope, row.name, {}).error == "permission_denied", row.name
+
+
+def test_every_event_asks_for_its_scope(scoped: House) -> None:
+    client = scoped.open_socket("memory:write")
+    extra = ["mcp:tool:execute", "mcp:tool:register", "mcp:tool:cancel", "mcp:tools:init"]
+
+    answers = {
+        name: client.call(name, {"name": "x", "toolId": "x", "requiredTools": ["x"]}, timeout=10)
+        for name in (*EVENTS, *extra)
+    }
+
+    told = {name: each for name, each in answers.items() if each["success"]}
+    # It says of each tool only whether it is there for the caller: to this one none is.
+    assert set(told) == {"mcp:tools:init"}
+    assert told["mcp:tools:init"]["data"]["missing"] == ["x"]
+    codes = {each["error"]["code"] for name, each in answers.items() if name not in told}
+    assert codes == {"PERMISSION_DENIED"}
+
+
+@pytest.mark.parametrize("token", ["readonly", "reader-role"])
+@pytest.mark.parametrize("surface", SURFACES)
+def test_who_only_reads_writes_by_no_route(scoped: House, token: str, surface: Surface) -> None:
+    before = head(scoped)
+
+    for name, arguments in WRITES.items():
+        outcome = scoped.call(surface, token, name, arguments)
+        # Looking for solutions is reading: it works, and leaves nothing behind.
+        reads = name == "ranked_solutions" and surface != "socket"
+        if not (reads and outcome.error is None):
+            assert outcome.error in {"permission_denied", "read_only"}, (name, outcome)
+    for arguments in BRANCHES:
+        outcome = scoped.call(surface, token, "strata_branch", arguments)
+        assert outcome.error in {"permission_denied", "validation_error"}, (arguments, outcome)
+
+    assert head(scoped) == before
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_a_step_runs_as_whoever_called(scoped: House, surface: Surface) -> None:
+    """May run tools and read: no tool, batch or pipeline writes in its name."""
+    store = {"toolName": "strata_store", "arguments": {"key": "k", "value": 1}}
+    pipeline = {"steps": [{"id": "a", "tool": "strata_store", "arguments": store["arguments"]}]}
+
+    direct = scoped.call(surface, "runner", "strata_store", store["arguments"])
+    saved = scoped.call(surface, "runner", "tools_pipeline", {**pipeline, "saveAs": "mine"})
+    ran = scoped.call(surface, "runner", "tools_pipeline", pipeline)
+
+    assert direct.error == "permission_denied"
+    assert saved.error is not None
+    assert ran.error is not None or not ran.answer["success"]
+    with opened(scoped.path, read_only=True) as runtime:
+        found = runtime.call("strata_recall", {"key": "k"}, Caller("test"))
+    assert not found["found"]
+
+
+def test_a_merge_takes_the_right_to_write_to_every_system(scoped: House) -> None:
+    merge = {"action": "merge", "source": "other", "preview": True}
+
+    refused = scoped.call("rest", "memory:write", "strata_branch", merge)
+
+    assert refused.error == "permission_denied"
+    assert "debugging:write" in refused.text
+
+
+def test_a_branch_that_a_token_switched_to_holds_for_the_token(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    one, other = make_token(path, "one", "memory:write"), make_token(path, "other", "memory:write")
+    with serving(path) as house:
+        house.tokens = {"one": one, "other": other}
+        house.call("rest", "one", "strata_branch", {"action": "fork", "name": "mine"})
+        house.call("rest", "one", "strata_branch", {"action": "switch", "name": "mine"})
+
+        assert house.call("rest", "one", "strata_status", {}).answer["branch"] == "mine"
+        assert house.call("rest", "other", "strata_status", {}).answer["branch"] == "default"
+
+
+def test_a_refused_scope_is_named_in_the_challenge(scoped: House) -> None:
+    response = scoped.client("memory:read").post(
+        "/api/memory/strata_store", json={"key": "k", "value": 1}
+    )
+
+    assert response.status_code == 403
+    assert 'error="insufficient_scope"' in response.headers["www-authenticate"]
+    assert 'scope="memory:write"' in response.headers["www-authenticate"]
+
+
+def test_a_call_of_somebody_else_cannot_be_stopped(scoped: House) -> None:
+    client = scoped.open_socket("runner")
+
+    answer = client.call("mcp:tool:cancel", {"executionId": "exec_of_somebody"}, timeout=10)
+
+    assert answer["data"]["cancelled"] is False

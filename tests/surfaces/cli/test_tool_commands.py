@@ -1,0 +1,99 @@
+"""`stratagem tools`: the registry of the gateway, for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.gateway.upstream.servers import SERVER
+from tests.surfaces.cli.console import Cli
+
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Pets", "version": "1"},
+    "servers": [{"url": "https://pets.example.org"}],
+    "paths": {
+        "/pets": {
+            "get": {
+                "operationId": "listPets",
+                "summary": "All pets",
+                "responses": {"200": {"description": "ok"}},
+            }
+        }
+    },
+}
+
+
+def test_a_built_in_tool_is_listed_shown_called_and_remembered(cli: Cli) -> None:
+    listed = cli("tools", "list", "calculator")
+    shown = cli("tools", "show", "calculator")
+    called = cli("tools", "call", "calculator", '{"expression": "6 * 7"}')
+    piped = cli("tools", "call", "calculator", "-", given='{"expression": "1 + 1"}')
+    history = cli("tools", "history", "calculator", "--status", "success")
+
+    assert "calculator" in listed
+    assert "expression" in shown
+    assert '"result": 42' in called
+    assert '"result": 2' in piped
+    assert history.count("calculator") == 2
+
+
+def test_webhooks_definitions_and_documents_are_added_and_removed(cli: Cli) -> None:
+    definition = Path("tool.json")
+    definition.write_text(
+        json.dumps(
+            {
+                "name": "twice",
+                "description": "Twice.",
+                "inputSchema": {"type": "object"},
+                "handler": {"type": "code", "language": "python", "code": "result = 2"},
+            }
+        ),
+        "utf-8",
+    )
+    Path("pets.json").write_text(json.dumps(DOCUMENT), "utf-8")
+
+    hook = cli("tools", "add", "hook", "--webhook", "https://example.org/x", "--description", "X")
+    made = cli("tools", "add", "--file", str(definition))
+    pets = cli("tools", "add", "pets", "--openapi", "pets.json")
+    removed = cli("tools", "rm", "hook")
+
+    assert hook.startswith("Registered hook (tool_")
+    assert "No outputSchema" in hook
+    assert made.startswith("Registered twice")
+    assert "Registered 1: " in pets
+    assert removed == "Removed hook.\n"
+    assert "2" in cli("tools", "call", "twice")
+    assert "no tool 'hook'" in cli.refused("tools", "show", "hook", code=3)
+
+
+def test_an_mcp_server_is_added_listed_and_refreshed(cli: Cli) -> None:
+    added = cli("tools", "add", "up", "--mcp", f"{sys.executable} {SERVER}")
+    called = cli("tools", "call", "add", '{"a": 2, "b": 3}')
+    servers = cli("tools", "servers")
+    cli("tools", "refresh", "up")
+
+    assert "add" in added
+    assert "5" in called
+    assert "up" in servers
+    assert "quarantined" not in cli("tools", "servers")
+
+
+def test_grants_and_retention(cli: Cli) -> None:
+    granted = cli("tools", "grant", "weather", "API_KEY", "api.example.org")
+    cli("tools", "call", "calculator", '{"expression": "1"}')
+    kept = cli("tools", "retention")
+    erased = cli("tools", "retention", "--days", "0")
+
+    assert granted == "weather may send API_KEY to api.example.org.\n"
+    assert kept == "Erased the content of 0 records.\n"
+    assert erased == "Erased the content of 1 records.\n"
+    assert cli.json("tools", "history")["executions"] == []
+
+
+def test_a_failing_call_says_why_and_ends_with_its_code(cli: Cli) -> None:
+    assert "calculator" in cli.refused("tools", "call", "calculatr", code=3)
+    assert "expression" in cli.refused("tools", "call", "calculator", "{}", code=2)
+    assert "no JSON" in cli.refused("tools", "call", "calculator", "{", code=2)
+    assert "--mcp" in cli.refused("tools", "add", "x", code=2)

@@ -1,0 +1,234 @@
+"""The gateway over the protocol: its toolset, exposed tools, prompts and resources, upstreams."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import MCPError
+
+import stratagem
+from tests.gateway.upstream.servers import npm_server
+from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
+
+pytestmark = pytest.mark.anyio
+
+GATEWAY: dict[str, Any] = {"toolsets": ("gateway",)}
+
+
+@pytest.fixture
+def registered(path: Path) -> Path:
+    """Give a database with a few registered things."""
+    webhook = {"type": "webhook", "url": "http://127.0.0.1:9/"}
+    with stratagem.open(str(path)) as db:
+        db.gateway.register(
+            name="double",
+            description="Twice a number.",
+            input_schema={
+                "type": "object",
+                "properties": {"n": {"type": "number", "description": "A number"}},
+                "required": ["n"],
+            },
+            handler={
+                "type": "pipeline",
+                "definition": {
+                    "steps": [
+                        {"tool": "calculator", "arguments": {"expression": "2 * ${{ input.n }}"}}
+                    ]
+                },
+            },
+        )
+        for name, more in (
+            ("off", {"status": "disabled"}),
+            (
+                "once",
+                {
+                    "handler": {"type": "code", "language": "python", "code": "result = 1"},
+                    "configuration": {"rateLimit": 1},
+                },
+            ),
+            (
+                "slow",
+                {
+                    "handler": {
+                        "type": "code",
+                        "language": "python",
+                        "code": "import time; time.sleep(30)",
+                    },
+                    "configuration": {"timeout": 300},
+                },
+            ),
+            ("broken", {"handler": {"type": "code", "language": "python", "code": "1 / 0"}}),
+        ):
+            db.gateway.register(
+                **{
+                    "name": name,
+                    "description": f"The tool {name}.",
+                    "input_schema": {"type": "object"},
+                    "handler": webhook,
+                    **more,
+                }
+            )
+        db.gateway.create_resource(
+            type="prompt",
+            name="code_reviewer",
+            description="Code review assistant prompt",
+            content="Review the following {{language}} code:\n{{code}}",
+        )
+        db.gateway.create_resource(type="data", name="house rules", content="Be kind.")
+    return path
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_toolset_calls_helps_batches_and_pipes(registered: Path, mode: Mode) -> None:
+    async with connected(registered, mode, **GATEWAY) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        helped = await client.call_tool("tool_help", {"toolName": "double"})
+        called = await client.call_tool(
+            "tool_execute", {"toolName": "double", "arguments": {"n": 4}}
+        )
+        batch = await client.call_tool(
+            "tools_batch",
+            {
+                "executions": [
+                    {"toolName": "double", "arguments": {"n": 1}},
+                    {"toolName": "nothing", "arguments": {}},
+                ]
+            },
+        )
+        piped = await client.call_tool(
+            "tools_pipeline",
+            {
+                "steps": [
+                    {"tool": "double", "arguments": {"n": 5}},
+                    {"tool": "double", "arguments": {"n": "${{ previous.result }}"}},
+                ]
+            },
+        )
+
+    assert {"tool_help", "tool_execute", "tools_batch", "tools_pipeline"} <= names
+    assert "n (number, required) A number" in text_of(helped)
+    assert called.structured_content is not None
+    assert called.structured_content["result"]["result"] == 8
+    assert text_of(batch).startswith("1 of 2 worked.")
+    assert piped.structured_content is not None
+    assert piped.structured_content["output"]["result"] == 20
+
+
+@pytest.mark.parametrize(
+    ("code", "given"),
+    [
+        ("tool_not_found", {"toolName": "nothing"}),
+        ("validation_error", {"toolName": "double", "arguments": {"n": "many"}}),
+        ("execution_error", {"toolName": "broken"}),
+        ("permission_denied", {"toolName": "off"}),
+        ("rate_limited", {"toolName": "once"}),
+        ("timeout", {"toolName": "slow"}),
+    ],
+)
+async def test_each_error_is_a_result_that_a_model_can_read(
+    registered: Path, code: str, given: dict[str, Any]
+) -> None:
+    async with connected(registered, **GATEWAY) as client:
+        if code == "rate_limited":
+            await client.call_tool("tool_execute", given)
+        begun = time.monotonic()
+        answer = await client.call_tool("tool_execute", given)
+
+    assert answer.is_error
+    told = answer.structured_content or json.loads(text_of(answer))
+    assert told["error"] == code
+    assert told["hint"]
+    assert told["details"]["executionId"].startswith("exec_")
+    assert time.monotonic() - begun < 15
+
+
+async def test_exposed_tools_are_tools_in_their_own_right(registered: Path) -> None:
+    async with connected(registered, expose=("dou*", "off", "calculator")) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        called = await client.call_tool("double", {"n": 21})
+        corrected = await client.call_tool("double", {"n": "21"})
+        refused = await client.call_tool("double", {})
+        with pytest.raises(MCPError):
+            await client.call_tool("slow", {})
+
+    assert {"double", "calculator", "strata_store"} <= set(tools)
+    # What cannot be called is not shown.
+    assert "off" not in tools
+    assert tools["double"].input_schema["required"] == ["n"]
+    assert called.structured_content is not None
+    assert called.structured_content["result"] == 42
+    assert corrected.structured_content == called.structured_content
+    assert refused.is_error
+
+
+async def test_prompts_and_resources_are_the_registrys(registered: Path) -> None:
+    async with connected(registered, **GATEWAY) as client:
+        prompts = {each.name: each for each in (await client.list_prompts()).prompts}
+        filled = await client.get_prompt("code_reviewer", {"language": "Python", "code": "x = 1"})
+        with pytest.raises(MCPError, match="code"):
+            await client.get_prompt("code_reviewer", {"language": "Python"})
+        resources = {each.name: each for each in (await client.list_resources()).resources}
+        read = await client.read_resource(str(resources["house rules"].uri))
+
+    arguments = prompts["code_reviewer"].arguments or []
+    assert [each.name for each in arguments] == ["language", "code"]
+    message = filled.messages[0].content
+    assert message.type == "text"
+    assert message.text == "Review the following Python code:\nx = 1"
+    assert getattr(read.contents[0], "text", None) == "Be kind."
+
+
+@pytest.fixture(scope="session")
+def reference() -> Callable[[str], tuple[str, str]]:
+    def find(name: str) -> tuple[str, str]:
+        try:
+            return npm_server(name)
+        except LookupError as reason:
+            pytest.skip(str(reason))
+
+    return find
+
+
+async def test_reference_servers_are_upstreams(
+    path: Path, tmp_path: Path, reference: Callable[[str], tuple[str, str]]
+) -> None:
+    node, everything = reference("server-everything")
+    _node, memory = reference("server-memory")
+    kept = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
+    entity = {"name": "Oslo", "entityType": "city", "observations": ["by the sea"]}
+
+    async with connected(path, toolsets=("gateway", "registry"), expose=("ech*",)) as client:
+        for name, script, env in (("everything", everything, {}), ("memory", memory, kept)):
+            args = [script, "stdio"] if name == "everything" else [script]
+            given = {"name": name, "command": node, "args": args, "env": env}
+            added = await client.call_tool("server_add", given)
+            assert not added.is_error, text_of(added)
+        echoed = await client.call_tool(
+            "tool_execute", {"toolName": "echo", "arguments": {"message": "hello"}}
+        )
+        exposed = await client.call_tool("echo", {"message": "again"})
+        await client.call_tool(
+            "tool_execute", {"toolName": "create_entities", "arguments": {"entities": [entity]}}
+        )
+        graph = await client.call_tool("tool_execute", {"toolName": "read_graph", "arguments": {}})
+        wrong = await client.call_tool(
+            "tool_execute", {"toolName": "create_entities", "arguments": {"entities": "no"}}
+        )
+        long = await client.call_tool(
+            "tool_execute",
+            {
+                "toolName": "trigger-long-running-operation",
+                "arguments": {"duration": 0.3, "steps": 3},
+            },
+        )
+
+    assert "hello" in text_of(echoed)
+    assert "again" in text_of(exposed)
+    assert "Oslo" in text_of(graph)
+    assert wrong.is_error
+    assert not long.is_error

@@ -1,0 +1,142 @@
+"""What must not hurt a server: bodies, schemas and handlers that are bad on purpose."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from stratagem import limits
+from tests.surfaces.rest.conftest import Register
+from tests.surfaces.serving import Served, Service
+
+CALCULATE = "/api/mcp/tools/calculator/execute"
+
+
+def test_a_huge_body_is_refused_unread(rest: Served) -> None:
+    def endless() -> Any:
+        piece = b" " * 2**20
+        for _time in range(18):
+            yield piece
+
+    announced = rest.client.post(CALCULATE, content=b"x" * (limits.REQUEST_BYTES_MAX + 1))
+    streamed = rest.client.post(CALCULATE, content=endless())
+
+    assert announced.status_code == streamed.status_code == 413
+    assert announced.json()["error"]["details"]["limit"] == limits.REQUEST_BYTES_MAX
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":['])
+def test_a_deep_body_is_refused_before_it_is_parsed(rest: Served, opening: str) -> None:
+    for times in (100, 100_000):
+        response = rest.client.post(CALCULATE, content=opening * times)
+        assert response.status_code == 413, response.text[:200]
+
+
+def test_brackets_in_texts_are_no_depth(rest: Served) -> None:
+    answer = rest.execute(
+        "data_transformer",
+        {"data": "[" * 1000 + '"{' * 1000, "operations": [{"op": "pick", "path": "@"}]},
+    )
+
+    assert answer["result"]["result"].startswith("[[[")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"[]", 400),
+        (b'"text"', 400),
+        (b"{", 400),
+        (b"\xff\xfe", 400),
+        (b'{"arguments": {"expression": "\xed\xa0\x80"}}', 400),
+        (b'{"arguments": 5}', 422),
+        (b'{"arguments": {}, "options": {"timeout": -1}}', 422),
+        (b'{"arguments": {}, "options": {"priority": "urgent"}}', 422),
+        (b'{"arguments": {}, "nonsense": 1}', 422),
+        (b'{"arguments": {"expression": 1e400}}', 400),
+    ],
+)
+def test_what_is_no_call_is_refused(rest: Served, body: bytes, status: int) -> None:
+    response = rest.client.post(CALCULATE, content=body)
+
+    assert response.status_code == status, response.text[:500]
+    assert response.json()["error"]["code"] == "VALIDATION_ERROR"
+
+
+def test_a_handler_that_misbehaves_hurts_only_its_own_call(
+    rest: Served, service: Service, register: Register
+) -> None:
+    service.answers["/no-json"] = lambda _said: (200, "application/json", b"{oops")
+    service.answers["/flood"] = lambda _said: (200, "text/plain", b"x" * 6 * 2**20)
+    service.answers["/liar"] = lambda _said: (200, "application/json", b'{"n": "seven"}')
+    promise = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    names = [
+        register("/no-json")["name"],
+        register("/flood")["name"],
+        register("/liar", outputSchema=promise)["name"],
+    ]
+
+    errors = [rest.execute(name, {}, 502) for name in names]
+    fine = rest.execute("calculator", {"expression": "1 + 1"})
+
+    assert [error["code"] for error in errors] == ["EXECUTION_ERROR"] * 3
+    assert errors[2]["details"]["violations"][0]["path"] == "$.n"
+    assert fine["result"]["result"] == 2
+
+
+def test_a_result_over_its_budget_is_refused(
+    rest: Served, service: Service, register: Register
+) -> None:
+    service.answers["/long"] = lambda _said: (200, "application/json", b'"' + b"x" * 5000 + b'"')
+    name = register("/long", configuration={"maxOutput": 1024})["name"]
+
+    error = rest.execute(name, {}, 502)
+
+    assert error["details"]["limit"] == 1024
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("while True: pass", "TIMEOUT"),
+        ("raise ValueError('no')", "EXECUTION_ERROR"),
+        ("import os; os._exit(3)", "EXECUTION_ERROR"),
+        ("print('x' * 50_000_000)", "EXECUTION_ERROR"),
+        ("result = object()", "EXECUTION_ERROR"),
+    ],
+)
+def test_code_that_misbehaves_hurts_only_its_own_call(
+    rest: Served, register: Register, code: str, said: str
+) -> None:
+    name = register(handler={"type": "code", "language": "python", "code": code})["name"]
+
+    status = 504 if said == "TIMEOUT" else 502
+    error = rest.execute(name, {}, status, options={"timeout": 1500})
+
+    assert error["code"] == said
+    assert rest.execute("calculator", {"expression": "1 + 1"})["result"]["result"] == 2
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "(?=(a+)+b)a", "^(([a-z])+.)+[A-Z]$"])
+def test_a_catastrophic_pattern_cannot_hang_the_server(
+    rest: Served, register: Register, pattern: str
+) -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string", "pattern": pattern}}}
+    name = register(inputSchema=schema)["name"]
+    begun = time.monotonic()
+
+    response = rest.client.post(
+        f"/api/mcp/tools/{name}/execute", json={"arguments": {"text": "a" * 50_000 + "!"}}
+    )
+
+    assert response.status_code == 422
+    assert time.monotonic() - begun < 5
+
+
+def test_a_foreign_page_is_refused(rest: Served) -> None:
+    there = rest.client.get("/api/mcp/tools", headers={"origin": "https://evil.example"})
+    rebound = rest.client.get("/api/mcp/tools", headers={"host": "evil.example"})
+
+    assert (there.status_code, rebound.status_code) == (403, 403)

@@ -1,0 +1,90 @@
+"""The OpenAPI document, and what generated requests make of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+
+from stratagem.operations import TABLE
+from stratagem.surfaces.rest.openapi import document
+from stratagem.surfaces.rest.routes import every
+from tests.surfaces.serving import Served, serving
+
+# Requests that would start programs of a name that was made up.
+_LEFT_OUT = {("POST", "/api/mcp/servers")}
+# What the tools of a gateway may answer though nothing is wrong with the server: they failed.
+_TOOLS_FAULT = {502, 503, 504}
+
+# Reading it once is enough: it is the same for every server.
+SCHEMA: Any = schemathesis.openapi.from_dict(document())
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Give a server of its own: requests that were made up change and erase what there is."""
+    with serving(tmp_path_factory.mktemp("openapi") / "openapi.db") as running:
+        yield running
+
+
+def test_every_operation_has_a_route() -> None:
+    routed = {route.operation for route in every()}
+
+    assert set(TABLE) - routed == set()
+
+
+def test_the_document_and_its_page_are_served(rest: Served) -> None:
+    served = rest.client.get("/api/openapi.json").json()
+    page = rest.client.get("/api/docs")
+
+    assert served["openapi"].startswith("3.1")
+    assert "/api/mcp/tools/{toolName}/execute" in served["paths"]
+    assert set(served["paths"]["/api/mcp/tools"]) == {"get", "post"}
+    assert page.headers["content-type"].startswith("text/html")
+    assert "openapi.json" in page.text
+    # Nothing is fetched from elsewhere.
+    assert "https://" not in page.text
+
+
+def send(rest: Served, case: Case[Any]) -> None:
+    if (case.method.upper(), case.path) in _LEFT_OUT:
+        return
+    response = case.call(base_url=rest.url, headers={"origin": rest.url}, timeout=30)
+    if response.status_code not in _TOOLS_FAULT:
+        case.validate_response(response, checks=[not_a_server_error])
+    if response.content == b"Invalid HTTP request received.":
+        # Not even HTTP: nobody of ours was asked.
+        assert response.status_code == 400
+    elif response.status_code >= 400:
+        kind = response.headers["content-type"]
+        assert kind == ["application/json"], (response.status_code, response.content[:300])
+        answer = response.json()
+        assert answer["success"] is False
+        assert answer["error"]
+
+
+_HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
+
+
+@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
+@settings(
+    max_examples=2,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=_HEALTH,
+    derandomize=True,
+)
+def test_no_request_makes_the_server_fail(case: Case[Any], rest: Served) -> None:
+    send(rest, case)
+
+
+@pytest.mark.slow
+@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
+@settings(max_examples=200, deadline=None, phases=[Phase.generate], suppress_health_check=_HEALTH)
+def test_many_requests_do_not_make_the_server_fail(case: Case[Any], rest: Served) -> None:
+    send(rest, case)

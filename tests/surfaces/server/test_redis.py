@@ -1,0 +1,178 @@
+"""Two servers and a Redis between them: events reach the clients of both, rates hold for both."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from stratagem import connect
+from stratagem.errors import RateLimited, ServiceUnavailable
+from stratagem.sdk.remote import Client as Remote
+from stratagem.surfaces.admission.measures import Bucket
+from stratagem.surfaces.admission.sharing import check_redis
+from stratagem.surfaces.cli.app import app
+from tests.surfaces.serving import Served, eventually, serving
+from tests.surfaces.socket.clients import Client, javascript_client
+
+RATE = 60
+
+
+def ready(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(b"PING\r\n")
+            return connection.recv(16).startswith(b"+PONG")
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server is not installed (Debian has it in redis-server)")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = ("--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no")
+    with subprocess.Popen(
+        [program, *settings],
+        cwd=tmp_path_factory.mktemp("redis"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            eventually(lambda: ready(port))
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.kill()
+
+
+@dataclass
+class Pair:
+    one: Served
+    other: Served
+    place: Path
+
+
+@pytest.fixture(scope="module")
+def pair(redis: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    folder = tmp_path_factory.mktemp("pair")
+    place = folder / "shared.db"
+    with ExitStack() as stack:
+        one, other = (
+            stack.enter_context(
+                serving(folder / f"{name}.db", "--db", str(place), "--redis", redis)
+            )
+            for name in ("one", "other")
+        )
+        yield Pair(one, other, place)
+
+
+def test_an_event_of_one_server_reaches_the_clients_of_the_other(pair: Pair) -> None:
+    try:
+        javascript_client()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    tool = {
+        "name": "far",
+        "description": "Registered at one server.",
+        "inputSchema": {"type": "object"},
+        "handler": {"type": "webhook", "url": "https://example.com/far"},
+    }
+    with Client(pair.one.url) as near, Client(pair.other.url) as far:
+        assert near.first.get("connected"), near.first
+        # Asked so that both are in their rooms before anything happens.
+        for client in (near, far):
+            assert client.ask("mcp:tools:list", {})["success"]
+        pair.one.call("POST", "/api/mcp/tools", tool, 201)
+        heard = [client.event("mcp:tool:available") for client in (near, far)]
+        time.sleep(0.3)
+
+        assert [each["name"] for each in heard] == ["far", "far"]
+        assert near.none("mcp:tool:available", 0)
+        assert far.none("mcp:tool:available", 0), "it was told once"
+
+
+def test_polling_is_refused_where_a_request_may_meet_another_server(pair: Pair) -> None:
+    response = pair.one.client.get("/socket.io/", params={"EIO": "4", "transport": "polling"})
+
+    assert response.status_code == 400
+
+
+def test_clients_cannot_host_tools_where_a_call_may_meet_another_server(pair: Pair) -> None:
+    try:
+        javascript_client()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    with Client(pair.one.url) as client:
+        answer = client.ask(
+            "mcp:tool:register",
+            {"name": "shout", "description": "Loud.", "inputSchema": {"type": "object"}},
+        )
+
+    assert not answer["success"]
+    assert "several processes" in answer["error"]["message"]
+
+
+def test_a_rate_holds_for_all_servers_together(pair: Pair) -> None:
+    """The last of these servers: from the first token on everybody needs one."""
+    options = ["token", "create", "ada", "--admin", "--rate", str(RATE), "--json"]
+    made = CliRunner().invoke(app, ["--db", str(pair.place), *options])
+    token = json.loads(made.stdout)["token"]
+    time.sleep(0.7)
+    with (
+        connect(pair.one.url, token=token, patience=0) as one,
+        connect(pair.other.url, token=token, patience=0) as other,
+    ):
+        other.memory.status()
+        alone = granted(one)
+        time.sleep(0.5)
+        # It was told of what the other one took; a few seconds fill up a few.
+        together = granted(other)
+
+    assert RATE - 1 <= alone < 2 * RATE
+    assert together < RATE / 2
+
+
+def granted(db: Remote) -> int:
+    """Ask until it is refused; return how often it was not."""
+    for count in range(3 * RATE):
+        try:
+            db.memory.status()
+        except RateLimited:
+            return count
+    return 3 * RATE
+
+
+def test_what_was_taken_elsewhere_is_taken_here() -> None:
+    now = [0.0]
+    here, there = Bucket(lambda: now[0]), Bucket(lambda: now[0])
+    assert [here.take("a", 60, 3) for _ in range(3)] == [0, 0, 0]
+    told = here.taken()
+    for name, (count, per_minute, burst) in told.items():
+        there.spend(name, count, per_minute, burst)
+
+    assert told == {"a": (3, 60, 3)}
+    assert here.taken() == {}
+    assert there.taken() == {}, "what was heard is not told on"
+    assert there.take("a", 60, 3) == 1.0
+    now[0] = 2.0
+    assert there.take("a", 60, 3) == 0
+    there.spend("a", 1_000, 60, 3)
+    assert there.take("a", 60, 3) == 4.0, "no debt is deeper than a whole bucket"
+
+
+def test_what_is_no_address_of_redis_is_refused() -> None:
+    with pytest.raises(ServiceUnavailable, match="no address of a Redis server"):
+        check_redis("http://127.0.0.1")
