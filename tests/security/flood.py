@@ -48,9 +48,7 @@ class Flood:
 @contextmanager
 def flooding(url: str, token: str) -> Iterator[Flood]:
     """Ask on 32 connections without a pause, in a process of its own."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, url, token], stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen([sys.executable, "-c", _PROGRAM, url, token], stdout=subprocess.PIPE)
     flood = Flood(process)
     try:
         yield flood

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from stratagem import limits
 from stratagem.access.oauth import OAuthSettings
 from tests.security.house import SURFACES, House, Surface, make_token, opened, serving
-from tests.security.issuer import AUDIENCE, Issuer
+from tests.security.issuer import AUDIENCE, Issuer, wall_clock
 from tests.surfaces.serving import Service
 
 STATUS: dict[str, Any] = {}
@@ -86,9 +85,9 @@ FORGERIES: dict[str, Any] = {
     "issuer with a slash": lambda issuer: issuer.token(iss=issuer.url + "/"),
     "another audience": lambda issuer: issuer.token(aud="https://other.example"),
     "no audience": lambda issuer: issuer.token(aud=None),
-    "expired": lambda issuer: issuer.token(exp=int(time.time()) - 120),
+    "expired": lambda issuer: issuer.token(exp=wall_clock() - 120),
     "no expiry": lambda issuer: issuer.token(exp=None),
-    "not yet valid": lambda issuer: issuer.token(nbf=int(time.time()) + 120),
+    "not yet valid": lambda issuer: issuer.token(nbf=wall_clock() + 120),
     "no subject": lambda issuer: issuer.token(sub=None),
     "an id token by type": lambda issuer: issuer.token(headers={"typ": "dpop+jwt"}),
     "something critical": lambda issuer: issuer.token(headers={"crit": ["exp"]}),
@@ -116,7 +115,9 @@ def test_a_forged_token_is_refused(trusting: House, issuer: Issuer, forgery: str
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("forgery", ["alg none", "public key as secret", "expired", "another audience"])
+@pytest.mark.parametrize(
+    "forgery", ["alg none", "public key as secret", "expired", "another audience"]
+)
 def test_a_forged_token_opens_no_surface(
     trusting: House, issuer: Issuer, surface: Surface, forgery: str
 ) -> None:
@@ -141,7 +142,9 @@ def test_a_token_of_the_issuer_is_taken(trusting: House, issuer: Issuer, surface
     assert actors[-1].startswith("oauth:alice#")
 
 
-@pytest.mark.parametrize(("kind", "algorithm"), [("EC", "ES256"), ("OKP", "EdDSA"), ("RSA", "PS384")])
+@pytest.mark.parametrize(
+    ("kind", "algorithm"), [("EC", "ES256"), ("OKP", "EdDSA"), ("RSA", "PS384")]
+)
 def test_a_key_that_the_issuer_adds_is_fetched(
     trusting: House, issuer: Issuer, kind: str, algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

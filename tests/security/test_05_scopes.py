@@ -72,8 +72,12 @@ def scoped(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def head(house: House) -> int:
     """Return how long the log is, but for what the server itself notes."""
     with opened(house.path, read_only=True) as runtime:
-        return sum(
-            1 for each in runtime.foundation.store.log() if (each.space or ("", ""))[1] != "access"
+        return len(
+            [
+                each
+                for each in runtime.foundation.store.log()
+                if each.space is None or each.space.namespace != "access"
+            ]
         )
 
 
@@ -120,7 +124,9 @@ def test_a_scope_opens_its_own_operations_and_no_others(scoped: House, scope: st
     assert wrong == []
 
 
-@pytest.mark.parametrize("scope", ["memory:read", "knowledge:write", "gateway:execute", "admin:admin"])
+@pytest.mark.parametrize(
+    "scope", ["memory:read", "knowledge:write", "gateway:execute", "admin:admin"]
+)
 def test_the_list_of_tools_is_what_may_be_called(scoped: House, scope: str) -> None:
     caller = Caller(scopes=scoping.narrowed([scope], "admin"))
 

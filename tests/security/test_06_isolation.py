@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stratagem import limits
-from tests.security.house import SURFACES, House, Surface, make_token, opened, serving
+from tests.security.house import SURFACES, House, Outcome, Surface, make_token, opened, serving
 
 # Words that nobody in the other workspace ever writes.
 SECRETS = ("zanzibarium", "quixotrope", "blunderwick")
@@ -37,7 +37,10 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 def fill(house: House, token: str, words: tuple[str, ...], seed: int) -> None:
     """Write a random history about some words into whatever a token opens."""
     drawn = random.Random(seed)
-    call = lambda name, arguments: house.call("rest", token, name, arguments)  # noqa: E731
+
+    def call(name: str, arguments: dict[str, Any]) -> Outcome:
+        return house.call("rest", token, name, arguments)
+
     made: list[str] = []
     for number in range(24):
         word = drawn.choice(words)
@@ -61,14 +64,14 @@ def fill(house: House, token: str, words: tuple[str, ...], seed: int) -> None:
             }
             call("create_relationship", given)
         else:
-            given = {
+            incident: dict[str, Any] = {
                 "title": f"{word} fails",
                 "error_signature": f"{word}Error: {number}",
                 "steps": f"restart {word}",
                 "env": {"os": "linux"},
                 "worked": True,
             }
-            call("add_incident", given)
+            call("add_incident", incident)
     house.call(
         "rest",
         token,

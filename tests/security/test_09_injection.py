@@ -73,7 +73,9 @@ def test_no_workspace_is_a_path(house: House, name: str) -> None:
         assert refused.status_code in {403, 422}
 
 
-@pytest.mark.parametrize("path", ["/api/../../etc/passwd", "/api/%2e%2e/%2e%2e/etc/passwd", "/..%2f"])
+@pytest.mark.parametrize(
+    "path", ["/api/../../etc/passwd", "/api/%2e%2e/%2e%2e/etc/passwd", "/..%2f"]
+)
 def test_no_route_is_a_file(house: House, path: str) -> None:
     assert house.client("admin").get(path).status_code == 404
 

@@ -16,7 +16,10 @@ PLANTED = (
 
 def offered(house: House) -> list[Any]:
     """Return everything by which the server tells a model what to do."""
-    lists = [read_message(house.post(f"{what}/list", "member"))["result"] for what in ("tools", "prompts")]
+    lists = [
+        read_message(house.post(f"{what}/list", "member"))["result"]
+        for what in ("tools", "prompts")
+    ]
     discovered = read_message(house.post("server/discover", "member"))
     for each in lists:
         each.pop("_meta", None)
@@ -28,7 +31,9 @@ def test_a_planted_instruction_changes_nothing(house: House, surface: Surface) -
     before = offered(house)
     name = f"system.policy.{surface}"
 
-    house.call(surface, "member", "strata_store", {"key": name, "value": PLANTED, "tags": ["system"]})
+    house.call(
+        surface, "member", "strata_store", {"key": name, "value": PLANTED, "tags": ["system"]}
+    )
     house.call(surface, "member", "strata_log", {"event": "system", "content": PLANTED})
     house.call(surface, "member", "create_concept", {"name": name, "explanation": PLANTED})
     house.call(surface, "member", "strata_store", {"key": "x", "value": 1, "namespace": "access"})

@@ -50,10 +50,18 @@ def test_a_granted_secret_is_seen_by_its_service_only(
     grant = {"tool": name, "name": "API_KEY", "host": service.host}
     assert client.post("/api/mcp/secrets", json=grant).status_code == 201
     # The service repeats what it was sent, as many do, and fails with it too.
-    service.answers["/echo"] = lambda said: (200, "application/json", b'{"got": "%s"}' % said["headers"]["x-key"].encode())
+    service.answers["/echo"] = lambda said: (
+        200,
+        "application/json",
+        b'{"got": "%s"}' % said["headers"]["x-key"].encode(),
+    )
     with caplog.at_level(logging.DEBUG, "stratagem"):
         worked = keeping.call(surface, "alice", "tool_execute", {"toolName": name, "arguments": {}})
-        service.answers["/echo"] = lambda said: (500, "text/plain", b"bad key " + said["headers"]["x-key"].encode())
+        service.answers["/echo"] = lambda said: (
+            500,
+            "text/plain",
+            b"bad key " + said["headers"]["x-key"].encode(),
+        )
         failed = keeping.call(surface, "alice", "tool_execute", {"toolName": name, "arguments": {}})
     recorded = client.get(f"/api/mcp/tools/{name}/executions").text
 

@@ -97,12 +97,9 @@ def test_an_answer_is_cut_to_its_budget(measured: House) -> None:
 
 @pytest.mark.parametrize("surface", SURFACES)
 def test_too_many_requests_are_told_when_to_come_back(measured: House, surface: Surface) -> None:
-    for _ in range(8):
-        outcome = measured.call(surface, "slow", "strata_status", {})
-        if outcome.error is not None:
-            break
+    errors = {measured.call(surface, "slow", "strata_status", {}).error for _ in range(8)}
 
-    assert outcome.error == "rate_limited"
+    assert "rate_limited" in errors
     refused = measured.client("slow").post("/api/memory/strata_status", json={})
     assert refused.status_code == 429
     assert 1 <= int(refused.headers["retry-after"]) <= 10
@@ -144,9 +141,7 @@ def test_events_at_once_are_bounded_too(measured: House) -> None:
     assert codes.count("RATE_LIMITED") == 3
 
 
-def test_streams_and_sockets_are_bounded(
-    measured: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streams_and_sockets_are_bounded(measured: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TOKEN_STREAMS_MAX", 2)
     held = [measured.open_socket("listener") for _ in range(2)]
 

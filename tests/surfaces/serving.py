@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+import stratagem
+
 _ADDRESS = re.compile(r"listening on (http://[^/]+)/mcp")
 
 
@@ -139,6 +141,11 @@ class Served:
         worked = expected < 400
         assert answer["success"] is worked, answer
         return answer["data"] if worked else answer["error"]
+
+    def as_administrator(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Run an operation beside the server, as whoever sits at the machine can."""
+        with stratagem.open(str(self.log.with_suffix(".db"))) as db:
+            return db.call(operation, arguments)
 
     def execute(self, tool: str, arguments: Any, expected: int = 200, **more: Any) -> Any:
         body = {"arguments": arguments, **more}

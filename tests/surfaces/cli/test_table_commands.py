@@ -24,7 +24,7 @@ def test_every_parameter_of_an_operation_is_an_option_or_argument(
 ) -> None:
     """Parameters that have another form at the command line are named here, with that form."""
     # A narrow terminal folds long names.
-    monkeypatch.setenv("COLUMNS", "240")
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 240)
     forms = {
         "strata_store": {"index": "--no-index", "tags": "--tag"},
         "strata_recall": {"cursor": "--raw", "max_chars": "--raw", "keys": "KEY"},
@@ -129,7 +129,7 @@ def echo(add_row: Callable[[Operation], None]) -> None:
 @pytest.mark.usefixtures("echo")
 @pytest.mark.parametrize("name", ["echo-words", "echo_words"])
 def test_an_operation_without_a_command_of_its_own_gets_one(cli: Cli, name: str) -> None:
-    assert "echo-words" in cli()
+    assert "echo-words" in cli("operations")
     assert "How often" in cli(name, "--help")
     assert cli(name, "--word", "hello") == "You said hello.\n"
     assert cli.json(

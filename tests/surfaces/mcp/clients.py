@@ -16,11 +16,11 @@ import uvicorn
 from mcp import Client
 from mcp_types import CallToolResult, Implementation
 
-from stratagem.surfaces.server import http
 from stratagem.surfaces.mcp.callers import ProcessCaller
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.server import http
 
 Mode = Literal["auto", "legacy"]
 MODES: tuple[Mode, ...] = ("auto", "legacy")

@@ -110,7 +110,11 @@ def test_a_result_over_its_budget_is_refused(
 def test_code_that_misbehaves_hurts_only_its_own_call(
     rest: Served, register: Register, code: str, said: str
 ) -> None:
-    name = register(handler={"type": "code", "language": "python", "code": code})["name"]
+    name = register()["name"]
+    handler = {"type": "code", "language": "python", "code": code}
+    refused = rest.call("PUT", f"/api/mcp/tools/{name}", {"handler": handler}, 403)
+    assert refused["code"] == "PERMISSION_DENIED"
+    rest.as_administrator("tool_update", {"toolId": name, "handler": handler})
 
     status = 504 if said == "TIMEOUT" else 502
     error = rest.execute(name, {}, status, options={"timeout": 1500})

@@ -135,17 +135,15 @@ def test_a_provider_gets_its_enabled_tools_and_its_calls_are_answered(rest: Serv
 
 
 def test_an_upstream_server_is_added_called_refreshed_and_removed(rest: Served) -> None:
-    added = rest.call(
-        "POST",
-        "/api/mcp/servers",
-        {"name": "up", "command": sys.executable, "args": [UPSTREAM]},
-        201,
-    )
+    server = {"name": "up", "command": sys.executable, "args": [UPSTREAM]}
+    refused = rest.call("POST", "/api/mcp/servers", server, 403)
+    added = rest.as_administrator("server_add", server)
     called = rest.execute("add", {"a": 2, "b": 3})
     refreshed = rest.call("POST", "/api/mcp/servers/up/refresh", {})
     (listed,) = rest.call("GET", "/api/mcp/servers")["servers"]
     removed = rest.call("DELETE", "/api/mcp/servers/up")
 
+    assert refused["code"] == "PERMISSION_DENIED"
     assert "add" in added["registered"]
     assert "5" in str(called["result"])
     assert refreshed["registered"] == []

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
 import psutil  # type: ignore[import-untyped]
 import pytest
 
@@ -29,7 +32,26 @@ class Team:
         return [each for each in children if "spawn_main" in " ".join(each.cmdline())]
 
     def settled(self) -> list[psutil.Process]:
-        return eventually(lambda: len(found := self.workers()) == 2 and found, 30)  # type: ignore[no-any-return]
+        """Wait until both processes answer; return them."""
+        eventually(lambda: len(self.workers()) == 2 and self._all_answer(), 60)
+        return self.workers()
+
+    def answered(self, path: str) -> list[int]:
+        """Return the processes that answered requests for a path, in their order."""
+        text = self.served.log.read_text("utf-8")
+        lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        return [line["process"] for line in lines if line.get("path", "").startswith(path)]
+
+    def _all_answer(self) -> bool:
+        # On connections of their own, and several at once: who is idle takes one.
+        with ThreadPoolExecutor(4) as threads:
+            list(
+                threads.map(
+                    lambda _: httpx2.get(f"{self.url}/health", trust_env=False, verify=False),
+                    range(4),
+                )
+            )
+        return {each.pid for each in self.workers()} <= set(self.answered("/health"))
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
