@@ -40,6 +40,7 @@ test: $(DEV) ## run the tests, but for the slow ones
 check: ## everything that must hold before a commit: format, lint, types, imports, tests, docs
 	@status=0; \
 	$(MAKE) --no-print-directory lint || status=$$?; \
+	$(MAKE) --no-print-directory audit || status=$$?; \
 	$(MAKE) --no-print-directory test || status=$$?; \
 	exit $$status
 
@@ -49,6 +50,10 @@ lint: $(DEV) ## format, lint, types and import contracts, without the tests
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+.PHONY: audit
+audit: $(DEV) ## write an SBOM, and look for known weaknesses of what is installed
+	$(BIN)/python -m tests.security.audit
 
 .PHONY: format
 format: $(DEV) ## format the code and apply safe fixes

@@ -200,7 +200,8 @@ class Agent:
             (
                 f"POST /mcp HTTP/1.1\r\nhost: {self._host}\r\n"
                 "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
-                f"mcp-protocol-version: {_VERSION}\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n"
+                f"mcp-protocol-version: {_VERSION}\r\nmcp-method: tools/call\r\n"
+                f"mcp-name: {tool}\r\n"
                 f"content-length: {len(body)}\r\n\r\n"
             ).encode()
             + body
