@@ -22,6 +22,7 @@ from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.rest.routes import every
 from stratagem.surfaces.socket import Sockets
 from tests.security.house import House, make_token, revoke, serving
+from tests.surfaces.serving import eventually
 
 OPEN = {"/health", "/ready"}
 
@@ -134,15 +135,19 @@ def test_a_revoked_token_is_refused_within_a_second_everywhere(tmp_path: Path) -
         assert client.get("/api/mcp/tools").status_code == 200
         assert socket.call("mcp:tools:list", {}, timeout=10)["success"]
         assert house.tools("alice")
+        told: list[Any] = []
+        socket.on("mcp:error", told.append)
 
         revoke(path, "alice")
         time.sleep(1)
 
         assert client.get("/api/mcp/tools").status_code == 401
         assert house.post("tools/list", "alice").status_code == 401
-        refused = socket.call("mcp:tools:list", {}, timeout=10)
-        assert not refused["success"]
-        assert "revoked" in refused["error"]["message"]
+        # A socket that only listens hears no more, and is told why.
+        eventually(lambda: not socket.connected, seconds=1)
+        assert ["revoked" in each["message"] for each in told] == [True]
+        with pytest.raises(socketio.exceptions.ConnectionError):
+            house.open_socket("alice")
         # Revoking the last token opens nothing.
         assert house.client().get("/api/mcp/tools").status_code == 401
 
@@ -159,7 +164,7 @@ def test_the_first_token_closes_a_server_that_was_open(tmp_path: Path) -> None:
 
         assert house.client().get("/api/mcp/tools").status_code == 401
         assert house.post("tools/list", None).status_code == 401
-        assert not socket.call("mcp:tools:list", {}, timeout=10)["success"]
+        eventually(lambda: not socket.connected, seconds=1)
 
 
 def test_a_session_belongs_to_the_token_that_began_it(house: House) -> None:

@@ -17,7 +17,7 @@ import socketio
 
 from stratagem import limits
 from tests.security.house import SURFACES, House, Surface, make_token, serving
-from tests.surfaces.serving import Service
+from tests.surfaces.serving import Service, eventually
 
 DEEP = "[" * 200 + "]" * 200
 
@@ -28,6 +28,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     tokens = {
         "slow": make_token(path, "slow", "*:admin", rate=6),
         "narrow": make_token(path, "narrow", "*:admin", concurrency=2),
+        "runner": make_token(path, "runner", "gateway:execute"),
         "listener": make_token(path, "listener", "*:admin"),
         "bystander": make_token(path, "bystander", "*:admin"),
         "other": make_token(path, "other", "*:admin"),
@@ -139,6 +140,27 @@ def test_events_at_once_are_bounded_too(measured: House) -> None:
     assert done.wait(10)
     codes = [each["error"]["code"] for each in answers]
     assert codes.count("RATE_LIMITED") == 3
+
+
+def test_nobody_stops_the_call_of_another(measured: House) -> None:
+    body = {"arguments": {}, "options": {"timeout": 5000}}
+    executor = measured.database.runtime().switchboard.executor
+    cancel = "mcp:tool:cancel"
+
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(measured.client("other").post, "/api/mcp/tools/hang/execute", json=body)
+        (execution,) = eventually(lambda: executor.active)
+        stranger = measured.open_socket("runner").call(
+            cancel, {"executionId": execution}, timeout=5
+        )
+        still = list(executor.active)
+        own = measured.open_socket("other").call(cancel, {"executionId": execution}, timeout=5)
+        ended = call.result()
+
+    assert stranger["data"]["cancelled"] is False
+    assert still == [execution]
+    assert own["data"]["cancelled"] is True
+    assert ended.status_code >= 400
 
 
 def test_streams_and_sockets_are_bounded(measured: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,8 @@ def http_server(path: Path, **options: Any) -> Iterator[str]:
     database = Database(settings)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
+        # Whoever connects before the server is ready waits, and is not refused.
+        listener.listen(128)
         port = listener.getsockname()[1]
         app = http.application(settings, database, port)
         config = uvicorn.Config(app, log_config=None, access_log=False, ws="none")

@@ -205,6 +205,9 @@ def test_a_server_that_is_told_to_end_finishes_what_it_began(tmp_path: Path, wor
             )
             asking.start()
             eventually(lambda: service.count("/slow"))
+            # A service manager tells all of them, and the first one tells the others again.
+            for each in psutil.Process(server.process.pid).children():
+                each.terminate()
             server.process.terminate()
             asking.join(20)
             status = server.process.wait(20)

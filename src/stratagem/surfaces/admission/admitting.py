@@ -126,7 +126,7 @@ class Admission:
             return self.new_caller(None, surface)
         identity = admitted.identity
         scopes = identity.rights[admitted.workspace]
-        key = (identity.key, admitted.workspace, surface, *sorted(scopes))
+        key = (identity.key, admitted.workspace, *sorted(scopes))
         found = self._callers.get(key)
         if found is None:
             found = self._callers[key] = replace(

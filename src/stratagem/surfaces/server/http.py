@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import json
 import logging
+import multiprocessing
 import socket
 import time
 from pathlib import Path
@@ -148,12 +149,15 @@ class _Server(uvicorn.Server):
         await self._database.leave_loop()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Stop in good order; a second signal stops at once.
+        """Stop in good order; a second signal stops at once, where nobody watches over this one.
+
+        A service manager and the process that watches both tell a worker to end; whoever watches
+        ends in time what does not.
 
         Unlike its parent it does not send the signal on afterwards: the process has done what
         it was asked to, and its status says so.
         """
-        self.force_exit = self.should_exit
+        self.force_exit = self.should_exit and multiprocessing.parent_process() is None
         self.should_exit = True
 
 

@@ -33,6 +33,7 @@ from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
 from stratagem.surfaces.socket.guarding import BoundedJson, GuardedServer
 from stratagem.surfaces.socket.hosting import Hosting
+from stratagem.surfaces.socket.sweeping import Sweeping
 
 __all__ = ["PATH", "Sockets"]
 
@@ -72,6 +73,7 @@ class Sockets:
         self._hosting = Hosting(self._server, database, alone=not several)
         self._listening: dict[str | None, asyncio.Task[None]] = {}
         self._held: dict[str, ExitStack] = {}
+        self._sweeping = Sweeping(admission, self._dismiss)
         self._add_handlers()
 
     def application(self) -> ASGIApp:
@@ -107,9 +109,7 @@ class Sockets:
                 with self._measured(admitted):
                     answer = await work(client, given, self._admission.caller(admitted, "socket"))
             except Exception as error:  # noqa: BLE001 -- the outermost frame
-                if isinstance(error, Unauthenticated):
-                    _soon(self._dismiss(client))
-                elif isinstance(error, RateLimited):
+                if isinstance(error, RateLimited):
                     await self._admission.measures.pause()
                 failure = _failure(error)
                 shown = {**failure, "event": name, "requestId": request}
@@ -140,14 +140,15 @@ class Sockets:
                 raise socketio.exceptions.ConnectionRefusedError(_failure(error)) from error
             self._hold(client, admitted)
         await self._server.save_session(client, {_ADMITTED: admitted})
+        self._sweeping.add(client, admitted)
         caller = self._admission.caller(admitted, "socket")
         if caller.may("gateway", "read"):
             await self._server.enter_room(client, _room(caller.workspace))
             self._listen(caller.workspace)
 
-    async def _dismiss(self, client: str) -> None:
-        """End a socket, once it has been told why."""
-        await asyncio.sleep(_LAST_WORDS_SECONDS)
+    async def _dismiss(self, client: str, error: Unauthenticated) -> None:
+        """End a socket that may no longer be there; it is told why."""
+        await self._server.emit("mcp:error", _failure(error), to=client)
         await self._server.disconnect(client)
 
     def _hold(self, client: str, admitted: Admitted | None) -> None:
@@ -162,6 +163,7 @@ class Sockets:
         self._held[client] = held
 
     async def _disconnect(self, client: str, _reason: Any = None) -> None:
+        self._sweeping.drop(client)
         if (held := self._held.pop(client, None)) is not None:
             held.close()
         await self._hosting.leave(client)
@@ -288,7 +290,6 @@ class Sockets:
 
 
 _ADMITTED: Final = "admitted"
-_LAST_WORDS_SECONDS: Final = 0.5
 
 
 def _manager(redis: str | None) -> Any:
