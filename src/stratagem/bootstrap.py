@@ -281,10 +281,10 @@ def _embedder(settings: Settings, name: str | None) -> embedding.Embedder | None
 
 def _make_private(path: Path, *, read_only: bool) -> None:
     """Make the file of a new database one that only its user can read."""
-    if read_only or path.exists():
+    if read_only:
         return
-    with suppress(OSError):
-        # Whatever is wrong with the place is told when the database is opened.
+    # Whatever is wrong with the place is told when the database is opened.
+    with suppress(OSError, ValueError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 

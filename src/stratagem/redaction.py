@@ -238,7 +238,7 @@ def _hex(match: re.Match[str]) -> str:
 
 def _card(match: re.Match[str]) -> str:
     """Mask a number whose last digit is the one that Luhn's formula asks for."""
-    digits = [int(digit) for digit in match[0] if digit.isdigit()]
+    digits = [int(digit) for digit in match[0] if digit.isdecimal()]
     doubled = [sum(divmod(digit * 2, 10)) for digit in digits[-2::-2]]
     return "[card]" if (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0 else match[0]
 

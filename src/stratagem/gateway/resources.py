@@ -143,7 +143,7 @@ def _complete(content: dict[str, Any]) -> dict[str, Any]:
 
 def _next_version(version: str) -> str:
     head, _dot, last = version.rpartition(".")
-    return f"{head}.{int(last) + 1}" if head and last.isdigit() else f"{version}.1"
+    return f"{head}.{int(last) + 1}" if head and last.isdecimal() else f"{version}.1"
 
 
 def _shown(sequence: int, payload: bytes) -> dict[str, Any]:

@@ -452,7 +452,7 @@ def _iso(microseconds: int | None) -> str | None:
 def _cursor(cursor: str | None) -> int:
     if cursor is None:
         return OPEN_END
-    if not cursor.isdigit():
+    if not cursor.isdecimal():
         raise ValidationFailed("The cursor is the `next` of an earlier page.", field="cursor")
     return min(int(cursor), OPEN_END)
 
@@ -474,8 +474,8 @@ def _sized(text: str) -> int:
     stripped = text.strip().upper()
     for unit, factor in units.items():
         number = stripped.removesuffix(unit).strip()
-        if number != stripped and number.isdigit():
+        if number != stripped and number.isdecimal():
             return int(number) * factor
-    if stripped.isdigit():
+    if stripped.isdecimal():
         return int(stripped)
     raise ValidationFailed('A size is a number of bytes, or such as "100MB".', field="maxSize")

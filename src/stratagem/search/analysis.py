@@ -168,7 +168,7 @@ def _is_plain(word: str) -> bool:
         return False
     if word.isalpha():
         return word.islower() or word.istitle() or word.isupper()
-    return word.isdigit()
+    return word.isdecimal()
 
 
 def _query_terms(chunk: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ class Team:
         """Return the processes that answer requests."""
         children = psutil.Process(self.served.process.pid).children()
         # Python watches over what processes share with one of its own.
-        return [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+        return [each for each in children if _is_worker(each)]
 
     def settled(self) -> list[psutil.Process]:
         """Wait until both processes answer; return them."""
@@ -70,3 +70,11 @@ def team(place: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]
         running = Team(served, place)
         running.settled()
         yield running
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return "spawn_main" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        # It has ended, or is about to be waited for.
+        return False

@@ -116,7 +116,7 @@ def _hosted(match: re.Match[str]) -> str:
 def _host(match: re.Match[str]) -> str:
     """Keep a well-known port: it names the service."""
     port = match[0].rpartition(":")[2]
-    return f"<host>:{port}" if port.isdigit() and int(port) in PORTS else "<host>"
+    return f"<host>:{port}" if port.isdecimal() and int(port) in PORTS else "<host>"
 
 
 def _port(match: re.Match[str]) -> str:

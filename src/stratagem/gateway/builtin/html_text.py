@@ -212,7 +212,7 @@ def _blocks(node: Element) -> Iterator[str]:
 def _block(node: Element) -> Iterator[str]:
     if node.tag in _DROPPED:
         return
-    if node.tag[0] == "h" and node.tag[1:].isdigit():
+    if node.tag[0] == "h" and node.tag[1:].isdecimal():
         yield f"{'#' * int(node.tag[1])} {_tidy(_inner(node))}"
     elif node.tag == "hr":
         yield "---"

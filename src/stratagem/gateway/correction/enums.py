@@ -102,7 +102,7 @@ def _clearly(text: str, shown: str) -> bool:
 
 
 def _has_digits(text: str) -> bool:
-    return any(char.isdigit() for char in text)
+    return any(char.isdecimal() for char in text)
 
 
 def _partly(text: str, listed: dict[int, str], options: Sequence[Any]) -> Iterator[Proposal]:

@@ -111,7 +111,7 @@ def one_place(text: str, name: str, description: str) -> bool:
         and len(city) > len("XXX")
         and city[0].isupper()
         and city.casefold() not in _STATES | _COUNTRIES
-        and not any(char.isdigit() for char in city)
+        and not any(char.isdecimal() for char in city)
     )
 
 

@@ -149,7 +149,7 @@ def _is_words(key: str) -> bool:
 
 
 def _real(word: str) -> bool:
-    if word in KNOWN or word.isdigit():
+    if word in KNOWN or word.isdecimal():
         return True
     if any(word[:at] in KNOWN and word[at:] in KNOWN for at in range(_LEAST, len(word) - 2)):
         return True

@@ -68,7 +68,7 @@ class Document:
             step = raw.replace("~1", "/").replace("~0", "~")
             if isinstance(node, dict) and step in node:
                 node = node[step]
-            elif isinstance(node, list) and step.isdigit() and int(step[:9]) < len(node):
+            elif isinstance(node, list) and step.isdecimal() and int(step[:9]) < len(node):
                 node = node[int(step[:9])]
             else:
                 return None

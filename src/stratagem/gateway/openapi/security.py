@@ -41,7 +41,7 @@ def _way(document: Document, way: dict[str, Any], prefix: str) -> Credentials:
     for name in way:
         scheme, _ = document.follow(_schemes(document).get(name))
         secret = re.sub(r"[^A-Z0-9_]+", "_", f"{prefix}{name}".upper()).strip("_") or "SECRET"
-        secret = f"_{secret}" if secret[0].isdigit() else secret
+        secret = f"_{secret}" if secret[0].isdecimal() else secret
         if not isinstance(scheme, dict) or not _add(scheme, secret, found):
             unknown.append(name)
     return Credentials(found.headers, found.query, found.cookies, found.secrets, tuple(unknown))

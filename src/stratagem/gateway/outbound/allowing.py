@@ -109,7 +109,7 @@ def _ascii(host: str, text: str) -> str:
 def _port(port: str, text: str) -> int | None:
     if port == "*":
         return None
-    if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) <= PORT_MAX):
+    if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= PORT_MAX):
         raise _wrong(text, f"the port must be * or from 1 to {PORT_MAX}")
     return int(port)
 

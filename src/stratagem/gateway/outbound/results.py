@@ -89,7 +89,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     A date is measured from the service's own clock, as its answer gives it.
     """
     given = headers.get("retry-after", "").strip()
-    if given.isascii() and given.isdigit():
+    if given.isascii() and given.isdecimal():
         return float(min(int(given[:9]), _DELAY_SECONDS_MAX))
     until, now = _date(given), _date(headers.get("date", ""))
     if until is None or now is None:

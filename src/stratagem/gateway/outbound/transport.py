@@ -86,7 +86,7 @@ def _bounded(answer: httpcore2.Response, bytes_max: int) -> httpx2.Response:
     headers = httpx2.Headers(answer.headers)
     by_line = headers.get("content-type", "").lower().startswith("text/event-stream")
     length = headers.get("content-length", "")
-    if not by_line and length.isdigit() and int(length[:20]) > bytes_max:
+    if not by_line and length.isdecimal() and int(length[:20]) > bytes_max:
         raise too_large(bytes_max)
     unpacking = unpacking_for(headers.get("content-encoding", ""))
     kept: list[tuple[bytes, bytes]] = list(answer.headers)

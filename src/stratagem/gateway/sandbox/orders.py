@@ -135,7 +135,7 @@ def processes_of(uid: int) -> int:
 def _entries_of(uid: int) -> Iterator[str]:
     with os.scandir("/proc") as entries:
         for entry in entries:
-            if entry.name.isdigit():
+            if entry.name.isdecimal():
                 try:
                     if entry.stat().st_uid == uid:
                         yield entry.path

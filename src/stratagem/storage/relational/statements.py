@@ -46,7 +46,7 @@ class Statements:
         return [
             (int(name[:4]), self.script(f"migrations/{name}"))
             for name in names
-            if name[:4].isdigit()
+            if name[:4].isdecimal()
         ]
 
     def parameter(self, place: int) -> str:

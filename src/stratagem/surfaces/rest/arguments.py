@@ -52,7 +52,7 @@ def _query(request: Request, route: Route) -> dict[str, Any]:
 def _read(text: str, schema: Mapping[str, Any], name: str) -> Any:
     """Read the text of a parameter as what it is for; what does not fit is refused later."""
     kind = schema.get("type")
-    if kind == "integer" and text.lstrip("-").isdigit():
+    if kind == "integer" and text.lstrip("-").isdecimal():
         return int(text)
     if kind == "number":
         return _number(text)

@@ -36,7 +36,7 @@ async def read_json(request: Request) -> Any:
 
 async def _read(request: Request) -> bytes:
     announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > limits.REQUEST_BYTES_MAX:
+    if announced.isdecimal() and int(announced) > limits.REQUEST_BYTES_MAX:
         raise _too_large()
     parts: list[bytes] = []
     size = 0
