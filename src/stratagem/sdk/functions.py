@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stratagem.errors import ToolExists
+from stratagem.gateway.providers import CustomProvider
+from stratagem.gateway.runners.client import ClientRunner
+from stratagem.gateway.runners.contract import Run
 from stratagem.gateway.runners.python import PythonRunner
 from stratagem.gateway.switchboard import Switchboard
 from stratagem.sdk.gateway import Answer, Call, GatewayMethods
@@ -38,11 +41,41 @@ class EmbeddedGateway(GatewayMethods):
             **made.options,
             **definition,
         }
+        return self._placed(given)
+
+    def add_provider(
+        self, name: str, provider: CustomProvider, config: Mapping[str, Any] | None = None
+    ) -> list[Answer]:
+        """Take a provider of one's own: initialise it, and register the tools that it lists.
+
+        Its tools can be called for as long as this database is open; adding it again, after a
+        restart say, brings them back.
+        """
+        switchboard = self._switchboard()
+        runner = switchboard.runners["client"]
+        assert isinstance(runner, ClientRunner)
+        client = f"provider:{name}"
+
+        async def host(tool: str, arguments: Mapping[str, Any], _run: Run) -> Any:
+            return await provider.execute(tool, arguments)
+
+        async def begin() -> list[Mapping[str, Any]]:
+            await provider.initialise(config or {})
+            runner.host(client, host)
+            return list(await provider.list())
+
+        handler = {"type": "client", "client": client}
+        return [
+            self._placed({"provider": name, **tool, "handler": {**handler, "tool": tool["name"]}})
+            for tool in switchboard.home.run(begin)
+        ]
+
+    def _placed(self, given: dict[str, Any]) -> Answer:
+        """Register a tool, or put it in the place of the same one from before."""
         given = {name: each for name, each in given.items() if each is not None}
         try:
             return self.register(**given)
         except ToolExists:
-            if self.get(made.name)["handler"] != given["handler"]:
+            if self.get(given["name"])["handler"] != given["handler"]:
                 raise
-            del given["name"]
-            return self.update(made.name, **given)
+            return self.update(given.pop("name"), **given)
