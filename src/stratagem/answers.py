@@ -17,7 +17,7 @@ import orjson
 
 from stratagem import limits
 
-__all__ = ["fit_list", "fit_value", "fitting", "noted", "plain", "whole"]
+__all__ = ["chars_of", "fit_list", "fit_value", "fitting", "noted", "piece_of", "plain", "whole"]
 
 # Null is a value that can be stored, so these are kept when they are None.
 _KEPT = frozenset({"value"})
@@ -75,7 +75,7 @@ def fit_list(
     """
     chars_max = max(chars_max, _LEAST.get())
     results = answer[field]
-    kept = fitting(results, chars_max - _chars(answer | {field: []}) - _NOTE_CHARS)
+    kept = fitting(results, chars_max - chars_of(answer | {field: []}) - _NOTE_CHARS)
     left = len(results) - len(kept)
     if any(isinstance(each, Mapping) and each.get("value_truncated") for each in kept):
         answer = noted(answer, "A value was too long and was cut; recall its key to read it all.")
@@ -98,7 +98,7 @@ def fitting(results: Sequence[Any], chars_max: int) -> list[Any]:
     kept: list[Any] = []
     for result in results:
         # A comma parts it from the next.
-        size = _chars(result) + 1
+        size = chars_of(result) + 1
         if kept and size > room:
             break
         kept.append(result if size <= room else _shortened(result, room))
@@ -114,12 +114,12 @@ def noted(answer: dict[str, Any], note: str) -> dict[str, Any]:
 def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, Any]:
     """Cut a single value that is too long, and say how to go on reading it."""
     chars_max = max(chars_max, _LEAST.get())
-    room = max(chars_max - _chars(answer | {"value": None}) - _NOTE_CHARS, _ROOM_MIN)
+    room = max(chars_max - chars_of(answer | {"value": None}) - _NOTE_CHARS, _ROOM_MIN)
     value = answer.get("value")
-    if begin == 0 and _chars(value) <= room:
+    if begin == 0 and chars_of(value) <= room:
         return answer
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    piece = _piece(text, begin, room)
+    piece = piece_of(text, begin, room)
     end = begin + len(piece)
     cut = answer | {"value": piece, "truncated": end < len(text)}
     of = "text" if isinstance(value, str) else "the value's JSON text"
@@ -138,21 +138,22 @@ def _shortened(result: Any, room: int) -> Any:
         return result
     shortened = dict(result)
     for name in ("value", "before", "after", "base", "ours", "theirs"):
-        if name in shortened and _chars(shortened[name]) > room // 4:
+        if name in shortened and chars_of(shortened[name]) > room // 4:
             value = shortened[name]
             text = value if isinstance(value, str) else orjson.dumps(value).decode()
-            shortened[name] = _piece(text, 0, room // 4) + "…"
+            shortened[name] = piece_of(text, 0, room // 4) + "…"
             shortened["value_truncated"] = True
     return shortened
 
 
-def _piece(text: str, begin: int, room: int) -> str:
+def piece_of(text: str, begin: int, room: int) -> str:
     """Return as much of a text as takes so many characters when it is written as JSON."""
     piece = text[begin : begin + room]
-    while piece and (size := _chars(piece) - 2) > room:
+    while piece and (size := chars_of(piece) - 2) > room:
         piece = piece[: len(piece) * room // size]
     return piece
 
 
-def _chars(value: Any) -> int:
+def chars_of(value: Any) -> int:
+    """Return how many characters a value takes as JSON."""
     return len(orjson.dumps(value).decode())

@@ -73,6 +73,15 @@ class StratagemError(Exception):
             # A traceback shows it below the message.
             self.add_note(self.hint)
 
+    def told(self) -> dict[str, Any]:
+        """Return the error in the form that the gateway's document has."""
+        return {
+            "code": TABLE[self.code].gateway_code,
+            "message": self.message,
+            "details": self.details,
+            "hint": self.hint,
+        }
+
     def envelope(self) -> dict[str, Any]:
         """Return the error as the result object that every surface shows."""
         return {

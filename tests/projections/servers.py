@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def listens(port: int) -> bool:
     return True
 
 
-class Server:
+class Server(ABC):
     """A process that listens on a port, and keeps its data in a folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -73,8 +74,9 @@ class Server:
         self.kill()
         self.start()
 
+    @abstractmethod
     def command(self) -> list[str]:
-        raise NotImplementedError
+        """Return what starts it."""
 
     def _gone(self) -> bool:
         return self._process is None or self._process.poll() is not None

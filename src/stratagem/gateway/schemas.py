@@ -16,13 +16,13 @@ import orjson
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 
-__all__ = ["Schema", "Violation", "check"]
+__all__ = ["PATTERNS", "Schema", "Violation", "check", "validator"]
 
 _SHOWN_CHARS: Final = 300
 # Steps at each character of a text: a pattern that needs more is not worth waiting for.
 _BACKTRACKING_MAX: Final = 1_000
 # The first is linear; the other knows look-ahead and gives up after so many steps.
-_PATTERNS: Final = (
+PATTERNS: Final = (
     jsonschema_rs.RegexOptions(),
     jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKING_MAX),
 )
@@ -34,9 +34,9 @@ Violation = dict[str, Any]
 def _compiled(schema: Mapping[str, Any]) -> tuple[Any, int | None]:
     """Return a validator, and how many bytes it may be given where its patterns are slow."""
     try:
-        return _validator(schema, _PATTERNS[0]), None
+        return validator(schema, PATTERNS[0]), None
     except (jsonschema_rs.ValidationError, ValueError):
-        slow = _validator(schema, _PATTERNS[1])
+        slow = validator(schema, PATTERNS[1])
     return slow, limits.LOOK_AROUND_BYTES_MAX // max(1, _slow_patterns(schema))
 
 
@@ -54,16 +54,20 @@ def _slow_patterns(schema: Any) -> int:
 
 def _is_linear(pattern: str) -> bool:
     try:
-        _validator({"pattern": pattern}, _PATTERNS[0])
+        validator({"pattern": pattern}, PATTERNS[0])
     except (jsonschema_rs.ValidationError, ValueError):
         return False
     return True
 
 
-def _validator(schema: Mapping[str, Any], patterns: Any) -> Any:
+def validator(schema: Any, patterns: Any) -> Any:
+    """Return what values are held against; `patterns` are how its regular expressions are run."""
     # Nothing is fetched: a reference to elsewhere is an error.
     return jsonschema_rs.Draft202012Validator(
-        dict(schema), pattern_options=patterns, validate_formats=True, offline=True
+        dict(schema) if isinstance(schema, Mapping) else schema,
+        pattern_options=patterns,
+        validate_formats=True,
+        offline=True,
     )
 
 

@@ -335,7 +335,7 @@ class Gateway:
         try:
             finished = await self._switchboard.executor.execute(call)
         except StratagemError as error:
-            return {"toolName": call.tool, "success": False, "error": told(error)}
+            return {"toolName": call.tool, "success": False, "error": error.told()}
         return {"toolName": call.tool, "success": True, **finished.plain()}
 
     def _write(
@@ -405,18 +405,6 @@ def _pipeline(given: inputs.PipelineInput) -> Answer:
         raise MissingRequired("A pipeline needs `steps`.", field="steps")
     definition: Answer = {"name": given.name or given.save_as or "pipeline", "steps": given.steps}
     return definition | ({"output": given.output} if given.output is not None else {})
-
-
-def told(error: StratagemError) -> Answer:
-    """Return an error in the gateway's documented form."""
-    from stratagem.errors import TABLE
-
-    return {
-        "code": TABLE[error.code].gateway_code,
-        "message": error.message,
-        "details": error.details,
-        "hint": error.hint,
-    }
 
 
 def _definition(given: inputs.Input) -> dict[str, Any]:

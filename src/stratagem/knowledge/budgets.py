@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-import orjson
-
-from stratagem.answers import fit_list, fitting, noted
+from stratagem.answers import chars_of, fit_list, fitting, noted, piece_of
 from stratagem.errors import ValidationFailed
 
 __all__ = ["begin_of", "fit_concept", "fit_hierarchy", "fit_results"]
@@ -49,15 +47,15 @@ def fit_concept(answer: Answer, chars_max: int, begin: int) -> Answer:
     history = concept.pop("explanation_history", None)
     text = concept["explanation"]
     around = answer | {"concept": concept | {"explanation": ""}}
-    room = max(chars_max - _chars(around) - _NOTE_CHARS, _ROOM_MIN)
-    piece = _piece(text, begin, room)
+    room = max(chars_max - chars_of(around) - _NOTE_CHARS, _ROOM_MIN)
+    piece = piece_of(text, begin, room)
     cut = answer | {"concept": concept | {"explanation": piece}}
     end = begin + len(piece)
     if begin or end < len(text):
         cut = noted(cut, f"Characters {begin} to {end} of {len(text)} of the explanation.")
     if end < len(text):
         cut = noted(cut | {"truncated": True, "next": str(end)}, f"Go on with cursor={str(end)!r}.")
-    return cut if history is None else _with_history(cut, history, room - _chars(piece))
+    return cut if history is None else _with_history(cut, history, room - chars_of(piece))
 
 
 def _with_history(answer: Answer, history: list[Answer], room: int) -> Answer:
@@ -76,7 +74,7 @@ def _with_history(answer: Answer, history: list[Answer], room: int) -> Answer:
 
 def _beginning(revision: Answer, room: int) -> Answer:
     text = revision["explanation"]
-    piece = _piece(text, 0, room)
+    piece = piece_of(text, 0, room)
     if len(piece) == len(text):
         return revision
     return revision | {"explanation": f"{piece}…", "explanation_truncated": True}
@@ -93,11 +91,11 @@ class _Leaf(NamedTuple):
 def fit_hierarchy(answer: Answer, chars_max: int, begin: int) -> Answer:
     """Keep as many subtopics as fit, each under its headings, which keep their whole counts."""
     leaves = list(_leaves(answer))[begin:]
-    room = chars_max - _chars(answer | {"areas": []}) - _NOTE_CHARS
+    room = chars_max - chars_of(answer | {"areas": []}) - _NOTE_CHARS
     areas: list[Answer] = []
     kept = 0
     for leaf in leaves:
-        size = sum(map(_chars, _headings(areas, leaf))) + _chars(leaf.subtopic) + 1
+        size = sum(map(chars_of, _headings(areas, leaf))) + chars_of(leaf.subtopic) + 1
         if kept and size > room:
             break
         _grow(areas, leaf)
@@ -137,15 +135,3 @@ def _grow(areas: list[Answer], leaf: _Leaf) -> None:
     if not topics or topics[-1]["name"] != leaf.topic["name"]:
         topics.append(leaf.topic | {"subtopics": []})
     topics[-1]["subtopics"].append(leaf.subtopic)
-
-
-def _piece(text: str, begin: int, room: int) -> str:
-    """Return as much of a text as takes so many characters when it is written as JSON."""
-    piece = text[begin : begin + room]
-    while piece and (size := _chars(piece) - 2) > room:
-        piece = piece[: len(piece) * room // size]
-    return piece
-
-
-def _chars(value: Any) -> int:
-    return len(orjson.dumps(value).decode())

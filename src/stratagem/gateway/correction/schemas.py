@@ -22,16 +22,11 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.correction.names import Names
 from stratagem.gateway.correction.words import normal
+from stratagem.gateway.schemas import PATTERNS, validator
 
 __all__ = ["Node", "Ready", "kind_of", "ready"]
 
 TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
-_BACKTRACKING_MAX: Final = 10_000
-# The first is linear; the other knows look-ahead and gives up after so many steps.
-_ENGINES: Final = (
-    jsonschema_rs.RegexOptions(),
-    jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKING_MAX),
-)
 _SHOWN_CHARS: Final = 300
 _ROOT: Final = "whole"
 # References that lead to references: longer chains are a circle.
@@ -100,16 +95,9 @@ def _refused(reason: str, **details: Any) -> ValidationFailed:
 
 def _validator(schema: Any) -> Any:
     try:
-        return _compiled(schema, _ENGINES[0])
+        return validator(schema, PATTERNS[0])
     except (jsonschema_rs.ValidationError, ValueError):
-        return _compiled(schema, _ENGINES[1])
-
-
-def _compiled(schema: Any, engine: Any) -> Any:
-    # Nothing is fetched: a reference to elsewhere is an error.
-    return jsonschema_rs.Draft202012Validator(
-        schema, pattern_options=engine, validate_formats=True, offline=True
-    )
+        return validator(schema, PATTERNS[1])
 
 
 class Ready:

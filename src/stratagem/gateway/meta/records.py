@@ -17,6 +17,7 @@ from stratagem import limits
 from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
+from stratagem.gateway.recommendation.intents import stream
 from stratagem.storage.contract import Reader
 
 __all__ = ["Chain", "Execution", "Records", "RecordsOfViews"]
@@ -97,7 +98,7 @@ class Records:
         found = [
             (version.sequence, version.payload)
             for space in (names.EXECUTIONS_OK, names.EXECUTIONS_FAILED)
-            for version in _stream(reader, view, space, self._last)
+            for version in stream(reader, view, space, self._last)
         ]
         if not found:
             return
@@ -223,12 +224,3 @@ def _windows(run: Sequence[Execution]) -> Iterator[tuple[tuple[str, ...], bool]]
                 yield tuple(tools), each.worked
             if not each.worked:
                 break
-
-
-def _stream(reader: Reader, view: View, space: Any, after: int) -> Iterator[Any]:
-    while True:
-        page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = page[-1].sequence

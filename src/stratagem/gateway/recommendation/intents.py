@@ -11,7 +11,7 @@ Requests of others are compared with, and never shown.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -29,7 +29,7 @@ from stratagem.search import analysis
 from stratagem.search.embedding import Embedder
 from stratagem.storage.contract import Reader
 
-__all__ = ["Intents", "Supported"]
+__all__ = ["Intents", "Supported", "stream"]
 
 _PAGE: Final = 1_000
 _SPACES: Final = (names.RECOMMENDATIONS, names.EXECUTIONS_OK, names.EXECUTIONS_FAILED)
@@ -88,7 +88,7 @@ class Intents:
             self._read = dict.fromkeys(_SPACES, newest[0] - 1)
         found: list[tuple[int, str, dict[str, Any]]] = []
         for space, after in self._read.items():
-            for version in _stream(reader, view, space, after):
+            for version in stream(reader, view, space, after):
                 if version.payload:
                     found.append((version.sequence, space.kind, orjson.loads(version.payload)))
                 self._read[space] = version.sequence
@@ -173,7 +173,8 @@ class Intents:
         return [float(each) for each in np.einsum("ij,j->i", rows, asked)]
 
 
-def _stream(reader: Reader, view: View, space: Space, after: int) -> Iterable[Any]:
+def stream(reader: Reader, view: View, space: Space, after: int) -> Iterator[Any]:
+    """Go through the events of a space, oldest first, after one of them."""
     while True:
         page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
         yield from page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ def group_tally(kind: str, group: str) -> str:
     return f"{kind}{_PART}{group}"
 
 
-class SqlCatalogue:
+class SqlCatalogue(ABC):
     """See `stratagem.storage.catalogue.Catalogue`."""
 
     statements: ClassVar[Statements]
@@ -33,8 +34,8 @@ class SqlCatalogue:
     _fit: Any
     _array: Any
 
-    def space_id(self, space: Space) -> int | None:
-        raise NotImplementedError
+    @abstractmethod
+    def space_id(self, space: Space) -> int | None: ...
 
     def subjects(self, space: Space, keys: Sequence[str]) -> dict[str, int]:
         rows = self._execute(self._sql["subject_ids"], (self.space_id(space), self._array(keys)))

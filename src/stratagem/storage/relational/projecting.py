@@ -7,6 +7,7 @@ event at a time costs several times as much.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ class _Rows:
         self.texts: list[tuple[int, Text, list[str]]] = []
 
 
-class Projector:
+class Projector(ABC):
     """Writes what events mean into the read models."""
 
     def __init__(
@@ -287,13 +288,13 @@ class Projector:
         if waiting:
             many(self._sql["insert_unembedded"], waiting)
 
+    @abstractmethod
     def _write_texts(self, texts: Sequence[tuple[int, Document]]) -> None:
         """Put analysed texts into the store's own index."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _write_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Keep the vectors of some texts."""
-        raise NotImplementedError
 
     def _indexer_embedder(self) -> str | None:
         return self._indexer.embedder_name if self._indexer else None

@@ -6,6 +6,7 @@ and give; what only one store can do lies in its own reader.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -229,6 +230,7 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
                 return int(live)
         return 0
 
+    @abstractmethod
     def matches(
         self,
         view: View,
@@ -238,11 +240,10 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         limit: int,
-    ) -> list[Found]:
-        raise NotImplementedError
+    ) -> list[Found]: ...
 
-    def text_count(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def text_count(self) -> int: ...
 
     def tallied(self, branch: int, kind: str, live: int) -> None:
         """Hear of a new tally; only a writer has a use for it."""
@@ -391,10 +392,10 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
         return row[0] if row else None
 
     def _translation(self, error: Exception) -> Exception:
-        """Return our error for one of the driver's."""
-        raise NotImplementedError
+        """Return our error for one of the driver's, where its session has not done so already."""
+        return error
 
     @staticmethod
+    @abstractmethod
     def _array(items: Sequence[Any]) -> Any:
         """Return items as the one parameter that the statements take them by."""
-        raise NotImplementedError

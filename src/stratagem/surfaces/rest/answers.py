@@ -12,7 +12,7 @@ from starlette.responses import Response
 from stratagem.errors import TABLE, InternalFault, StratagemError
 from stratagem.surfaces.mcp.tools import encodable
 
-__all__ = ["answered", "refused", "told"]
+__all__ = ["answered", "refused"]
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def refused(error: Exception, *, enveloped: bool, status: int | None = None) -> 
         # Nobody outside must see the inside.
         logger.error("a request failed", exc_info=error)
         error = InternalFault("The request failed; the server's log says how.")
-    body = {"success": False, "error": told(error)} if enveloped else error.envelope()
+    body = {"success": False, "error": error.told()} if enveloped else error.envelope()
     response = _json(encodable(body), status or TABLE[error.code].http_status)
     wait = error.details.get("retry_after")
     if isinstance(wait, int | float):
@@ -40,16 +40,6 @@ def refused(error: Exception, *, enveloped: bool, status: int | None = None) -> 
         words = f'Bearer realm="stratagem", error="insufficient_scope", scope="{scope}"'
         response.headers["www-authenticate"] = words
     return response
-
-
-def told(error: StratagemError) -> dict[str, Any]:
-    """Return an error in the gateway's documented form."""
-    return {
-        "code": TABLE[error.code].gateway_code,
-        "message": error.message,
-        "details": error.details,
-        "hint": error.hint,
-    }
 
 
 def _json(body: Any, status: int) -> Response:

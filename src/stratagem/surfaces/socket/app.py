@@ -28,7 +28,6 @@ from stratagem.operations import authorise, find, read_input
 from stratagem.surfaces.admission.admitting import ADMITTED, Admission, Admitted
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.tools import encodable
-from stratagem.surfaces.rest.answers import told
 from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
 from stratagem.surfaces.socket.guarding import BoundedJson, GuardedServer
@@ -338,5 +337,5 @@ def _failure(error: Exception) -> Answer:
     if not isinstance(error, StratagemError):
         logger.error("an event failed", exc_info=error)
         error = InternalFault("The event failed; the server's log says how.")
-    failure: Answer = encodable(told(error))
+    failure: Answer = encodable(error.told())
     return failure
