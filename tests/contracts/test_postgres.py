@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -212,6 +214,24 @@ class TestVectors:
 
     def test_few_vectors_get_no_index(self, store: PostgresStore) -> None:
         assert not store.index_vectors(at_least=10_000)
+
+
+def test_a_new_workspace_is_counted_soon(opened: Opener) -> None:
+    store = opened()
+
+    append(store, *(a_note(f"k{n}", f"text {n}") for n in range(200)))
+
+    # Not counted, a server takes it for nearly empty, and a search for a matter of two rows.
+    plan = "EXPLAIN SELECT FROM stratagem.versions WHERE workspace = $1"
+    ends = time.monotonic() + 10
+    with store.connect() as connection:
+        while True:
+            (line,) = store.session(connection).execute(plan).fetchone()
+            expected = int(re.search(r"rows=(\d+)", line)[1])  # type: ignore[index]
+            if expected > 100 or time.monotonic() > ends:
+                break
+            time.sleep(0.05)
+    assert 100 < expected < 400
 
 
 def near(one: bytes, other: bytes) -> float:

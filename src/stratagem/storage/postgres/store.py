@@ -53,6 +53,8 @@ __all__ = ["PostgresStore"]
 T = TypeVar("T")
 # After so many events it is looked whether the vectors have become many.
 _TENDED_EVENTS = 1_000
+# A workspace as large as this is counted by the server, and again each time it has doubled.
+_COUNTED_EVENTS = 64
 
 
 class PostgresStore:
@@ -376,14 +378,19 @@ class PostgresStore:
             ) from lost
 
     def _tend(self, before: int, after: int) -> None:
-        """Look now and then, in the background, whether the vectors deserve an index."""
-        if before // _TENDED_EVENTS == after // _TENDED_EVENTS or self._unusable:
+        """Do now and then, in the background, what keeps a growing workspace fast."""
+        doubled = before.bit_length() < after.bit_length() and after >= _COUNTED_EVENTS
+        grown = before // _TENDED_EVENTS < after // _TENDED_EVENTS
+        if not (doubled or grown) or self._unusable:
             return
 
         def look() -> None:
             # Whatever is in its way now, it is tried again later.
             with suppress(StratagemError, psycopg.Error):
-                self.index_vectors()
+                if doubled:
+                    maintenance.count_rows(self)
+                if grown:
+                    self.index_vectors()
 
         threading.Thread(target=look, name="stratagem-tending", daemon=True).start()
 

@@ -288,7 +288,8 @@ AND v.seq IN (
 -- name: matches
 -- The best texts for some terms (all of them in $7) in a view, by BM25 as FTS5 computes it. Texts
 -- that the view does not show count in how rare a term is. {frequencies}, {rarities} and {score}
--- have one item for each term.
+-- have one item for each term. A version is looked up by its key (OFFSET keeps it so): a server
+-- that has not counted the rows yet would go through all versions for each text.
 WITH found AS MATERIALIZED (
     SELECT x.seq, x.tokens, {frequencies}
     FROM texts x WHERE x.workspace = $1 AND x.terms @@ $7::tsquery
@@ -296,10 +297,12 @@ WITH found AS MATERIALIZED (
     SELECT t.tokens / t.texts::float8 AS average, {rarities}
     FROM found f JOIN text_totals t ON t.workspace = $1 GROUP BY t.texts, t.tokens
 )
-SELECT v.seq, {score} AS score
-FROM found f CROSS JOIN rarity r JOIN versions v ON v.workspace = $1 AND v.seq = f.seq
-WHERE {visible} {spaces} {tags}
-ORDER BY score DESC, v.seq DESC LIMIT $3
+SELECT f.seq, {score} AS score
+FROM found f CROSS JOIN rarity r CROSS JOIN LATERAL (
+    SELECT FROM versions v
+    WHERE v.workspace = $1 AND v.seq = f.seq AND {visible} {spaces} {tags} OFFSET 0
+) shown
+ORDER BY score DESC, f.seq DESC LIMIT $3
 
 -- name: term_frequency
 -- Fragment: how often a term ({term} is its parameter) occurs in each field, as one number.
@@ -739,6 +742,10 @@ INSERT INTO migrations (number) VALUES ($1)
 -- name: workspace_number
 -- The number of a workspace, by its name.
 SELECT id FROM workspaces WHERE name = $1
+
+-- name: workspace_names
+-- Every workspace of the database.
+SELECT name FROM workspaces ORDER BY name
 
 -- name: found_workspace
 -- Give a workspace its number, unless it has one.
