@@ -70,6 +70,17 @@ class SqlTransaction(SqlReader, SqlOutbox):
     def head(self) -> Head:
         return self._head
 
+    def branch(self, name: str) -> Branch | None:
+        known = self._names.named.get(name)
+        if known is None:
+            known = super().branch(name)
+            if known is not None:
+                self._names.named[name] = known
+        return known
+
+    def branch_changed(self) -> None:
+        self._names.named.clear()
+
     def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
         return self._append(branch.id, drafts)
 

@@ -35,49 +35,97 @@ class Ticket:
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
+        # Shut until the work is done, or its writer is to lead.
+        self._gate = threading.Lock()
+        self._gate.acquire()
 
     def settle(self, error: BaseException | None = None) -> None:
-        """Let the writer go, with an error where there is one."""
+        """Note what became of the work: an error where there is one."""
         self.error = error
         self.done = True
 
+    def wait(self) -> None:
+        """Wait to be woken."""
+        self._gate.acquire()
+
+    def wake(self) -> None:
+        """Let the writer go on: its work is done, or it is to lead."""
+        self._gate.release()
+
 
 class Writers:
-    """The queue of one process's writers. `commit` runs and commits a batch of their work."""
+    """The queue of one process's writers. `commit` runs and commits a batch of their work.
+
+    Whoever finds nobody leading leads; the others sleep until their work is done or they are
+    next to lead. None of them has to queue again only to hear that it is done: behind those, a
+    leader would find but a few that have come back with more.
+    """
 
     def __init__(self, commit: Callable[[list[Ticket]], None], *, most: int | None = None) -> None:
         self._commit = commit
-        self._most = most
+        self._most = min(limits.GROUP_COMMIT_MAX, most or limits.GROUP_COMMIT_MAX)
         self._queue: deque[Ticket] = deque()
+        # For the queue and for who leads; never held while work is done.
+        self._order = threading.Lock()
+        self._leader: Ticket | None = None
+        # Held while a batch is written, and by whoever wants the database for itself.
         self.leading = threading.Lock()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a commit that has not begun."""
+        return len(self._queue)
 
     def write(self, work: Callable[[Transaction], T], request: Request) -> T:
         """Run work with that of whoever else is waiting; return once it is committed."""
         ticket = Ticket(work, request)
-        self._queue.append(ticket)
-        with self.leading:
-            # A group has a limit: the first one led here may be full without this ticket.
-            while not ticket.done:
+        try:
+            if not self._enter(ticket):
+                ticket.wait()
+            if not ticket.done:
                 self._lead()
+        finally:
+            self._leave(ticket)
         if ticket.error is not None:
             raise ticket.error
         result: T = ticket.result
         return result
 
+    def _enter(self, ticket: Ticket) -> bool:
+        """Queue up; return whether to lead."""
+        with self._order:
+            self._queue.append(ticket)
+            if self._leader is None:
+                self._leader = ticket
+            return self._leader is ticket
+
+    def _leave(self, ticket: Ticket) -> None:
+        """Let the next in line lead, after a leader or one that was interrupted."""
+        with self._order:
+            if ticket in self._queue:
+                self._queue.remove(ticket)
+            if self._leader is ticket:
+                self._leader = self._queue[0] if self._queue else None
+                if self._leader is not None:
+                    self._leader.wake()
+
     def _lead(self) -> None:
-        """Run and commit the work of everybody in the queue."""
-        batch: list[Ticket] = []
-        most = min(limits.GROUP_COMMIT_MAX, self._most or limits.GROUP_COMMIT_MAX)
-        while self._queue and len(batch) < most:
-            batch.append(self._queue.popleft())
-        try:
-            self._commit(batch)
-        except BaseException as error:
-            for ticket in batch:
-                if not ticket.done or ticket.error is None:
-                    ticket.settle(error)
-            if not isinstance(error, Exception):
-                raise
+        """Run and commit the work of those in the queue, of which the leader is the first."""
+        with self.leading:
+            with self._order:
+                count = min(len(self._queue), self._most)
+                batch = [self._queue.popleft() for _ in range(count)]
+            try:
+                self._commit(batch)
+            except BaseException as error:
+                for ticket in batch:
+                    if not ticket.done or ticket.error is None:
+                        ticket.settle(error)
+                if not isinstance(error, Exception):
+                    raise
+            finally:
+                for ticket in batch[1:]:
+                    ticket.wake()
 
 
 class Group:

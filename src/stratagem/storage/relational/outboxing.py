@@ -55,15 +55,15 @@ class SqlOutbox(SqlOutboxReader):
     """See `stratagem.storage.outbox.Outbox`."""
 
     _session: Any
-    _registered: list[Registration] | None = None
+    _names: Any
 
     def register_projection(self, name: str, kinds: Sequence[str]) -> None:
-        self._registered = None
+        self._names.projections = None
         wanted = orjson.dumps(list(kinds)).decode()
         self._execute(self._sql["register_projection"], (name, wanted))
 
     def drop_projection(self, name: str) -> None:
-        self._registered = None
+        self._names.projections = None
         self._execute(self._sql["delete_outbox"], (name,))
         self._execute(self._sql["delete_projection"], (name,))
 
@@ -98,12 +98,12 @@ class SqlOutbox(SqlOutboxReader):
 
     def post(self, changes: Sequence[tuple[int, int, str]]) -> None:
         """Put changes of `default` (sequence, subject, kind of record) into the outbox."""
-        if self._registered is None:
-            # Once in a transaction: no other can register one before it ends.
-            self._registered = self.projections()
+        if self._names.projections is None:
+            # Once for all who commit together: no other can register one before they end.
+            self._names.projections = self.projections()
         rows = [
             (projection.name, sequence, subject)
-            for projection in self._registered
+            for projection in self._names.projections
             for sequence, subject, kind in changes
             if kind in projection.kinds
         ]

@@ -300,6 +300,7 @@ class Projector(ABC):
         return self._indexer.embedder_name if self._indexer else None
 
     def _project_branch(self, fact: Fact) -> None:
+        self._reader.branch_changed()
         content = fact.content or {}
         execute = self._session.execute
         if fact.kind == BRANCH_CREATED:

@@ -28,6 +28,7 @@ from stratagem.storage.contract import (
     VectorRow,
     Version,
 )
+from stratagem.storage.outbox import Registration
 from stratagem.storage.relational.cataloguing import SqlCatalogue
 from stratagem.storage.relational.outboxing import SqlOutboxReader
 from stratagem.storage.relational.sessions import Session
@@ -64,12 +65,16 @@ class Held(Names):
         self.settings: dict[str, Any] = {}
         self.tallies: dict[tuple[int, str], int] = {}
         self.subject_last: int | None = None
+        self.named: dict[str, Branch] = {}
+        self.projections: list[Registration] | None = None
 
     def forget(self) -> None:
         super().forget()
         self.settings.clear()
         self.tallies.clear()
         self.subject_last = None
+        self.named.clear()
+        self.projections = None
 
 
 class SqlReader(SqlCatalogue, SqlOutboxReader):
@@ -247,6 +252,9 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
 
     def tallied(self, branch: int, kind: str, live: int) -> None:
         """Hear of a new tally; only a writer has a use for it."""
+
+    def branch_changed(self) -> None:
+        """Hear that a branch came or went; only a writer has a use for it."""
 
     def visible_among(self, view: View, sequences: Sequence[int]) -> set[int]:
         sql = self._fit("visible_among", len(view.lineage), 3)

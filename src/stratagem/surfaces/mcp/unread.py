@@ -44,7 +44,7 @@ class UnreadBodies:
             return message
 
         await self._app(scope, listen, note)
-        answer = await _answer(asked, refusal)
+        answer = await _answer(asked, refusal) if refusal else None
         if answer is not None:
             await answer(scope, receive, send)
             return

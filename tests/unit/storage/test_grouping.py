@@ -1,0 +1,155 @@
+"""Writers of one process: who leads, who waits, and what an interruption leaves behind."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from stratagem.storage.contract import Request
+from stratagem.storage.relational.grouping import Ticket, Writers
+
+ME = Request("tester")
+
+
+class Committing:
+    """Commits batches when it is let, and notes how many tickets each had."""
+
+    def __init__(self, *, seconds: float = 0.0) -> None:
+        self.sizes: list[int] = []
+        self.seconds = seconds
+        self.open = threading.Event()
+        self.begun = threading.Event()
+
+    def __call__(self, batch: list[Ticket]) -> None:
+        self.begun.set()
+        self.sizes.append(len(batch))
+        assert self.open.wait(20)
+        time.sleep(self.seconds)
+        for ticket in batch:
+            ticket.result = ticket.work(None)  # type: ignore[arg-type]
+            ticket.done = True
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(16) as threads:
+        yield threads
+
+
+def queued(writers: Writers, count: int) -> None:
+    """Wait until so many stand in the queue."""
+    end = time.monotonic() + 10
+    while writers.waiting < count:
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def test_those_who_wait_are_committed_together(threads: ThreadPoolExecutor) -> None:
+    committing = Committing()
+    writers = Writers(committing)
+    first = threads.submit(writers.write, lambda _: "first", ME)
+    committing.begun.wait(10)
+    others = [threads.submit(writers.write, lambda _, n=n: n, ME) for n in range(9)]
+    queued(writers, 9)
+
+    committing.open.set()
+
+    assert first.result(10) == "first"
+    assert [each.result(10) for each in others] == list(range(9))
+    assert committing.sizes == [1, 9]
+
+
+def test_a_group_has_a_limit(threads: ThreadPoolExecutor) -> None:
+    committing = Committing()
+    writers = Writers(committing, most=4)
+    first = threads.submit(writers.write, lambda _: None, ME)
+    committing.begun.wait(10)
+    others = [threads.submit(writers.write, lambda _: None, ME) for _ in range(9)]
+    queued(writers, 9)
+
+    committing.open.set()
+
+    for each in (first, *others):
+        each.result(10)
+    assert committing.sizes == [1, 4, 4, 1]
+
+
+def test_those_who_come_back_with_more_share_commits_again(threads: ThreadPoolExecutor) -> None:
+    committing = Committing(seconds=0.003)
+    committing.open.set()
+    writers = Writers(committing)
+
+    def work(_: int) -> None:
+        for _again in range(20):
+            writers.write(lambda _: None, ME)
+
+    list(threads.map(work, range(16)))
+
+    assert sum(committing.sizes) == 16 * 20
+    # Half of them at least, each time: one at a time there would be 320 commits.
+    assert len(committing.sizes) < 16 * 20 / 5
+
+
+def test_an_error_of_the_commit_reaches_everybody_in_it(threads: ThreadPoolExecutor) -> None:
+    committing = Committing()
+    writers = Writers(committing)
+    first = threads.submit(writers.write, lambda _: None, ME)
+    committing.begun.wait(10)
+
+    def broken(_: Any) -> None:
+        raise OSError("the disk")
+
+    others = [threads.submit(writers.write, broken, ME) for _ in range(3)]
+    queued(writers, 3)
+    committing.open.set()
+
+    first.result(10)
+    assert [str(each.exception(10)) for each in others] == ["the disk"] * 3
+    assert writers.write(lambda _: "next", ME) == "next"
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.fixture
+def interrupting() -> Iterator[None]:
+    def interrupt(_number: int, _frame: Any) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.usefixtures("interrupting")
+def test_one_who_is_interrupted_is_not_waited_for(threads: ThreadPoolExecutor) -> None:
+    committing = Committing()
+    writers = Writers(committing)
+    first = threads.submit(writers.write, lambda _: None, ME)
+    committing.begun.wait(10)
+    main = threading.main_thread().ident
+    assert main == threading.get_ident()
+
+    def interrupt() -> None:
+        queued(writers, 1)
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    interruption = threads.submit(interrupt)
+    with pytest.raises(Interrupted):
+        # It would have been the next to lead.
+        writers.write(lambda _: None, ME)
+    interruption.result(10)
+    last = threads.submit(writers.write, lambda _: "last", ME)
+    queued(writers, 1)
+    committing.open.set()
+
+    first.result(10)
+    assert last.result(10) == "last"
+    assert committing.sizes == [1, 1]
