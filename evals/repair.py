@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 from rich.table import Table
 
-from evals import calls, damage
+from evals import calls, damage, writing
 from evals.damage import Case
 from evals.suites import Figure, Options, Outcome, Suite, need
 from stratagem.gateway.correction import Correction, correct, ready
@@ -107,7 +107,7 @@ def cases(data: Path) -> list[Case]:
     ]
     names = calls.vocabulary(data)
     found = []
-    for kind, harm in damage.KINDS.items():
+    for kind, harm in {**damage.KINDS, **writing.KINDS}.items():
         found += _drawn(kind, valid, lambda call, harm=harm: harm(call, rng), rng)
     found += _drawn("name_of_another_thing", valid, lambda c: damage.confusable(c, rng, names), rng)
     found += _drawn(

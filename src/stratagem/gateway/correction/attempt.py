@@ -24,6 +24,7 @@ from stratagem.gateway.correction.readings import (
     confidence,
     distinct,
     doubted,
+    identity,
 )
 from stratagem.gateway.correction.schemas import Node
 
@@ -45,6 +46,8 @@ class Attempt:
         self.policy = policy
         self.tool = tool
         self.choices: dict[str, Choice] = {}
+        # The call as it was written, when it came as text.
+        self.written = ""
         self._learned = learned
         self._left = limits.CORRECTION_STEPS_MAX
 
@@ -105,9 +108,9 @@ class Attempt:
 
     def settled(self, found: Iterable[Reading], steps: Steps) -> list[Reading]:
         """Return readings best first, none of them certain when two certain ones differ."""
-        readings = distinct(found)
+        readings = _without_detours(distinct(found))
         certain = [reading for reading in readings if reading.certain]
-        if len(certain) > 1 and not _only_wrapped(certain):
+        if len(certain) > 1:
             self.ask(steps, "Which of these is meant?", [one.value for one in certain])
             readings = [doubted(one) if one.certain else one for one in readings]
             readings.sort(key=lambda one: -confidence(one.changes))
@@ -151,7 +154,19 @@ class Attempt:
             yield Reading(values, changes)
 
 
-def _only_wrapped(certain: list[Reading]) -> bool:
-    """Tell whether the readings are one value, and the list of it: the tool takes either."""
-    first, *others = (reading.value for reading in certain)
-    return all(other == [first] for other in others)
+def _without_detours(readings: list[Reading]) -> list[Reading]:
+    """Leave out certain readings that only go on where another one has arrived.
+
+    That is the list of a value where the tool takes the value itself, and what a value was turned
+    into further although it fitted.
+    """
+    certain = [reading for reading in readings if reading.certain]
+    return [one for one in readings if not (one.certain and any(_beyond(one, o) for o in certain))]
+
+
+def _beyond(one: Reading, other: Reading) -> bool:
+    if identity(one.value) == identity([other.value]):
+        return True
+    steps = [(change.path, change.pattern) for change in other.changes]
+    further = [(change.path, change.pattern) for change in one.changes]
+    return len(steps) < len(further) and bool(steps) and further[: len(steps)] == steps

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem import limits
-from stratagem.gateway.correction import texts
+from stratagem.gateway.correction import shapes, texts
 from stratagem.gateway.correction.attempt import Attempt, Exhausted
 from stratagem.gateway.correction.faults import faults, malformed, no_json, too_much
 from stratagem.gateway.correction.learned import Learned, Nothing
@@ -21,11 +21,14 @@ from stratagem.gateway.correction.model import Candidate, Correction, Fault
 from stratagem.gateway.correction.policy import Policy
 from stratagem.gateway.correction.readings import Reading, confidence
 from stratagem.gateway.correction.schemas import Node, Ready, ready
+from stratagem.gateway.correction.words import normal
 
 __all__ = ["correct"]
 
 _DEFAULT: Final = Policy()
 _NOTHING: Final = Nothing()
+# A date of Python is no text yet.
+_PLAIN: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
 def correct(
@@ -49,9 +52,13 @@ def correct(
     size = _size(arguments)
     if isinstance(size, Fault):
         return Correction(None, errors=(size,))
-    if isinstance(arguments, dict) and prepared.validator.is_valid(arguments):
-        return Correction(arguments)
-    errors = _faults(prepared, arguments, size)
+    try:
+        if isinstance(arguments, dict) and prepared.validator.is_valid(arguments):
+            return Correction(arguments)
+        errors = _faults(prepared, arguments, size)
+    except ValueError as error:
+        # An object of Python that can be written as JSON, and yet is none: an identifier, an enum.
+        return Correction(None, errors=(no_json(str(error)),))
     if not policy.enabled:
         return Correction(None, errors=errors, withheld="Corrections are switched off.")
     attempt = Attempt(policy, learned, tool)
@@ -85,7 +92,7 @@ def _size(arguments: Any) -> int | Fault:
         size = len(arguments)
     else:
         try:
-            size = len(orjson.dumps(arguments))
+            size = len(orjson.dumps(arguments, option=_PLAIN))
         except (orjson.JSONEncodeError, RecursionError) as error:
             return no_json(str(error))
     most = limits.CORRECTION_BYTES_MAX
@@ -124,16 +131,33 @@ def _whole(attempt: Attempt, root: Node, arguments: Any) -> Iterator[Reading]:
     if isinstance(arguments, dict):
         yield from attempt.read(root, arguments, ())
     elif isinstance(arguments, str):
+        attempt.written = attempt.written or arguments
         for pattern, form in texts.root_forms(attempt, root, arguments):
             yield from _turned(attempt, root, pattern, (arguments, form))
-    elif arguments is None:
+    elif arguments is None or arguments == []:
         yield from _turned(attempt, root, "no_arguments", (arguments, {}))
     elif isinstance(arguments, list):
-        if len(arguments) == 1 and isinstance(arguments[0], dict):
+        joined = shapes.pairs_of(arguments) or _fragments(arguments)
+        if joined is not None and all(normal(name) in root.styles for name in joined):
+            yield from _turned(attempt, root, "named_pairs_joined", (arguments, joined))
+        elif len(arguments) == 1 and isinstance(arguments[0], dict):
             yield from _turned(attempt, root, "single_element_unwrapped", (arguments, arguments[0]))
+        elif len(root.required) == 1 and "array" in root.properties[root.required[0]].types:
+            yield from _turned(
+                attempt, root, "sole_argument", (arguments, {root.required[0]: arguments})
+            )
         elif len(arguments) == len(root.required):
             named = dict(zip(root.required, arguments, strict=True))
             yield from _turned(attempt, root, "positional_arguments", (arguments, named))
+
+
+def _fragments(arguments: list[Any]) -> dict[str, Any] | None:
+    """Return the arguments that a list gives one by one, each in an object of its own."""
+    single = all(isinstance(item, dict) and len(item) == 1 for item in arguments)
+    if not single or len(arguments) <= 1:
+        return None
+    joined = {name: value for item in arguments for name, value in item.items()}
+    return joined if len(joined) == len(arguments) else None
 
 
 def _turned(

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from stratagem.gateway.correction.names import are_words
+from stratagem.gateway.correction.scalars import number_of
 from stratagem.gateway.correction.spelling import distance
 
 __all__ = ["variants"]
@@ -19,9 +21,13 @@ __all__ = ["variants"]
 Proposal = tuple[str, Any]
 
 _SPACE: Final = re.compile(r"\s+")
-# Between digits a separator means something: 1.5 is not 15, 3-4 is not 34.
-_SEPARATORS: Final = re.compile(r"(?<![\d\W])[\s_\-./'’]+(?=\w)|(?<=\d)[\s_\-./'’]+(?=[^\W\d])")
+# Between digits a separator means something: 1.5 is not 15, 3-4 is not 34. So it does before the
+# first one (-5, .5), and a sign before a word: sorted by -date is the other way round.
+_SEPARATORS: Final = re.compile(
+    r"(?<=[^\W\d_])[\s_\-./'’]+(?=\w)|(?<=\d)[\s_\-./'’]+(?=[^\W\d])|^[\s_./'’]+(?=[^\W\d])"
+)
 _QUOTES: Final = "\"'`“”‘’"  # noqa: RUF001 -- quotes of every kind
+_SIGNS: Final = frozenset("-+!~^")
 _MISSPELT_CHARS_MIN: Final = 6
 _NEXT_DISTANCE_MIN: Final = 3
 _PREFIX_CHARS_MIN: Final = 2
@@ -35,8 +41,15 @@ def variants(value: Any, options: Sequence[Any]) -> Iterator[Proposal]:
     text = _text(value)
     if text is None:
         return
+    number = number_of(text) if not isinstance(value, bool) else None
+    named = [option for option in options if _is_number(option) and option == number]
+    if len(named) == 1:
+        yield "string_to_number_conversion", named[0]
+        return
     listed = {index: shown for index, option in enumerate(options) if (shown := _text(option))}
-    for pattern, normal in _NORMALS:
+    # Where a plus means something, so does a minus: UTC-1 is not UTC 1.
+    signed = any("+" in shown for shown in listed.values())
+    for pattern, normal in _NORMALS[: -1 if signed else None]:
         wanted = normal(text)
         same = [index for index, shown in listed.items() if normal(shown) == wanted]
         if len(same) == 1 and wanted:
@@ -46,6 +59,10 @@ def variants(value: Any, options: Sequence[Any]) -> Iterator[Proposal]:
             yield from (("enum_resembles", options[index]) for index in same)
             return
     yield from _resembling(_folded(text), {i: _folded(t) for i, t in listed.items()}, options)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str | None:
@@ -87,6 +104,11 @@ def _resembling(text: str, listed: dict[int, str], options: Sequence[Any]) -> It
         (distance(text, shown, _NEXT_DISTANCE_MIN), index) for index, shown in listed.items()
     )
     best, index = near[0]
+    if text[0] in _SIGNS and text[1:].strip() in listed.values():
+        yield from (
+            ("enum_signed", options[i]) for i, shown in listed.items() if shown == text[1:].strip()
+        )
+        return
     following = near[1][0] if len(near) > 1 else _NEXT_DISTANCE_MIN
     if best == 1 and following >= _NEXT_DISTANCE_MIN and _clearly(text, listed[index]):
         yield "enum_misspelling", options[index]
@@ -98,7 +120,9 @@ def _resembling(text: str, listed: dict[int, str], options: Sequence[Any]) -> It
 
 def _clearly(text: str, shown: str) -> bool:
     long_enough = min(len(text), len(shown)) >= _MISSPELT_CHARS_MIN
-    return long_enough and text[0] == shown[0] and text.isascii() and not _has_digits(text + shown)
+    alike = long_enough and text[0] == shown[0] and text.isascii()
+    # A word that stands for itself is no misspelling of another.
+    return alike and not _has_digits(text + shown) and not are_words(text)
 
 
 def _has_digits(text: str) -> bool:

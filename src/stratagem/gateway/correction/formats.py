@@ -27,7 +27,8 @@ _MONTHS: Final = {
     for length in (3, len(name))
 } | {"sept": 9}
 _MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_DAY_NAME: Final = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,?\s+)?"
+_DAY_NAME: Final = r"(?:(mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?,?\s+)?"
+_WEEK: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _YEAR_FIRST: Final = re.compile(r"(\d{4})([-/.\s])(\d{1,2})\2(\d{1,2})")
 _COMPACT: Final = re.compile(r"((?:19|20)\d{2})(\d{2})(\d{2})")
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([-/.\s])(\d{1,2})\2(\d{4}|\d{2})")
@@ -39,7 +40,7 @@ _MONTH_DAY: Final = re.compile(
 )
 _CLOCK: Final = re.compile(
     r"(\d{1,2})(?:[:.h](\d{2})(?:[:.](\d{2})(\.\d+)?)?)?\s*([ap]\.?m\.?)?\s*"
-    r"(z|utc|gmt|[+-]\d{2}:?\d{2})?"
+    r"(z|utc|gmt|[+-]\d{2}(?::?\d{2})?)?"
 )
 _MOMENT: Final = re.compile(
     r"(.*\d)(?:\s*,?\s+(?:at\s+)?|\s*t\s*)(\d{1,2}(?:[:.h]\d{2}|\s*[ap]).*)"
@@ -48,6 +49,11 @@ _HEX: Final = re.compile(r"(?:urn:uuid:|uuid:)?[{(]?([0-9a-f]{8})-?([0-9a-f]{4})
                          r"-?([0-9a-f]{4})-?([0-9a-f]{12})[})]?")  # fmt: skip
 _DISPLAYED: Final = re.compile(r".*<\s*([^<>\s@]+@[^<>\s@]+)\s*>\s*")
 _BARE_HOST: Final = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[/?#:]\S*)?", re.IGNORECASE)
+_LINK: Final = re.compile(r"\[([^\[\]]*)\]\(\s*<?(\S+?)>?\s*\)")
+# Months are left out: `m` and "month" are as often minutes as they are months.
+_DURATIONS: Final = {"second": "S", "minute": "M", "hour": "H", "day": "D", "week": "W"}
+_AMOUNT: Final = re.compile(rf"(\d{{1,6}})\s*({'|'.join(_DURATIONS)})s?")
+_KNOWN_ORDER: Final = "date_order_known"
 _TEXT_CHARS_MAX: Final = 200
 _MILLISECONDS_FROM: Final = 100_000_000_000
 _MOMENT_MAX: Final = 4_102_444_800
@@ -66,6 +72,10 @@ def rewritten(value: Any, form: str, order: Order) -> Iterator[Proposal]:
         yield from _epoch(value, form)
     elif isinstance(value, str) and len(value) <= _TEXT_CHARS_MAX and form in _FORMS:
         yield from _FORMS[form](value.strip(), order)
+    elif isinstance(value, dict) and form == "date" and set(value) == {"year", "month", "day"}:
+        parts = (value["year"], value["month"], value["day"])
+        if all(isinstance(part, int) and not isinstance(part, bool) for part in parts):
+            yield from (("date_rewritten", day.isoformat()) for _, day in _day(*parts))
 
 
 def _date(text: str, order: Order) -> Iterator[Proposal]:
@@ -79,9 +89,10 @@ def _date(text: str, order: Order) -> Iterator[Proposal]:
         return
     moment = _MOMENT.fullmatch(folded)
     days = list(_dates(moment[1].strip(" ,"), order)) if moment else []
-    if moment and len(days) == 1 and days[0][0] is None:
+    if moment and len(days) == 1 and days[0][0] in {None, _KNOWN_ORDER}:
         whole = _MIDNIGHT.fullmatch(moment[2])
-        yield "date_rewritten" if whole else "time_of_day_dropped", days[0][1].isoformat()
+        certain = days[0][0] or "date_rewritten"
+        yield certain if whole else "time_of_day_dropped", days[0][1].isoformat()
 
 
 def _dates(text: str, order: Order) -> Iterator[tuple[str | None, dt.date]]:
@@ -91,9 +102,11 @@ def _dates(text: str, order: Order) -> Iterator[tuple[str | None, dt.date]]:
     elif found := _COMPACT.fullmatch(text):
         yield from _day(int(found[1]), int(found[2]), int(found[3]))
     elif found := _DAY_MONTH.fullmatch(text):
-        yield from _day(int(found[3]), _MONTHS[found[2]], int(found[1]))
+        day = _day(int(found[4]), _MONTHS[found[3]], int(found[2]))
+        yield from _named(day, found[1])
     elif found := _MONTH_DAY.fullmatch(text):
-        yield from _day(int(found[3]), _MONTHS[found[1]], int(found[2]))
+        day = _day(int(found[4]), _MONTHS[found[2]], int(found[3]))
+        yield from _named(day, found[1])
     elif found := _YEAR_LAST.fullmatch(text):
         yield from _ordered(int(found[1]), int(found[3]), found[4], order)
 
@@ -105,6 +118,15 @@ def _day(
         yield pattern, dt.date(year, month, day)
     except ValueError:
         return
+
+
+def _named(
+    days: Iterator[tuple[str | None, dt.date]], name: str | None
+) -> Iterator[tuple[str | None, dt.date]]:
+    """Yield days, doubtful when the day of the week that is given with them is another."""
+    for pattern, day in days:
+        contradicts = name is not None and _WEEK[day.weekday()] != name
+        yield "weekday_contradicts" if contradicts else pattern, day
 
 
 def _ordered(
@@ -119,7 +141,8 @@ def _ordered(
         return
     known = order()
     if known in DATE_ORDERS:
-        yield from day_first if known == "dayFirst" else month_first
+        chosen = day_first if known == "dayFirst" else month_first
+        yield from ((pattern or _KNOWN_ORDER, day) for pattern, day in chosen)
         return
     yield from (("date_order_assumed", day) for _, day in [*day_first, *month_first])
 
@@ -153,7 +176,7 @@ def _zone(text: str | None) -> str:
         return ""
     if text in {"z", "utc", "gmt"}:
         return "Z"
-    return text if ":" in text else f"{text[:3]}:{text[3:]}"
+    return text if ":" in text else f"{text[:3]}:{text[3:] or '00'}"
 
 
 def _date_time(text: str, order: Order) -> Iterator[Proposal]:
@@ -161,14 +184,17 @@ def _date_time(text: str, order: Order) -> Iterator[Proposal]:
     moment = _MOMENT.fullmatch(folded)
     if not moment:
         for pattern, day in _dates(folded, order):
-            yield pattern or "midnight_assumed", f"{day.isoformat()}T00:00:00Z"
+            doubt = "midnight_assumed" if pattern in {None, _KNOWN_ORDER} else pattern
+            yield str(doubt), f"{day.isoformat()}T00:00:00Z"
         return
     clock = _clock(moment[2].strip())
     if clock is None:
         return
     for pattern, day in _dates(moment[1].strip(" ,"), order):
-        certain = "date_time_rewritten" if clock[1] else "zone_assumed"
-        yield pattern or certain, f"{day.isoformat()}T{clock[0]}{clock[1] or 'Z'}"
+        named = pattern or "date_time_rewritten"
+        if not clock[1] and pattern in {None, _KNOWN_ORDER}:
+            named = "zone_assumed"
+        yield named, f"{day.isoformat()}T{clock[0]}{clock[1] or 'Z'}"
 
 
 def _epoch(value: float, form: str) -> Iterator[Proposal]:
@@ -190,8 +216,17 @@ def _uuid(text: str, _order: Order) -> Iterator[Proposal]:
         yield "identifier_rewritten", "-".join(found.groups())
 
 
+def _linked(text: str) -> Iterator[Proposal]:
+    """Yield the address of a link as Markdown writes it."""
+    if found := _LINK.fullmatch(text):
+        address = found[2].removeprefix("mailto:")
+        same = found[1].strip() in {found[2], address}
+        yield "address_unwrapped" if same else "link_text_dropped", address
+
+
 def _email(text: str, _order: Order) -> Iterator[Proposal]:
     yield "address_unwrapped", text
+    yield from _linked(text)
     if text.casefold().startswith("mailto:"):
         yield "address_unwrapped", text[len("mailto:") :]
     elif text.startswith("<") and text.endswith(">"):
@@ -202,10 +237,19 @@ def _email(text: str, _order: Order) -> Iterator[Proposal]:
 
 def _uri(text: str, _order: Order) -> Iterator[Proposal]:
     yield "address_unwrapped", text
+    yield from _linked(text)
     if text.startswith("<") and text.endswith(">"):
         yield "address_unwrapped", text[1:-1].strip()
     elif _BARE_HOST.fullmatch(text):
         yield "scheme_assumed", f"https://{text}"
+
+
+def _duration(text: str, _order: Order) -> Iterator[Proposal]:
+    yield "duration_rewritten", text.upper()
+    found = _AMOUNT.fullmatch(text.casefold())
+    if found:
+        mark = _DURATIONS[found[2]]
+        yield "duration_rewritten", f"P{'T' if mark in 'HMS' else ''}{found[1]}{mark}"
 
 
 def _trimmed(text: str, _order: Order) -> Iterator[Proposal]:
@@ -216,6 +260,7 @@ _FORMS: Final[Mapping[str, Callable[[str, Order], Iterator[Proposal]]]] = {
     "date": _date,
     "time": _time,
     "date-time": _date_time,
+    "duration": _duration,
     "uuid": _uuid,
     "email": _email,
     "idn-email": _email,

@@ -14,7 +14,16 @@ from typing import Final, NamedTuple
 
 from stratagem.gateway.correction.words import NAMED_THINGS, PLACES, tokens
 
-__all__ = ["SEPARATORS", "Parts", "ambiguous_digits", "conjoined", "doubtful", "one_place", "split"]
+__all__ = [
+    "SEPARATORS",
+    "Parts",
+    "ambiguous_digits",
+    "broken",
+    "conjoined",
+    "doubtful",
+    "one_place",
+    "split",
+]
 
 SEPARATORS: Final = ("\n", ";", "|", ",", "\t")
 _PARTS_MAX: Final = 1_000
@@ -29,6 +38,7 @@ _CONJUNCTION: Final = re.compile(r"(?:^|\s)(?:and|or|but|nor|then|und|et|y|with|
 # One question or exclamation of several words; a full stop may end an abbreviation.
 _SENTENCE: Final = re.compile(r"[A-Z][^?!.]*\s[^?!]+[?!]")
 _CONJOINED: Final = re.compile(r"\s(?:and|or|&|plus|und|et|y)\s", re.IGNORECASE)
+_DONE: Final = re.compile(r"^\w{3,}ed$|^\w+ly \w+ed$")
 _ASKING: Final = re.compile(r"[?!]$")
 _CAPITAL: Final = re.compile(r"[^a-z\d]*[A-Z]")
 _NUMBERED: Final = re.compile(r"\d+\s+\S")
@@ -90,6 +100,11 @@ def split(text: str) -> Parts | None:
             parts = tuple(piece.strip() for piece in pieces if piece.strip())
             return Parts(separator, parts[:_PARTS_MAX], gaps=len(parts) != len(pieces))
     return None
+
+
+def broken(found: Parts) -> bool:
+    """Tell whether a list has parts that no habit makes into elements: clauses, formulas, gaps."""
+    return found.gaps or len(found.parts) == _PARTS_MAX or _odd_shapes(found.parts)
 
 
 def ambiguous_digits(text: str, *, fractions: bool) -> bool:
@@ -168,6 +183,9 @@ def _even(found: Parts, text: str) -> bool:
 def _names_one_thing(parts: tuple[str, ...]) -> bool:
     """Tell whether a part only qualifies what comes before: a state, a country, a title."""
     if any(part.casefold() in _SUFFIXES for part in parts):
+        return True
+    # "tomatoes, chopped": what was done to the one before.
+    if _DONE.search(parts[-1]) and not _DONE.search(parts[0]):
         return True
     regional = [_regional(part) for part in parts]
     return any(regional) and not all(regional)

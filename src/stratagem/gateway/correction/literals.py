@@ -10,12 +10,13 @@ from math import isfinite
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.gateway.correction.text import Conflict, Malformed
+from stratagem.gateway.correction.text import Conflict, Malformed, writable
 
-__all__ = ["literal", "named_arguments"]
+__all__ = ["call_arguments", "literal"]
 
 _LENGTH_MAX: Final = 64 * 1024
 _OPENING: Final = "([{"
+_WORDS: Final = {"true": True, "false": False, "null": None, "undefined": None}
 
 
 def literal(text: str) -> Any:
@@ -25,21 +26,21 @@ def literal(text: str) -> Any:
         Malformed: It is no literal, or has no counterpart in JSON.
         Conflict: A key has two values.
     """
-    return _value(_tree(text))
+    return writable(_value(_tree(text)))
 
 
-def named_arguments(text: str) -> tuple[str, dict[str, Any]]:
-    """Read a call such as `weather(city="Oslo", days=2)`: its name and its named arguments.
+def call_arguments(text: str) -> tuple[str, list[Any], dict[str, Any]]:
+    """Read a call such as `weather("Oslo", days=2)`: its name, its arguments by order and by name.
 
     Raises:
-        Malformed: It is no call, or has arguments without a name.
+        Malformed: It is no call, or has an argument that is no literal.
+        Conflict: An argument has two values.
     """
     node = _tree(text)
-    if not isinstance(node, ast.Call) or node.args:
-        raise Malformed("no call with named arguments")
-    if not isinstance(node.func, ast.Name | ast.Attribute):
-        raise Malformed("no name of a call")
-    return ast.unparse(node.func), _keywords(node)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+        raise Malformed("no call")
+    given = writable([_value(item) for item in node.args])
+    return ast.unparse(node.func), given, writable(_keywords(node))
 
 
 def _tree(text: str) -> ast.expr:
@@ -48,8 +49,8 @@ def _tree(text: str) -> ast.expr:
     if len(stripped) > _LENGTH_MAX or (deep and _depth(stripped) > limits.VALUE_DEPTH_MAX):
         raise Malformed("too long or too deep")
     try:
-        if _joins_texts(stripped):
-            raise Malformed("two texts side by side")
+        if _runs_together(stripped):
+            raise Malformed("two things side by side")
         return ast.parse(stripped, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError, tokenize.TokenError) as error:
         raise Malformed("no Python") from error
@@ -63,21 +64,32 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _joins_texts(text: str) -> bool:
-    """Tell whether a comma may be missing: Python would join the texts in silence."""
-    kinds = [token.type for token in tokenize.generate_tokens(io.StringIO(text).readline)]
-    pairs = pairwise(kinds)
-    return any(one == other == tokenize.STRING for one, other in pairs)
+def _runs_together(text: str) -> bool:
+    """Tell whether a comma, a space or a digit may be missing.
+
+    Python would join two texts in silence, print a warning about `1and`, and take `000` for 0.
+    """
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return any(
+        (one.type == other.type == tokenize.STRING)
+        or (one.type == tokenize.NUMBER and one.string[:2] == "00")
+        or (one.type == tokenize.NUMBER and other.type == tokenize.NAME and one.end == other.start)
+        for one, other in pairwise(tokens)
+    )
 
 
 def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Constant):
         return _constant(node.value)
+    if isinstance(node, ast.Name) and node.id in _WORDS:
+        return _WORDS[node.id]
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return [_value(item) for item in node.elts]
     if isinstance(node, ast.Dict):
         return _dictionary(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        if node.args:
+            raise Malformed("an argument without a name")
         return _keywords(node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = _value(node.operand)
@@ -107,7 +119,7 @@ def _dictionary(node: ast.Dict) -> dict[str, Any]:
 def _keywords(node: ast.Call) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for keyword in node.keywords:
-        if keyword.arg is None or node.args:
+        if keyword.arg is None:
             raise Malformed("an argument without a name")
         _put(found, keyword.arg, _value(keyword.value))
     return found

@@ -2,8 +2,9 @@
 
 A name is a *style variant* when it differs only in case and separators. It is a *misspelling*
 when one slip (two in a long name) leads to exactly one parameter and to no other, and what was
-slipped upon is not itself a word: `wieght` is `weight`, but `height` is not. Numbers in names
-are never slips. Everything else is only offered.
+slipped upon is not itself a word: `wieght` is `weight`, but `height` is not. Numbers and units in
+names are never slips, nor is a letter that makes another quantity: `xmax` is not `max`.
+Everything else is only offered.
 """
 
 from __future__ import annotations
@@ -14,9 +15,17 @@ from typing import Final, NamedTuple
 
 from stratagem import limits
 from stratagem.gateway.correction.spelling import distance
-from stratagem.gateway.correction.words import KNOWN, SYNONYMS, normal, singular, tokens
+from stratagem.gateway.correction.words import (
+    KNOWN,
+    LOOKALIKES,
+    SYNONYMS,
+    UNITS,
+    normal,
+    singular,
+    tokens,
+)
 
-__all__ = ["Match", "Names"]
+__all__ = ["Match", "Names", "are_words"]
 
 _LONG_NAME: Final = 9
 _SHORT_WORD: Final = 5
@@ -25,7 +34,15 @@ _FAR: Final = 3
 _DIGITS: Final = re.compile(r"[0-9]+")
 _NEGATIONS: Final = ("in", "un", "non", "dis", "no", "not", "de", "ex", "im", "a")
 _CONTAINED_MIN: Final = 3
+# Letters that make one quantity into another: `xmax`, `nrows`, `tempc`.
+_INDEX_LETTERS: Final = frozenset("abcdefijkmnpqrtuvwxyz")
+_AXES: Final = frozenset("cfkxyz")
 _ENDINGS: Final = ("s", "es", "ed", "d", "ing", "er", "r", "or", "ion", "al", "ly", "y")
+# What means something else in the plural.
+_OTHER_IN_PLURAL: Final = frozenset(
+    """arm compass content custom damage due earning force glass good look manner mean minute new
+    odd remain saving work""".split()
+)
 _BRITISH: Final = {
     "analyse": "analyze",
     "catalogue": "catalog",
@@ -85,7 +102,8 @@ class Names:
             return [Match(name, "key_style_variant") for name in by_style]
         by_number = self._singular.get(_singular(key), [])
         if by_number:
-            return [Match(name, "key_plural") for name in by_number]
+            other = any(singular(word) in _OTHER_IN_PLURAL for word in tokens(key))
+            return [Match(name, "key_other_word" if other else "key_plural") for name in by_number]
         if len(self.parameters) > limits.CORRECTION_SPELLED_MAX:
             return []
         return list(_spelled(key, self.parameters)) or list(_related(key, self.parameters))
@@ -117,7 +135,7 @@ def _spelled(key: str, known: list[str]) -> Iterator[Match]:
         yield Match(nearest[0], "key_misspelling")
     elif len(wanted) > _LEAST or best == 1:
         for name in nearest:
-            other = _is_words(key) or _DIGITS.findall(key) != _DIGITS.findall(name)
+            other = are_words(key) or _DIGITS.findall(key) != _DIGITS.findall(name)
             yield Match(name, "key_other_word" if other else "key_resembles")
 
 
@@ -138,18 +156,44 @@ def _negated(one: str, other: str) -> bool:
 def _real_words(given: tuple[str, ...], meant: tuple[str, ...]) -> bool:
     """Tell whether what differs is made of words that mean something else."""
     if len(given) != len(meant):
-        return all(_real(word) for word in given)
+        # A letter by itself is a word here: `k_value` is not `value`.
+        return all(len(word) == 1 or _real(word) for word in given)
     pairs = [(one, other) for one, other in zip(given, meant, strict=True) if one != other]
-    return any(_real(one) or _another(one, other) for one, other in pairs)
+    return any(
+        _real(one) or _another(one, other) or _measured(one, other) or _indexed(one, other)
+        for one, other in pairs
+    )
 
 
-def _is_words(key: str) -> bool:
+def _measured(one: str, other: str) -> bool:
+    """Tell whether two words are units, or end in different ones: `lengthcm`, `lengthmm`."""
+    if one in UNITS and other in UNITS:
+        return True
+    shared = 0
+    while shared < min(len(one), len(other)) and one[shared] == other[shared]:
+        shared += 1
+    ends = (one[shared:], other[shared:])
+    both = max(map(len, ends)) > 1 and set(ends) <= UNITS
+    # What the two units begin with alike: `lengthmm` and `lengthm`.
+    longer = (one[shared - 1 :], other[shared - 1 :])
+    return shared > _LEAST and (both or set(longer) <= UNITS)
+
+
+def _indexed(one: str, other: str) -> bool:
+    """Tell whether a letter more makes the name of another quantity."""
+    if other not in KNOWN or len(one) != len(other) + 1:
+        return False
+    before = one[1:] == other and one[0] in _INDEX_LETTERS and one[0] != other[0]
+    return before or (one[:-1] == other and one[-1] in _AXES and one[-1] != other[-1])
+
+
+def are_words(key: str) -> bool:
     """Tell whether a name is made of words, so that it means something by itself."""
     return all(_real(word) for word in tokens(key))
 
 
 def _real(word: str) -> bool:
-    if word in KNOWN or word.isdecimal():
+    if word in KNOWN or word in LOOKALIKES or word.isdecimal():
         return True
     if any(word[:at] in KNOWN and word[at:] in KNOWN for at in range(_LEAST, len(word) - 2)):
         return True

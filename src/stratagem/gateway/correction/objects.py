@@ -18,7 +18,15 @@ from stratagem.gateway.correction.model import Change
 from stratagem.gateway.correction.names import Match
 from stratagem.gateway.correction.readings import Reading, combined, distinct, identity
 from stratagem.gateway.correction.schemas import Node
-from stratagem.gateway.correction.words import GENERIC, METADATA, PAYLOADS, normal, tokens
+from stratagem.gateway.correction.words import (
+    CONSENT,
+    GENERIC,
+    METADATA,
+    PAYLOADS,
+    SPOKEN_OF,
+    normal,
+    tokens,
+)
 
 if TYPE_CHECKING:
     from stratagem.gateway.correction.attempt import Attempt
@@ -92,7 +100,7 @@ class _Sorting:
 
     def _put(self, name: str, item: Any, before: tuple[Change, ...] = ()) -> Slot:
         """Return the readings of a value under a name."""
-        node = self.node.properties.get(name)
+        node = self.node.described(name)
         if node is None:
             return [Reading(((name, item),), before)]
         return [
@@ -105,16 +113,21 @@ class _Sorting:
         return [] if change is None else [Reading((), (change,))]
 
     def _known(self, key: str, item: Any) -> Slot:
-        node = self.node.properties.get(key)
+        node = self.node.described(key)
         if node is None or node.accepts(item):
             return [Reading(((key, item),))]
+        if key not in self.node.properties:
+            return self._put(key, item)
         spelled = isinstance(item, str) and item.strip() in _NULLS
         if item is None or (spelled and not node.types & {"string", "null", "array"}):
             dropped = self._drop("null_removed", key, item)
             if key in self.node.required and dropped:
                 return self._default(key, (*dropped[0].changes,))
             return dropped
-        return self._put(key, item)
+        found = self._put(key, item)
+        if not found and item in _EMPTY and key not in self.node.required:
+            return self._drop("empty_value_removed", key, item)
+        return found
 
     def _meant(self, key: str, absent: list[str], missing: list[str]) -> list[Match]:
         """Return the parameters that an unknown name may mean, where it has to mean one."""
@@ -128,7 +141,13 @@ class _Sorting:
         given = [match for match in found if match.name in self.value]
         if self.node.closed and given and given[0].pattern == "key_style_variant":
             return given
-        return [match for match in found if match.name in wanted]
+        # An open object may hold other names, but hardly another spelling of one it has.
+        return [
+            match
+            for match in found
+            if match.name in wanted
+            or (match.name in absent and match.pattern == "key_style_variant")
+        ]
 
     def _unknown(self, key: str, meant: list[Match], absent: list[str], missing: list[str]) -> Slot:
         item = self.value[key]
@@ -145,7 +164,7 @@ class _Sorting:
     def _renamed(self, key: str, item: Any, match: Match, doubtful: bool) -> Slot:  # noqa: FBT001
         name = match.name
         if name in self.value:
-            same = identity(self.value[name]) == identity(item)
+            same = self._says_the_same(name, item)
             return self._drop(
                 "duplicate_key_removed" if same else "key_conflict_resolved", key, item
             )
@@ -161,6 +180,14 @@ class _Sorting:
             names = [other for other in self.node.properties if other not in self.value]
             self.attempt.ask((*self.steps, key), "Which parameter is meant?", names)
         return self._moved(pattern, key, item, name)
+
+    def _says_the_same(self, name: str, item: Any) -> bool:
+        """Tell whether a value says what a parameter already has, or nothing."""
+        given = self.value[name]
+        if item is None or identity(given) == identity(item):
+            return True
+        read = self.attempt.read(self.node.properties[name], item, (*self.steps, name))
+        return len(read) == 1 and read[0].certain and identity(read[0].value) == identity(given)
 
     def _moved(self, pattern: str, key: str, item: Any, name: str) -> Slot:
         change = self.attempt.change(
@@ -200,7 +227,7 @@ class _Sorting:
         """Return what becomes of a name that certainly means no parameter."""
         item = self.value[key]
         if not self.node.closed:
-            return [Reading(((key, item),))]
+            return self._put(key, item)
         if not resembling and not self._speaks_of(key, absent):
             elsewhere = normal(key) in PAYLOADS or normal(key) in self.node.inside
             if item in _EMPTY and not elsewhere:
@@ -216,6 +243,7 @@ class _Sorting:
         """Tell whether a name shares a telling word with a parameter that is not given."""
         self.attempt.spend(len(absent) // 4)
         mine = {word for word in tokens(key) if word not in GENERIC}
+        mine |= SPOKEN_OF.get(normal(key), frozenset())
         for name in absent:
             theirs = {word for word in tokens(name) if word not in GENERIC}
             inside = any(len(word) >= _TELLING_CHARS_MIN and word in normal(key) for word in theirs)
@@ -246,6 +274,8 @@ class _Sorting:
                 pattern = "default_beside_unknown"
         else:
             return []
+        if value is True and set(tokens(name)) & CONSENT:
+            pattern = "consent_for_missing"
         change = self.attempt.change(pattern, (*self.steps, name), None, value)
         if change is None or not node.accepts(value):
             return []

@@ -8,10 +8,12 @@ it. What is then made of its value is up to the readings.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.paths import Steps
 from stratagem.gateway.correction.model import Change
+from stratagem.gateway.correction.readings import identity
 from stratagem.gateway.correction.schemas import Node
 from stratagem.gateway.correction.words import CALL_NAMES, METADATA, PAYLOADS, normal
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["placed"]
 
 _PATH: Final = re.compile(r"[\w$-]+(?:(?:\.|/|__|:)[\w$-]+|\[['\"]?[\w$-]+['\"]?\])+")
+_ELEMENT: Final = re.compile(r"([\w$-]+?)(?:\[(\d{1,4})\]|\.(\d{1,4}))")
+_STRAY_DEPTH_MAX: Final = 3
+# The thing itself has such names as often as something inside it.
+_SAYING_LITTLE: Final = frozenset({"id", "key", "name", "title", "type", "value"})
 _STEP: Final = re.compile(r"[A-Za-z0-9$-]+(?:_[A-Za-z0-9$-]+)*")
 
 
@@ -31,7 +37,10 @@ def placed(
     moves = _Moves(attempt, node, value, steps)
     if not node.closed and all(name in value for name in node.required):
         return moves.result, []
-    for key in list(value):
+    moves.settle_elements()
+    for key in list(moves.result):
+        if key not in value:
+            continue
         if not node.names(key):
             moves.settle(key)
         elif isinstance(value[key], dict):
@@ -44,6 +53,7 @@ class _Moves:
 
     def __init__(self, attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps) -> None:
         self.result = dict(value)
+        self._given = tuple(value)
         self.changes: list[Change] = []
         self.clash = False
         self._attempt = attempt
@@ -65,28 +75,67 @@ class _Moves:
         elif not self._node.vocabulary.matches(key):
             ways = self._node.inside.get(normal(key), [])
             if len(ways) == 1:
-                self._move("key_moved_inside", key, ways[0])
+                alone = normal(key) in _SAYING_LITTLE and not self._accompanied(key, ways[0])
+                self._move("key_moved_doubtful" if alone else "key_moved_inside", key, ways[0])
             elif len(ways) > 1:
                 named = [".".join(way) for way in ways]
                 self._attempt.ask((*self._steps, key), "Where does it belong?", named)
 
+    def _accompanied(self, key: str, way: tuple[str, ...]) -> bool:
+        """Tell whether something else belongs where a name that says little is moved to."""
+        if way[0] in self.result:
+            return True
+        others = [self._node.inside.get(normal(name), []) for name in self._given if name != key]
+        return any(len(ways) == 1 and ways[0][:-1] == way[:-1] for ways in others)
+
+    def settle_elements(self) -> None:
+        """Join elements that were given one by one, as `tags[0]` and `tags[1]`."""
+        found: dict[str, dict[int, str]] = {}
+        for key in self.result:
+            element = _ELEMENT.fullmatch(key)
+            own = self._styles.get(normal(element[1])) if element else None
+            if element and own is not None and "array" in self._node.properties[own].types:
+                found.setdefault(own, {})[int(element[2] or element[3])] = key
+        for own, keys in found.items():
+            whole = own not in self.result and sorted(keys) == list(range(len(keys)))
+            change = self._change("key_path_unfolded", (keys[min(keys)],), own) if whole else None
+            if change is not None:
+                listed = [self.result[keys[index]] for index in sorted(keys)]
+                rest = {k: v for k, v in self.result.items() if k not in keys.values()}
+                self.result = {**rest, own: listed}
+
     def settle_outside(self, key: str) -> None:
         """Take out what an inner object has no use for and this one lacks."""
         inner = self._node.properties.get(key)
-        item = self.result[key]
-        if inner is None or not inner.closed or not isinstance(item, dict):
+        if inner is None:
             return
-        for name in list(item):
-            own = self._styles.get(normal(name))
-            if inner.names(name) or own is None or own in self.result:
-                continue
-            self._attempt.spend(inner.vocabulary.cost())
-            if inner.vocabulary.matches(name):
-                continue
-            change = self._change("key_moved_outside", (key, name), own)
-            if change:
-                kept = {k: v for k, v in self.result[key].items() if k != name}
-                self.result = {**self.result, key: kept, own: item[name]}
+        for way in list(self._strays((key,), inner, self.result[key])):
+            target = self._home(way)
+            without, item = _taken(self.result, way)
+            moved = _put(without, target, item) if target else None
+            if target and moved is not None:
+                change = self._change("key_moved_outside", way, ".".join(target))
+                self.result = self.result if change is None else moved
+
+    def _strays(self, way: tuple[str, ...], node: Node, item: Any) -> Iterator[tuple[str, ...]]:
+        """Yield the ways to names inside that the objects around them have no use for."""
+        if not isinstance(item, dict) or len(way) > _STRAY_DEPTH_MAX:
+            return
+        for name, value in item.items():
+            inner = node.properties.get(name)
+            if inner is not None:
+                yield from self._strays((*way, name), inner, value)
+            elif node.closed and not node.names(name) and normal(name) not in node.inside:
+                self._attempt.spend(node.vocabulary.cost())
+                if not node.vocabulary.matches(name):
+                    yield (*way, name)
+
+    def _home(self, way: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the only place in the whole object that has the name at the end of a way."""
+        own = self._styles.get(normal(way[-1]))
+        places = [*([(own,)] if own else []), *self._node.inside.get(normal(way[-1]), [])]
+        # An object that holds the name where it belongs already needs no other.
+        return places[0] if len(places) == 1 and places[0][:-1] != way[:-1] else None
 
     def _hoisted(self, key: str, item: dict[str, Any]) -> bool:
         """Take the parameters out of an object that stands beside others of them."""
@@ -96,7 +145,8 @@ class _Moves:
             return False
         if (normal(key) not in PAYLOADS and len(item) == 1) or self._call_around(key):
             return False
-        if any(target in self.result for target in targets):
+        doubled = [name for name, target in named.items() if target in self.result]
+        if any(identity(self.result[str(named[name])]) != identity(item[name]) for name in doubled):
             self.clash = True
             return True
         change = self._change("key_moved_outside", (key,), ", ".join(targets))
@@ -145,6 +195,15 @@ class _Moves:
         if change is not None:
             self.changes.append(change)
         return change
+
+
+def _taken(value: dict[str, Any], way: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
+    """Return an object without what stands at the end of a way, and that."""
+    name, *rest = way
+    if not rest:
+        return {key: item for key, item in value.items() if key != name}, value[name]
+    inner, taken = _taken(value[name], tuple(rest))
+    return {**value, name: inner}, taken
 
 
 def _put(value: dict[str, Any], way: tuple[str, ...], item: Any) -> dict[str, Any] | None:

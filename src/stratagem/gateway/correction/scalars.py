@@ -115,7 +115,10 @@ def _numbers(text: str, types: frozenset[str]) -> Iterator[Proposal]:
     elif _PADDED.fullmatch(stripped):
         yield "padded_digits_conversion", int(stripped)
     elif _GROUPED.fullmatch(stripped):
-        yield "grouped_digits_conversion", int(stripped.replace(",", ""))
+        # As a decimal comma it would make a fraction, which an integer cannot be.
+        certain = "number" not in types
+        pattern = "string_to_number_conversion" if certain else "grouped_digits_conversion"
+        yield pattern, int(stripped.replace(",", ""))
     elif _NUMBER.fullmatch(stripped) and "number" in types and isfinite(float(stripped)):
         yield "precision_lost_conversion", float(stripped)
     elif with_unit := _WITH_UNIT.fullmatch(stripped):
@@ -129,7 +132,8 @@ def _fitted(number: float, types: frozenset[str]) -> int | float | None:
     """Return the number as the types allow it; a fraction is no integer."""
     if "number" in types or isinstance(number, int):
         return number
-    return int(number) if number.is_integer() else None
+    whole = number.is_integer() and limits.INTEGER_MIN <= number <= limits.INTEGER_MAX
+    return int(number) if whole else None
 
 
 def _from_boolean(value: bool, types: frozenset[str]) -> Iterator[Proposal]:  # noqa: FBT001

@@ -211,17 +211,43 @@ class Node:
         )
 
     @cached_property
-    def _name_patterns(self) -> list[Any]:
+    def _name_patterns(self) -> list[tuple[Any, Node]]:
         patterns = self.view.get("patternProperties")
         if not isinstance(patterns, dict):
             return []
-        return [self._owner.part({"pattern": pattern}) for pattern in patterns]
+        return [
+            (self._owner.part({"pattern": pattern}), Node(self._owner, schema))
+            for pattern, schema in patterns.items()
+        ]
 
     def names(self, key: str) -> bool:
         """Tell whether a property of this name is described, by name or by pattern."""
-        return key in self.properties or any(
-            pattern is not None and pattern.is_valid(key) for pattern in self._name_patterns
-        )
+        return key in self.properties or self._patterned(key) is not None
+
+    def described(self, key: str) -> Node | None:
+        """Return what is expected of a property, whether it is named or one of many."""
+        return self.properties.get(key) or self._patterned(key) or self._others
+
+    def _patterned(self, key: str) -> Node | None:
+        for pattern, node in self._name_patterns:
+            if pattern is not None and pattern.is_valid(key):
+                return node
+        return None
+
+    @cached_property
+    def _others(self) -> Node | None:
+        schema = self.view.get("additionalProperties")
+        return Node(self._owner, schema) if isinstance(schema, dict) else None
+
+    @cached_property
+    def anything(self) -> Node:
+        """What is expected where the schema says nothing."""
+        return Node(self._owner, {})
+
+    @cached_property
+    def styles(self) -> dict[str, str]:
+        """The parameters by their names without case and separators."""
+        return {normal(name): name for name in self.properties}
 
     def element(self, index: int) -> Node:
         """Return what is expected of an element of a list."""
@@ -308,7 +334,28 @@ def _flat(owner: Ready, schema: Any, depth: int) -> dict[str, Any]:
     parts = schema.get("allOf")
     for part in parts if isinstance(parts, list) else ():
         found = _merged(found, _flat(owner, part, depth + 1))
-    return found
+    return _with_conditional(owner, found, depth)
+
+
+def _with_conditional(owner: Ready, found: dict[str, Any], depth: int) -> dict[str, Any]:
+    """Add the parameters that are described only where a condition holds."""
+    dependent = found.get("dependentSchemas")
+    parts = [found.get("then"), found.get("else")]
+    parts += dependent.values() if isinstance(dependent, dict) else []
+    forms: dict[str, list[Any]] = {}
+    for part in parts:
+        described = _flat(owner, part, depth + 1).get("properties")
+        for name, schema in described.items() if isinstance(described, dict) else ():
+            forms.setdefault(name, []).append(schema)
+    if not forms:
+        return found
+    known = found.get("properties") or {}
+    more = {
+        name: each[0] if len(each) == 1 else {"anyOf": each}
+        for name, each in forms.items()
+        if name not in known
+    }
+    return {**found, "properties": {**known, **more}}
 
 
 def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from stratagem.gateway.correction.words import normal
 if TYPE_CHECKING:
     from stratagem.gateway.correction.attempt import Attempt
 
-__all__ = ["forms", "likely_branches"]
+__all__ = ["forms", "likely_branches", "pairs_of"]
 
 Proposal = tuple[str, Any]
 
@@ -24,6 +25,26 @@ _LIST_KEYS: Final = frozenset(
      "values"}
 )  # fmt: skip
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean"})
+_QUOTED: Final = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}  # noqa: RUF001
+_TELLING: Final = frozenset({"format", "pattern"})
+# How some interfaces name a value by its type, and what they say about it beside it.
+_TYPED_KEYS: Final = frozenset(
+    {"stringvalue", "numbervalue", "integervalue", "intvalue", "doublevalue", "floatvalue",
+     "boolvalue", "booleanvalue"}
+)  # fmt: skip
+_TYPE_NAMES: Final = frozenset(
+    {"string", "str", "text", "integer", "int", "number", "float", "boolean", "bool", "array",
+     "list", "object", "date"}
+)  # fmt: skip
+# Between elements that the schema lists, or numbers, such words and marks say only "and".
+_CONJUNCTIONS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\s*(?:[,;|&+]|\band\b)(?:\s*\band\b)?\s*",
+        r"\s*[,;|&+/]\s*",
+        r"(?:\s|[,;|&+]|\band\b)+",
+    )
+)
 
 
 def forms(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator[Proposal]:
@@ -37,10 +58,15 @@ def forms(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator[Pr
         yield from _from_object(node, value, name)
     elif isinstance(value, list):
         yield from _from_list(node, value)
+        if "array" in node.types and len(value) == 1 and isinstance(value[0], list):
+            yield "single_element_unwrapped", value[0]
     elif value is not None and "array" in node.types:
         yield "scalar_wrapped_in_array", [value]
     if node.options is None:
-        yield from scalars.conversions(value, node.types, name)
+        for pattern, converted in scalars.conversions(value, node.types, name):
+            # The number was read from text that had more digits: 3.10 is a version, 3.1 another.
+            cut = pattern == "number_to_string_conversion" and f"{converted}0" in attempt.written
+            yield "short_code_to_string_conversion" if cut else pattern, converted
         yield from _constrained(node, value)
         yield from _formatted(attempt, node, value, steps)
 
@@ -82,8 +108,22 @@ def _choices(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator
 def _from_text(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     parsed = list(texts.forms(attempt, node, text, steps))
     yield from parsed
+    unquoted = _unquoted(node, text)
+    if unquoted is not None and not parsed:
+        yield "quotes_removed", unquoted
     if "array" in node.types and not parsed:
         yield from _listed(attempt, node, text, steps)
+
+
+def _unquoted(node: Node, text: str) -> str | None:
+    """Return a text without its quotes, where the schema says that they do not belong to it."""
+    plain = text.strip()
+    told = node.options is None and ("string" not in node.types or _TELLING & set(node.view))
+    if not told or len(plain) <= 2 or node.types & {"array", "object"}:  # noqa: PLR2004 -- quotes
+        return None
+    inner = plain[1:-1]
+    closed = _QUOTED.get(plain[0]) == plain[-1] and not set(inner) & {plain[0], plain[-1]}
+    return inner if closed else None
 
 
 def _listed(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
@@ -92,13 +132,17 @@ def _listed(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[P
         yield "empty_text_for_list", []
         return
     element = node.element(0)
-    free = "string" in element.types and element.options is None
+    free = (
+        "string" in element.types and element.options is None and not _TELLING & set(element.view)
+    )
     found = lists.split(text)
     if found is None:
         numbers = text.split()
         if not free and len(numbers) > 1 and _all_numbers(numbers):
             grouped = lists.ambiguous_digits(text, fractions=False)
             yield "doubtful_list_split" if grouped else "separated_list_split", numbers
+        elif not free:
+            yield from _enumerated(element, text)
         doubtful = free and lists.conjoined(text)
         yield "doubtful_list_kept" if doubtful else "scalar_wrapped_in_array", [text]
     elif free:
@@ -108,6 +152,23 @@ def _listed(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[P
         doubtful = lists.ambiguous_digits(text, fractions=fractions)
         yield "doubtful_list_split" if doubtful else "separated_list_split", list(found.parts)
         yield "scalar_wrapped_in_array" if not doubtful else "doubtful_list_kept", [text]
+        if not doubtful and " and " in text:
+            yield from _enumerated(element, text)
+
+
+def _enumerated(element: Node, text: str) -> Iterator[Proposal]:
+    """Yield the elements that a text names one after another, where each of them fits."""
+    if len(text) > _ENUMERATED_CHARS_MAX:
+        return
+    listed = {normal(str(option)) for option in element.options or ()}
+    for conjunction in _CONJUNCTIONS:
+        parts = [part for part in conjunction.split(text.strip()) if part]
+        named = bool(listed) and all(normal(part) in listed for part in parts)
+        # A stroke between numbers makes a fraction.
+        numbers = not listed and "/" not in text and _all_numbers(parts)
+        if len(parts) > 1 and (named or numbers):
+            yield "separated_list_split", parts
+            return
 
 
 def _all_numbers(texts: list[str]) -> bool:
@@ -122,10 +183,20 @@ def _free_list(
     hints = attempt.hints(HintKind.LIST, steps, found.separator)
     known = hints[0].meaning if hints and hints[0].certain else None
     about = _name(steps), node.description
-    if known == "whole" or (known is None and lists.one_place(text, *about)):
+    if known is None and lists.one_place(text, *about):
         yield "one_place_kept_whole", [text]
-    elif known == "split" or not lists.doubtful(found, text, *about):
-        yield "separated_list_split", list(found.parts)
+    elif not lists.doubtful(found, text, *about):
+        # What shows by itself to be a list needs no lesson; only a contrary one speaks against it.
+        yield (
+            "doubtful_list_split" if known == "whole" else "separated_list_split",
+            list(found.parts),
+        )
+        if known == "whole":
+            yield "doubtful_list_kept", [text]
+    elif known == "whole":
+        yield "list_known_whole", [text]
+    elif known == "split" and not lists.broken(found):
+        yield "list_known_split", list(found.parts)
     else:
         yield "doubtful_list_split", list(found.parts)
         yield "doubtful_list_kept", [text]
@@ -135,33 +206,53 @@ def _from_object(node: Node, value: dict[str, Any], name: str) -> Iterator[Propo
     if len(value) == 1 and "object" not in node.types:
         key, inner = next(iter(value.items()))
         known = {normal(name), *_LIST_KEYS} if isinstance(inner, list) else {normal(name)}
-        if normal(key) in known | _VALUE_KEYS:
+        if normal(key) in known | _VALUE_KEYS | _TYPED_KEYS:
             listed = isinstance(inner, list) and "array" in node.types
             yield "list_object_unwrapped" if listed else "value_object_unwrapped", inner
+    elif "object" not in node.types and _is_typed(value):
+        yield "value_object_unwrapped", value["value"]
     if "array" in node.types and "object" not in node.types:
-        if value and list(value) == [str(index) for index in range(len(value))]:
-            yield "list_object_unwrapped", list(value.values())
+        numbered = _numbered(value)
+        if numbered is not None:
+            yield "list_object_unwrapped", numbered
         elif "object" in node.element(0).types:
             yield "scalar_wrapped_in_array", [value]
+
+
+def _is_typed(value: dict[str, Any]) -> bool:
+    """Tell whether an object is a value beside the name of its type."""
+    return set(value) == {"type", "value"} and value["type"] in _TYPE_NAMES
+
+
+def _numbered(value: dict[str, Any]) -> list[Any] | None:
+    """Return the list that an object with the numbers of its elements as names stands for."""
+    if not value or not all(name.isdecimal() and name.isascii() for name in value):
+        return None
+    # {"1": 10} alone may count something.
+    first = min(map(int, value)) if value.keys() != {"1"} else -1
+    names = [str(index) for index in range(first, first + len(value))]
+    return [value[name] for name in names] if first in {0, 1} and set(names) == set(value) else None
 
 
 def _from_list(node: Node, value: list[Any]) -> Iterator[Proposal]:
     if "array" in node.types:
         return
-    if len(value) == 1:
+    named = pairs_of(value) if "object" in node.types else None
+    if named is not None:
+        known = all(normal(name) in node.styles for name in named)
+        yield "named_pairs_joined" if known else "pairs_to_object", named
+    elif len(value) == 1:
         yield "single_element_unwrapped", value[0]
     elif value and node.types & _SCALARS:
         if "string" in node.types and all(isinstance(item, str) for item in value):
             yield "elements_joined", ", ".join(value)
         yield "first_element_taken", value[0]
-    elif value and "object" in node.types:
-        pairs = _pairs(value)
-        if pairs is not None:
-            yield "pairs_to_object", pairs
 
 
-def _pairs(value: list[Any]) -> dict[str, Any] | None:
-    """Return the object that a list of names and values stands for."""
+def pairs_of(value: list[Any]) -> dict[str, Any] | None:
+    """Return the object that a list of names and values stands for, or None."""
+    if not value:
+        return None
     found: dict[str, Any] = {}
     for item in value:
         pair = _pair(item)
@@ -177,7 +268,8 @@ def _pair(item: Any) -> tuple[str, Any] | None:
     if isinstance(item, dict):
         names = {normal(key): key for key in item}
         key = names.get("name") or names.get("key")
-        if len(item) == 2 and key and "value" in names and isinstance(item[key], str):  # noqa: PLR2004
+        said = set(names) - {"type"} if item.get("type") in _TYPE_NAMES else set(names)
+        if len(said) == 2 and key and "value" in names and isinstance(item[key], str):  # noqa: PLR2004
             return item[key], item[names["value"]]
     return None
 
@@ -241,6 +333,8 @@ def _allowed_list(view: dict[str, Any], value: list[Any]) -> Iterator[Proposal]:
         yield "list_cut_to_limit", value[:longest]
 
 
+# A longer text names no handful of things.
+_ENUMERATED_CHARS_MAX: Final = 1_000
 # Every element is compared with all before it.
 _COMPARED_MAX: Final = 1_000
 

@@ -14,19 +14,27 @@ import json
 import re
 from typing import Any, Final
 
+import orjson
+
 from stratagem import limits
 
-__all__ = ["Conflict", "Parsed", "fenced", "found_in", "parse", "strict"]
+__all__ = ["Conflict", "Malformed", "Parsed", "fenced", "found_in", "parse", "strict", "writable"]
 
 _FENCE: Final = re.compile(r"\s*```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _INLINE: Final = re.compile(r"\s*`([^`]+)`\s*", re.DOTALL)
 _SKIPPED: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
-_NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?(?![\w.])")
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
+    r"(?=\s*(?:[,;\]}\n]|//|/\*|#|\Z))"
+)
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$-]*")
 _BARE: Final = re.compile(r"[^,\[\]{}\n:\"']+")
+_CLEAR: Final = re.compile(r"\w[\w .@+/%&-]*")
+_VARIABLE: Final = re.compile(r"\w*[a-z][A-Z]\w*|\w*_\w*|\w+\.\w.*")
+_UNCLEAR: Final = frozenset({"none", "nan", "n/a", "inf", "infinity", "empty", "default"})
 _WORDS: Final = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-    "null": None, "None": None, "NULL": None,
+    "null": None, "None": None, "NULL": None, "undefined": None, "nil": None,
 }  # fmt: skip
 _LOW_HALF: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _HIGH_HALVES: Final = range(0xD800, 0xDC00)
@@ -53,9 +61,11 @@ class Conflict(Exception):
 class Parsed:
     """What was read, and what had to be forgiven or guessed for it."""
 
-    def __init__(self, value: Any, *, guessed: bool, left_open: int) -> None:
+    def __init__(self, value: Any, *, guessed: bool, bare: bool, left_open: int) -> None:
         self.value = value
         self.guessed = guessed
+        # Whether texts of the outermost object have no quotes: its names say where they end.
+        self.bare = bare
         # How many brackets were still open where the text ends.
         self.left_open = left_open
 
@@ -68,9 +78,23 @@ def strict(text: str) -> Any:
         Conflict: A name has two values.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise Malformed(str(error)) from error
+    return writable(value)
+
+
+def writable(value: Any) -> Any:
+    """Return what was read, if it can be written again.
+
+    Raises:
+        Malformed: A number has more than 64 bits, or a text half a character.
+    """
+    try:
+        orjson.dumps(value)
+    except (orjson.JSONEncodeError, RecursionError) as error:
+        raise Malformed(str(error)) from error
+    return value
 
 
 def _refuse(constant: str) -> Any:
@@ -108,7 +132,13 @@ def parse(text: str) -> Parsed:
     """
     if len(text) > limits.CORRECTION_REPAIRED_CHARS_MAX:
         raise Malformed("too long")
-    return _Reader(text.strip().lstrip("\ufeff")).whole()
+    try:
+        parsed = _Reader(text.strip().lstrip("\ufeff")).whole()
+    except ValueError as error:
+        # A number of thousands of digits.
+        raise Malformed(str(error)) from error
+    writable(parsed.value)
+    return parsed
 
 
 class _Reader:
@@ -119,6 +149,9 @@ class _Reader:
         self._at = 0
         self._depth = 0
         self._guessed = False
+        self._bare = False
+        self._nothing = False
+        self._quoted = any(quote in text for quote in _CLOSING)
         self._left_open = 0
 
     def whole(self) -> Parsed:
@@ -135,7 +168,12 @@ class _Reader:
         rest = self._text[self._at :].strip()
         if rest.strip("}]; \n"):
             raise Malformed(f"text after the end: {rest[:20]!r}")
-        return Parsed(value, guessed=self._guessed, left_open=self._left_open)
+        return Parsed(
+            value,
+            guessed=self._guessed or (self._nothing and not self._quoted),
+            bare=self._bare,
+            left_open=self._left_open,
+        )
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
@@ -157,7 +195,7 @@ class _Reader:
         self._skip()
         return self._at >= len(self._text)
 
-    def _value(self) -> Any:
+    def _value(self, *, named: bool = False) -> Any:
         self._skip()
         char = self._peek()
         if char in {"{", "["}:
@@ -170,7 +208,7 @@ class _Reader:
             # A number at the very end may have had more digits.
             self._guessed |= self._at == len(self._text)
             return json.loads(number[0].removeprefix("+"))
-        return self._word()
+        return self._word(named=named and self._depth <= 1)
 
     def _container(self, char: str) -> Any:
         self._depth += 1
@@ -188,16 +226,27 @@ class _Reader:
                 self._left_open += closed
                 break
             name = self._name()
-            if not self._take(":") and not self._take("="):
+            if not self._take(":") and not self._arrow():
                 raise Malformed(f"no colon after {name!r}")
             if self._finished():
                 raise Malformed(f"no value for {name!r}")
-            value = self._value()
+            value = self._value(named=True)
             if name in found and found[name] != value:
                 raise Conflict(name, (found[name], value))
             found[name] = value
             self._separate("}")
+            # Where names are given, a comma more leaves nothing out.
+            while self._take(",") or self._take(";"):
+                pass
         return found
+
+    def _arrow(self) -> bool:
+        """Go past what other languages have for a colon."""
+        if not self._take("="):
+            return False
+        if self._peek() == ">":
+            self._at += 1
+        return True
 
     def _elements(self) -> list[Any]:
         found: list[Any] = []
@@ -276,13 +325,26 @@ class _Reader:
             raise Malformed("half a character")
         return chr(code)
 
-    def _word(self) -> Any:
+    def _word(self, *, named: bool) -> Any:
         found = _BARE.match(self._text, self._at)
         if not found or not found[0].strip():
             raise Malformed(f"no value at {self._at}")
         word = found[0].strip()
         self._at = found.end()
         if word in _WORDS:
+            # Where no text has quotes, null may be one.
+            self._nothing |= _WORDS[word] is None
             return _WORDS[word]
-        self._guessed = True
+        if named and self._at < len(self._text) and self._is_clear(word):
+            self._bare = True
+        else:
+            self._guessed = True
         return word
+
+    def _is_clear(self, word: str) -> bool:
+        """Tell whether a word without quotes is a text: it may name a variable, or nothing.
+
+        Where other texts have quotes, the one that has none is meant to be something else.
+        """
+        odd = word.casefold() in _UNCLEAR or _VARIABLE.fullmatch(word)
+        return not self._quoted and not odd and bool(_CLEAR.fullmatch(word))

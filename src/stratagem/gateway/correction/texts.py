@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.paths import Steps
+from stratagem.gateway.correction import markup, pairs
 from stratagem.gateway.correction import text as reader
-from stratagem.gateway.correction.literals import literal, named_arguments
+from stratagem.gateway.correction.literals import call_arguments, literal
+from stratagem.gateway.correction.scalars import number_of
 from stratagem.gateway.correction.schemas import Node
-from stratagem.gateway.correction.words import normal
+from stratagem.gateway.correction.words import NOISE, TAKING_BACK, normal, same_tool, tokens
 
 if TYPE_CHECKING:
     from stratagem.gateway.correction.attempt import Attempt
@@ -19,11 +21,13 @@ __all__ = ["forms", "root_forms"]
 
 Proposal = tuple[str, Any]
 
+_SCALARS: Final = {"true": True, "false": False}
+_NOTHING: Final = frozenset({"", "null", "None", "undefined", "[]", "()"})
+# So far into a text are names looked for that show it to be more than one value.
+_SOLE_CHARS: Final = 1_000
 _CONTAINERS: Final = frozenset({"object", "array"})
-_PAIR: Final = re.compile(r"\s*([A-Za-z_][\w .-]*?)\s*[:=]\s*(.+?)\s*")
 # Escapes that nobody means: the backslashes of a path were not doubled.
 _PATHLIKE: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[bf]|(?<=\b[A-Za-z]:)\\[nrt])")
-_PAIRS_CHARS_MAX: Final = 10_000
 
 
 def forms(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
@@ -40,22 +44,26 @@ def forms(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Pro
 
 def root_forms(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     """Yield what the text of a whole call holds."""
-    found = list(forms(attempt, node, text, ()))
+    text = text.strip().lstrip("\ufeff")
+    found = list(forms(attempt, node, text, ())) if text not in _NOTHING else []
     yield from found
     if found or attempt.choices:
         return
-    if not text.strip():
+    if text in _NOTHING:
         yield "no_arguments", {}
         return
-    yield from _called(attempt, text)
+    called = list(_called(attempt, node, text))
+    yield from called
+    unescaped = _unescaped(text)
+    if unescaped is not None:
+        yield "json_text_parsed", unescaped
     inner = reader.found_in(text)
     if inner is not None:
-        yield "json_found_in_text", inner
+        if not called:
+            yield _around(attempt, text, inner), inner
         return
-    braceless = _braceless(text)
-    if braceless is not None:
-        yield braceless
-    yield from _sole(node, text.strip())
+    yield from _spelled(node, text)
+    yield from _sole(node, text)
 
 
 def _containers(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
@@ -71,7 +79,7 @@ def _containers(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterat
 def _repaired(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     try:
         parsed = reader.parse(text)
-        if not parsed.guessed:
+        if not parsed.guessed and _names_known(node, parsed):
             yield _closed(node, parsed), parsed.value
             return
     except reader.Conflict as conflict:
@@ -86,6 +94,18 @@ def _repaired(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator
     except reader.Malformed:
         if parsed is not None:
             yield "truncated_json_closed" if parsed.left_open else "json_guessed", parsed.value
+
+
+def _names_known(node: Node, parsed: reader.Parsed) -> bool:
+    """Tell whether texts without quotes end where a name of the schema begins."""
+    if not parsed.bare:
+        return True
+    return _all_known(node, parsed.value)
+
+
+def _all_known(node: Node, value: Any) -> bool:
+    """Tell whether a value is an object that has names of the schema only."""
+    return isinstance(value, dict) and all(normal(name) in node.styles for name in value)
 
 
 def _closed(node: Node, parsed: reader.Parsed) -> str:
@@ -126,35 +146,90 @@ def _quoted(node: Node, text: str) -> Iterator[Proposal]:
             yield "python_literal_parsed", spelled
 
 
-def _called(attempt: Attempt, text: str) -> Iterator[Proposal]:
+def _called(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     try:
-        name, arguments = named_arguments(text)
+        name, given, named = call_arguments(text)
     except (reader.Malformed, reader.Conflict):
         return
-    other = attempt.tool is not None and normal(name) != normal(attempt.tool)
-    yield "call_of_another_tool" if other else "python_call_parsed", arguments
+    other = attempt.tool is not None and not same_tool(name, attempt.tool)
+    if not given:
+        yield "call_of_another_tool" if other else "python_call_parsed", named
+    elif len(given) == 1 and not named and _all_known(node, given[0]):
+        yield "call_of_another_tool" if other else "python_call_parsed", given[0]
+    elif len(given) <= len(node.required) and not other:
+        by_order = dict(zip(node.required, given, strict=False))
+        if not set(by_order) & set(named):
+            yield "positional_arguments", {**by_order, **named}
 
 
-def _braceless(text: str) -> Proposal | None:
-    """Return the object that a text without braces spells: JSON members, or lines of pairs."""
+def _unescaped(text: str) -> str | None:
+    """Return JSON whose quotes all have a backslash before them."""
+    if not re.match(r"[{\[]\s*(?:\{\s*)?\\\"", text):
+        return None
+    try:
+        inner = reader.strict(f'"{text}"')
+    except (reader.Malformed, reader.Conflict):
+        return None
+    return inner if isinstance(inner, str) else None
+
+
+def _around(attempt: Attempt, text: str, inner: str) -> str:
+    """Return the pattern of JSON with text around it: nothing is lost where that says nothing."""
+    before, _, after = text.partition(inner)
+    said = re.findall(r"[^\W_]+", f"{before} {after}".casefold())
+    known = NOISE | set(tokens(attempt.tool or ""))
+    if set(said) <= known:
+        return "json_among_noise"
+    return "json_taken_back" if set(said) & TAKING_BACK else "json_found_in_text"
+
+
+def _spelled(node: Node, text: str) -> Iterator[Proposal]:
+    """Yield the object that a text without braces spells: markup, pairs, or JSON members."""
+    try:
+        marked = markup.arguments(text)
+        yield "pairs_parsed" if _untyped(node, marked) else "markup_parsed", marked
+        return
+    except reader.Malformed:
+        pass
+    found = pairs.read(text, frozenset(map(normal, node.properties)))
+    if found is not None and found.certain and not _untyped(node, found.values):
+        yield "named_values_parsed", found.values
+        return
     try:
         parsed = reader.parse(text)
         if isinstance(parsed.value, dict):
-            return ("json_guessed" if parsed.guessed else "broken_json_repaired"), parsed.value
+            guessed = parsed.guessed or parsed.bare or found is not None
+            yield "json_guessed" if guessed else "broken_json_repaired", parsed.value
+            return
     except (reader.Malformed, reader.Conflict):
         pass
-    if len(text) > _PAIRS_CHARS_MAX:
-        return None
-    for separator in ("&", "\n", ";", ","):
-        pairs = [_PAIR.fullmatch(piece) for piece in text.strip().split(separator)]
-        found = {pair[1]: pair[2].strip("\"'") for pair in pairs if pair}
-        if len(found) == len(pairs):
-            return "pairs_parsed", found
-    return None
+    if found is not None:
+        yield "pairs_parsed", found.values
+
+
+def _untyped(node: Node, value: Any, *, inside: bool = False) -> bool:
+    """Tell whether a text may as well be the number that it names: the schema takes either."""
+    if isinstance(value, dict):
+        # What stands around the arguments has no place in the schema.
+        around = not inside and not any(normal(name) in node.styles for name in value)
+        return any(
+            _untyped(node if around else _inner(node, name), item, inside=not around)
+            for name, item in value.items()
+        )
+    if isinstance(value, list):
+        return any(_untyped(node.element(0), item, inside=True) for item in value)
+    word = str(value).strip()
+    other = _SCALARS.get(word.casefold(), number_of(word))
+    return other is not None and node.accepts(word) and node.accepts(other)
+
+
+def _inner(node: Node, name: str) -> Node:
+    return node.described(node.styles.get(normal(name), name)) or node.anything
 
 
 def _sole(node: Node, text: str) -> Iterator[Proposal]:
     """Yield the text as the only parameter that it could be."""
     names = node.required or list(node.properties)
-    if len(names) == 1 and text[0] not in "{[(`\"'":
+    spelled = {normal(name) for name in re.findall(r"([\w-]+)\s*[:=>]", text[:_SOLE_CHARS])}
+    if len(names) == 1 and text[0] not in "{[(`\"'<" and not spelled & set(node.styles):
         yield "sole_argument", {names[0]: text}

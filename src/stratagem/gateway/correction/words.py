@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 __all__ = [
     "CALL_NAMES",
+    "CONSENT",
     "GENERIC",
     "KNOWN",
+    "LOOKALIKES",
     "METADATA",
     "NAMED_THINGS",
+    "NOISE",
     "PAYLOADS",
     "PLACES",
+    "SPOKEN_OF",
     "SYNONYMS",
+    "TAKING_BACK",
+    "UNITS",
     "normal",
+    "same_tool",
     "singular",
     "tokens",
 ]
@@ -25,10 +33,24 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+"
 _NAME_CHARS_MAX: Final = 128
 
 
+# Letters of other alphabets that look like ours.
+_LOOKS_LIKE: Final = str.maketrans("аеорсухіјѕνοα", "aeopcyxijsvoa")  # noqa: RUF001
+
+
 def normal(name: str) -> str:
     """Return a name without case and separators: what all its styles share."""
     plain = unicodedata.normalize("NFKC", name[:_NAME_CHARS_MAX]).casefold()
+    if not plain.isascii():
+        plain = plain.translate(_LOOKS_LIKE)
     return "".join(char for char in plain if char.isalnum())
+
+
+def same_tool(name: str, tool: str) -> bool:
+    """Tell whether a call names a tool, with or without what models put before it."""
+    plain = name.strip()
+    for before in ("functions.", "tools.", "default_api.", "self."):
+        plain = plain.removeprefix(before)
+    return normal(plain) == normal(tool)
 
 
 # Names repeat: those of schemas with every call, those of callers with every caller.
@@ -49,7 +71,8 @@ def singular(word: str) -> str:
 # Names of an object around the arguments.
 PAYLOADS: Final = frozenset(
     {
-        "args", "argument", "arguments", "body", "data", "functionargs", "functionarguments",
+        "actioninput", "args", "argument", "arguments", "body", "data", "functionargs",
+        "functionarguments", "functioncalls", "invoke",
         "functioncall", "function", "input", "inputs", "kwargs", "options", "param",
         "parameter", "parameters", "params", "payload", "properties", "request", "toolargs",
         "toolarguments", "toolcall", "toolcalls", "toolinput", "toolparams", "toolparameters",
@@ -76,6 +99,41 @@ METADATA: Final = frozenset(
     }
 )  # fmt: skip
 
+# What such a name may be about, if the tool has a parameter for it.
+_WHY: Final = frozenset({"reason", "why", "cause", "purpose", "justification", "motive", "ground"})
+_MOMENT: Final = frozenset(
+    "at created datetime moment occurred since time until updated when".split()
+)
+_DEGREE: Final = frozenset(
+    "alpha certainty level likelihood percentile probability score significance threshold".split()
+)
+SPOKEN_OF: Final = {
+    **dict.fromkeys(("explanation", "justification", "rationale", "reasoning", "thought"), _WHY),
+    **dict.fromkeys(("timestamp", "requesttimestamp"), _MOMENT),
+    "confidence": _DEGREE,
+}
+
+# A parameter of such a name is there to be agreed to.
+CONSENT: Final = frozenset(
+    """accept acknowledge acknowledged agree agreed approve approved certify confirm confirmation
+    confirmed consent force understand understood""".split()
+)
+
+# What models write around JSON that says nothing about the task. No word that takes something back.
+NOISE: Final = frozenset(
+    """action and answer are args argument arguments as assistant body call called calling calls
+    certainly code final following for function functioncall functioncalls functions go here i input
+    inputs invoke is it json ll name object ok okay parameter parameters params payload python
+    request s sure tag the these this to tool toolcall toolcalls tools use using will with you
+    """.split()
+)
+
+# What takes back, or changes, what is said beside it.
+TAKING_BACK: Final = frozenset(
+    """avoid but cancel don dont except instead never no not rather stop unless without wrong
+    """.split()
+)
+
 # They say too little to tell two names apart.
 GENERIC: Final = frozenset({"id", "name", "api", "tool", "call", "request", "function", "model"})
 
@@ -96,7 +154,9 @@ NAMED_THINGS: Final = frozenset(
     headline message messages movie movies names note notes paragraph paragraphs people person
     persons phrase phrases prompt prompts question questions quote quotes quotation reference
     references review reviews sentence sentences series show shows song songs story subject text
-    texts title titles track tracks utterance utterances""".split()
+    texts title titles track tracks utterance utterances command commands expression expressions
+    formula formulas greeting greetings instruction instructions line lines pattern patterns queries
+    query regex script scripts sql statement statements""".split()
 )
 
 # Only offered: what one tool calls a city another calls a location.
@@ -289,4 +349,18 @@ KNOWN: Final = frozenset(
     apart appeal appear apple april arise arm army arrest arrive arrow aside asleep assist assume
     august aunt award aware away awful
     stationary stationery compliment complement council counsel""".split()
+)
+
+# Common words that are one slip away from another word: `statue` is no misspelling of `statute`.
+# Drawn from the vocabulary of the embedder in `search/model`.
+LOOKALIKES: Final = frozenset(
+    Path(__file__).with_name("lookalikes.txt").read_text(encoding="utf-8").split()
+)
+
+# Units as names have them: `timeout_s` is no misspelling of `timeout_ms`.
+UNITS: Final = frozenset(
+    """s ms us ns m min mins h hr hrs d mm cm dm km mi ft yd nm um g kg mg ug mcg lb lbs oz t l ml
+    cl dl gal c f k hz khz mhz ghz w kw mw gw wh kwh v kv mv a ma pa hpa kpa mpa psi bar n kn j kj
+    cal kcal deg rad b kb mb gb tb kib mib gib px pt em pct bps kph kmh mph ha mol mmol usd eur gbp
+    aud cad nzd hkd sgd jpy cny chf""".split()
 )

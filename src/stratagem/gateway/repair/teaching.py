@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stratagem.gateway.correction import Change, HintKind, Strategy
+from stratagem.gateway.correction import Change, HintKind, Strategy, lists
 
 __all__ = ["LEARNED_PATTERNS", "Lesson", "from_changes", "from_retry", "hashed", "pattern_id"]
 
@@ -24,7 +24,24 @@ _DEPTH_MAX: Final = 8
 _TELLING_CHARS: Final = 3
 _TELLING_NUMBER: Final = 10
 # Patterns that a lesson gave; each lesson stands or falls for itself.
-LEARNED_PATTERNS: Final = frozenset({"key_known_alias", "key_alias_doubtful", "enum_known_alias"})
+LEARNED_PATTERNS: Final = frozenset(
+    {"key_known_alias", "key_alias_doubtful", "enum_known_alias",
+     "list_known_split", "list_known_whole", "date_order_known"}
+)  # fmt: skip
+# What a caller who confirms a list, or writes it out, has said about the text that stood there.
+_SPLIT: Final = frozenset({"doubtful_list_split", "list_known_split"})
+_WHOLE: Final = frozenset({"doubtful_list_kept", "list_known_whole"})
+_DATES: Final = frozenset({"date_order_assumed", "date_order_known"})
+_DATE_FORM: Final = "day/month"
+_YEAR_LAST: Final = re.compile(r"\s*(\d{1,2})([-/.\s])(\d{1,2})\2(\d{4}).*", re.DOTALL)
+_ISO_DAY: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2}).*", re.DOTALL)
+
+
+# The pattern by which a way of writing is followed.
+_WAYS: Final[Mapping[HintKind, Callable[[str], str]]] = {
+    HintKind.LIST: lambda meaning: f"list_known_{meaning}",
+    HintKind.DATE_ORDER: lambda _meaning: "date_order_known",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +56,26 @@ class Lesson:
     @property
     def id(self) -> str:
         """What the lesson is found by among the patterns of its tool."""
+        if self.kind in _WAYS:
+            # A way of writing is one at each place.
+            return f"{_WAYS[self.kind](self.meaning)}:{hashed(self.path + self.form)}"
         pattern = "key_known_alias" if self.kind is HintKind.ALIAS else "enum_known_alias"
         return f"{pattern}:{self.form}"
 
 
 def hashed(form: str) -> str:
     """Return what a form is recognised by, without its being told."""
-    return hashlib.sha256(form.strip().casefold().encode()).hexdigest()[:16]
+    # A separator may be nothing but space.
+    return hashlib.sha256((form.strip() or form).casefold().encode()).hexdigest()[:16]
 
 
 def pattern_id(change: Change) -> str:
     """Return what a change is counted by: its pattern, or the lesson that it follows."""
     if change.pattern not in LEARNED_PATTERNS or not isinstance(change.before, str):
         return change.pattern
+    if change.pattern in _SPLIT | _WHOLE | _DATES:
+        written = _written(change)
+        return written.id if written is not None else change.pattern
     pattern = "key_known_alias" if change.pattern.startswith("key_") else "enum_known_alias"
     return f"{pattern}:{hashed(change.before)}"
 
@@ -60,6 +84,9 @@ def from_changes(changes: Iterable[Change]) -> list[Lesson]:
     """Return the lessons of a correction that somebody confirmed."""
     found = []
     for change in changes:
+        written = _written(change)
+        if written is not None:
+            found.append(written)
         if not isinstance(change.before, str) or not isinstance(change.after, str):
             continue
         if change.pattern.startswith("key_") and change.path.endswith(f".{change.before}"):
@@ -71,6 +98,36 @@ def from_changes(changes: Iterable[Change]) -> list[Lesson]:
             place = _general(change.path)
             found.append(Lesson(HintKind.CHOICE, place, hashed(change.before), change.after))
     return found
+
+
+def _written(change: Change) -> Lesson | None:
+    """Return the lesson about a way of writing that a change follows or would teach."""
+    place = _general(change.path)
+    if change.pattern in _SPLIT | _WHOLE and isinstance(change.before, str):
+        return _listed(change.before, place, split=change.pattern in _SPLIT)
+    return _ordered(change.before, change.after, place) if change.pattern in _DATES else None
+
+
+def _listed(text: str, place: str, *, split: bool) -> Lesson | None:
+    parts = lists.split(text)
+    if parts is None:
+        return None
+    meaning = "split" if split else "whole"
+    return Lesson(HintKind.LIST, place, hashed(parts.separator), meaning)
+
+
+def _ordered(before: Any, after: Any, place: str) -> Lesson | None:
+    """Return in which order a date has day and month, where both orders are possible."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return None
+    given, meant = _YEAR_LAST.fullmatch(before), _ISO_DAY.fullmatch(after)
+    if not given or not meant or given[4] != meant[1] or int(given[1]) == int(given[3]):
+        return None
+    day, month = int(meant[3]), int(meant[2])
+    for order, pair in (("dayFirst", (day, month)), ("monthFirst", (month, day))):
+        if (int(given[1]), int(given[3])) == pair:
+            return Lesson(HintKind.DATE_ORDER, place, hashed(_DATE_FORM), order)
+    return None
 
 
 def from_retry(refused: Any, worked: Any, schema: Mapping[str, Any]) -> list[Lesson]:
@@ -101,6 +158,7 @@ def _compared(
             continue
         if len(changed) == 1 and not gone and not come:
             yield from _chosen(refused[name], worked[name], part, f"{path}.{name}")
+        yield from _rewritten(refused[name], worked[name], f"{path}.{name}")
         yield from _compared(refused[name], worked[name], part, f"{path}.{name}", depth + 1)
 
 
@@ -132,6 +190,21 @@ def _chosen(before: Any, after: Any, part: Mapping[str, Any], path: str) -> Iter
         and after in options
     ):
         yield Lesson(HintKind.CHOICE, path, hashed(before), after)
+
+
+def _rewritten(before: Any, after: Any, path: str) -> Iterator[Lesson]:
+    """Yield how a list or a date was written, where the caller wrote it out: no value is needed."""
+    lesson: Lesson | None = None
+    if isinstance(before, str) and isinstance(after, list):
+        parts = lists.split(before)
+        if parts is not None and list(parts.parts) == after and len(after) > 1:
+            lesson = _listed(before, path, split=True)
+        elif after == [before]:
+            lesson = _listed(before, path, split=False)
+    else:
+        lesson = _ordered(before, after, path)
+    if lesson is not None:
+        yield lesson
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -48,6 +48,7 @@ def expected(**wanted: Any) -> dict[str, Any]:
         ({"days": " 3 "}, {"days": 3}),
         ({"days": "3.0"}, {"days": 3}),
         ({"days": "1,234,567"}, {"days": 1234567}),
+        ({"days": "1,234"}, {"days": 1234}),
         ({"days": "1_000"}, {"days": 1000}),
         ({"days": "−3"}, {"days": -3}),
         ({"days": [3]}, {"days": 3}),

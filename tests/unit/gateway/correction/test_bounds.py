@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -175,3 +177,52 @@ def test_a_schema_that_takes_anything_still_wants_an_object(schema: Any) -> None
     assert correct(schema, None).applied == {}
     assert correct(schema, "hello").applied is None
     assert correct(schema, 5).applied is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"list": 18446744073709551616}',
+        "{'list': 18446744073709551616}",
+        '{"list": ' + "9" * 5_000 + "}",
+        "{list: " + "9" * 5_000 + "}",
+        r'{"list": "\ud800"}',
+        '{"list": "\ud800"}',
+        {"list": 2**70},
+        {"list": "1e20"},
+        {"list": "\ud800"},
+        {"list": dt.date(2024, 1, 1)},
+        {"list": uuid.UUID(int=1)},
+        {"list": b"1"},
+    ],
+    ids=lambda arguments: str(arguments)[:40],
+)
+@pytest.mark.parametrize("kind", ["integer", "string"])
+def test_what_cannot_be_written_as_json_is_refused(arguments: Any, kind: str) -> None:
+    tool = {"properties": {"list": {"type": kind, "format": "date"}}, "required": ["list"]}
+
+    outcome = correct(tool, arguments)
+
+    assert outcome.applied is None
+    assert outcome.errors[0].message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<a>" * 20_000,
+        "<a " * 20_000,
+        "<list>" + "x" * 60_000,
+        "a: b\n" * 2_000,
+        "a=b " * 2_400,
+        "--list " * 1_400,
+        "\n".join(" " * depth + "a:" for depth in range(130)),
+        "- " * 4_000 + "\n",
+        "list: " + "[" * 9_000,
+        "{" + "a: b, " * 40_000 + "}",
+        '{\\"' * 30_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_text_that_only_looks_like_arguments_costs_little(text: str) -> None:
+    assert correct(LIST, text).applied is None

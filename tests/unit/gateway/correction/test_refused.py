@@ -39,7 +39,7 @@ TOOL: dict[str, Any] = {
         ({"height": 3.7}, {"height": 4}),
         ({"height": ""}, None),
         ({"height": "007"}, {"height": 7}),
-        ({"height": "1,234"}, {"height": 1234}),
+        ({"share": "1,234"}, {"share": 1234}),
         ({"height": "5 cm"}, {"height": 5}),
         ({"height": "five"}, {"height": 5}),
         ({"height": "twelve-ish"}, None),
