@@ -1,4 +1,6 @@
-"""Run `python -m benchmarks.learning`: what corrections learn from 1,000 recorded executions.
+"""Run `python -m benchmarks.learning`: what is learned from 1,000 recorded executions.
+
+First how calls are repaired, then which tools are recommended (see `choosing`).
 
 A community of callers has its own words for the parameters of some tools, and for the values that
 their schemas list. No schema says what these words mean. A caller who is refused calls again in
@@ -23,9 +25,12 @@ from rich.console import Console
 from rich.table import Table
 
 import stratagem
+from benchmarks.choosing import told
 from stratagem import Stratagem
 from stratagem.errors import ValidationFailed
+from stratagem.gateway.repair.lessons import teacher_of
 from stratagem.gateway.repair.service import corrector_of
+from stratagem.operation import Caller
 
 __all__ = ["Tally", "main", "measured"]
 
@@ -142,10 +147,13 @@ def main() -> int:
                 tally.share(tally.offered),
                 str(tally.wrong),
             )
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    choices, better = told(count)
+    console.print(choices)
     wrong = sum(tally.wrong for each in (before, after) for tally in each.values())
     helped = after["name"].exact > before["name"].exact
-    return 0 if wrong == 0 and helped else 1
+    return 0 if wrong == 0 and helped and better else 1
 
 
 def measured(executions: int) -> tuple[dict[str, Tally], dict[str, Tally]]:
@@ -187,12 +195,14 @@ def _examined(database: Stratagem, calls: list[Damaged]) -> dict[str, Tally]:
     switchboard = database.runtime.switchboard
     examiner = corrector_of(switchboard).examiner
     examiner.forget()
+    # An agent that has not called yet, of the same caller as the others.
+    teacher = teacher_of(Caller().actor, "somebody new")
     tallies: dict[str, Tally] = {kind: Tally() for kind in ("name", "value", "both", "disputed")}
     with switchboard.foundation.store.snapshot() as reader:
         view = switchboard.foundation.views.view(reader, "default")
         tools = {name: switchboard.registry.find(reader, view, name) for name in _TOOLS}
     for call in calls:
-        found = examiner.examine(tools[call.tool], call.given, "default")
+        found = examiner.examine(tools[call.tool], call.given, "default", teacher)
         tally = tallies[call.kind]
         tally.calls += 1
         if found.applied is not None:

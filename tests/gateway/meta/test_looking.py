@@ -111,6 +111,7 @@ def test_an_untried_tool_leads_nowhere(db: stratagem.Stratagem) -> None:
 
     assert answer["best"] == {"reliability": None, "latency": None, "relevance": None}
     assert answer["tools"][0]["evidence"]["successRate"] is None
+    assert answer["tools"][0]["evidence"]["reliability"] is None
 
 
 def test_comparing_with_what_is_not_there_is_an_error(db: stratagem.Stratagem) -> None:

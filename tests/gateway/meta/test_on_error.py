@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import stratagem
+from stratagem.operation import Caller
 from tests.gateway.meta.registered import add, fail
 
 DOCUMENTED = {
@@ -53,6 +54,20 @@ def test_the_documented_example(failing: stratagem.Stratagem) -> None:
     assert "write_file" not in [each["name"] for each in answer["alternatives"]]
     assert answer["agentId"] == "agent-123"
     assert answer["learningInsights"]["similarFailuresInChannel"] == 0
+
+
+def test_what_is_wrong_with_one_form_says_more_than_that_none_fits(
+    failing: stratagem.Stratagem,
+) -> None:
+    answer = recover(
+        failing,
+        failedTool="strata_store",
+        errorMessage="Expected string but received number for parameter: key",
+        failedParameters={"key": 12345, "value": 1},
+    )
+
+    assert answer["errorType"] == "typeMismatch"
+    assert answer["parameterCorrections"][0]["suggested"] == {"key": "12345", "value": 1}
 
 
 def test_alternatives_do_a_similar_job(failing: stratagem.Stratagem) -> None:
@@ -106,8 +121,10 @@ def test_the_debugging_memory_is_asked(failing: stratagem.Stratagem) -> None:
 
 def test_without_the_debugging_memory_the_rest_is_answered(failing: stratagem.Stratagem) -> None:
     class Away:
-        def known_fix(self, text: str, tool: str, branch: str) -> dict[str, Any] | None:
-            raise OSError(text, tool, branch)
+        def known_fix(
+            self, text: str, tool: str, branch: str, caller: Caller
+        ) -> dict[str, Any] | None:
+            raise OSError(text, tool, branch, caller)
 
     failing.runtime.switchboard.recommender.advisor = Away()
 
@@ -131,6 +148,8 @@ def test_a_tool_that_does_not_exist_gets_the_nearest_ones(failing: stratagem.Str
         ("403 Forbidden", "permissionDenied"),
         ("429 Too Many Requests", "rateLimited"),
         ("No such file or directory", "notFound"),
+        ("401 Unauthorized: authentication is required", "permissionDenied"),
+        ("The prototype is broken", "executionFailed"),
     ],
 )
 def test_the_kind_of_an_error_is_told_by_its_text(

@@ -138,6 +138,58 @@ def test_figures_come_from_records_and_are_null_without_any(db: stratagem.Strata
     assert 0.5 < after["validationInsights"]["agentPerformanceScore"] < 1
 
 
+def test_why_a_tool_is_recommended_is_true(db: stratagem.Stratagem) -> None:
+    told = {each["name"]: each["reasoning"] for each in ask(db, "emailing")["recommendedTools"]}
+    far = ask(db, "tell me a joke")["recommendedTools"]
+
+    # In the words of the request, not in stems of them.
+    assert told["send_email"].startswith("It speaks of emailing")
+    # The nearest of what is far is still far.
+    assert all(each["relevanceScore"] < 0.2 for each in far)
+    assert not any("much the same" in each["reasoning"] for each in far)
+
+
+def test_a_hint_names_what_has_to_be_given(db: stratagem.Stratagem) -> None:
+    add(db, "ring_bell", "Ring the bell.")
+    either = {
+        "type": "object",
+        "properties": {"iron": {"type": "string"}, "steel": {"type": "integer"}},
+        "anyOf": [{"required": ["steel"]}, {"required": ["iron"]}],
+    }
+    add(db, "forge_nail", "Forge a nail.", inputSchema=either)
+    told = {
+        each["name"]: each
+        for intent in ("ring the bell", "forge a nail", "send an email")
+        for each in ask(db, intent)["recommendedTools"]
+    }
+
+    hints = {name: each["usageHint"] for name, each in told.items()}
+    assert hints["ring_bell"] == "tool_execute 'ring_bell'; its schema requires no argument."
+    assert hints["send_email"] == "tool_execute 'send_email' with recipient, summary."
+    assert hints["forge_nail"] == "tool_execute 'forge_nail'; tool_help forge_nail says with what."
+    assert told["forge_nail"]["parameterExamples"][0]["example"] == {"steel": 0}
+
+
+def test_what_worked_elsewhere_does_not_push_others_back(db: stratagem.Stratagem) -> None:
+    for name in ("a_climate", "b_climate"):
+        add(db, name, "Climate of a region.", {"region": {"type": "string"}})
+    before = names(ask(db, "climate of a region"))
+    for _ in range(5):
+        ask(db, "read a file")
+        run(db, "b_climate", region="north")
+
+    assert names(ask(db, "climate of a region")) == before
+
+
+def test_a_branch_begins_with_what_its_parent_shows(db: stratagem.Stratagem) -> None:
+    ask(db, "weather")
+    db.call("strata_branch", {"action": "fork", "name": "trial"})
+    db.call("tool_remove", {"toolId": "get_weather", "branch": "trial"})
+
+    assert "get_weather" not in names(ask(db, "weather in Oslo", branch="trial"))
+    assert names(ask(db, "weather in Oslo"))[0] == "get_weather"
+
+
 def test_nobody_sees_the_values_of_another_caller(db: stratagem.Stratagem) -> None:
     other = stratagem.operation.Caller(actor="somebody else")
     db.runtime.call(
@@ -183,6 +235,24 @@ def test_what_worked_after_a_similar_request_is_preferred(db: stratagem.Stratage
     assert "similar requests" in after["recommendedTools"][0]["reasoning"]
     assert after["patternRecommendations"][0]["toolName"] == loser
     assert after["confidence"] > 0.5
+
+
+def test_what_worked_after_a_like_request_comes_close_to_the_best(
+    db: stratagem.Stratagem,
+) -> None:
+    for name in ("a_flights", "b_flights", "c_flights"):
+        add(db, name, "Find flights to a place.", {"place": {"type": "string"}})
+    add(db, "flights_to_oslo_tomorrow", "Find flights to Oslo tomorrow.")
+    best, *others = names(ask(db, "flights to Oslo tomorrow"))[:4]
+    for _ in range(3):
+        ask(db, "find cheap flights to Oslo", maxRecommendations=10)
+        run(db, others[-1], place="Oslo")
+
+    after = names(ask(db, "flights to Oslo tomorrow"))
+
+    assert {*others} == {"a_flights", "b_flights", "c_flights"}
+    # It is before its lookalikes, and not before what says much more.
+    assert after[:2] == [best, others[-1]]
 
 
 def test_what_failed_after_a_similar_request_is_not(db: stratagem.Stratagem) -> None:
@@ -320,7 +390,7 @@ def test_a_part_that_comes_back_is_used_again(db: stratagem.Stratagem) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"intent": ""}, {"intent": "x" * 5000}, {"intent": "x", "maxRecommendations": 0}],
+    [{}, {"intent": ""}, {"intent": "x" * 10_001}, {"intent": "x", "maxRecommendations": 0}],
 )
 def test_bad_input_is_refused(db: stratagem.Stratagem, arguments: dict[str, Any]) -> None:
     with pytest.raises(stratagem.StratagemError):

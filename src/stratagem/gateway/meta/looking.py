@@ -125,6 +125,8 @@ class Looking(Meta):
         }
         if reason := _WHY_NOT.get(tool.status):
             told["reason"] = reason
+        elif absent := self._absent(tool):
+            told |= {"available": False, "reason": absent}
         resting = {
             each["toolName"]
             for each in self._switchboard.breakers.list()
@@ -136,6 +138,15 @@ class Looking(Meta):
             told["configuration"] = self._configuration(tool, granted)
             told["available"] = told["available"] and told["configuration"]["valid"]
         return told
+
+    def _absent(self, tool: Tool) -> str | None:
+        """Return what is said of a function that another process has, and this one does not."""
+        if tool.handler.get("type") != "python" or "callable" in tool.handler:
+            return None
+        try:
+            return next(iter(self._switchboard.runners.check(tool.handler)), None)
+        except StratagemError as error:
+            return error.message
 
     def _configuration(self, tool: Tool, granted: list[dict[str, Any]]) -> Answer:
         """Check the handler as registration does, and that its secrets were granted."""
@@ -168,8 +179,15 @@ class Looking(Meta):
             "parameters": sorted(schema.get("properties") or {}),
             "required": sorted(schema.get("required") or ()),
             "hasOutputSchema": tool.output is not None,
-            "evidence": {name: figures[name] for name in shown} if figures else None,
+            "evidence": _evidence({name: figures[name] for name in shown} if figures else None),
         }
+
+
+def _evidence(figures: Answer | None) -> Answer | None:
+    """Return figures that come from records: of no call, nothing is known."""
+    if figures is None or figures["totalCalls"]:
+        return figures
+    return {**figures, "reliability": None}
 
 
 def _secrets(handler: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -150,8 +150,16 @@ def placeholders(tool: Tool) -> dict[str, Any]:
     schema = tool.content["inputSchema"]
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
-    required = [each for each in schema.get("required") or () if each in properties]
+    required = [each for each in _required(schema) if each in properties]
     return {name: _placeholder(properties[name]) for name in required}
+
+
+def _required(schema: Mapping[str, Any]) -> Iterable[str]:
+    """Yield what has to be given: in the first form, where a schema has several."""
+    yield from schema.get("required") or ()
+    forms = schema.get("anyOf") or schema.get("oneOf")
+    if isinstance(forms, list) and forms and isinstance(forms[0], Mapping):
+        yield from forms[0].get("required") or ()
 
 
 def _placeholder(schema: Any) -> Any:

@@ -1,11 +1,12 @@
 """workflow_plan: tools chained so that what one gives is what the next one takes.
 
 A goal is parted into what is to be done one after another, and each part gets its best tool. Where
-a tool lacks a required argument, one that gives it and lacks nothing itself comes before it.
-Chains that worked before decide between tools that are nearly equal.
+a tool lacks a required argument, tools that give it and lack nothing themselves come before it
+(see `chaining`). Chains that worked before decide between tools that are nearly equal.
 
 Each argument says where it comes from: a value at hand, an earlier step's output, the schema's
-default, or the caller, who is asked for it as an input of the pipeline.
+default, or the caller, who is asked for it as an input of the pipeline. A part that no tool does is
+named: a plan that leaves something out is not runnable.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stratagem import limits
 from stratagem.engine.lineage import View
+from stratagem.errors import StratagemError
+from stratagem.gateway.correction import correct
 from stratagem.gateway.meta.bound import Answer, Meta, milliseconds_since
+from stratagem.gateway.meta.chaining import Chainer, Step
 from stratagem.gateway.meta.inputs import PlanInput
 from stratagem.gateway.meta.parts import Services
 from stratagem.gateway.meta.recommender import Choice
@@ -25,32 +29,29 @@ from stratagem.gateway.meta.recommending import chain_told, reasoning
 from stratagem.gateway.meta.records import Chain
 from stratagem.gateway.pipelines import plan
 from stratagem.gateway.recommendation.catalogue import Shelf
+from stratagem.gateway.recommendation.givers import Givers
 from stratagem.gateway.tools import Tool
 from stratagem.search import analysis
 from stratagem.storage.contract import Reader
 
 __all__ = ["Planning"]
 
-# Where one thing to do ends and the next begins.
+# Where one thing to do ends and the next begins, in the languages of the lexicon.
 _BORDER: Final = re.compile(
-    r"[;.\n。；]\s*|,?\s+(?:and then|then|afterwards|after that|finally)\s+|\s*(?:->|→)\s*"  # noqa: RUF001 -- full stops and semicolons of other scripts
-    r"|,\s+(?=[a-z]+\s)|\s+and\s+",
+    r"[;\n\u3002\uff1b]\s*|[.!](?=\s|$)\s*"
+    r"|\s*(?:->|→|⇒|然后|接着|之后|その後|次に|それから|그런 다음|그리고)\s*"
+    r"|,?\s*\b(?:and then|then|afterwards|after that|finally"
+    r"|und dann|dann|danach|anschließend|y luego|luego|después|et puis|puis|ensuite"
+    r"|e depois|depois|e poi|poi|quindi|en dan|затем|потом)\s+",
     re.IGNORECASE,
 )
+# Where it may end: these also join words that belong together.
+_JOINT: Final = re.compile(r",\s+|\s+(?:and|und|y|et|e|en|и)\s+(?![A-Z])|[\u3001\uff0c]")
 _PART_CHARS_MIN: Final = 3
 _RELEVANT_MIN: Final = 0.3
 # How much of the best score a tool may lack, and be preferred because its chain worked before.
 _CHAIN_MARGIN: Final = 0.1
 _CHAINS_SHOWN: Final = 3
-
-
-@dataclass(slots=True)
-class _Step:
-    id: str
-    tool: Tool
-    why: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-    sources: dict[str, Answer] = field(default_factory=dict)
 
 
 class Planning(Meta):
@@ -62,8 +63,18 @@ class Planning(Meta):
         services = self._recommender.services()
         with self._looking(given.branch) as (reader, view):
             chains: list[Chain] = services.learned(lambda part: part.chains(reader, view), [])
-            shelf, chosen = self._chosen(reader, view, given, services, chains)
-            steps = _arranged(shelf, chosen, given)
+            shelf = self._recommender.catalogue.shelf(reader, view)
+            if given.tools is not None:
+                registry = self._switchboard.registry
+                found = [registry.find(reader, view, name) for name in given.tools]
+                chosen = [(tool, "You named it.") for tool in found]
+                left: dict[str, list[str]] = {"unmatched": [], "omitted": []}
+            else:
+                chosen, left = self._chosen(reader, view, given, services, chains)
+            # Those named by the caller are all; those found may need others before them.
+            named = given.tools is not None
+            givers = Givers(()) if named else self._recommender.catalogue.givers(shelf)
+            steps = _arranged(shelf, chosen, given, chains, givers)
         definition = {
             "name": given.name or "plan",
             "steps": [
@@ -73,20 +84,18 @@ class Planning(Meta):
         }
         if steps:
             plan(definition)
-        asked = {
-            source["name"]: source["schema"]
-            for each in steps
-            for source in each.sources.values()
-            if source["from"] == "input"
-        }
+        asked = _asked(steps)
         missing = [name for name in asked if name not in given.inputs]
+        invalid = _invalid(asked, given.inputs)
         return {
             "goal": given.goal,
             "steps": [_told(each, at, steps, chains) for at, each in enumerate(steps)],
             "definition": definition if steps else None,
             "inputs": {"type": "object", "properties": asked, "required": sorted(asked)},
             "missing": missing,
-            "runnable": bool(steps) and not missing,
+            "invalid": invalid,
+            **left,
+            "runnable": bool(steps) and not (missing or invalid or any(left.values())),
             "knownChains": [
                 chain_told(each)
                 for each in chains
@@ -98,200 +107,137 @@ class Planning(Meta):
 
     def _chosen(
         self, reader: Reader, view: View, given: PlanInput, services: Services, chains: list[Chain]
-    ) -> tuple[Shelf, list[tuple[Tool, str]]]:
-        """Return the tools in order, each with what speaks for it."""
-        if given.tools:
-            registry = self._switchboard.registry
-            shelf = self._recommender.catalogue.shelf(reader, view)
-            named = [registry.find(reader, view, name) for name in given.tools]
-            return shelf, [(tool, "You named it.") for tool in named]
-        shelf = self._recommender.catalogue.shelf(reader, view)
+    ) -> tuple[list[tuple[Tool, str]], dict[str, list[str]]]:
+        """Return the tools in order, each with what speaks for it, and the parts without one."""
+        known: dict[str, list[Choice]] = {}
+
+        def choices(part: str) -> list[Choice]:
+            if part not in known:
+                known[part] = self._recommender.choose(reader, view, part, services)[1]
+            return known[part]
+
+        parts = _parts(given.goal)
+        looked_at = parts[: limits.PLAN_PARTS_PER_STEP * given.max_steps]
+        omitted = [part for part, _ in parts[len(looked_at) :]]
         chosen: list[tuple[Tool, str]] = []
-        for part in _parts(given.goal)[: given.max_steps]:
-            _shelf, choices = self._recommender.choose(reader, view, part, services)
+        unmatched: list[str] = []
+        for part in _joined(looked_at, lambda part: _is_relevant(choices(part))):
             before = chosen[-1][0].name if chosen else None
-            best = _preferred(choices, before, chains)
-            if best is not None and best.tool.name != before:
+            best = _preferred(choices(part), before, chains)
+            if best is None:
+                unmatched.append(part)
+            elif len(chosen) == given.max_steps:
+                omitted.append(part)
+            elif best.tool.name != before:
                 chosen.append((best.tool, f"For {part!r}: {reasoning(best)}"))
-        return shelf, chosen
+        return chosen, {"unmatched": unmatched, "omitted": omitted}
 
 
-def _parts(goal: str) -> list[str]:
-    """Return the things to do, one after another."""
-    parts = [part.strip(" ,") for part in _BORDER.split(goal) if part]
-    telling = [
-        part for part in parts if len(part) >= _PART_CHARS_MIN and analysis.content_terms(part)
-    ]
-    return telling or [goal]
+def _parts(goal: str) -> list[tuple[str, bool]]:
+    """Return the things to do, one after another, and whether each is surely another one."""
+    found: list[tuple[str, bool]] = []
+    for whole in _BORDER.split(goal):
+        pieces = [piece.strip(" ,") for piece in _JOINT.split(whole or "")]
+        telling = [
+            piece
+            for piece in pieces
+            if len(piece) >= _PART_CHARS_MIN and analysis.content_terms(piece)
+        ]
+        found += [(piece, at == 0) for at, piece in enumerate(telling)]
+    return found or [(goal, True)]
+
+
+def _joined(parts: list[tuple[str, bool]], relevant: Any) -> Iterator[str]:
+    """Yield the parts; what has no tool of its own belongs to what it is joined to."""
+    current = ""
+    for part, apart in parts:
+        if not current:
+            current = part
+        elif apart or (relevant(current) and relevant(part)):
+            yield current
+            current = part
+        else:
+            current = f"{current}, {part}"
+    if current:
+        yield current
+
+
+def _is_relevant(choices: list[Choice]) -> bool:
+    return bool(choices) and choices[0].match.score >= _RELEVANT_MIN
 
 
 def _preferred(choices: list[Choice], before: str | None, chains: list[Chain]) -> Choice | None:
     """Return the best tool; of nearly equal ones, the one that worked after the step before."""
-    if not choices or choices[0].match.score < _RELEVANT_MIN:
+    if not _is_relevant(choices):
         return None
     near = [each for each in choices if each.match.score >= choices[0].match.score - _CHAIN_MARGIN]
-    followed = {
-        chain.sequence[1]: chain.belief.mean
-        for chain in reversed(chains)
-        if len(chain.sequence) == 2 and chain.sequence[0] == before  # noqa: PLR2004 -- a pair
-    }
-    return max(near, key=lambda each: (followed.get(each.tool.name, 0.0), each.match.score))
-
-
-def _arranged(shelf: Shelf, chosen: list[tuple[Tool, str]], given: PlanInput) -> list[_Step]:
-    """Return the steps with their arguments; a missing one may bring a step before it."""
-    steps: list[_Step] = []
-    # Those named by the caller are all; those found may need others before them.
-    room = len(chosen) if given.tools else given.max_steps
-
-    for at, (tool, why) in enumerate(chosen):
-        for name, schema in _required(tool):
-            left = len(chosen) - at
-            if len(steps) + left < room and _sourced(name, schema, steps, given) is None:
-                maker = _producer(shelf, (name, schema), tool, steps, given)
-                if maker is not None:
-                    because = f"It gives {name}, which {tool.name} needs."
-                    steps.append(_step(maker, because, steps, given))
-        steps.append(_step(tool, why, steps, given))
-    return steps
-
-
-def _step(tool: Tool, why: str, steps: list[_Step], given: PlanInput) -> _Step:
-    step = _Step(_free_id(tool.name, steps), tool, why)
-    sources = {
-        name: _sourced(name, schema, steps, given) or _asked(name, schema)
-        for name, schema in _required(tool)
-    }
-    for name, schema in _optional(tool):
-        known = _sourced(name, schema, steps, given, optional=True)
-        if known is not None:
-            sources[name] = known
-    step.sources = sources
-    step.arguments = {name: source["value"] for name, source in sources.items()}
-    return step
-
-
-def _sourced(
-    name: str, schema: Any, steps: list[_Step], given: PlanInput, *, optional: bool = False
-) -> Answer | None:
-    """Return where an argument comes from, if from anywhere but the caller."""
-    if name in given.inputs:
-        return _asked(name, schema)
-    for step in reversed(steps):
-        for path, produced in _outputs(step.tool):
-            leaf = path.rpartition(".")[2]
-            if _same_name(leaf, name, step.tool.name) and _compatible(produced, schema):
-                dotted = f".{path}" if path else ""
-                return {
-                    "from": "step",
-                    "step": step.id,
-                    "path": path,
-                    "value": f"${{{{ steps.{step.id}.result{dotted} }}}}",
-                    "reason": f"{step.tool.name} gives {leaf or 'it'}",
-                }
-    if not optional and isinstance(schema, Mapping) and "default" in schema:
-        return {"from": "default", "value": schema["default"], "reason": "the schema's default"}
-    return None
-
-
-def _asked(name: str, schema: Any) -> Answer:
-    return {
-        "from": "input",
-        "name": name,
-        "value": f"${{{{ input.{name} }}}}",
-        "schema": schema if isinstance(schema, Mapping) else {},
-        "reason": "it has to be given",
-    }
-
-
-def _producer(
-    shelf: Shelf, wanted: tuple[str, Any], user: Tool, steps: list[_Step], given: PlanInput
-) -> Tool | None:
-    """Return a tool whose output has what is missing, and that lacks nothing itself.
-
-    One that would need something else from the caller saves nothing.
-    """
-    name, schema = wanted
-    there = {step.tool.name for step in steps} | {user.name}
-    makers = [
-        tool
-        for tool in shelf.tools.values()
-        if tool.status == "active"
-        and tool.name not in there
-        and any(
-            _same_name(path.rpartition(".")[2], name, tool.name) and _compatible(produced, schema)
-            for path, produced in _outputs(tool)
-        )
-        and all(_sourced(each, needs, steps, given) for each, needs in _required(tool))
-    ]
+    followed = _followed(chains)
     return max(
-        makers,
-        key=lambda tool: (shelf.index.likeness(tool.name, user.name), tool.name),
-        default=None,
+        near, key=lambda each: (followed.get((before, each.tool.name), 0.0), each.match.score)
     )
 
 
-def _outputs(tool: Tool) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a tool's output by path, two levels deep."""
-    schema = tool.content.get("outputSchema")
-    for name, each in _properties(schema).items():
-        yield name, each
-        for inner, deeper in _properties(each).items():
-            yield f"{name}.{inner}", deeper
+def _followed(chains: list[Chain]) -> dict[tuple[str | None, str], float]:
+    """Return how likely it is, for two tools, that the second works after the first."""
+    return {
+        (chain.sequence[0], chain.sequence[1]): chain.belief.mean
+        for chain in chains
+        if len(chain.sequence) == 2  # noqa: PLR2004 -- a pair
+    }
 
 
-def _properties(schema: Any) -> Mapping[str, Any]:
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    return properties if isinstance(properties, Mapping) else {}
+def _arranged(
+    shelf: Shelf,
+    chosen: list[tuple[Tool, str]],
+    given: PlanInput,
+    chains: list[Chain],
+    givers: Givers,
+) -> list[Step]:
+    """Return the steps with their arguments; a missing one may bring others before it."""
+    followed = _followed(chains)
+    named = {tool.name for tool, _ in chosen}
+
+    def preferred(tool: Tool, user: Tool) -> tuple[Any, ...]:
+        """Order by: asked for anyway, worked before, alike."""
+        worked = followed.get((tool.name, user.name), 0.0)
+        likeness = shelf.index.likeness(tool.name, user.name)
+        return tool.name not in named, -worked, -likeness, tool.name
+
+    chainer = Chainer(givers, given.inputs, preferred)
+    for at, (tool, why) in enumerate(chosen):
+        if given.tools is None and any(step.tool.name == tool.name for step in chainer.steps):
+            # It was put before a step that needs what it gives.
+            continue
+        left = len(chosen) - at - 1
+        chainer.put(tool, why, room=max(1, given.max_steps - len(chainer.steps) - left))
+    return chainer.steps
 
 
-def _required(tool: Tool) -> list[tuple[str, Any]]:
-    schema = tool.content["inputSchema"]
-    return [(name, _properties(schema).get(name, {})) for name in schema.get("required") or ()]
+def _asked(steps: list[Step]) -> dict[str, Mapping[str, Any]]:
+    return {
+        source["name"]: source["schema"]
+        for step in steps
+        for source in step.sources.values()
+        if source["from"] == "input"
+    }
 
 
-def _optional(tool: Tool) -> list[tuple[str, Any]]:
-    schema = tool.content["inputSchema"]
-    required = set(schema.get("required") or ())
-    return [(name, each) for name, each in _properties(schema).items() if name not in required]
+def _invalid(asked: Mapping[str, Mapping[str, Any]], inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values at hand that cannot be what they are used for, and why."""
+    found: dict[str, str] = {}
+    for name in asked.keys() & inputs.keys():
+        schema = {"type": "object", "properties": {name: asked[name]}}
+        try:
+            told = correct(schema, {name: inputs[name]})
+        except StratagemError:
+            # A schema that refers to other parts of its tool cannot be looked at by itself.
+            continue
+        if told.applied is None and told.errors:
+            found[name] = told.errors[0].message
+    return found
 
 
-def _same_name(given: str, wanted: str, giver: str) -> bool:
-    """Whether two names mean the same: alike, or `id` of what `get_user` gives for `user_id`."""
-    one, two = _words(given), _words(wanted)
-    if one == two:
-        return True
-    return one < two and len(one) > 0 and two - one <= _words(giver)
-
-
-def _words(name: str) -> set[str]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]", " ", name)
-    return set(analysis.terms(spaced))
-
-
-def _compatible(produced: Any, wanted: Any) -> bool:
-    one, two = _kinds(produced), _kinds(wanted)
-    return not one or not two or bool(one & two)
-
-
-def _kinds(schema: Any) -> set[str]:
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
-    kinds = {kind} if isinstance(kind, str) else set(kind) if isinstance(kind, list) else set()
-    # A whole number is a number.
-    return kinds | ({"number"} if "integer" in kinds else set())
-
-
-def _free_id(tool: str, steps: list[_Step]) -> str:
-    base = re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:50]
-    taken = {step.id for step in steps}
-    return next(
-        each
-        for each in (base, *(f"{base}_{number}" for number in range(2, len(steps) + 3)))
-        if each not in taken
-    )
-
-
-def _told(step: _Step, at: int, steps: list[_Step], chains: list[Chain]) -> Answer:
+def _told(step: Step, at: int, steps: list[Step], chains: list[Chain]) -> Answer:
     before = steps[at - 1].tool.name if at else None
     pair = next((each for each in chains if each.sequence == (before, step.tool.name)), None)
     return {

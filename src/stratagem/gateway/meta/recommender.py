@@ -35,13 +35,14 @@ __all__ = ["Advice", "Choice", "Recommender"]
 
 # Tools that cannot be called are not recommended.
 _CALLABLE = frozenset({"active", "deprecated"})
+_BEHIND = 1e-6
 
 
 class Advice(Protocol):
     """The debugging memory, as far as it is asked for a fix."""
 
-    def known_fix(self, text: str, tool: str, branch: str) -> dict[str, Any] | None:
-        """Return the best known fix for an error."""
+    def known_fix(self, text: str, tool: str, branch: str, caller: Caller) -> dict[str, Any] | None:
+        """Return the best known fix for an error that a caller may know of."""
         ...
 
 
@@ -86,10 +87,13 @@ class Recommender:
         for name in support:
             if name not in matches and (match := shelf.index.match(request, name)) is not None:
                 matches[name] = match
+        # What changes meanwhile is seen by the next request.
+        tools = shelf.tools
+        best = max((match.score for match in matches.values()), default=0.0)
         choices = [
-            _weighed(shelf.tools[name], match, support.get(name), counts.get(name, (0, 0)))
+            _weighed(tools[name], match, support.get(name), counts.get(name, (0, 0)), best)
             for name, match in matches.items()
-            if shelf.tools[name].status in _CALLABLE
+            if name in tools and tools[name].status in _CALLABLE
         ]
         return shelf, sorted(choices, key=lambda choice: (-choice.match.score, choice.tool.name))
 
@@ -104,6 +108,9 @@ class Recommender:
         """Keep a recommendation, so that what comes of it can be learned from."""
         foundation = self._switchboard.foundation
         if caller.read_only or foundation.store.read_only or not tools:
+            return
+        if not caller.may("gateway", "write") and not caller.may("gateway", "execute"):
+            # Who only reads leaves nothing behind; nothing of theirs could come of it either.
             return
         content = {
             "recommendationId": self._switchboard.new_id("reco"),
@@ -123,7 +130,7 @@ class Recommender:
 
 
 def _weighed(
-    tool: Tool, match: Match, support: Supported | None, counts: tuple[int, int]
+    tool: Tool, match: Match, support: Supported | None, counts: tuple[int, int], best: float
 ) -> Choice:
     worked, failed = counts
     if support is None and not worked + failed:
@@ -131,11 +138,22 @@ def _weighed(
     belief = believe(
         [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
     )
-    score = match.score + weights.RELIABILITY_WEIGHT * (2 * belief.mean - 1)
+    # To work in general is no reason to be chosen; to fail is one not to be.
+    score = match.score * (1 + weights.RELIABILITY_WEIGHT * min(0.0, 2 * belief.mean - 1))
     if support is not None:
-        learned = support.similarity * (2 * support.belief.mean - 1)
-        score += weights.INTENT_WEIGHT * learned
+        score = _learned(score, support, best)
     return Choice(tool, replace(match, score=max(0.0, min(1.0, score))), support, counts)
+
+
+def _learned(score: float, support: Supported, best: float) -> float:
+    """Return a score with what similar requests say; see `weights`."""
+    learned = support.similarity * (2 * support.belief.mean - 1)
+    moved = score + weights.INTENT_WEIGHT * learned
+    if learned <= 0 or support.similarity >= weights.SAME_MIN:
+        return moved
+    # Close behind the best, in the order in which they were.
+    behind = best - _BEHIND * (2 - score)
+    return max(min(moved, behind), score * (1 + weights.INTENT_SHARE * learned))
 
 
 def _examined(tool: Tool, arguments: Any, _branch: str) -> Correction:

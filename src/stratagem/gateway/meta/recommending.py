@@ -19,7 +19,10 @@ _TWINS_SHOWN = 5
 # The lookalikes of a tool stand close to it.
 _TWINS_SOUGHT = 15
 _CHAINS_SHOWN = 3
-_NEAR_MEANING = 0.8
+# Cosines: half of the right tools are above the first, and nearly all above the second.
+_SAME_MEANING = 0.65
+_NEAR_MEANING = 0.45
+_WORDS_SHOWN = 6
 _HELP = ("tool_help", "tools_validate")
 
 
@@ -119,10 +122,12 @@ class Recommending(Meta):
 def reasoning(choice: Choice) -> str:
     """Say in words what speaks for a tool."""
     match, parts = choice.match, []
-    if match.terms:
-        parts.append(f"it speaks of {', '.join(sorted(match.terms)[:6])}")
-    if match.meaning >= _NEAR_MEANING:
+    if said := match.said():
+        parts.append(f"it speaks of {', '.join(said[:_WORDS_SHOWN])}")
+    if match.meaning >= _SAME_MEANING:
         parts.append("it means much the same as the request")
+    elif match.meaning >= _NEAR_MEANING:
+        parts.append("it is about something similar")
     if match.fit.names:
         parts.append(f"the request has values for {', '.join(match.fit.names[:4])}")
     if choice.support is not None:
@@ -131,15 +136,18 @@ def reasoning(choice: Choice) -> str:
     worked, failed = choice.counts
     if worked + failed:
         parts.append(f"{worked} of {worked + failed} calls worked")
-    said = "; ".join(parts) or "nothing else is nearer"
-    return f"{said[0].upper()}{said[1:]}."
+    why = "; ".join(parts) or "it is only remotely like the request"
+    return f"{why[0].upper()}{why[1:]}."
 
 
 def usage_hint(tool: Tool) -> str:
     """Say how to call a tool."""
-    required = tool.content["inputSchema"].get("required") or []
-    needs = f"with {', '.join(map(str, required))}" if required else "no argument is required"
-    return f"tool_execute {tool.name!r} {needs}."
+    schema = tool.content["inputSchema"]
+    if required := schema.get("required"):
+        return f"tool_execute {tool.name!r} with {', '.join(map(str, required))}."
+    if any(form in schema for form in ("anyOf", "oneOf", "allOf")):
+        return f"tool_execute {tool.name!r}; tool_help {tool.name} says with what."
+    return f"tool_execute {tool.name!r}; its schema requires no argument."
 
 
 def chain_told(chain: Chain) -> Answer:

@@ -8,7 +8,7 @@ import time
 from typing import Any, Final
 
 from stratagem.errors import StratagemError
-from stratagem.gateway.correction import Correction
+from stratagem.gateway.correction import Correction, FaultType
 from stratagem.gateway.meta.bound import Answer, Meta, Sight, milliseconds_since
 from stratagem.gateway.meta.inputs import OnErrorInput, labels
 from stratagem.gateway.meta.recommender import Choice
@@ -26,12 +26,19 @@ _CORRECTIONS_MAX: Final = 5
 # What an error is, by what its text says, where the arguments do not tell.
 _WORDS: Final = (
     ("timeout", re.compile(r"time[d]?[ -]?out|did not answer within", re.IGNORECASE)),
-    ("permissionDenied", re.compile(r"permission|denied|forbidden|unauthori", re.IGNORECASE)),
+    (
+        "permissionDenied",
+        re.compile(r"permission|denied|forbidden|authori|authenti", re.IGNORECASE),
+    ),
     ("rateLimited", re.compile(r"rate limit|too many requests|\b429\b", re.IGNORECASE)),
     ("notFound", re.compile(r"not found|no such|does not exist|\b404\b", re.IGNORECASE)),
     ("missingRequired", re.compile(r"required|missing", re.IGNORECASE)),
-    ("typeMismatch", re.compile(r"expected .* (?:but )?(?:got|received)|type", re.IGNORECASE)),
+    (
+        "typeMismatch",
+        re.compile(r"expected .* (?:but )?(?:got|received)|\btypes?\b", re.IGNORECASE),
+    ),
 )
+_OF_ARGUMENTS: Final = frozenset({"missingRequired", "typeMismatch"})
 _TIPS: Final = {
     "typeMismatch": "Give each value in the type that the schema names.",
     "missingRequired": "Give every parameter that the schema requires.",
@@ -151,7 +158,8 @@ class Recovering(Meta):
         if advisor is None:
             return None
         try:
-            return advisor.known_fix(f"{tool}: {given.error_message}", tool, branch)
+            text = f"{tool}: {given.error_message}"
+            return advisor.known_fix(text, tool, branch, self._caller)
         except Exception as error:  # noqa: BLE001 -- another system's fault is not the caller's
             logger.warning("the debugging memory does not answer: %s", error)
             return None
@@ -160,9 +168,12 @@ class Recovering(Meta):
 def _kind(tool: Tool | None, found: Correction | None, message: str) -> str:
     if tool is None:
         return "toolNotFound"
+    said = next((kind for kind, words in _WORDS if words.search(message)), None)
     if found is not None and found.errors:
-        return found.errors[0].type.value
-    return next((kind for kind, words in _WORDS if words.search(message)), "executionFailed")
+        kind = found.errors[0].type.value
+        # That no form fits says less than what the error says is wrong with one.
+        return said if kind == FaultType.NO_MATCHING_FORM and said in _OF_ARGUMENTS else kind
+    return said or "executionFailed"
 
 
 def _corrections(found: Correction | None) -> list[Answer]:

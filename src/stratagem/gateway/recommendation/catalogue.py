@@ -9,6 +9,7 @@ from typing import Final
 
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
+from stratagem.gateway.recommendation.givers import Givers
 from stratagem.gateway.recommendation.index import Definition, ToolIndex
 from stratagem.gateway.recommendation.intents import Intents
 from stratagem.gateway.registry import Registry
@@ -30,6 +31,7 @@ class Shelf:
     index: ToolIndex
     intents: Intents
     tools: dict[str, Tool]
+    givers: Givers | None = None
     stamp: tuple[int, int] | None = None
 
 
@@ -49,14 +51,7 @@ class Catalogue:
     def shelf(self, reader: Reader, view: View) -> Shelf:
         """Return the tools that a view shows."""
         with self._lock:
-            key = view.lineage.numbers
-            shelf = self._shelves.get(key)
-            if shelf is None:
-                shelf = Shelf(ToolIndex(self._embedder), Intents(self._embedder), {})
-                self._shelves[key] = shelf
-                if len(self._shelves) > _SHELVES_MAX:
-                    self._shelves.popitem(last=False)
-            self._shelves.move_to_end(key)
+            shelf = self._kept(view)
             # The second number falls when a tool is erased, which changes nothing else.
             stamp = reader.version_count(names.TOOL), reader.tally(view, names.TOOL)
             if shelf.stamp != stamp:
@@ -65,15 +60,38 @@ class Catalogue:
                     [Definition(tool.name, tool.revision, tool.content) for tool in tools]
                 )
                 shelf.tools = {tool.name: tool for tool in tools}
+                shelf.givers = None
                 shelf.stamp = stamp
             return shelf
 
+    def givers(self, shelf: Shelf) -> Givers:
+        """Return what the tools of a shelf give."""
+        with self._lock:
+            shelf.givers = shelf.givers or Givers(shelf.tools.values())
+            return shelf.givers
+
     def intents(self, reader: Reader, view: View) -> Intents:
         """Return what was learned in a view, up to now."""
-        shelf = self.shelf(reader, view)
         with self._lock:
-            shelf.intents.refresh(reader, view)
-        return shelf.intents
+            intents = self._kept(view).intents
+        intents.refresh(reader, view)
+        return intents
+
+    def _kept(self, view: View) -> Shelf:
+        key = view.lineage.numbers
+        shelf = self._shelves.get(key)
+        if shelf is None:
+            shelf = self._shelves[key] = Shelf(self._index(), Intents(self._embedder), {})
+            if len(self._shelves) > _SHELVES_MAX:
+                self._shelves.popitem(last=False)
+        self._shelves.move_to_end(key)
+        return shelf
+
+    def _index(self) -> ToolIndex:
+        """Return an index to begin with: most branches show what another one shows."""
+        if not self._shelves:
+            return ToolIndex(self._embedder)
+        return next(reversed(self._shelves.values())).index.copy()
 
 
 def _embedder(chosen: Embedder | None) -> Embedder | None:

@@ -11,7 +11,8 @@ Requests of others are compared with, and never shown.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -32,6 +33,7 @@ from stratagem.storage.contract import Reader
 __all__ = ["Intents", "Supported", "stream"]
 
 _PAGE: Final = 1_000
+_GROWTH: Final = 256
 _SPACES: Final = (names.RECOMMENDATIONS, names.EXECUTIONS_OK, names.EXECUTIONS_FAILED)
 
 
@@ -53,19 +55,22 @@ class _Request:
     at: int
     tools: frozenset[str]
     terms: frozenset[str]
-    row: int
+    vector: NDArray[np.float32] | None
     outcomes: dict[str, bool] = field(default_factory=dict)
 
 
 class Intents:
-    """The requests of one view, with their outcomes. Grows with the log; threads may share it."""
+    """The newest requests of one view, with their outcomes; threads may share it."""
 
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
         self._requests: list[_Request] = []
         self._latest: dict[str, _Request] = {}
         self._by_id: dict[tuple[str, str], _Request] = {}
-        self._vectors: list[NDArray[np.float32]] = []
+        # Those with an outcome, by number; their vectors by the same number, and who has a term.
+        self._ended: list[_Request] = []
+        self._vectors = np.zeros((0, embedder.dimensions if embedder else 0), np.float32)
+        self._by_term: dict[str, list[int]] = {}
         self._read: dict[Space, int] | None = None
         self._lock = threading.RLock()
 
@@ -107,11 +112,11 @@ class Intents:
             int(content.get("at") or 0),
             frozenset(content.get("tools") or ()),
             frozenset(analysis.query_terms(intent)),
-            len(self._vectors),
+            None if self._embedder is None else self._embedder.embed([intent])[0],
         )
         self._requests.append(request)
-        if self._embedder is not None:
-            self._vectors.append(self._embedder.embed([intent])[0])
+        if len(self._requests) > 2 * limits.RECOMMENDATIONS_LEARNED_MAX:
+            self._forget_old()
         self._latest[request.caller] = request
         if request.request_id:
             self._by_id[request.caller, request.request_id] = request
@@ -128,12 +133,37 @@ class Intents:
                 return
         if tool in request.tools:
             worked = execution.get("status") == "success"
+            if not request.outcomes:
+                self._end(request)
             request.outcomes[tool] = request.outcomes.get(tool, False) or worked
+
+    def _end(self, request: _Request) -> None:
+        """Take a request among those with an outcome."""
+        number = len(self._ended)
+        self._ended.append(request)
+        for term in request.terms:
+            self._by_term.setdefault(term, []).append(number)
+        if request.vector is not None:
+            if number >= len(self._vectors):
+                more = np.zeros((max(_GROWTH, number), self._vectors.shape[1]), np.float32)
+                self._vectors = np.vstack([self._vectors, more])
+            self._vectors[number] = request.vector
+
+    def _forget_old(self) -> None:
+        """Keep the newest, as whoever reads the log anew would."""
+        self._requests = self._requests[-limits.RECOMMENDATIONS_LEARNED_MAX :]
+        kept = {id(each) for each in self._requests}
+        self._latest = {key: each for key, each in self._latest.items() if id(each) in kept}
+        self._by_id = {key: each for key, each in self._by_id.items() if id(each) in kept}
+        self._ended, self._by_term = [], {}
+        for request in self._requests:
+            if request.outcomes:
+                self._end(request)
 
     def ended(self) -> list[bool]:
         """Return, of each recommendation that was followed, whether something of it worked."""
         with self._lock:
-            return [any(each.outcomes.values()) for each in self._requests if each.outcomes]
+            return [any(each.outcomes.values()) for each in self._ended]
 
     def support(self, intent: str) -> dict[str, Supported]:
         """Return, for each tool, what became of it after requests like this one."""
@@ -153,24 +183,19 @@ class Intents:
         }
 
     def _similar(self, intent: str) -> Iterable[tuple[_Request, float]]:
-        with_outcome = [each for each in self._requests if each.outcomes]
-        if not with_outcome:
+        if not self._ended:
             return
+        alike = np.zeros(len(self._ended))
+        if self._embedder is not None:
+            asked = self._embedder.embed([intent])[0]
+            alike = np.einsum("ij,j->i", self._vectors[: len(self._ended)], asked)
         terms = frozenset(analysis.query_terms(intent))
-        cosines = self._cosines(intent, with_outcome)
-        for request, cosine in zip(with_outcome, cosines, strict=True):
-            shared = len(terms & request.terms)
-            union = len(terms | request.terms)
-            similarity = max(cosine, shared / union if union else 0.0)
-            if similarity >= weights.SIMILAR_MIN:
-                yield request, min(1.0, similarity)
-
-    def _cosines(self, intent: str, requests: Sequence[_Request]) -> Sequence[float]:
-        if self._embedder is None:
-            return [0.0] * len(requests)
-        asked = self._embedder.embed([intent])[0]
-        rows = np.array([self._vectors[each.row] for each in requests])
-        return [float(each) for each in np.einsum("ij,j->i", rows, asked)]
+        shared = Counter(number for term in terms for number in self._by_term.get(term, ()))
+        for number, count in shared.items():
+            union = len(terms) + len(self._ended[number].terms) - count
+            alike[number] = max(alike[number], count / union)
+        for number in map(int, np.flatnonzero(alike >= weights.SIMILAR_MIN)):
+            yield self._ended[number], min(1.0, float(alike[number]))
 
 
 def stream(reader: Reader, view: View, space: Space, after: int) -> Iterator[Any]:
