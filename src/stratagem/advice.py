@@ -6,11 +6,16 @@ Neither system knows the other; bootstrap puts this between them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
+
+import orjson
 
 from stratagem.debugging import Debugging
 from stratagem.debugging.drafting import draft_incident
+from stratagem.debugging.kinds import INCIDENTS
 from stratagem.operation import Caller
+from stratagem.search import analysis
 from stratagem.search.foundation import Foundation
 
 __all__ = ["DebuggingAdvisor"]
@@ -18,6 +23,16 @@ __all__ = ["DebuggingAdvisor"]
 # Below these a fix is for another problem, or no better than a guess.
 _RELEVANCE_MIN: Final = 0.8
 _RELIABILITY_MIN: Final = 0.5
+# Relevance compares incidents with each other: the best of a few may be about something else. An
+# incident with another signature has to speak of so much of what the tool said.
+_COVERED_MIN: Final = 0.6
+# Said by the gateway, or by the protocol, whatever went wrong.
+_COMMON_WORDS: Final = frozenset(
+    analysis.terms(
+        "The service answered the code failed error errors message detail details status reason "
+        + " ".join(status.phrase for status in HTTPStatus)
+    )
+)
 _ACTOR: Final = "gateway"
 _TITLE_CHARS: Final = 200
 
@@ -28,13 +43,23 @@ class DebuggingAdvisor:
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
 
-    def known_fix(self, text: str, tool: str, branch: str) -> dict[str, Any] | None:
-        """Return the best known fix for an error, with the lookup it was found by."""
-        ranked = self._debugging(branch).ranked_solutions(text, _environment(tool), limit=1)
+    def known_fix(self, text: str, tool: str, branch: str, caller: Caller) -> dict[str, Any] | None:
+        """Return the best known fix for an error, with the lookup it was found by.
+
+        Whoever may not read the debugging memory learns nothing of it by failing, and whoever may
+        not write to it leaves no lookup behind.
+        """
+        if not caller.may("debugging", "read"):
+            return None
+        asking = Caller(_ACTOR, branch=branch, scopes=caller.scopes, read_only=caller.read_only)
+        debugging = Debugging(self._foundation, asking)
+        ranked = debugging.ranked_solutions(text, _environment(tool), limit=1)
         best = ranked.recommended_solution
         if best is None or best.relevance < _RELEVANCE_MIN:
             return None
         if best.reliability_score < _RELIABILITY_MIN:
+            return None
+        if best.relevance < 1 and not self._speaks_of(best.incident_id, text, tool, branch):
             return None
         return {
             "solutionId": best.solution_id,
@@ -67,6 +92,20 @@ class DebuggingAdvisor:
             error_signature=text,
             tags=("draft", f"tool:{tool}"),
         )
+
+    def _speaks_of(self, incident: str, text: str, tool: str, branch: str) -> bool:
+        """Whether an incident has in it most of the words that tell an error from others."""
+        telling = {word for word in analysis.terms(text) if not word.isdigit()}
+        telling -= _COMMON_WORDS | set(analysis.terms(tool))
+        with self._foundation.store.snapshot() as reader:
+            view = self._foundation.views.view(reader, branch)
+            version = reader.current(view.lineage, INCIDENTS, incident)
+        if version is None or version.payload is None or not telling:
+            return False
+        content = orjson.loads(version.payload)
+        fields = ("title", "error_signature", "summary")
+        there = set(analysis.terms("\n".join(content.get(name) or "" for name in fields)))
+        return len(telling & there) >= _COVERED_MIN * len(telling)
 
     def _debugging(self, branch: str) -> Debugging:
         return Debugging(self._foundation, Caller(_ACTOR, branch=branch))

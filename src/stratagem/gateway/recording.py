@@ -125,6 +125,8 @@ class Recorder:
             item()
         except StratagemError as error:
             logger.warning("something that followed from an execution failed: %s", error)
+        except Exception:  # a defect in one of them must not end the recording of all calls
+            logger.exception("something that followed from an execution failed")
 
     def _gather(
         self,
@@ -165,6 +167,10 @@ class Recorder:
                         logger.warning("%d executions were not recorded: %s", len(own), error)
                         break
                     threading.Event().wait(0.2 * 2**attempt)
+                except Exception:  # as above: what cannot be written is given up
+                    self.lost += len(own)
+                    logger.exception("%d executions were not recorded", len(own))
+                    break
 
     def _append(self, branch: str, entries: Sequence[Entry | Extra]) -> None:
         level = self._foundation.redaction
@@ -187,7 +193,8 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
             name: each for name, each in correction.items() if name not in _UNMASKED
         }
     if error := content.get("error"):
-        content["error"] = {**error, "message": mask(str(error.get("message", "")), level)}
+        words = [name for name in ("message", "body") if name in error]
+        content["error"] = {**error, **{name: mask(str(error[name]), level) for name in words}}
     kind, space = (
         (names.EXECUTION_SUCCEEDED, names.EXECUTIONS_OK)
         if entry.worked

@@ -87,3 +87,12 @@ def test_it_can_be_switched_off(shop: Workshop) -> None:
     break_it(shop)
 
     assert shop.run("search", {"Query": "tea"}, "bob")["result"]["query"] == "tea"
+
+
+def test_where_it_is_off_it_neither_opens_nor_tells(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"enableCircuitBreaker": False})
+    for number in range(4):
+        shop.fails("search", {"query": f"unlucky {number}", "limit": "3"}, f"caller {number}")
+
+    assert shop.told("circuit:opened") == []
+    assert shop.ask("auto_correction_circuits")["circuitBreakers"] == []

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from stratagem.advice import DebuggingAdvisor
 from stratagem.engine.events import Draft
-from stratagem.errors import TABLE, CorrectionUnavailable
+from stratagem.errors import TABLE, BranchNotFound, CorrectionUnavailable
 from stratagem.gateway import names, recording
 from stratagem.gateway.repair import examining
 from stratagem.gateway.repair.judging import Judge
+from stratagem.gateway.schemas import Schema
 from stratagem.operation import Caller
 from stratagem.storage.views import find_branch
 from tests.gateway.repair.workshop import Workshop, workshop
@@ -157,3 +159,79 @@ def test_a_required_audit_log_that_cannot_be_written_holds_corrections_back(
     refused = shop.fails("send", WRONG)
 
     assert "have to be recorded" in refused.details["withheld"]
+
+
+def test_a_required_audit_log_holds_confirmed_corrections_back_too(shop: Workshop) -> None:
+    made = shop.fails("search", {"needle": "tea"}).details["corrections"][0]["correctionId"]
+    shop.ask("auto_correction_configure", settings={"requireAuditLog": True})
+    shop.corrector.health.failed("learningPipeline", OSError("the disk is full"))
+
+    error = shop.fails("search", {"needle": "tea"}, correctionId=made, confirm=True)
+
+    assert isinstance(error, CorrectionUnavailable)
+    assert error.details["serviceStatus"]["learningPipeline"] == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("operation", "given"),
+    [
+        ("auto_correction_status", {}),
+        ("auto_correction_test", {"testSuite": "type_conversion"}),
+        ("error_diagnose", {"toolName": "send", "parameters": WRONG}),
+    ],
+)
+def test_a_branch_that_is_not_there_is_no_fault_of_a_part(
+    shop: Workshop, operation: str, given: dict[str, Any]
+) -> None:
+    with pytest.raises(BranchNotFound):
+        shop.ask(operation, branch="nowhere", **given)
+
+    assert shop.corrector.health.faults() == {}
+
+
+def test_without_validation_the_status_says_so(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Schema, "accepts", lambda *_given: True)
+
+    status = shop.ask("auto_correction_status")
+
+    assert status["healthChecks"]["validationService"] == "unavailable"
+    assert status["systemStatus"]["healthy"] is False
+    monkeypatch.undo()
+    assert shop.ask("auto_correction_status")["systemStatus"]["healthy"] is True
+
+
+def test_lost_records_are_seen_without_another_call(shop: Workshop) -> None:
+    shop.switchboard.recorder.lost += 1
+
+    status = shop.ask("auto_correction_status")
+
+    assert status["healthChecks"]["learningPipeline"] == "unavailable"
+    assert "1 records were lost" in status["faults"]["learningPipeline"]
+
+
+def test_a_defect_in_what_follows_a_call_does_not_end_the_recording(shop: Workshop) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    shop.run("send", RIGHT)
+    shop.switchboard.recorder.do(broken)
+    shop.run("send", WRONG)
+
+    assert shop.ask("auto_correction_status")["metrics"]["successfulCorrections"] == 1
+
+
+def test_without_a_debugging_memory_calls_and_diagnoses_go_on(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_given: object) -> None:
+        raise OSError("the debugging memory is away")
+
+    monkeypatch.setattr(DebuggingAdvisor, "known_fix", broken)
+
+    error = shop.fails("search", {"query": "unlucky"})
+    found = shop.ask("error_diagnose", toolName="send", parameters=WRONG, error="it failed")
+
+    assert "knownFix" not in error.details
+    assert found["autoCorrection"]["appliedCorrection"]["correctedParameters"] == RIGHT

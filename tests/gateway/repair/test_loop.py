@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
 import orjson
 import pytest
 
+from stratagem import limits
+from stratagem.advice import DebuggingAdvisor
 from stratagem.debugging import kinds
-from tests.gateway.repair.workshop import Answer, Workshop
+from stratagem.gateway.repair.recalling import without_values
+from tests.gateway.repair.workshop import Answer, Workshop, workshop
 
 UNLUCKY = {"query": "unlucky"}
 ENVIRONMENT = {"runtime": "gateway", "tool": "search"}
@@ -57,6 +65,28 @@ def test_the_error_carries_the_best_known_fix(shop: Workshop) -> None:
     assert fix["solutionId"] == solution
     assert fix["steps"]
     assert fix["reliability"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("nothing can be found for the unlucky", True),
+        ("nothing can be found, said the other server", True),
+        ("the index is broken", False),
+        ("the quota of the unlucky is used up", False),
+    ],
+)
+def test_a_fix_for_another_error_is_not_told(shop: Workshop, message: str, told: bool) -> None:
+    know_a_fix(shop)
+
+    def lookup(query: str) -> None:
+        raise ValueError(message)
+
+    shop.database.gateway.add(lookup)
+
+    error = shop.fails("lookup", {"query": "x"})
+
+    assert ("knownFix" in error.details) is told
 
 
 def test_a_later_success_of_the_same_caller_counts_for_the_fix(shop: Workshop) -> None:
@@ -113,3 +143,100 @@ def test_a_diagnosis_tells_the_fix_too(shop: Workshop) -> None:
     )
 
     assert found["knownFix"]["solutionId"] == solution
+
+
+def test_a_fix_is_credited_by_a_process_that_was_started_since(tmp_path: Path) -> None:
+    place = tmp_path / "loop.db"
+    with workshop(place) as first:
+        know_a_fix(first)
+        first.fails("search", UNLUCKY)
+        # A call that was refused in between is no success.
+        first.fails("search", {"needle": "x"})
+        before = evidence(first)
+
+    with workshop(place) as second:
+        second.run("search", {"query": "somebody else"}, "bob")
+        assert evidence(second) == pytest.approx(before, abs=0.01)
+        second.run("search", {"query": "lucky"})
+        after = evidence(second)
+        assert after > before + 0.5
+        second.run("search", {"query": "lucky again"})
+    with workshop(place) as third:
+        third.run("search", {"query": "lucky again"})
+
+        assert evidence(third) == pytest.approx(after, abs=0.01)
+        assert "OutcomeRepeated" not in {
+            each.kind for each in third.switchboard.foundation.store.log()
+        }
+        third.fails("search", UNLUCKY)
+    with workshop(place) as fourth:
+        fourth.run("search", {"query": "lucky once more"})
+
+        assert evidence(fourth) > after + 0.5
+
+
+def test_failures_are_counted_over_several_processes(tmp_path: Path) -> None:
+    for number in range(limits.FAILURES_NOTED):
+        with workshop(tmp_path / "loop.db") as shop:
+            assert incidents(shop) == []
+            shop.fails("search", {"query": f"unlucky {number}"})
+            shop.settle()
+
+    with workshop(tmp_path / "loop.db") as shop:
+        shop.fails("search", {"query": "unlucky again"})
+        (draft,) = incidents(shop)
+
+    assert "draft" in draft["tags"]
+
+
+def test_a_draft_that_is_given_a_solution_is_a_known_fix(shop: Workshop) -> None:
+    for number in range(3):
+        shop.fails("search", {"query": f"unlucky {number}"})
+    (draft,) = incidents(shop)
+    added = shop.ask(
+        "add_solution",
+        incident_id=draft["incident_id"],
+        steps=["Leave the word out."],
+        env=ENVIRONMENT,
+    )
+    for _time in range(4):
+        shop.ask("record_outcome", solution_id=added["solution_id"], worked=True, env=ENVIRONMENT)
+
+    error = shop.fails("search", {"query": "unlucky as never before"}, "somebody else")
+
+    assert error.details["knownFix"]["solutionId"] == added["solution_id"]
+
+
+def test_an_error_does_not_wait_for_a_slow_memory(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = threading.Event()
+
+    def slow(*_given: object) -> None:
+        waiting.wait(10)
+
+    monkeypatch.setattr(DebuggingAdvisor, "known_fix", slow)
+    monkeypatch.setattr(limits, "ADVICE_SECONDS", 0.05)
+
+    started = time.monotonic()
+    error = shop.fails("search", UNLUCKY)
+    took = time.monotonic() - started
+    waiting.set()
+
+    assert "nothing can be found" in error.message
+    assert took < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        ("no user ann@x.org", {"user": "ann@x.org"}, "no user …"),
+        ("12345 is no order, 1 is", {"order": 12345, "page": 1}, "… is no order, 1 is"),
+        ("cannot find cat", {"word": "at"}, "cannot find cat"),
+        ("the category", {"word": "cat"}, "the category"),
+        ("x and xyz", {"a": ["xyz"], "b": {"c": "x and xyz"}}, "…"),
+        ("as it was", "as it", "… was"),
+    ],
+)
+def test_a_text_without_the_arguments(text: str, arguments: Any, told: str) -> None:
+    assert without_values(text, arguments) == told

@@ -337,3 +337,51 @@ def test_patterns_are_listed_backed_up_and_restored(shop: Workshop) -> None:
 def test_what_is_no_backup_is_refused(shop: Workshop, backup: Any) -> None:
     with pytest.raises(InvalidInput):
         shop.ask("auto_correction_patterns", action="restore", backup=backup)
+
+
+def test_what_is_foretold_is_what_becomes_of_the_call(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"enableCircuitBreaker": False})
+    given = {"query": "tea", "limit": "3"}
+    for number in range(8):
+        shop.fails("search", {"query": f"unlucky {number}", "limit": "3"}, f"c{number}")
+        shop.settle()
+
+    tested = shop.ask(
+        "auto_correction_test", testCases=[{"toolName": "search", "parameters": given}]
+    )
+    found = shop.ask("error_diagnose", toolName="search", parameters=given)
+    refused = shop.fails("search", given)
+
+    (result,) = tested["testResults"]
+    assert result["correctionApplied"] is False
+    assert result["reason"] == refused.details["withheld"]
+    assert found["autoCorrection"]["appliedCorrection"] is None
+    assert found["autoCorrection"]["withheld"] == refused.details["withheld"]
+    actions = " ".join(found["learningInsights"]["recommendedActions"])
+    assert "correctionId" in actions
+
+
+def test_a_test_knows_what_its_caller_taught(shop: Workshop) -> None:
+    shop.teach("needle", 10)
+    case = {"toolName": "search", "parameters": {"needle": "tea"}}
+
+    own = shop.ask("auto_correction_test", testCases=[case])
+    others = shop.ask("auto_correction_test", "bob", testCases=[case])
+
+    assert own["testResults"][0]["correctionApplied"] is True
+    assert others["testResults"][0]["correctionApplied"] is False
+
+
+def test_a_diagnosis_has_the_alternatives_that_were_asked_for(shop: Workshop) -> None:
+    found = shop.ask("error_diagnose", error="it failed", includeAlternatives=True)
+
+    assert found["alternatives"] == []
+
+
+def test_a_diagnosis_that_shows_no_correction_still_says_there_is_one(shop: Workshop) -> None:
+    given = {"recipient": "bob", "amount": "12"}
+
+    found = shop.ask("error_diagnose", toolName="send", parameters=given, maxCorrections=0)
+
+    assert found["autoCorrection"]["available"] is True
+    assert found["autoCorrection"]["corrections"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -9,7 +10,9 @@ import pytest
 
 from stratagem import limits
 from stratagem.engine.events import Space
-from stratagem.errors import ValidationFailed
+from stratagem.errors import ExecutionTimeout, ValidationFailed
+from stratagem.operation import Caller
+from tests.gateway.repair.test_loop import incidents
 from tests.gateway.repair.workshop import Workshop
 
 
@@ -169,6 +172,17 @@ def test_retries_are_bounded_and_a_success_ends_the_count(shop: Workshop) -> Non
     assert shop.run("search", {"query": "tea", "limit": "4"})["result"]["limit"] == 4
 
 
+def test_calls_that_are_under_way_are_no_failed_attempts(shop: Workshop) -> None:
+    calls = [
+        {"toolName": "send", "arguments": {"recipient": "bob", "amount": str(number)}}
+        for number in range(10, 22)
+    ]
+
+    answer = shop.ask("tools_batch", executions=calls, parallel=True)
+
+    assert [each["success"] for each in answer["results"]] == [True] * 12
+
+
 def test_attempts_are_forgotten_after_five_minutes(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +219,52 @@ def test_a_required_audit_log_records_what_was_given_and_each_step(shop: Worksho
     assert held[0]["audit"]["steps"][0]["pattern"] == "string_to_number_conversion"
     assert "hunter2" not in str(refused)
     assert refused[0]["audit"]["faults"]
+
+
+def test_a_required_audit_log_records_what_was_never_answered(shop: Workshop) -> None:
+    async def wait(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    shop.database.gateway.add(wait)
+    shop.ask("auto_correction_configure", settings={"requireAuditLog": True})
+    error = shop.fails("wait", {"seconds": "30"}, options={"timeout": 50})
+
+    (left,) = records(shop, "correction_open")
+
+    assert isinstance(error, ExecutionTimeout)
+    assert left["audit"]["given"] == {"seconds": "30"}
+    assert shop.ask("auto_correction_status")["metrics"]["totalCorrections"] == 0
+
+
+def test_whoever_cancels_a_call_says_nothing_about_its_correction(shop: Workshop) -> None:
+    async def wait(seconds: float) -> None:
+        gone = asyncio.current_task()
+        assert gone is not None
+        (running,) = shop.switchboard.executor.active
+        shop.switchboard.executor.cancel(running, Caller("ann"))
+        await asyncio.sleep(seconds)
+
+    shop.database.gateway.add(wait)
+    for _time in range(4):
+        error = shop.fails("wait", {"seconds": "30"})
+        assert error.details["reason"] == "cancelled"
+
+    assert shop.told("circuit:opened") == []
+    assert shop.ask("auto_correction_status")["metrics"]["totalCorrections"] == 0
+    assert incidents(shop) == []
+
+
+def test_long_arguments_are_not_kept_and_can_still_be_confirmed(shop: Workshop) -> None:
+    long = {"needle": "x" * limits.CORRECTION_KEPT_BYTES_MAX}
+    made = offer(shop, long)
+    assert "xxxx" not in str(vars(shop.corrector))
+
+    alone = shop.fails("search", {}, correctionId=made, confirm=True)
+    again = shop.run("search", long, correctionId=made, confirm=True)
+
+    assert "no offer" in alone.message
+    assert again["result"]["query"] == long["needle"]
+    assert shop.corrector.examiner.kept.figures()["entries"] == 1
 
 
 def test_without_an_audit_log_no_value_is_recorded_with_a_correction(shop: Workshop) -> None:

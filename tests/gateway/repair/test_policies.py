@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stratagem import limits
 from stratagem.errors import PermissionDenied, ToolNotFound, ValidationFailed
 from stratagem.operation import Caller
+from tests.gateway.repair.test_degradation import write_policy
 from tests.gateway.repair.workshop import Workshop, workshop
 
 WRONG = {"recipient": "bob", "amount": "12"}
@@ -145,3 +149,42 @@ def test_only_an_administrator_changes_the_policy(shop: Workshop) -> None:
 def test_a_tool_that_is_not_there_has_no_policy(shop: Workshop) -> None:
     with pytest.raises(ToolNotFound):
         configure(shop, settings={"enabled": False}, toolName="nothing")
+
+
+def test_a_policy_that_cannot_be_read_can_be_replaced(shop: Workshop) -> None:
+    write_policy(shop, {"settingOfALaterVersion": 1})
+    with pytest.raises(ValidationFailed) as caught:
+        shop.ask("auto_correction_configure", settings={"enabled": True})
+    assert "reset: true" in (caught.value.hint or "")
+
+    answer = shop.ask("auto_correction_configure", reset=True)
+
+    assert answer["previousSettings"] is None
+    assert answer["changesApplied"] == ["Replaced settings that could not be read"]
+    assert shop.run("send", {"recipient": "bob", "amount": "12"})["result"]["amount"] == 12
+    write_policy(shop, None)
+    assert shop.ask("auto_correction_configure", preset="production")["configurationUpdated"]
+    assert shop.ask("auto_correction_status")["settings"]["requireAuditLog"] is True
+
+
+def test_a_policy_is_bounded(shop: Workshop) -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        shop.ask("auto_correction_configure", settings={"restrictedTools": ["x" * 500] * 200})
+
+    assert caught.value.details["limit"] == limits.CORRECTION_SETTINGS_BYTES_MAX
+
+
+def test_a_change_in_one_process_holds_in_another_at_once(shop: Workshop, tmp_path: Path) -> None:
+    place = str(tmp_path / "shop.db")
+    command = [sys.executable, "-m", "stratagem", "--db", place, "tools", "call"]
+    shop.run("send", {"recipient": "bob", "amount": "12"})
+
+    subprocess.run(
+        [*command, "auto_correction_configure", '{"settings": {"restrictedTools": ["send"]}}'],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+
+    refused = shop.fails("send", {"recipient": "bob", "amount": "13"})
+    assert "not corrected unasked" in refused.details["withheld"]

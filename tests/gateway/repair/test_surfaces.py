@@ -129,6 +129,52 @@ def test_subscribing_again_does_not_tell_twice_and_unsubscribing_ends_it(server:
     asyncio.run(run())
 
 
+def test_whoever_hears_all_and_one_is_told_once(server: Served) -> None:
+    async def run() -> None:
+        async with listening(server) as mine, listening(server) as caller:
+            await mine.ask("auto_correction:subscribe", {"agentId": "b"})
+            await mine.ask("auto_correction:subscribe", {"includeMetrics": True})
+            await caller.ask("mcp:tool:execute", call("b"))
+            await mine.event("auto_correction:attempt:success")
+            await mine.ask("auto_correction:status", {})
+
+            (told,) = mine.named("auto_correction:attempt:success")
+            assert told["metrics"]["attempts"] >= 1
+
+    asyncio.run(run())
+
+
+def test_whoever_has_unsubscribed_hears_nothing_more(server: Served) -> None:
+    async def teach(caller: Listening, word: str) -> None:
+        await caller.send("mcp:tool:execute", call("c", "20 + 22", word))
+        await caller.ask("mcp:tool:execute", call("c", "20 + 22", "expression"))
+
+    async def run() -> None:
+        async with (
+            listening(server) as one,
+            listening(server) as every,
+            listening(server) as caller,
+        ):
+            await one.ask("auto_correction:subscribe", {"agentId": "c"})
+            for agent in ("c", "d", None):
+                await every.ask("auto_correction:subscribe", {"agentId": agent})
+            await one.ask("auto_correction:unsubscribe", {"agentId": "c"})
+            await every.ask("auto_correction:unsubscribe", {"agentId": "d"})
+            await teach(caller, "wordless")
+            await every.event("auto_correction:pattern:learned")
+            await every.ask("auto_correction:unsubscribe", {})
+            every.heard.clear()
+            await teach(caller, "nameless")
+            await one.ask("auto_correction:status", {})
+            await every.ask("auto_correction:status", {})
+
+            about = ("auto_correction:attempt", "auto_correction:pattern")
+            assert [name for name, _data in one.heard if name.startswith(about)] == []
+            assert [name for name, _data in every.heard if name.startswith(about)] == []
+
+    asyncio.run(run())
+
+
 def test_failures_patterns_and_circuits_are_told(server: Served) -> None:
     async def run() -> None:
         async with listening(server) as mine:
@@ -191,7 +237,16 @@ def test_configuring_and_testing_are_answered_by_events(server: Served) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("data", [{"agentId": 5}, {"agentId": ""}, {"agentId": "x" * 300}, [1]])
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"agentId": 5},
+        {"agentId": ""},
+        {"agentId": "x" * 300},
+        {"includeMetrics": "no"},
+        [1],
+    ],
+)
 def test_a_subscription_to_nothing_is_refused(server: Served, data: Any) -> None:
     async def run() -> None:
         async with listening(server) as mine:

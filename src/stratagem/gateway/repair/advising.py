@@ -2,23 +2,31 @@
 
 The best known fix goes to the caller with the error. When a later call of the same caller works,
 the fix is credited with it. A failure that keeps coming back and that nobody knows a fix for
-becomes a draft incident, once.
+becomes a draft incident, once, without the arguments it came of. What this process does not
+remember of earlier calls it reads from their records.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, ExecutionTimeout, StratagemError
 from stratagem.gateway.calls import Call
 from stratagem.gateway.repair.attempts import Problem, problem_of
+from stratagem.gateway.repair.recalling import (
+    Recollection,
+    said_by,
+    shape_of,
+    without_values,
+)
 from stratagem.gateway.tools import Tool
+from stratagem.operation import Caller
 
 __all__ = ["Advice", "Advisor"]
 
@@ -26,17 +34,17 @@ logger = logging.getLogger(__name__)
 
 _KEPT_MAX: Final = 10_000
 _TEXT_CHARS: Final = 2_000
-# What differs from one occurrence to the next: numbers, ids, and what stands in quotes.
-_VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\b[0-9a-f]{8,}\b|\d+")
-# What the gateway itself did to the call says nothing about the tool.
-_OWN_REASONS: Final = frozenset({"circuit_open"})
+# What the gateway itself, or its caller, did to the call says nothing about the tool.
+_OWN_REASONS: Final = frozenset({"circuit_open", "cancelled"})
+# Another process may have given the fix; so long a success does not ask the records again.
+_RECALLED_SECONDS: Final = 60.0
 
 
 class Advisor(Protocol):
     """The debugging memory, as the gateway asks it. Its answers come from another system."""
 
-    def known_fix(self, text: str, tool: str, branch: str) -> dict[str, Any] | None:
-        """Return the best known fix for an error, with the lookup it was found by."""
+    def known_fix(self, text: str, tool: str, branch: str, caller: Caller) -> dict[str, Any] | None:
+        """Return the best known fix for an error that a caller may know of."""
         ...
 
     def worked(self, fix: Mapping[str, Any], branch: str) -> None:
@@ -52,12 +60,19 @@ class Advice:
     """Asks the advisor, and tells it what became of its advice. Never fails."""
 
     def __init__(
-        self, advisor: Advisor | None, later: Callable[[Callable[[], object]], None]
+        self,
+        advisor: Advisor | None,
+        later: Callable[[Callable[[], object]], None],
+        recollection: Recollection,
     ) -> None:
         self._advisor = advisor
         self._later = later
-        self._fixes: OrderedDict[Problem, dict[str, Any]] = OrderedDict()
+        self._recollection = recollection
+        self._fixes: OrderedDict[Problem, tuple[float, dict[str, Any]]] = OrderedDict()
+        self._recalled: OrderedDict[Problem, float] = OrderedDict()
+        # Only used where `later` is done, one after the other.
         self._failures: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+        self._drafted: OrderedDict[tuple[str, str, str], None] = OrderedDict()
 
     async def ask(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
         """Return the best known fix for a tool's failure."""
@@ -66,41 +81,78 @@ class Advice:
             return None
         if error.details.get("reason") in _OWN_REASONS:
             return None
-        text = f"{tool.name}: {error.message}"[:_TEXT_CHARS]
+        said = said_by(error.message, error.details)
+        plain = without_values(said, call.arguments)
+        texts = dict.fromkeys((said, plain))
         try:
-            fix = await asyncio.to_thread(advisor.known_fix, text, tool.name, call.branch)
+            # The caller waits for its error.
+            async with asyncio.timeout(limits.ADVICE_SECONDS):
+                fix = await asyncio.to_thread(_known_fix, advisor, texts, tool.name, call)
         except Exception as fault:  # noqa: BLE001 -- its absence must not hide the error itself
             logger.info("no advice for %s: %s", tool.name, fault)
             return None
-        if fix is not None:
-            _keep(self._fixes, problem_of(call, tool.name), fix)
+        if not call.caller.may("debugging", "write"):
+            # What its calls come to is not its to write there.
             return fix
-        self._note(advisor, tool.name, call.branch, text)
+        if fix is not None:
+            _keep(self._fixes, problem_of(call, tool.name), (time.monotonic(), fix))
+            return fix
+        self._note(advisor, tool.name, call.branch, plain, str(error.details.get("executionId")))
         return None
 
-    def look_up(self, text: str, tool: str, branch: str) -> dict[str, Any] | None:
+    def look_up(self, text: str, tool: str, branch: str, caller: Caller) -> dict[str, Any] | None:
         """Return the best known fix for an error, when somebody asks; nothing is noted by it."""
         if self._advisor is None:
             return None
         try:
-            return self._advisor.known_fix(text[:_TEXT_CHARS], tool, branch)
+            return self._advisor.known_fix(text[:_TEXT_CHARS], tool, branch, caller)
         except Exception as fault:  # noqa: BLE001 -- an answer without it is still an answer
             logger.info("no advice for %s: %s", tool, fault)
             return None
 
-    def settled(self, problem: Problem) -> None:
+    def settled(self, call: Call, tool: str, execution: str) -> None:
         """Credit the fix that was given, now that a call worked."""
-        fix = self._fixes.pop(problem, None) if self._fixes else None
-        advisor = self._advisor
-        if fix is not None and advisor is not None:
-            self._later(_quietly(lambda: advisor.worked(fix, problem.branch)))
+        advisor, problem, now = self._advisor, problem_of(call, tool), time.monotonic()
+        if advisor is None or not call.caller.may("debugging", "write"):
+            return
+        given_at, fix = self._fixes.pop(problem, (now, None))
+        if fix is None:
+            if now < self._recalled.get(problem, now):
+                return
+            _keep(self._recalled, problem, now + _RECALLED_SECONDS)
+        elif now - given_at > limits.FIX_CREDITED_HOURS * 3600:
+            return
 
-    def _note(self, advisor: Advisor, tool: str, branch: str, text: str) -> None:
-        key = (branch, tool, _VARYING.sub("#", text))
-        count = self._failures.get(key, 0) + 1
-        _keep(self._failures, key, count)
-        if count == limits.FAILURES_NOTED:
-            self._later(_quietly(lambda: advisor.draft(text, tool, branch)))
+        def credit() -> None:
+            given = fix or self._recollection.fix(problem, but=execution)
+            if given is not None and given.get("lookupId"):
+                advisor.worked(given, problem.branch)
+
+        self._later(_quietly(credit))
+
+    def _note(self, advisor: Advisor, tool: str, branch: str, text: str, execution: str) -> None:
+        """Count a failure; the one that makes it too many is noted as an incident."""
+        shape = shape_of(text)
+        key = (branch, tool, shape)
+
+        def count() -> None:
+            known = self._failures.get(key)
+            if known is None:
+                known = self._recollection.failures(branch, tool, shape, but=execution)
+            _keep(self._failures, key, known + 1)
+            if known + 1 >= limits.FAILURES_NOTED and key not in self._drafted:
+                advisor.draft(f"{tool}: {text}", tool, branch)
+                _keep(self._drafted, key, None)
+
+        self._later(_quietly(count))
+
+
+def _known_fix(
+    advisor: Advisor, texts: Iterable[str], tool: str, call: Call
+) -> dict[str, Any] | None:
+    """Return the best known fix for the first of some texts that there is one for."""
+    found = (advisor.known_fix(f"{tool}: {text}", tool, call.branch, call.caller) for text in texts)
+    return next((fix for fix in found if fix is not None), None)
 
 
 def _quietly(work: Callable[[], object]) -> Callable[[], None]:

@@ -12,7 +12,7 @@ from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import CorrectionUnavailable
 from stratagem.gateway import names
-from stratagem.gateway.correction import Correction
+from stratagem.gateway.correction import Candidate, Correction
 from stratagem.gateway.repair import diagnosis, figures, inputs
 from stratagem.gateway.repair.lessons import teacher_of
 from stratagem.gateway.repair.outcomes import Outcomes, new_lessons, read_outcomes
@@ -38,21 +38,22 @@ class Analysis(Bound):
     def diagnose(self, given: inputs.DiagnoseInput) -> Answer:
         """Return what is wrong with a call and how it could be mended. Nothing is run."""
         started = time.perf_counter()
+        self._switchboard.recorder.settle()
         branch = self._branch(given.branch)
         tool = self._known(given.tool_name, branch)
-        found = self._examined(tool, given, branch)
+        found, certain = self._examined(tool, given, branch)
         diagnosed = diagnosis.diagnosed(given.error, found)
         if given.tool_name is not None and tool is None:
             diagnosed |= {"errorType": "toolNotFound", "errorCategory": "resolution"}
         types = diagnosed.get("errorTypes") or [diagnosed["errorType"]]
         answer: Answer = {
             "diagnosis": diagnosed,
-            "autoCorrection": self._corrections(tool, given, found, branch),
+            "autoCorrection": _corrections(tool, given, found, certain),
             "preventionTips": diagnosis.tips(types),
             "learningInsights": self._insights(tool, found, types, branch),
             **self._corrector.health.told(),
         }
-        if given.include_alternatives and found is not None:
+        if given.include_alternatives:
             answer["alternatives"] = self._alternatives(tool, given, branch)
         fix = self._fix(tool, given, branch)
         if fix is not None:
@@ -97,45 +98,17 @@ class Analysis(Bound):
 
     def _examined(
         self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
-    ) -> Correction | None:
+    ) -> tuple[Correction | None, Candidate | None]:
+        """Return what would become of the call, and the correction that would be applied."""
         if tool is None or given.parameters is None:
-            return None
+            return None, None
         agent = given.context.agent_id if given.context else None
         teacher = teacher_of(self._caller.actor, agent)
         try:
-            return self._corrector.examiner.examine(tool, given.parameters, branch, teacher)
+            return self._corrector.examiner.foreseen(tool, given.parameters, branch, teacher)
         except CorrectionUnavailable:
             # The words of the error are left, and the answer says what is missing.
-            return None
-
-    def _corrections(
-        self,
-        tool: Tool | None,
-        given: inputs.DiagnoseInput,
-        found: Correction | None,
-        branch: str,
-    ) -> Answer:
-        if tool is None or found is None or not given.enable_auto_correction:
-            return {"available": False, "corrections": [], "appliedCorrection": None}
-        lowered = [
-            self._corrector.examiner.lowered(tool.name, branch, each) for each in found.candidates
-        ]
-        ranked = sorted((each for each, _old in lowered), key=lambda each: -each.confidence)
-        offered = [shown(tool.name, each) for each in ranked[: given.max_corrections]]
-        certain = found.corrected and not lowered[0][1]
-        answer: Answer = {
-            "available": bool(offered),
-            "corrections": offered,
-            "appliedCorrection": shown(tool.name, lowered[0][0]) if certain else None,
-        }
-        if found.withheld is not None:
-            answer["withheld"] = found.withheld
-        if found.ambiguous:
-            answer["choices"] = [
-                {"path": each.path, "question": each.question, "options": list(each.options)}
-                for each in found.ambiguous
-            ]
-        return answer
+            return None, None
 
     def _insights(
         self, tool: Tool | None, found: Correction | None, types: list[str], branch: str
@@ -187,7 +160,10 @@ class Analysis(Bound):
         ]
         found = []
         for each in near[:_COMPARED_MAX]:
-            taken = self._corrector.examiner.examine(each, given.parameters, branch)
+            try:
+                taken = self._corrector.examiner.examine(each, given.parameters, branch)
+            except CorrectionUnavailable:
+                break
             # A tool that takes anything says nothing by taking this.
             if taken.applied and set(taken.applied) & set(
                 each.content["inputSchema"].get("properties", {})
@@ -207,12 +183,37 @@ class Analysis(Bound):
         if not given.error or self._caller.read_only or self._foundation.store.read_only:
             return None
         name = tool.name if tool is not None else given.tool_name or "unknown"
-        return self._corrector.advice.look_up(f"{name}: {given.error}", name, branch)
+        text = f"{name}: {given.error}"
+        return self._corrector.advice.look_up(text, name, branch, self._caller)
 
     def _deprecated(self, reader: Reader, view: Any, outcomes: Outcomes) -> list[tuple[str, str]]:
         """Return the patterns that stopped working in this time, with their tools."""
         pairs = {(row["tool"], pattern) for row in outcomes.fell for pattern in row["patterns"]}
         return sorted(pair for pair in pairs if read_standing(reader, view, *pair).deprecated)
+
+
+def _corrections(
+    tool: Tool | None,
+    given: inputs.DiagnoseInput,
+    found: Correction | None,
+    certain: Candidate | None,
+) -> Answer:
+    if tool is None or found is None or not given.enable_auto_correction:
+        return {"available": False, "corrections": [], "appliedCorrection": None}
+    offered = [shown(tool.name, each) for each in found.candidates[: given.max_corrections]]
+    answer: Answer = {
+        "available": bool(found.candidates),
+        "corrections": offered,
+        "appliedCorrection": shown(tool.name, certain) if certain is not None else None,
+    }
+    if found.withheld is not None:
+        answer["withheld"] = found.withheld
+    if found.ambiguous:
+        answer["choices"] = [
+            {"path": each.path, "question": each.question, "options": list(each.options)}
+            for each in found.ambiguous
+        ]
+    return answer
 
 
 def _parts(outcomes: Outcomes, given: inputs.InsightsInput) -> Answer:

@@ -41,16 +41,17 @@ class Attempts:
         self._counts: OrderedDict[Problem, tuple[int, float]] = OrderedDict()
         self._active: dict[int, dict[str, Any]] = {}
 
-    def begin(self, problem: Problem) -> int:
-        """Count an attempt; return its number, from 1."""
-        count, since = self._counts.get(problem, (0, self._clock()))
-        if self._clock() - since > limits.CORRECTION_BREAKER_SECONDS:
-            count, since = 0, self._clock()
+    def number(self, problem: Problem) -> int:
+        """Return which attempt a call is, from 1: calls that are under way have not failed."""
+        return self._failures(problem)[0] + 1
+
+    def failed(self, problem: Problem) -> None:
+        """Count an attempt that did not work."""
+        count, since = self._failures(problem)
         self._counts[problem] = (count + 1, since)
         self._counts.move_to_end(problem)
         if len(self._counts) > _KEPT_MAX:
             self._counts.popitem(last=False)
-        return count + 1
 
     def settled(self, problem: Problem) -> None:
         """Note that a call worked: the next one is a first attempt."""
@@ -69,6 +70,12 @@ class Attempts:
     def end(self, call: Call) -> None:
         """Note that a call has ended."""
         self._active.pop(id(call), None)
+
+    def _failures(self, problem: Problem) -> tuple[int, float]:
+        """Return how many attempts failed lately, and since when they are counted."""
+        now = self._clock()
+        count, since = self._counts.get(problem, (0, now))
+        return (0, now) if now - since > limits.CORRECTION_BREAKER_SECONDS else (count, since)
 
     @property
     def active(self) -> list[dict[str, Any]]:

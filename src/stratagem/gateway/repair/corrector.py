@@ -7,6 +7,7 @@ of this fails, calls whose arguments fit go on as if nothing had happened.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import OrderedDict
@@ -19,6 +20,7 @@ from stratagem.errors import (
     CorrectionUnavailable,
     ExecutionFailed,
     ExecutionTimeout,
+    InternalFault,
     PermissionDenied,
     RateLimited,
     StratagemError,
@@ -34,7 +36,9 @@ from stratagem.gateway.repair.attempts import Attempts, problem_of
 from stratagem.gateway.repair.examining import Examiner
 from stratagem.gateway.repair.judging import Applied, Judge
 from stratagem.gateway.repair.lessons import teacher_of
-from stratagem.gateway.repair.offers import Offers, offer_id
+from stratagem.gateway.repair.offers import Offers, is_brief, offer_id
+from stratagem.gateway.repair.policies import InForce
+from stratagem.gateway.repair.recalling import Recollection
 from stratagem.gateway.repair.telling import Teller, refusal, shown
 from stratagem.gateway.repair.usual import usual_values
 from stratagem.gateway.tools import Tool
@@ -49,7 +53,11 @@ logger = logging.getLogger(__name__)
 _REMEMBERED_MAX: Final = 10_000
 _LOSING_SECONDS: Final = 60.0
 # These ended a call before the tool could say anything about its arguments.
-_NO_VERDICT: Final = (ExecutionTimeout, PermissionDenied, RateLimited)
+_NO_VERDICT: Final = (ExecutionTimeout, InternalFault, PermissionDenied, RateLimited)
+_CANCELLED: Final = "cancelled"
+
+
+_UNAUDITED: Final = "Corrections have to be recorded, and nothing can be written."
 
 
 class _Refused(NamedTuple):
@@ -57,6 +65,7 @@ class _Refused(NamedTuple):
 
     arguments: Any
     at: float
+    policy: Policy
 
 
 class LearningCorrector:
@@ -76,7 +85,8 @@ class LearningCorrector:
             listener=self.teller.circuit,
         )
         self._judge = Judge(switchboard, self.examiner, self.breakers, self.teller)
-        self.advice = Advice(advisor, switchboard.recorder.do)
+        recollection = Recollection(switchboard.foundation)
+        self.advice = Advice(advisor, switchboard.recorder.do, recollection)
         self._offers = Offers()
         self._applied: dict[int, Applied] = {}
         self._verdicts: dict[int, bool | None] = {}
@@ -84,32 +94,27 @@ class LearningCorrector:
         # How many records were lost, and until when more may be.
         self._lost = (0, 0.0)
 
-    def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Corrected:
+    async def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Corrected:
         """Return arguments that fit, or what could be offered instead.
 
         Raises:
             CorrectionUnavailable: The part that could correct them does not work.
             ValidationFailed: An offer was confirmed that does not exist.
         """
-        attempt = self.attempts.begin(problem_of(call, tool.name))
-        self.teller.started(call, tool.name, attempt, violations)
+        self.teller.started(call, tool, self._attempt(tool, call), violations)
         started = time.perf_counter()
         try:
-            policy = self.examiner.policy(call.branch, tool.name).policy
+            in_force = await self._looked_up(tool, call)
             teacher = teacher_of(call.caller.actor, call.context.get("agentId"))
-            found = self.examiner.examine(tool, call.arguments, call.branch, teacher)
+            found = self.examiner.examine(
+                tool, call.arguments, call.branch, teacher, in_force=in_force
+            )
         except StratagemError as error:
             raise self._unavailable(tool, call, violations, error) from error
+        if self.examiner.remote:
+            await asyncio.to_thread(self._weigh, tool, call, found, in_force.policy)
         took = (time.perf_counter() - started) * 1000
-        if call.correction_id is not None:
-            chosen, found = self._confirmed(tool, call, found, policy)
-            applied = Applied(chosen, found, took, attempt, confirmed=True)
-            return self._apply(tool, call, applied, policy)
-        candidate, reason = self._decided(tool, call, found, policy, attempt)
-        if candidate is not None and reason is None:
-            applied = Applied(candidate, found, took, attempt, confirmed=False)
-            return self._apply(tool, call, applied, policy)
-        return self._offer(tool, call, found, policy, reason=reason, took=took)
+        return self._answer(tool, call, found, in_force.policy, took)
 
     def learn(self, tool: Tool, call: Call, arguments: Any, record: Mapping[str, Any]) -> None:
         """Take note of how a call ended. Never fails."""
@@ -119,13 +124,16 @@ class LearningCorrector:
         try:
             worked = record["status"] == "success"
             if applied is not None:
+                if verdict is False:
+                    self.attempts.failed(problem_of(call, tool.name))
                 self._judge.judge(tool, call, record, applied, worked or verdict)
             if worked:
                 self._worked(tool, call, arguments, applied)
+                self.advice.settled(call, tool.name, record["executionId"])
         except Exception as error:  # noqa: BLE001 -- a call must not fail because learning did
             self.health.failed("learningPipeline", error)
         else:
-            self._check_recorder()
+            self.check_recorder()
 
     async def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
         """Return the best known fix for a tool's failure, from the debugging memory."""
@@ -134,25 +142,62 @@ class LearningCorrector:
             self._verdicts[id(call)] = None if _is_mute(error) else False
         return await self.advice.ask(tool, call, error)
 
+    def check_recorder(self) -> None:
+        """Note whether records are being lost; for a minute after one was, they may be."""
+        lost, now = self._switchboard.recorder.lost, time.monotonic()
+        if lost > self._lost[0]:
+            self._lost = (lost, now + _LOSING_SECONDS)
+        if self._lost[1] > now:
+            self.health.failed("learningPipeline", RuntimeError(f"{lost} records were lost"))
+        else:
+            self.health.worked("learningPipeline")
+
     # --- inside
+
+    def _attempt(self, tool: Tool, call: Call) -> int:
+        return self.attempts.number(problem_of(call, tool.name))
+
+    async def _looked_up(self, tool: Tool, call: Call) -> InForce:
+        """Read what the correction of a call takes; the home loop waits for no network."""
+        if self.examiner.remote:
+            return await asyncio.to_thread(self.examiner.look, tool.name, call.branch)
+        return self.examiner.policy(call.branch, tool.name)
+
+    def _weigh(self, tool: Tool, call: Call, found: Correction, policy: Policy) -> None:
+        """Have everything read that deciding about a correction takes."""
+        self._candidates(tool, call, found, policy)
+
+    def _answer(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy, took: float
+    ) -> Corrected:
+        """Return what becomes of a call: it is corrected, or told what it may have meant."""
+        attempt = self._attempt(tool, call)
+        if call.correction_id is not None:
+            chosen, found = self._confirmed(tool, call, found, policy)
+            return self._apply(
+                tool, call, Applied(chosen, found, took, attempt, confirmed=True, policy=policy)
+            )
+        candidate, reason = self._decided(tool, call, found, policy, attempt)
+        if candidate is not None and reason is None:
+            return self._apply(
+                tool, call, Applied(candidate, found, took, attempt, confirmed=False, policy=policy)
+            )
+        return self._offer(tool, call, found, policy, reason=reason, took=took)
 
     def _decided(
         self, tool: Tool, call: Call, found: Correction, policy: Policy, attempt: int
     ) -> tuple[Candidate | None, str | None]:
         """Return the correction to apply, or why it is only offered."""
-        if found.applied is None or found.chosen is None:
-            return None, found.withheld
-        candidate, deprecated = self.examiner.lowered(tool.name, call.branch, found.chosen)
-        if deprecated:
-            return None, "Corrections of this kind have stopped working for this tool."
+        candidate, withheld = self.examiner.decided(tool, call.branch, found, policy)
+        if candidate is None or withheld is not None:
+            return candidate, withheld
         if attempt > 1 + policy.max_retries:
             return None, f"{attempt - 1} attempts in a row did not work."
         if policy.require_audit_log and self._unaudited():
-            return None, "Corrections have to be recorded, and nothing can be written."
-        withheld = policy.withholds(candidate, tool=tool.name, categories=(tool.category,))
-        if withheld is None and self._is_open(tool, policy):
-            withheld = "Corrections of this tool failed lately; it is left alone for a while."
-        return candidate, withheld
+            return None, _UNAUDITED
+        if self._is_open(tool, policy):
+            return None, "Corrections of this tool failed lately; it is left alone for a while."
+        return candidate, None
 
     def _confirmed(
         self, tool: Tool, call: Call, found: Correction, policy: Policy
@@ -161,6 +206,8 @@ class LearningCorrector:
         wanted = call.correction_id or ""
         if not policy.enabled:
             raise ValidationFailed("Corrections are switched off.", field="correctionId")
+        if policy.require_audit_log and self._unaudited():
+            raise CorrectionUnavailable(_UNAUDITED, field="correctionId", **self.health.told())
         offers = {offer_id(tool.name, each.arguments): each for each in found.candidates}
         chosen = offers.get(wanted)
         if chosen is None and (kept := self._offers.get(call.caller.actor, tool.name, wanted)):
@@ -180,7 +227,8 @@ class LearningCorrector:
             )
         return chosen, found
 
-    def _apply(self, tool: Tool, call: Call, applied: Applied, policy: Policy) -> Corrected:
+    def _apply(self, tool: Tool, call: Call, applied: Applied) -> Corrected:
+        policy = applied.policy
         self._applied[id(call)] = _with_given(applied, call, policy)
         self.attempts.start(
             call, tool.name, applied.attempt, self._switchboard.foundation.store.now()
@@ -193,7 +241,7 @@ class LearningCorrector:
             **self.health.told(),
         }
         if policy.debug_mode:
-            told["debug"] = self._debugged(tool, call, applied.found)
+            told["debug"] = self._debugged(tool, applied.found, policy)
         return Corrected(applied.candidate.arguments, told)
 
     def _offer(
@@ -206,13 +254,14 @@ class LearningCorrector:
         reason: str | None,
         took: float,
     ) -> Corrected:
-        self._remember_refused(tool, call)
+        self.attempts.failed(problem_of(call, tool.name))
+        self._remember_refused(tool, call, policy)
         candidates = self._candidates(tool, call, found, policy)
         for each in candidates:
             self._offers.put(call.caller.actor, tool.name, (each, found.errors))
         told = refusal(tool.name, found, candidates, reason) | self.health.told()
         if policy.debug_mode:
-            told["debug"] = self._debugged(tool, call, found)
+            told["debug"] = self._debugged(tool, found, policy)
         self._judge.refused(
             tool,
             call,
@@ -245,19 +294,22 @@ class LearningCorrector:
     def _worked(self, tool: Tool, call: Call, arguments: Any, applied: Applied | None) -> None:
         problem = problem_of(call, tool.name)
         self.attempts.settled(problem)
-        self.advice.settled(problem)
         refused = self._refused.pop(problem, None) if self._refused else None
         if refused is None or applied is not None:
             return
         if time.monotonic() - refused.at > limits.CORRECTION_BREAKER_SECONDS:
             return
         schema = tool.content["inputSchema"]
-        self._judge.taught(tool, call, teaching.from_retry(refused.arguments, arguments, schema))
+        lessons = teaching.from_retry(refused.arguments, arguments, schema)
+        if lessons:
+            self._judge.taught(tool, call, lessons, refused.policy)
 
-    def _remember_refused(self, tool: Tool, call: Call) -> None:
+    def _remember_refused(self, tool: Tool, call: Call, policy: Policy) -> None:
         problem = problem_of(call, tool.name)
-        self._refused[problem] = _Refused(call.arguments, time.monotonic())
-        self._refused.move_to_end(problem)
+        self._refused.pop(problem, None)
+        if not is_brief(call.arguments):
+            return
+        self._refused[problem] = _Refused(call.arguments, time.monotonic(), policy)
         if len(self._refused) > _REMEMBERED_MAX:
             self._refused.popitem(last=False)
 
@@ -278,7 +330,7 @@ class LearningCorrector:
             **self.health.told(),
         )
 
-    def _debugged(self, tool: Tool, call: Call, found: Correction) -> dict[str, Any]:
+    def _debugged(self, tool: Tool, found: Correction, policy: Policy) -> dict[str, Any]:
         return {
             "candidates": [shown(tool.name, each) for each in found.candidates],
             "faults": [
@@ -290,7 +342,7 @@ class LearningCorrector:
                 for each in found.candidates
                 for change in each.changes
             ],
-            "policy": self.examiner.policy(call.branch, tool.name).policy.settings(),
+            "policy": policy.settings(),
             "services": self.health.status(),
         }
 
@@ -307,16 +359,6 @@ class LearningCorrector:
         store = self._switchboard.foundation.store
         return store.read_only or "learningPipeline" in self.health.faults()
 
-    def _check_recorder(self) -> None:
-        """Note whether records are being lost; for a minute after one was, they may be."""
-        lost, now = self._switchboard.recorder.lost, time.monotonic()
-        if lost > self._lost[0]:
-            self._lost = (lost, now + _LOSING_SECONDS)
-        if self._lost[1] > now:
-            self.health.failed("learningPipeline", RuntimeError(f"{lost} records were lost"))
-        else:
-            self.health.worked("learningPipeline")
-
 
 def _with_given(applied: Applied, call: Call, policy: Policy) -> Applied:
     """Keep what was given with a correction, where the policy asks for a record of it."""
@@ -325,4 +367,6 @@ def _with_given(applied: Applied, call: Call, policy: Policy) -> Applied:
 
 def _is_mute(error: StratagemError) -> bool:
     """Whether an error says nothing about the arguments: the tool never looked at them."""
-    return isinstance(error, _NO_VERDICT) or (isinstance(error, ExecutionFailed) and error.safe)
+    if isinstance(error, ExecutionFailed):
+        return error.safe or error.details.get("reason") == _CANCELLED
+    return isinstance(error, _NO_VERDICT)

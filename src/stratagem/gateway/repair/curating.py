@@ -74,6 +74,8 @@ class Curating(Bound):
     def _reset(self, given: inputs.CircuitsInput) -> Answer:
         """Close a breaker, once its cool-down is over or where it is forced."""
         name = given.tool_name
+        if given.force:
+            self._caller.require("gateway", "admin", "forcing a breaker")
         if name is None:
             raise MissingRequired("A breaker is named by its tool.", field="toolName")
         breakers = self._corrector.breakers
@@ -123,6 +125,8 @@ class Curating(Bound):
 
     def _restore(self, given: inputs.PatternsInput) -> Answer:
         """Bring evidence back that is not there; what is there stays."""
+        # A backup says who taught what: whoever writes one speaks for everybody.
+        self._caller.require("gateway", "admin", "restoring patterns")
         wanted = _read_backup(given.backup)
 
         def work(transaction: Transaction) -> Answer:

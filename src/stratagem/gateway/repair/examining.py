@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem import limits
-from stratagem.errors import CorrectionUnavailable, StratagemError
-from stratagem.gateway.correction import Candidate, Correction, Learned, Nothing, correct, ready
+from stratagem.errors import BranchNotFound, CorrectionUnavailable, StratagemError
+from stratagem.gateway.correction import (
+    Candidate,
+    Correction,
+    Learned,
+    Nothing,
+    Policy,
+    correct,
+    ready,
+)
 from stratagem.gateway.repair.health import Health
 from stratagem.gateway.repair.kept import KeptCorrections
 from stratagem.gateway.repair.lessons import Lessons
@@ -51,8 +60,19 @@ class Examiner:
         self._in_force: dict[tuple[str, str | None], tuple[float, InForce]] = {}
         self._known: dict[str, _Known] = {}
         self._profiles: dict[tuple[str, str, int], tuple[float, Profile]] = {}
-        # A policy is looked up for each correction; over a network that is too far.
-        self._remote = bool(getattr(switchboard.foundation.store, "remote", False))
+        # What is looked up over a network must not be waited for on the home loop.
+        self.remote = switchboard.foundation.store.remote
+
+    def look(self, tool: str | None, branch: str) -> InForce:
+        """Read what the correction of a call takes; return the policy as it is now.
+
+        Raises:
+            CorrectionUnavailable: The policy cannot be read.
+        """
+        self._in_force.pop((branch, tool), None)
+        found = self.policy(branch, tool)
+        self._read(branch)
+        return found
 
     def policy(self, branch: str, tool: str | None = None) -> InForce:
         """Return the policy that holds on a branch.
@@ -67,28 +87,82 @@ class Examiner:
         try:
             reader = self._foundation.store.reader()
             found = self._policies.read(reader, self._foundation.views.view(reader, branch), tool)
+        except BranchNotFound:
+            # Nothing is wrong with the policy.
+            raise
         except Exception as error:
             self.health.failed("policyService", error)
             raise CorrectionUnavailable("The policy of corrections cannot be read.") from error
         self.health.worked("policyService")
-        if self._remote:
+        if self.remote:
             if len(self._in_force) > _KEPT_MAX:
                 self._in_force.clear()
             self._in_force[key] = (now + _SECONDS, found)
         return found
+
+    def policy_at_hand(self, branch: str, tool: str, otherwise: Policy) -> Policy:
+        """Return the policy, without waiting for a network: as it was when it was last read."""
+        if not self.remote:
+            return self.policy(branch, tool).policy
+        known = self._in_force.get((branch, tool))
+        return known[1].policy if known is not None else otherwise
+
+    def lessons_at_hand(self, branch: str) -> Lessons | None:
+        """Return what was learned, without waiting for a network; None where that would take it."""
+        known = self._known.get(branch)
+        if self.remote:
+            return known.lessons if known is not None else None
+        return self.lessons(branch)
 
     def lessons(self, branch: str) -> Lessons | None:
         """Return what was learned, as a branch shows it; None where it cannot be read."""
         known = self._read(branch)
         return known.lessons if known is not None else None
 
-    def examine(self, tool: Tool, arguments: Any, branch: str, teacher: str = "") -> Correction:
+    def foreseen(
+        self, tool: Tool, arguments: Any, branch: str, teacher: str = ""
+    ) -> tuple[Correction, Candidate | None]:
+        """Return what would become of a call, and the correction that would be applied to it.
+
+        Raises:
+            CorrectionUnavailable: The policy cannot be read, or the engine does not work.
+        """
+        in_force = self.look(tool.name, branch)
+        found = self.examine(tool, arguments, branch, teacher, in_force=in_force)
+        candidate, withheld = self.decided(tool, branch, found, in_force.policy)
+        lowered_ones = [self.lowered(tool.name, branch, each)[0] for each in found.candidates]
+        lowered_ones.sort(key=lambda each: -each.confidence)
+        found = replace(found, candidates=tuple(lowered_ones), withheld=withheld)
+        if found.errors and withheld is not None:
+            return replace(found, applied=None), None
+        return found, candidate
+
+    def decided(
+        self, tool: Tool, branch: str, found: Correction, policy: Policy
+    ) -> tuple[Candidate | None, str | None]:
+        """Return the correction that a call is run with, and why it is only offered."""
+        if found.chosen is None:
+            return None, found.withheld
+        candidate, deprecated = self.lowered(tool.name, branch, found.chosen)
+        if deprecated:
+            return None, "Corrections of this kind have stopped working for this tool."
+        return candidate, policy.withholds(candidate, tool=tool.name, categories=(tool.category,))
+
+    def examine(
+        self,
+        tool: Tool,
+        arguments: Any,
+        branch: str,
+        teacher: str = "",
+        *,
+        in_force: InForce | None = None,
+    ) -> Correction:
         """Return what the engine makes of arguments; `teacher` is the caller's (`teacher_of`).
 
         Raises:
             CorrectionUnavailable: The policy cannot be read, or the engine does not work.
         """
-        in_force = self.policy(branch, tool.name)
+        in_force = in_force or self.policy(branch, tool.name)
         learned, stamp = self._learned(tool, branch, teacher, in_force)
 
         def make() -> Correction:
@@ -171,6 +245,8 @@ class Examiner:
             with self._foundation.store.snapshot() as reader:
                 view = self._foundation.views.view(reader, branch)
                 known = _Known(now + _SECONDS, Lessons.read(reader, view), suspects(reader, view))
+        except BranchNotFound:
+            raise
         except Exception as error:  # noqa: BLE001 -- the schema alone has to do then
             self.health.failed("patternService", error)
             return None

@@ -17,9 +17,16 @@ __all__ = ["PARTS", "Health", "Part"]
 
 logger = logging.getLogger(__name__)
 
-Part = Literal["patternService", "policyService", "correctionEngine", "learningPipeline"]
+Part = Literal[
+    "patternService",
+    "policyService",
+    "validationService",
+    "correctionEngine",
+    "learningPipeline",
+]
 PARTS: Final[tuple[Part, ...]] = (
     "patternService",
+    "validationService",
     "policyService",
     "correctionEngine",
     "learningPipeline",

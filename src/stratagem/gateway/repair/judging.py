@@ -10,10 +10,11 @@ from stratagem.engine.events import Draft
 from stratagem.gateway import names
 from stratagem.gateway.breaker import Breakers
 from stratagem.gateway.calls import Call
-from stratagem.gateway.correction import Candidate, Correction
+from stratagem.gateway.correction import Candidate, Correction, Policy
 from stratagem.gateway.repair import lessons as counting
 from stratagem.gateway.repair import teaching
 from stratagem.gateway.repair.examining import Examiner
+from stratagem.gateway.repair.places import is_of_schema, names_of
 from stratagem.gateway.repair.teaching import Lesson, pattern_id
 from stratagem.gateway.repair.telling import Teller
 from stratagem.gateway.tools import Tool
@@ -34,6 +35,7 @@ class Applied:
     took: float
     attempt: int
     confirmed: bool
+    policy: Policy
     given: Any = None
 
 
@@ -61,6 +63,7 @@ class Judge:
         """Count a correction by how its call ended; one that nothing is known of is not counted."""
         if worked is None:
             self._breakers.leave(tool.name)
+            self._unjudged(tool, call, record, applied)
             return
         outcome = self._outcome(tool, call, record, applied)
         kind, space = (
@@ -68,18 +71,16 @@ class Judge:
             if worked
             else (names.CORRECTION_FELL, names.CORRECTIONS_FAILED)
         )
-        drafts = [Draft(kind, outcome, space)]
-        if self._examiner.policy(call.branch, tool.name).policy.enable_learning:
-            drafts += self._lessons(tool, call, applied, worked=worked)
+        self._note_breaker(tool.name, applied, worked=worked)
+        # Whoever listens is told how it went; what the caller wrote is for the audit log alone.
+        told = {name: each for name, each in outcome.items() if name != "audit"}
         if worked:
-            self._breakers.succeed(tool.name)
-            self._teller.succeeded(call, tool.name, outcome)
+            self._teller.succeeded(call, tool.name, told)
         else:
-            self._breakers.fail(tool.name, f"{applied.candidate.pattern} did not help")
             actions = [f"Read the schema with tool_help {tool.name}."]
-            told = {**outcome, "suggestedActions": actions}
-            self._teller.failed(call, tool.name, told)
-        self._write(call.branch, drafts)
+            self._teller.failed(call, tool.name, {**told, "suggestedActions": actions})
+        lessons = _lessons(applied, worked=worked) if applied.policy.enable_learning else []
+        self._count(tool, call, lessons, [Draft(kind, outcome, space)], held=worked)
         if not worked or self._told:
             self._look_at(tool.name, call.branch, outcome["patterns"])
 
@@ -117,35 +118,61 @@ class Judge:
         drafts = [Draft(names.CORRECTION_WITHHELD, content, names.CORRECTIONS_REFUSED)]
         self._switchboard.recorder.write(call.branch, drafts)
 
-    def taught(self, tool: Tool, call: Call, lessons: list[Lesson]) -> None:
-        """Count what a caller taught by calling again."""
-        if not lessons:
-            return
-        if not self._examiner.policy(call.branch, tool.name).policy.enable_learning:
-            return
-        self._write(call.branch, self._counted(tool.name, call, lessons, held=True))
+    def taught(self, tool: Tool, call: Call, lessons: list[Lesson], policy: Policy) -> None:
+        """Count what a caller taught by calling again; `policy` is the one it was refused by."""
+        if self._examiner.policy_at_hand(call.branch, tool.name, policy).enable_learning:
+            self._count(tool, call, lessons, [], held=True)
 
-    def _lessons(self, tool: Tool, call: Call, applied: Applied, *, worked: bool) -> list[Draft]:
-        """Return what a correction teaches: its confirmation for it, its failure against it."""
-        changes = applied.candidate.changes
-        if worked and applied.confirmed:
-            lessons = teaching.from_changes(changes)
-        elif not worked and not applied.confirmed:
-            followed = [each for each in changes if each.pattern in teaching.LEARNED_PATTERNS]
-            lessons = teaching.from_changes(followed)
-        else:
-            return []
-        return self._counted(tool.name, call, lessons, held=worked)
-
-    def _counted(self, tool: str, call: Call, lessons: list[Lesson], *, held: bool) -> list[Draft]:
-        """Return the events that count lessons, and tell of what they change."""
-        known = self._examiner.lessons(call.branch)
+    def _count(
+        self, tool: Tool, call: Call, lessons: list[Lesson], drafts: list[Draft], *, held: bool
+    ) -> None:
+        """Write events, with those that count lessons, and tell of what these change."""
+        if lessons:
+            # Names of a caller's own are values, and teach nothing about other calls.
+            names_known = names_of(tool.content["inputSchema"])
+            lessons = [each for each in lessons if is_of_schema(each.path, names_known)]
+        if not lessons and not drafts:
+            return
+        known = self._examiner.lessons_at_hand(call.branch) if lessons else None
         teacher = counting.teacher_of(call.caller.actor, call.context.get("agentId"))
         for lesson in lessons if known is not None else ():
             assert known is not None
-            before, after = known.note(tool, lesson, teacher, held=held)
-            self._teller.learned(tool, lesson, before, after)
-        return counting.drafts(tool, teacher, lessons, held=held)
+            before, after = known.note(tool.name, lesson, teacher, held=held)
+            self._teller.learned(tool.name, lesson, before, after)
+        counted = counting.drafts(tool.name, teacher, lessons, held=held)
+        self._write(call.branch, [*drafts, *counted])
+        if lessons and known is None:
+            self._tell_later(tool.name, call.branch, lessons, held=held)
+
+    def _tell_later(self, tool: str, branch: str, lessons: list[Lesson], *, held: bool) -> None:
+        """Tell what lessons changed once they are written, from what is written."""
+
+        def tell() -> None:
+            known = self._examiner.lessons(branch)
+            counts = known.of(tool).counts if known is not None else {}
+            for lesson in lessons:
+                if (after := counts.get(lesson)) is not None:
+                    before = after.plus(held=held, count=-1)
+                    self._teller.learned(tool, lesson, before, after)
+
+        self._switchboard.recorder.do(tell)
+
+    def _note_breaker(self, tool: str, applied: Applied, *, worked: bool) -> None:
+        if not applied.policy.enable_circuit_breaker:
+            return
+        if worked:
+            self._breakers.succeed(tool)
+        else:
+            self._breakers.fail(tool, f"{applied.candidate.pattern} did not help")
+
+    def _unjudged(
+        self, tool: Tool, call: Call, record: Mapping[str, Any], applied: Applied
+    ) -> None:
+        """Record a correction that nothing is known of, where each has to be recorded."""
+        if applied.given is not None:
+            outcome = self._outcome(tool, call, record, applied)
+            draft = Draft(names.CORRECTION_LEFT_OPEN, outcome, names.CORRECTIONS_OPEN)
+            self._switchboard.recorder.write(call.branch, [draft])
 
     def _outcome(
         self, tool: Tool, call: Call, record: Mapping[str, Any], applied: Applied
@@ -205,6 +232,17 @@ class Judge:
         recorder.write(branch, drafts)
         # What was learned counts as soon as it is written.
         recorder.do(lambda: self._examiner.forget(branch))
+
+
+def _lessons(applied: Applied, *, worked: bool) -> list[Lesson]:
+    """Return what a correction teaches: its confirmation for it, its failure against it."""
+    changes = applied.candidate.changes
+    if worked and applied.confirmed:
+        return teaching.from_changes(changes)
+    if not worked and not applied.confirmed:
+        followed = [each for each in changes if each.pattern in teaching.LEARNED_PATTERNS]
+        return teaching.from_changes(followed)
+    return []
 
 
 def _about(tool: Tool, call: Call, found: Correction) -> dict[str, Any]:

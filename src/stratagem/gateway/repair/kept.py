@@ -40,6 +40,8 @@ class KeptCorrections:
         except (orjson.JSONEncodeError, RecursionError):
             # What is no JSON is refused quickly.
             return make()
+        if len(data) > limits.CORRECTION_KEPT_BYTES_MAX:
+            return make()
         key = hashlib.sha256(repr(about).encode() + b"\0" + data).digest()
         with self._lock:
             known = self._kept.get(key)

@@ -4,7 +4,8 @@ A lesson names things of the schema (a parameter, an allowed value), never what 
 of that there is a hash, by which the same is recognised. Lessons are counted in the log, for and
 against, and believed by the one Beta model. What speaks for one meaning of a form speaks against
 every other meaning of it. What one caller means by a word holds for that caller; for others it is
-certain only once a second one has taught the same.
+certain only once a second one has taught the same. The agents that a caller says it speaks for
+are told apart too, but only among themselves: to others they are one caller.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ __all__ = [
 
 # What other tools taught, or one other caller alone, counts so much at most: never certain.
 _UNSHARED_MOST: Final = 4
+# Parts a caller from its agent, in what a teacher is recognised by.
+_OF: Final = "-"
 # What a group of lessons is named after; `kinds` writes it.
 _GROUPED: Final = ("tool", "kind", "path", "form", "meaning", "teacher")
 # Tools and what a name meant at each, by the kind of hint, the form and the tool.
@@ -79,8 +82,8 @@ def drafts(tool: str, teacher: str, lessons: Iterable[Lesson], *, held: bool) ->
 
 
 def teacher_of(actor: str, agent: str | None) -> str:
-    """Return what a teacher is recognised by, without being named."""
-    return hashed(f"{actor}\n{agent or ''}")
+    """Return what a teacher is recognised by, without being named: the caller and its agent."""
+    return f"{hashed(actor)}{_OF}{hashed(agent or '')}"
 
 
 class Lessons:
@@ -223,7 +226,10 @@ def _total(taught: Mapping[str, Count]) -> Count:
 def _is_shared(taught: Mapping[str, Count], teacher: str) -> bool:
     """Whether a lesson may be certain for a caller: it is its own, or several agree on it."""
     agreeing = {name for name, each in taught.items() if each.held}
-    return teacher in agreeing or len(agreeing) > 1
+    callers = [name.partition(_OF)[0] for name in agreeing]
+    # Anybody can name two agents: of one caller they count as two for that caller only.
+    own = callers.count(teacher.partition(_OF)[0])
+    return teacher in agreeing or own > 1 or len(set(callers)) > 1
 
 
 def _ordered(found: list[Hint]) -> list[Hint]:

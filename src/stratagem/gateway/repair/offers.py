@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import orjson
 
+from stratagem import limits
 from stratagem.gateway.correction import Candidate, Fault
 
-__all__ = ["Offered", "Offers", "offer_id"]
+__all__ = ["Offered", "Offers", "is_brief", "offer_id"]
 
 _KEPT_MAX: Final = 10_000
 Offered = tuple[Candidate, tuple[Fault, ...]]
@@ -27,6 +28,14 @@ def offer_id(tool: str, arguments: Mapping[str, Any]) -> str:
     return f"corr_{hashlib.sha256(data).hexdigest()[:16]}"
 
 
+def is_brief(arguments: Any) -> bool:
+    """Whether arguments are short enough to be kept in memory."""
+    try:
+        return len(orjson.dumps(arguments)) <= limits.CORRECTION_KEPT_BYTES_MAX
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
 class Offers:
     """The offers of this process, each for the caller and the tool it was made for."""
 
@@ -34,8 +43,10 @@ class Offers:
         self._kept: OrderedDict[tuple[str, str, str], Offered] = OrderedDict()
 
     def put(self, caller: str, tool: str, offered: Offered) -> str:
-        """Keep an offer; return its id."""
+        """Keep an offer, unless it is long: it can be made anew. Return its id."""
         made = offer_id(tool, offered[0].arguments)
+        if not is_brief(offered[0].arguments):
+            return made
         key = (caller, tool, made)
         self._kept[key] = offered
         self._kept.move_to_end(key)

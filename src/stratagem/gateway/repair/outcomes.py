@@ -51,12 +51,15 @@ def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:
     """Read what a view shows of the corrections since a time."""
     after = reader.sequence_at(start)
     spaces = (names.CORRECTIONS_OK, names.CORRECTIONS_FAILED, names.CORRECTIONS_REFUSED)
+    # Only those that are kept are read as JSON, which takes longest.
     found = [
-        deque(_rows(reader, view, space, after), maxlen=limits.CORRECTIONS_READ_MAX)
+        deque(_payloads(reader, view, space, after), maxlen=limits.CORRECTIONS_READ_MAX)
         for space in spaces
     ]
     # What a merge brought over is written later than it happened.
-    held, fell, refused = ([row for row in each if row["at"] >= start] for each in found)
+    held, fell, refused = (
+        [row for row in map(orjson.loads, each) if row["at"] >= start] for each in found
+    )
     truncated = any(len(each) == limits.CORRECTIONS_READ_MAX for each in found)
     return Outcomes(start, view.time, held, fell, refused, truncated)
 
@@ -64,7 +67,9 @@ def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:
 def new_lessons(reader: Reader, view: View, start: int) -> int:
     """Return how many lessons were first taught since a time."""
     since: Counter[tuple[str, str, str, str, str]] = Counter()
-    for row in _rows(reader, view, names.LESSONS_FOR, reader.sequence_at(start)):
+    for row in map(
+        orjson.loads, _payloads(reader, view, names.LESSONS_FOR, reader.sequence_at(start))
+    ):
         since[row["tool"], row["kind"], row["path"], row["form"], row["meaning"]] += 1
     if not since:
         return 0
@@ -74,12 +79,12 @@ def new_lessons(reader: Reader, view: View, start: int) -> int:
     )
 
 
-def _rows(reader: Reader, view: View, space: Space, after: int) -> Iterator[Row]:
+def _payloads(reader: Reader, view: View, space: Space, after: int) -> Iterator[bytes]:
     while True:
         page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
         for version in page:
             if version.payload is not None:
-                yield orjson.loads(version.payload)
+                yield version.payload
         if len(page) < _PAGE:
             return
         after = page[-1].sequence

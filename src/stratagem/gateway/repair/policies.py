@@ -12,8 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
+from stratagem.errors import ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.correction import Policy, preset
 from stratagem.storage.contract import Reader, Transaction, Version
@@ -82,8 +84,10 @@ def change(
     tool: str | None = None,
     preset_name: str | None = None,
     reset: bool = False,
-) -> tuple[Policy, Policy, int | None]:
+) -> tuple[Policy | None, Policy, int | None]:
     """Change a policy; return what held before, what holds now, and the version that says so.
+
+    What held before is None where it could not be read.
 
     Raises:
         ValidationFailed: A setting is unknown or has a value it cannot have.
@@ -117,18 +121,28 @@ def preview(
     tool: str | None = None,
     preset_name: str | None = None,
     reset: bool = False,
-) -> tuple[Policy, Policy]:
+) -> tuple[Policy | None, Policy]:
     """Return what holds, and what would hold after a change.
 
     Raises:
         ValidationFailed: A setting is unknown or has a value it cannot have.
     """
-    before = Policies().read(reader, view, tool).policy
-    start = before
+    _check_size(settings)
+    before: Policy | None = None
+    try:
+        before = Policies().read(reader, view, tool).policy
+    except ValidationFailed as error:
+        # What cannot be read can still be replaced.
+        if preset_name is None and not reset:
+            error.hint = "Say reset: true to begin with the default."
+            raise
     if preset_name is not None:
         start = preset(preset_name)
     elif reset:
         start = Policies().read(reader, view).policy if tool else Policy()
+    else:
+        assert before is not None
+        start = before
     return before, start.with_settings(settings)
 
 
@@ -145,8 +159,10 @@ def overrides(reader: Reader, view: View) -> dict[str, dict[str, Any]]:
     return found
 
 
-def changes(before: Policy, after: Policy) -> list[str]:
+def changes(before: Policy | None, after: Policy) -> list[str]:
     """Say in words what a change of the policy changed."""
+    if before is None:
+        return ["Replaced settings that could not be read"]
     return list(_sentences(before.settings(), after.settings()))
 
 
@@ -190,5 +206,21 @@ def _own(
 def _settings(version: Version | None) -> dict[str, Any]:
     if version is None or version.payload is None:
         return {}
-    found: dict[str, Any] = orjson.loads(version.payload)["settings"]
+    found = orjson.loads(version.payload).get("settings")
+    if not isinstance(found, dict):
+        raise ValidationFailed("The settings of the policy are damaged.", field="settings")
     return found
+
+
+def _check_size(settings: Mapping[str, Any]) -> None:
+    most = limits.CORRECTION_SETTINGS_BYTES_MAX
+    try:
+        size = len(orjson.dumps(settings))
+    except (TypeError, ValueError) as error:
+        raise ValidationFailed(f"The settings are no JSON: {error}.", field="settings") from error
+    if size > most:
+        raise ValidationFailed(
+            f"The settings have {size:,} bytes; {most:,} are allowed.",
+            field="settings",
+            limit=most,
+        )

@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from stratagem.engine import moments
 from stratagem.engine.lineage import View
-from stratagem.errors import MissingRequired, ValidationFailed
+from stratagem.errors import CorrectionUnavailable, MissingRequired, ValidationFailed
 from stratagem.gateway.correction import Policy, correct, ready
 from stratagem.gateway.repair import figures, inputs, policies, testing
 from stratagem.gateway.repair.corrector import LearningCorrector
-from stratagem.gateway.repair.outcomes import new_lessons, read_outcomes
+from stratagem.gateway.repair.lessons import teacher_of
+from stratagem.gateway.repair.outcomes import Outcomes, new_lessons, read_outcomes
 from stratagem.gateway.repair.suites import SUITES, Case
+from stratagem.gateway.schemas import Schema
 from stratagem.gateway.switchboard import Switchboard
 from stratagem.gateway.tools import Tool
 from stratagem.operation import Caller
@@ -163,19 +165,34 @@ class Corrections(Bound):
         examiner.lessons(branch)
         try:
             policy = examiner.policy(branch).policy
-        except Exception:  # noqa: BLE001 -- noted already
+        except CorrectionUnavailable:
+            # Noted already.
             policy = Policy()
-        try:
-            probed = correct(ready(_PROBE), {"n": "1"}, policy=Policy()).applied == {"n": 1}
-            assert probed, "the engine did not correct what it can"
-        except Exception as error:  # noqa: BLE001 -- any failure is an answer here
-            health.failed("correctionEngine", error)
-        else:
-            health.worked("correctionEngine")
+        self._probe()
+        self._corrector.check_recorder()
         learning = health.status()["learningPipeline"]
         if self._foundation.store.read_only or not policy.enable_learning:
             learning = "disabled"
-        return {**health.status(), "validationService": "healthy", "learningPipeline": learning}
+        return {**health.status(), "learningPipeline": learning}
+
+    def _probe(self) -> None:
+        """Try validation and the engine on a call that both have to manage."""
+        health = self._corrector.health
+        try:
+            schema = Schema(_PROBE)
+            probed = schema.accepts({"n": 1}) and not schema.accepts({"n": "1"})
+            assert probed, "validation did not tell right from wrong"
+        except Exception as error:  # noqa: BLE001 -- any failure is an answer here
+            health.failed("validationService", error)
+        else:
+            health.worked("validationService")
+        try:
+            probed = correct(ready(_PROBE), {"n": "1"}, policy=Policy()).applied == {"n": 1}
+            assert probed, "the engine did not correct what it can"
+        except Exception as error:  # noqa: BLE001 -- as above
+            health.failed("correctionEngine", error)
+        else:
+            health.worked("correctionEngine")
 
     def _metrics(self, given: inputs.StatusInput, length: int) -> Answer:
         self._switchboard.recorder.settle()
@@ -192,7 +209,7 @@ class Corrections(Bound):
                 "successfulCorrections": overall["successfulCorrections"],
                 "successRate": overall["successRate"],
                 "averageCorrectionTime": overall["averageLatency"],
-                "correctionsToday": self._today(given, today),
+                "correctionsToday": self._today(given, outcomes, today),
                 "patternMatches": sum(":" in row["pattern"] for row in outcomes.applied),
                 "newPatternsLearned": learned,
                 "refusedCalls": overall["refusedCalls"],
@@ -202,12 +219,13 @@ class Corrections(Bound):
             "cache": self._corrector.examiner.kept.figures(),
         }
 
-    def _today(self, given: inputs.StatusInput, today: str) -> int:
+    def _today(self, given: inputs.StatusInput, outcomes: Outcomes, today: str) -> int:
         day = moments.duration("1d")
         zone = self._foundation.views.zone
-        with self._foundation.store.snapshot() as reader:
-            view = self._view(reader, given.branch, given.as_of)
-            outcomes = read_outcomes(reader, view, max(0, view.time - day))
+        if outcomes.end - outcomes.start < day:
+            with self._foundation.store.snapshot() as reader:
+                view = self._view(reader, given.branch, given.as_of)
+                outcomes = read_outcomes(reader, view, max(0, view.time - day))
         return sum(figures.day_of(row["at"], zone) == today for row in outcomes.applied)
 
     def _previewed(self, given: inputs.ConfigureInput, tool: str | None) -> Answer:
@@ -234,12 +252,14 @@ class Corrections(Bound):
             raise ValidationFailed(
                 f"No error of the type {case.type!r} can be made for {name}.",
                 field=f"testCases.{at}.type",
+                hint=f"There are: {', '.join(testing.MADE)}. Or give the `parameters` yourself.",
             )
         examiner, where = self._corrector.examiner, self._branch(branch)
+        teacher = teacher_of(self._caller.actor, None)
         return testing.Trial(
             case.name or f"{name}: {case.type or at}",
             given,
-            lambda arguments: examiner.examine(tool, arguments, where),
+            lambda arguments: examiner.foreseen(tool, arguments, where, teacher)[0],
             case.expected_error or case.type,
             case.expected_correction,
             case.expected_success,
@@ -252,7 +272,7 @@ class Corrections(Bound):
                 field="testSuite",
                 hint=f"There are: {', '.join(SUITES)}.",
             )
-        policy = self._corrector.examiner.policy(self._branch(branch)).policy
+        policy = self._corrector.examiner.look(None, self._branch(branch)).policy
         return [_of_suite(case, policy) for case in SUITES[name]]
 
     def _diagnostics(self, results: list[Answer]) -> Answer:
@@ -280,12 +300,14 @@ def _of_suite(case: Case, policy: Policy) -> testing.Trial:
     )
 
 
-def _configured(before: Policy, after: Policy, version: int | None, tool: str | None) -> Answer:
+def _configured(
+    before: Policy | None, after: Policy, version: int | None, tool: str | None
+) -> Answer:
     updated = version is not None
     said: Mapping[str, Any] = {"toolName": tool} if tool else {}
     return {
         "configurationUpdated": updated,
-        "previousSettings": before.settings(),
+        "previousSettings": before.settings() if before is not None else None,
         "newSettings": after.settings(),
         "changesApplied": policies.changes(before, after),
         "restartRequired": False,

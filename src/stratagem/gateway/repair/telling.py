@@ -9,7 +9,9 @@ from stratagem.gateway.calls import Call
 from stratagem.gateway.correction import Candidate, Correction
 from stratagem.gateway.repair.lessons import Count, belief_of
 from stratagem.gateway.repair.offers import offer_id
+from stratagem.gateway.repair.places import names_of, without_own_names
 from stratagem.gateway.repair.teaching import Lesson
+from stratagem.gateway.tools import Tool
 
 __all__ = ["Teller", "lesson_name", "refusal", "shown"]
 
@@ -83,12 +85,13 @@ class Teller:
         }
 
     def started(
-        self, call: Call, tool: str, attempt: int, violations: Sequence[Mapping[str, Any]]
+        self, call: Call, tool: Tool, attempt: int, violations: Sequence[Mapping[str, Any]]
     ) -> None:
         """Tell that a call did not fit."""
         self._attempts += 1
-        places = [str(each.get("path")) for each in violations]
-        self._about("attempt:started", call, tool, {"attempt": attempt, "paths": places})
+        names = names_of(tool.content["inputSchema"])
+        places = [without_own_names(str(each.get("path")), names) for each in violations]
+        self._about("attempt:started", call, tool.name, {"attempt": attempt, "paths": places})
 
     def succeeded(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
         """Tell that a corrected call worked."""

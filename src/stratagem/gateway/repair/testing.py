@@ -16,7 +16,7 @@ from stratagem.gateway.repair.figures import mean, rate
 from stratagem.gateway.repair.inputs import TestCase
 from stratagem.gateway.tools import Tool
 
-__all__ = ["Trial", "damaged", "overall", "performance", "run"]
+__all__ = ["MADE", "Trial", "damaged", "overall", "performance", "run"]
 
 # The document has these in the singular.
 _TYPES: Final = {
@@ -24,6 +24,8 @@ _TYPES: Final = {
     "unknownProperty": "unknownProperties",
     "typeConversion": "typeMismatch",
 }
+# The errors that can be made from a schema, where it has room for them.
+MADE: Final = ("typeMismatch", "missingRequired", "unknownProperties", "malformedJson")
 _SAMPLES: Final[Mapping[str, Any]] = {
     "string": "text", "integer": 12, "number": 12.5, "boolean": True, "null": None,
     "array": [], "object": {},

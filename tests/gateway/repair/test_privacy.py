@@ -1,0 +1,154 @@
+"""No value of one caller reaches another, and nobody speaks for others: whatever is turned on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stratagem.errors import PermissionDenied
+from stratagem.gateway.repair.lessons import teacher_of
+from stratagem.gateway.repair.places import is_of_schema, names_of, without_own_names
+from stratagem.operation import Caller
+from tests.gateway.repair.test_loop import incidents
+from tests.gateway.repair.test_path import records
+from tests.gateway.repair.workshop import Answer, Workshop
+
+# Enough for a lesson to be certain for its teacher.
+CERTAIN = 10
+BOOK = {
+    "type": "object",
+    "properties": {
+        "people": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "mood": {"type": "string", "enum": ["glad", "sad"]},
+                },
+                "required": ["name"],
+                "additionalProperties": False,
+            },
+        }
+    },
+}
+
+
+def test_what_the_audit_log_keeps_is_told_to_nobody(shop: Workshop) -> None:
+    shop.ask("auto_correction_configure", settings={"requireAuditLog": True})
+    shop.run("send", {"recipient": "Hildegard", "amount": "31337"})
+    shop.fails("search", {"query": "unlucky Hildegard", "limit": "31337"})
+    shop.fails("search", {"needle": "Hildegard"})
+    shop.settle()
+
+    about = [data for name, data in shop.heard if name.startswith(("attempt", "pattern"))]
+
+    assert len(about) == 6
+    assert "Hildegard" not in str(about)
+    assert "31337" not in str(about)
+    assert "Hildegard" in str(records(shop, "correction_ok"))
+
+
+def test_names_of_a_callers_own_are_neither_told_nor_learned(shop: Workshop) -> None:
+    def note(people: dict[str, Any]) -> Answer:
+        return {"people": len(people)}
+
+    shop.database.gateway.add(note)
+    shop.database.gateway.update("note", inputSchema=BOOK)
+    wrong = {"people": {"ann@example.com": {"name": "Ann", "mood": "cheerful"}}}
+    for _time in range(2):
+        shop.fails("note", wrong)
+        shop.run("note", {"people": {"ann@example.com": {"name": "Ann", "mood": "glad"}}})
+    near = {"people": {"ann@example.com": {"name": "Ann", "mood": "gladly"}}}
+    made = shop.fails("note", near).details["corrections"][0]["correctionId"]
+    shop.run("note", near, correctionId=made, confirm=True)
+
+    told = shop.told("attempt:started")
+
+    assert {path for each in told for path in each["paths"]} == {"$.people.*.mood"}
+    assert records(shop, "lesson_for") == []
+    assert "ann@example" not in str(shop.ask("auto_correction_patterns"))
+
+
+def test_a_place_is_told_by_names_of_the_schema() -> None:
+    names = names_of(BOOK)
+
+    assert names == {"people", "name", "mood"}
+    assert without_own_names("$.people.a.b@c.d.mood", names) == "$.people.*.mood"
+    assert without_own_names("$.people[3].name", names) == "$.people[3].name"
+    assert without_own_names("$.people['a[0].b'].mood", names) == "$.people.*.mood"
+    assert without_own_names("$['people'][2]", names) == "$['people'][2]"
+    assert is_of_schema("$", names)
+    assert is_of_schema("$.people[*].name", names)
+    assert not is_of_schema("$.people.ann", names)
+
+
+def teach(shop: Workshop, who: str, agent: str, times: int) -> None:
+    for number in range(times):
+        more = {"context": {"agentId": agent}}
+        shop.fails("search", {"needle": f"{agent} {number}"}, who, **more)
+        shop.run("search", {"query": f"{agent} {number}"}, who, **more)
+    shop.settle()
+
+
+def test_agents_of_one_caller_do_not_teach_others(shop: Workshop) -> None:
+    teach(shop, "mallory", "one", CERTAIN)
+    teach(shop, "mallory", "two", 1)
+
+    refused = shop.fails("search", {"needle": "tea"}, "victim")
+
+    assert refused.details["corrections"][0]["correctedParameters"] == {"query": "tea"}
+    # To each other they are several, as agents of one process are.
+    third = shop.run("search", {"needle": "tea"}, "mallory", context={"agentId": "three"})
+    assert third["metadata"]["correction"]["appliedPattern"] == "key_known_alias"
+
+
+def test_agents_of_two_callers_do(shop: Workshop) -> None:
+    teach(shop, "mary", "one", CERTAIN)
+    teach(shop, "bob", "one", 1)
+
+    assert shop.run("search", {"needle": "tea"}, "carol")["result"]["query"] == "tea"
+    assert teacher_of("mary", "one") != teacher_of("bob", "one")
+    assert "mary" not in teacher_of("mary", "one")
+
+
+@pytest.mark.parametrize(
+    ("operation", "given"),
+    [
+        (
+            "auto_correction_patterns",
+            {
+                "action": "restore",
+                "backup": {
+                    "format": "stratagem-correction-patterns",
+                    "lessons": [
+                        {"tool": "search", "kind": "alias", "path": "$", "form": "0" * 16,
+                         "meaning": "query", "teacher": "x", "held": 50, "fell": 0},
+                    ],
+                },
+            },
+        ),
+        ("auto_correction_circuits", {"action": "reset", "toolName": "search", "force": True}),
+    ],
+)  # fmt: skip
+def test_only_an_administrator_speaks_for_everybody(
+    shop: Workshop, operation: str, given: Answer
+) -> None:
+    writer = Caller("writer", scopes=frozenset({"gateway:write", "gateway:execute"}), local=False)
+
+    with pytest.raises(PermissionDenied) as caught:
+        shop.database.runtime.call(operation, given, writer)
+
+    assert caught.value.details["required"] == "gateway:admin"
+    assert shop.ask("auto_correction_patterns")["patterns"] == []
+
+
+def test_a_draft_has_none_of_the_arguments_it_came_of(shop: Workshop) -> None:
+    for number in range(3):
+        shop.fails("search", {"query": f"unlucky Hildegard {number}"}, f"caller {number}")
+
+    (draft,) = incidents(shop)
+
+    assert "Hildegard" not in str(draft)
+    assert "nothing can be found for …" in draft["title"]

@@ -1,0 +1,164 @@
+"""What corrections know is made from the log alone: on either store, on a branch, in a workspace."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stratagem
+from stratagem.gateway.repair import examining
+from stratagem.storage.postgres.connection import PooledSession, PostgresSession
+from tests.gateway.repair.workshop import Answer, Workshop
+from tests.postgres import a_workspace
+
+Places = tuple[str, str]
+# Figures of time differ from run to run, and those of this process from start to start.
+_VOLATILE = {
+    "averageLatency", "averageCorrectionTime", "start", "end", "uptime", "lastRestart", "cache",
+    "timestamp", "processingTime", "version", "teacher",
+}  # fmt: skip
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
+    """Two workspaces of one server, or two files."""
+    if request.param == "sqlite":
+        return str(tmp_path / "one.db"), str(tmp_path / "two.db")
+    address = request.getfixturevalue("postgres_address")
+    return f"{address}#{a_workspace()}", f"{address}#{a_workspace()}"
+
+
+@contextmanager
+def opened(place: str) -> Iterator[Workshop]:
+    with stratagem.open(place, durability="fast", embedder="none") as database:
+        yield Workshop(database)
+
+
+def busy(shop: Workshop, branch: str) -> None:
+    """Have corrections hold, fall and be refused on a branch, and something taught."""
+    more: Any = {"branch": branch}
+    for number in range(4):
+        shop.run("send", {"recipient": "bob", "amount": f"{number}"}, **more)
+        shop.fails("search", {"needle": f"the {number}"}, **more)
+        shop.run("search", {"query": f"the {number}"}, **more)
+        shop.settle()
+    for number in range(4):
+        shop.fails("search", {"query": f"unlucky {number}", "limit": "3"}, f"c{number}", **more)
+        shop.settle()
+
+
+def known(shop: Workshop, branch: str) -> Answer:
+    """Return all that can be asked about corrections."""
+    answers = {
+        "status": shop.ask("auto_correction_status", branch=branch),
+        "insights": shop.ask("auto_correction_insights", branch=branch, includeFailures=True),
+        "patterns": shop.ask("auto_correction_patterns", branch=branch),
+        "backup": shop.ask("auto_correction_patterns", action="backup", branch=branch),
+        "profile": shop.ask(
+            "auto_correction_patterns", action="profile", toolName="send", branch=branch
+        ),
+        "diagnosis": shop.ask(
+            "error_diagnose",
+            toolName="search",
+            parameters={"needle": "x", "limit": "3"},
+            branch=branch,
+        ),
+    }
+    kept: Answer = _steady(answers)
+    return kept
+
+
+def _steady(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _steady(each) for name, each in value.items() if name not in _VOLATILE}
+    return [_steady(each) for each in value] if isinstance(value, list) else value
+
+
+def test_a_rebuild_and_a_restart_change_no_answer(places: Places) -> None:
+    with opened(places[0]) as first:
+        first.ask("strata_branch", action="fork", name="trial")
+        busy(first, "trial")
+        first.ask(
+            "auto_correction_configure",
+            settings={"restrictedTools": ["switch"]},
+            toolName="send",
+            branch="trial",
+        )
+        before = known(first, "trial")
+        untouched = known(first, "default")
+        first.switchboard.foundation.store.rebuild(lambda *_given: None)
+        first.corrector.examiner.forget()
+        assert known(first, "trial") == before
+    with opened(places[0]) as second:
+        assert known(second, "trial") == before
+        assert known(second, "default") == untouched
+    with opened(places[1]) as elsewhere:
+        assert known(elsewhere, "default") == untouched
+
+    assert before["insights"]["overallMetrics"]["failedCorrections"] >= 2
+    assert before["insights"]["overallMetrics"]["successfulCorrections"] == 4
+    assert before["patterns"]["total"] == 3
+    assert before["status"]["toolSettings"]["send"]["restrictedTools"] == ["switch"]
+    assert untouched["insights"]["overallMetrics"]["totalCorrections"] == 0
+    assert untouched["patterns"]["total"] == 0
+
+
+def test_a_policy_holds_at_once_for_all_who_have_the_database_open(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examining, "_SECONDS", 60.0)
+    wrong = {"recipient": "bob", "amount": "12"}
+    with opened(places[0]) as one, opened(places[0]) as other, opened(places[1]) as elsewhere:
+        for shop in (one, other, elsewhere):
+            shop.run("send", wrong)
+            shop.ask("error_diagnose", toolName="send", parameters=wrong)
+
+        one.ask("auto_correction_configure", settings={"restrictedTools": ["send"]})
+
+        found = other.ask("error_diagnose", toolName="send", parameters=wrong)
+        assert found["autoCorrection"]["appliedCorrection"] is None
+        one.ask("auto_correction_configure", reset=True)
+        assert other.run("send", wrong)["result"]["amount"] == 12
+        other.settle()
+        other.ask("error_diagnose", toolName="send", parameters=wrong)
+        one.ask("auto_correction_configure", settings={"restrictedTools": ["send"]})
+        assert "not corrected" in other.fails("send", wrong).details["withheld"]
+        assert elsewhere.run("send", wrong)["result"]["amount"] == 12
+
+
+def test_the_home_loop_waits_for_no_database_on_a_network(
+    postgres_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking: list[tuple[str, str]] = []
+
+    def watch(kind: Any) -> None:
+        execute = kind.execute
+
+        def watched(self: Any, statement: Any, *given: Any, **more: Any) -> Any:
+            asking.append((threading.current_thread().name, str(statement)[:60]))
+            return execute(self, statement, *given, **more)
+
+        monkeypatch.setattr(kind, "execute", watched)
+
+    watch(PooledSession)
+    watch(PostgresSession)
+    with opened(f"{postgres_address}#{a_workspace()}") as shop:
+        shop.run("search", {"query": "x"})
+        asking.clear()
+        shop.run("send", {"recipient": "bob", "amount": "12"})
+        shop.teach("needle", 2)
+        for number in range(2):
+            shop.fails("search", {"query": f"unlucky {number}", "limit": "3"})
+            shop.settle()
+        shop.fails("search", {"query": "x", "limit": "3"}, "bob")
+        shop.fails("switch", {"lamp": "hall"})
+        learned = shop.told("pattern:learned") + shop.told("pattern:evolved")
+
+    assert len(asking) > 20
+    assert [each for each in asking if each[0] == "stratagem-gateway"] == []
+    assert len(learned) == 2
