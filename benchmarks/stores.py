@@ -1,7 +1,8 @@
 """The two stores side by side: do they find the same, and how fast is each?
 
 Run with `python -m benchmarks.stores`; it starts a PostgreSQL server of its own unless one is named
-with `--db`. `--vectors N` also compares the ways to search many vectors.
+with `--db`. `--vectors N` also compares the ways to search many vectors; `--sizes` says instead how
+many bytes an event takes in each table of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=5_000)
     parser.add_argument("--queries", type=int, default=90)
     parser.add_argument("--vectors", type=int, default=0)
+    parser.add_argument("--sizes", action="store_true", help="What an event takes; packs tables.")
     given = parser.parse_args()
     with server(given.db) as address, tempfile.TemporaryDirectory() as folder:
         workspace = f"benchmark-{os.getpid()}"
         places = {"SQLite": str(Path(folder) / "a.db"), "PostgreSQL": f"{address}#{workspace}"}
         databases = {name: stratagem.open(place) for name, place in places.items()}
         try:
+            if given.sizes:
+                print_sizes(databases["PostgreSQL"], given.texts)
+                return
             compare(databases, given.texts, given.queries)
             if given.vectors:
                 compare_vectors(databases["PostgreSQL"], given.vectors)
@@ -60,6 +65,32 @@ def server(address: str | None) -> Iterator[str]:
         yield own.address
     finally:
         own.destroy()
+
+
+def print_sizes(db: stratagem.Stratagem, count: int) -> None:
+    """Say what an event takes with everything made of it, in tables that are freshly packed."""
+    items = [{"key": key, "value": text} for key, text in texts.entries(count)]
+    for at in range(0, count, 500):
+        db.memory.store(items=items[at : at + 500])  # type: ignore[arg-type]
+    db.runtime.foundation.index.embed_waiting(lambda *_: None)
+    store: Any = db.runtime.foundation.store
+    store.index_vectors(at_least=count)
+    with store.connect() as connection:
+        connection.execute("VACUUM FULL")
+        rows = connection.execute(
+            "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class"
+            " WHERE relnamespace = 'stratagem'::regnamespace AND relkind = 'r' ORDER BY 2 DESC"
+        ).fetchall()
+        near = connection.execute(
+            "SELECT pg_relation_size($1::regclass)", (f"vectors_near_{store.number}_256",)
+        ).fetchone()
+    words = sum(len(str(item["value"]).split()) for item in items) / count
+    print(f"{count:,} texts of {words:.0f} words; bytes for each: table, indexes")
+    for name, table, indexes in rows:
+        if table + indexes > 10 * count:
+            print(f"  {name:12} {table / count:8,.0f} {indexes / count:8,.0f}")
+    print(f"  {'all':12} {sum(row[1] + row[2] for row in rows) / count:8,.0f}", end="")
+    print(f", of which the HNSW index {near[0] / count:,.0f}" if near else "")
 
 
 def compare(databases: dict[str, stratagem.Stratagem], count: int, asked: int) -> None:

@@ -50,6 +50,19 @@ class Server:
         server.start()
         return server
 
+    @classmethod
+    def following(cls, primary: Server) -> Server:
+        """Copy a running server, and start one that follows it."""
+        folder = Path(tempfile.mkdtemp(prefix="stratagem-pg-"))
+        # The server's own user makes the folder in it.
+        folder.chmod(0o777)
+        server = cls(folder, _free_port())
+        source = ("-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres")
+        options = ("-R", "-c", "fast", "-X", "fetch", "--no-sync", "--no-manifest")
+        server._run("pg_basebackup", *source, "-D", str(server._data), *options)
+        server.start()
+        return server
+
     @property
     def address(self) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
@@ -115,6 +128,16 @@ def shared_server(base: Path) -> Iterator[str]:
         with _locked(base):
             if _count(base, -1) == 0:
                 server.destroy()
+
+
+@contextmanager
+def standby_of(primary: Server) -> Iterator[Server]:
+    """Give a server that follows another and takes no writes itself."""
+    standby = Server.following(primary)
+    try:
+        yield standby
+    finally:
+        standby.destroy()
 
 
 _numbers = itertools.count(1)

@@ -7,21 +7,55 @@ any of the parts that open one.
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Final
 
+from stratagem.errors import ValidationFailed
+
 __all__ = [
     "DATABASE_NAME",
     "PROJECT_FOLDER",
+    "check_place",
     "database_path",
     "is_address",
+    "is_readable",
     "local_zone",
     "shown_place",
 ]
 
 PROJECT_FOLDER: Final = ".stratagem"
 DATABASE_NAME: Final = "stratagem.db"
+_HOST: Final = r"(?:[\w.%-]+|\[[0-9a-fA-F:.%]+\])(?::[0-9]*)?"
+# An address may name several servers, of which the driver takes the one that answers.
+_ADDRESS: Final = re.compile(
+    rf"(?i:postgres(?:ql)?)://(?:[^@/?#]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)?"
+    r"(?P<path>/[^@/?#]*)?(?:\?[^@#]*)?(?P<workspace>#[^@/]*)?"
+)
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_STEPS: Final = {
+    "sqlite": "Name the file itself: /path/to/memory.db.",
+    "http": "That is a server's: use stratagem.connect in Python, or its address in an agent.",
+    "https": "That is a server's: use stratagem.connect in Python, or its address in an agent.",
+}
+
+
+def check_place(place: str) -> None:
+    """Refuse an address that is not PostgreSQL's; it would be taken for the name of a file.
+
+    Raises:
+        ValidationFailed: It is one. It is not quoted: it may have a password in it.
+    """
+    found = _SCHEME.match(place)
+    if found is None or is_address(place):
+        return
+    scheme = found[1].lower()
+    raise ValidationFailed(
+        f"A database cannot be at an address that begins with {scheme[:40]}://.",
+        field="database",
+        hint=_STEPS.get(scheme, "Name a file, or postgresql://user@host/database."),
+    )
 
 
 def is_address(place: str) -> bool:
@@ -29,16 +63,25 @@ def is_address(place: str) -> bool:
     return place.lower().startswith(("postgresql://", "postgres://"))
 
 
+def is_readable(address: str) -> bool:
+    """Whether the parts of an address can be told apart for sure."""
+    return _ADDRESS.fullmatch(address) is not None
+
+
 def shown_place(place: str) -> str:
-    """Return where a database is, as it may be shown: an address without its user's password."""
+    """Return where a database is, as it may be shown: an address without user and password.
+
+    Of an address that cannot be told apart for sure nothing is shown: what looks like its host may
+    be the beginning of a password.
+    """
     if not is_address(place):
         return place
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(place)
-    port = f":{parts.port}" if parts.port else ""
-    workspace = f"#{parts.fragment}" if parts.fragment else ""
-    return f"postgresql://{parts.hostname or 'local'}{port}{parts.path}{workspace}"
+    found = _ADDRESS.fullmatch(place)
+    if found is None:
+        return "postgresql://…"
+    return (
+        f"postgresql://{found['hosts'] or 'local'}{found['path'] or ''}{found['workspace'] or ''}"
+    )
 
 
 def database_path(explicit: str | None = None, *, folder: Path | None = None) -> Path:

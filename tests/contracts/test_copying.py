@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -9,7 +11,10 @@ from typing import Any
 
 import pytest
 
+import stratagem
+from stratagem import bootstrap
 from stratagem.errors import ImportRefused
+from stratagem.memory.entries import Item
 from stratagem.storage.contract import Request, Store, Transaction
 from stratagem.storage.copying import copy
 from tests.contracts.backends import open_postgres, open_sqlite_file
@@ -29,6 +34,7 @@ from tests.contracts.samples import (
     text_of,
 )
 from tests.contracts.test_rebuilding import a_history, everything
+from tests.postgres import a_workspace
 
 FILE, SERVER = "sqlite", "postgres"
 Openers = dict[str, Callable[..., Store]]
@@ -79,6 +85,8 @@ def test_a_copy_shows_and_remembers_what_the_source_does(
     assert events(there) == events(here)
     assert everything(there) == everything(here)
     assert copied.events == copied.head.sequence == here.reader().head().sequence
+    assert (copied.requests, copied.vectors) == (1, here.reader().vector_count())
+    assert copy(here, there, quiet) == (0, 0, 0, copied.head)
     assert there.write(lambda t: work(t, "twice"), request) == "once"
     vectors = [
         [(row.sequence, row.vector) for row in store.reader().vectors_after(0, 99)]
@@ -119,6 +127,45 @@ def test_a_copy_goes_on_where_it_ended(openers: Openers, source: str, target: st
     assert text_of(there, "later") == "blue"
     rebuild(there)
     assert examine(there) == []
+
+
+COPYING = """
+import sys
+from stratagem import bootstrap
+bootstrap.copy(sys.argv[1], sys.argv[2], lambda *_: print("moved", flush=True))
+"""
+
+
+def many(number: int) -> list[Item]:
+    return [{"key": f"k{number}-{at}", "value": "red"} for at in range(400)]
+
+
+@pytest.mark.parametrize("to_server", [True, False])
+def test_a_copy_whose_process_was_killed_goes_on(
+    tmp_path: Path, postgres_address: str, to_server: bool
+) -> None:
+    places = [str(tmp_path / "a.db"), f"{postgres_address}#{a_workspace()}"]
+    source, target = places if to_server else reversed(places)
+    with stratagem.open(source, embedder="none") as db:
+        for number in range(4):
+            db.memory.store(items=many(number), request_id=f"r{number}")
+    command = [sys.executable, "-c", COPYING, source, target]
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+    copied = bootstrap.copy(source, target, quiet)
+
+    assert 0 < copied.events < copied.head.sequence
+    with (
+        stratagem.open(source, embedder="none") as here,
+        stratagem.open(target, embedder="none") as there,
+    ):
+        stores = here.runtime.foundation.store, there.runtime.foundation.store
+        assert events(stores[0]) == events(stores[1])
+        there.memory.store(items=many(0), request_id="r0")
+        assert stores[1].reader().head() == copied.head
 
 
 @pytest.mark.parametrize(("source", "target"), [(FILE, SERVER), (SERVER, FILE)])

@@ -48,12 +48,16 @@ Progress = Callable[[int, int, str], None]
 
 
 class Version(NamedTuple):
-    """A record's value at one point. `payload` is None once it was purged."""
+    """A record's value at one point. `payload` is None once it was purged.
+
+    `actor` is the name it was written under.
+    """
 
     sequence: int
     at: int
     kind: str
     payload: bytes | None
+    actor: str = ""
 
 
 class Record(NamedTuple):
@@ -85,6 +89,7 @@ class Hit(NamedTuple):
     space: Space
     key: str | None
     payload: bytes
+    actor: str = ""
 
 
 class Found(NamedTuple):
@@ -419,22 +424,17 @@ class Transaction(Reader, Outbox, Protocol):
 
 
 class Store(Protocol):
-    """A database of events."""
+    """A database of events.
 
-    @property
-    def kinds(self) -> Kinds:
-        """The kinds of record this database holds."""
-        ...
+    `kinds` are the kinds of record it holds, `location` is where it is, for messages and for
+    files that belong beside it. `read_only`: writes are refused. `remote`: look-ups go over a
+    network, so an event loop must not wait for them.
+    """
 
-    @property
-    def location(self) -> str:
-        """Where the database is, for messages and for files that belong beside it."""
-        ...
-
-    @property
-    def read_only(self) -> bool:
-        """Whether writes are refused."""
-        ...
+    kinds: Kinds
+    location: str
+    read_only: bool
+    remote: bool
 
     def now(self) -> int:
         """Return the time, in microseconds since 1970."""

@@ -86,11 +86,15 @@ def _transactions(events: Iterable[Event], upto: int) -> Iterator[list[Event]]:
 
 
 def _requests(source: Store, target: Store, progress: Progress) -> int:
-    after, done = ("", ""), 0
+    """Copy the remembered requests that the target does not know yet."""
+    after, seen, done = ("", ""), 0, 0
     while page := source.reader().requests(after, _PAGE):
-        target.write(methodcaller("remember", page), _COPYING)
-        after, done = (page[-1].actor, page[-1].request), done + len(page)
-        progress(done, done, "copying remembered requests")
+        known = {(each.actor, each.request) for each in target.reader().requests(after, _PAGE)}
+        fresh = [each for each in page if (each.actor, each.request) not in known]
+        if fresh:
+            target.write(methodcaller("remember", fresh), _COPYING)
+        after, seen, done = (page[-1].actor, page[-1].request), seen + len(page), done + len(fresh)
+        progress(seen, seen, "copying remembered requests")
     return done
 
 
@@ -101,10 +105,13 @@ def _vectors(source: Store, target: Store, progress: Progress) -> int:
         return 0
     if target.reader().setting("embedder") != embedder:
         target.write(lambda transaction: transaction.change_embedder(embedder), _COPYING)
-    last, done, total = 0, 0, source.reader().vector_count()
+    before, total = target.reader().vector_count(), source.reader().vector_count()
+    if before == total:
+        return 0
+    last, done = 0, 0
     while page := source.reader().vectors_after(last, _PAGE):
         vectors = {row.sequence: row.vector for row in page}
         target.write(methodcaller("add_vectors", vectors), _COPYING)
         last, done = page[-1].id, done + len(page)
         progress(done, total, "copying vectors")
-    return done
+    return target.reader().vector_count() - before

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
 import orjson
@@ -13,8 +14,8 @@ from psycopg import errors as faults
 from psycopg import pq
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8BinaryDumper
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from stratagem import limits
 from stratagem.errors import (
@@ -24,7 +25,11 @@ from stratagem.errors import (
     StorageFull,
     StorageUnavailable,
     StratagemError,
+    ValidationFailed,
 )
+from stratagem.places import is_readable
+from stratagem.storage.postgres.pooling import Pool
+from stratagem.storage.postgres.statements import SQL
 
 __all__ = [
     "SCHEMA",
@@ -34,7 +39,6 @@ __all__ = [
     "PostgresSession",
     "StoredVector",
     "connect",
-    "open_pool",
     "translated",
     "translation",
 ]
@@ -50,6 +54,15 @@ _NEIGHBOURS = 200
 _READS = ("SELECT", "WITH")
 # What the other side of a broken connection may have left undone cannot be told from here.
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
+# A connection that is refused has no code of its own: the driver has only the server's words.
+_NOT_NOW = re.compile("too many clients|too many connections|connection slots|database system is")
+# Without them a machine that vanished is waited for until the kernel gives up, after hours.
+_WATCHING: dict[str, Any] = {
+    "keepalives_idle": limits.SERVER_WAIT_SECONDS,
+    "keepalives_interval": limits.SERVER_WAIT_SECONDS // 2,
+    "keepalives_count": 2,
+    "tcp_user_timeout": limits.SERVER_WAIT_SECONDS * 2_000,
+}
 _BUSY = (faults.LockNotAvailable, faults.DeadlockDetected, faults.SerializationFailure)
 
 
@@ -82,9 +95,30 @@ def connect(
         cursor_factory=psycopg.RawCursor,
         connect_timeout=limits.SERVER_WAIT_SECONDS,
         application_name="stratagem",
+        **_watching(address),
     )
     prepare(connection, durability, read_only=read_only, lock_wait_seconds=lock_wait_seconds)
     return connection
+
+
+def _watching(address: str) -> dict[str, Any]:
+    """Return the settings by which a silent server is found out, unless the address has its own.
+
+    Raises:
+        ValidationFailed: The address cannot be read. What is wrong with it is not quoted: it may
+            be a part of the password.
+    """
+    given: dict[str, Any] | None = None
+    with suppress(psycopg.ProgrammingError):
+        given = conninfo_to_dict(address)
+    if given is None or not is_readable(address):
+        raise ValidationFailed(
+            "The address of the PostgreSQL server cannot be read.",
+            field="database",
+            hint="Write postgresql://user@host:port/database#workspace. In a password %, @, /, ?,"
+            " # and : are written as %25, %40, %2F, %3F, %23 and %3A; better keep it in ~/.pgpass.",
+        )
+    return {name: value for name, value in _WATCHING.items() if name not in given}
 
 
 def prepare(
@@ -95,7 +129,7 @@ def prepare(
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(StoredVector, _VectorDumper)
     connection.execute(
-        f"SET search_path TO {SCHEMA}, public; "
+        f"{SQL['search_path'].replace('{schema}', SCHEMA)}; "
         f"SET lock_timeout TO {round(lock_wait_seconds * 1000)}; "
         f"SET synchronous_commit TO {'on' if durability == 'full' else 'off'}; "
         f"SET default_transaction_read_only TO {'on' if read_only else 'off'}; "
@@ -103,35 +137,6 @@ def prepare(
         # A filtered search goes on until enough was found, nearest first.
         "SET hnsw.iterative_scan TO strict_order; "
         f"SET hnsw.ef_search TO {_NEIGHBOURS}"
-    )
-
-
-def open_pool(address: str, *, durability: Durability, read_only: bool) -> ConnectionPool[Any]:
-    """Return connections for readers, opened as they are needed."""
-
-    def configure(connection: Connection) -> None:
-        prepare(
-            connection,
-            durability,
-            read_only=read_only,
-            lock_wait_seconds=limits.LOCK_WAIT_SECONDS,
-        )
-
-    return ConnectionPool(
-        address,
-        min_size=0,
-        max_size=limits.SERVER_CONNECTIONS_MAX,
-        timeout=limits.SERVER_WAIT_SECONDS,
-        max_idle=limits.SERVER_IDLE_SECONDS,
-        num_workers=1,
-        configure=configure,
-        kwargs={
-            "autocommit": True,
-            "cursor_factory": psycopg.RawCursor,
-            "connect_timeout": limits.SERVER_WAIT_SECONDS,
-            "application_name": "stratagem",
-        },
-        open=True,
     )
 
 
@@ -164,7 +169,7 @@ def _without_nul(value: Any) -> Any:
 class PooledSession:
     """Runs each statement on whatever connection is free, and sees the newest commit."""
 
-    def __init__(self, pool: ConnectionPool[Any], workspace: int, place: str) -> None:
+    def __init__(self, pool: Pool, workspace: int, place: str) -> None:
         self._pool = pool
         self.workspace = workspace
         self._place = place
@@ -185,7 +190,7 @@ class PooledSession:
                     if not connection.broken:
                         raise
             # The server was restarted: what else is in the pool is as dead as this one was.
-            self._pool.check()
+            self._pool.drop_idle()
             with self._pool.connection() as connection:
                 return work(PostgresSession(connection, self.workspace))
 
@@ -201,32 +206,75 @@ def translated(place: str) -> Iterator[None]:
 
 def translation(error: Exception, place: str) -> StratagemError:
     """Return our error for one of the driver's."""
-    if isinstance(error, _BUSY):
-        return StorageBusy("Another writer held the workspace for too long.", path=place)
-    if isinstance(error, faults.TooManyConnections | faults.CannotConnectNow):
-        return StorageBusy(f"The PostgreSQL server takes no connection: {_line(error)}", path=place)
-    if isinstance(error, faults.DiskFull):
-        return StorageFull("The disk of the PostgreSQL server is full.", path=place)
-    if isinstance(error, faults.ReadOnlySqlTransaction):
-        return ReadOnly(
-            "The PostgreSQL server takes no writes.",
-            hint="Name the primary server, not one that follows it.",
-            path=place,
-        )
     if isinstance(error, orjson.JSONDecodeError | faults.DataCorrupted | faults.IndexCorrupted):
         return DatabaseCorrupt(f"The database is damaged: {_line(error)}", path=place)
-    missing = isinstance(error, PoolTimeout | PoolClosed)
-    why = "no connection could be had." if missing else _line(error)
+    if isinstance(error, psycopg.OperationalError) and _NOT_NOW.search(str(error)):
+        return StorageBusy(f"The PostgreSQL server takes no connection: {_line(error)}", path=place)
+    for kinds, ours, message, hint in _WORDS:
+        if isinstance(error, kinds):
+            return ours(message, hint=hint, path=place)
     return StorageUnavailable(
-        f"The PostgreSQL server cannot be used: {why}",
-        hint="Check its address, that it runs, and how many connections it allows.",
-        path=place,
+        f"The PostgreSQL server cannot be used: {_line(error)}", hint=_hint(error), path=place
     )
+
+
+_WORDS: tuple[tuple[tuple[type[Exception], ...], type[StratagemError], str, str | None], ...] = (
+    (_BUSY, StorageBusy, "Another writer held the workspace for too long.", None),
+    (
+        (faults.QueryCanceled,),
+        StorageBusy,
+        "The PostgreSQL server ended a statement that took too long.",
+        "Nothing was written. Ask for less, or raise `statement_timeout` for its user.",
+    ),
+    ((faults.DiskFull,), StorageFull, "The disk of the PostgreSQL server is full.", None),
+    (
+        (faults.ReadOnlySqlTransaction,),
+        ReadOnly,
+        "The PostgreSQL server takes no writes.",
+        "Name the primary server, not one that follows it.",
+    ),
+)
+
+
+def _hint(error: Exception) -> str:
+    """Return the next step after an error that only somebody else can mend."""
+    for kinds, words, hint in _STEPS:
+        if isinstance(error, kinds) or (words and re.search(words, str(error))):
+            return hint
+    return "Check its address, that it runs, and how many connections it allows."
+
+
+_STEPS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+    (
+        (faults.InsufficientPrivilege,),
+        "",
+        (
+            f"Its user must own the schema {SCHEMA}, or be allowed to make it (GRANT CREATE ON"
+            " DATABASE); a superuser has to run CREATE EXTENSION vector, unless the user may."
+        ),
+    ),
+    (
+        (),
+        "authentication failed|no password supplied|no pg_hba.conf entry",
+        (
+            "Check the user and the password; ~/.pgpass and PGPASSWORD are read. The server's"
+            " pg_hba.conf must let the user in from here."
+        ),
+    ),
+    ((), 'role ".*" does not exist', "Make the user: CREATE ROLE … LOGIN."),
+    ((), 'database ".*" does not exist', "Make the database: CREATE DATABASE …."),
+    (
+        (faults.FeatureNotSupported, faults.UndefinedFile),
+        "",
+        "Install pgvector 0.8 or later on the machine of the PostgreSQL server.",
+    ),
+)
 
 
 def _line(error: Exception) -> str:
     """Return what happened, in a line; of an error about data only its name, for it quotes them."""
     text = str(error).strip().partition("\n")[0]
-    if not text or not isinstance(error, psycopg.OperationalError | psycopg.ProgrammingError):
+    told = psycopg.OperationalError | psycopg.ProgrammingError | faults.FeatureNotSupported
+    if not text or not isinstance(error, told):
         text = type(error).__name__
     return f"{text.rstrip('.')}."

@@ -2,6 +2,7 @@
 
 Every commit tells the workspace and how far its log has grown. A listener has a connection of its
 own; whenever that had to be opened anew it reports the head, for something may have been missed.
+A standby tells nothing: there the head is looked at now and then.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import psycopg
+from psycopg import errors as faults
 
+from stratagem.errors import StratagemError
 from stratagem.storage.postgres.connection import Connection
 
 __all__ = ["Listener"]
@@ -48,19 +51,40 @@ class Listener:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            with suppress(psycopg.Error), self._connect() as connection:
-                connection.execute("LISTEN stratagem")
-                self._heard(self._head(connection))
+            with suppress(psycopg.Error, StratagemError), self._connect() as connection:
+                turn = self._turn if _listens(connection) else self._look
+                last = self._head(connection)
+                self._heard(last)
                 self._ready.set()
                 while not self._stopping.is_set():
-                    self._turn(connection)
+                    last = turn(connection, last)
             self._stopping.wait(_AGAIN_SECONDS)
 
-    def _turn(self, connection: Connection) -> None:
+    def _turn(self, connection: Connection, last: int) -> int:
         """Report the newest of what was told in a while; several commits may be told as one."""
         for told in connection.notifies(timeout=_TURN_SECONDS):
             workspace, _, sequence = told.payload.partition(":")
-            if int(workspace) == self._workspace:
-                self._heard(int(sequence))
+            # Anybody may send under this name: what is not ours is nothing to us.
+            if workspace == str(self._workspace) and sequence.isdecimal():
+                last = int(sequence)
+                self._heard(last)
             if self._stopping.is_set():
-                return
+                break
+        return last
+
+    def _look(self, connection: Connection, last: int) -> int:
+        """Look at the head after a while, and report it where it has moved."""
+        self._stopping.wait(_TURN_SECONDS)
+        head = self._head(connection)
+        if head != last:
+            self._heard(head)
+        return head
+
+
+def _listens(connection: Connection) -> bool:
+    """Begin to listen, and say whether this server lets anybody."""
+    try:
+        connection.execute("LISTEN stratagem")
+    except faults.ReadOnlySqlTransaction:
+        return False
+    return True

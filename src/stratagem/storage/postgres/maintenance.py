@@ -90,9 +90,15 @@ def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
         dimensions = session.execute(SQL["vector_dimensions"]).fetchone()[0]
         if reader.setting(VECTOR_INDEX) == dimensions:
             return True
-        statement = SQL["build_vector_index"].replace("{workspace}", str(store.number))
-        connection.execute("SET lock_timeout TO 0")
-        connection.execute(statement.replace("{dimensions}", str(dimensions)).encode())
+        connection.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
+        if not session.execute(SQL["lock_vector_index"]).fetchone()[0]:
+            # Another server is at it.
+            return False
+        numbers = {"workspace": store.number, "dimensions": dimensions}
+        # What a server that was killed left half made would be kept up to date and never used.
+        left = session.execute(SQL["vector_index_left"], (dimensions,)).fetchone()[0]
+        for name in ("drop_vector_index", "build_vector_index")[0 if left else 1 :]:
+            connection.execute(SQL[name].format(**numbers).encode())
     store.write(
         lambda transaction: transaction.set_setting(VECTOR_INDEX, dimensions), Request("stratagem")
     )

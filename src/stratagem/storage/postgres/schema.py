@@ -11,7 +11,7 @@ replayed when it is opened: only its own writers wait.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
@@ -25,12 +25,14 @@ from stratagem.storage.postgres.statements import SQL, migrations
 if TYPE_CHECKING:
     from stratagem.storage.postgres.store import PostgresStore
 
-__all__ = ["READ_MODELS_VERSION", "VERSION", "enter"]
+__all__ = ["READ_MODELS_VERSION", "VERSION", "begin", "check_read_models", "enter"]
 
 VERSION = max(number for number, _ in migrations())
 # Raised with every change to what is written into the read models.
 READ_MODELS_VERSION = 1
 _ONLINE = "-- online"
+# The first whose index goes on until a filter has left enough.
+PGVECTOR_MIN = (0, 8)
 # Any number will do that nobody else is likely to lock by.
 _MIGRATING = 0x53545241
 
@@ -44,15 +46,13 @@ def enter(connection: Connection, store: PostgresStore) -> int:
     """
     version = _version(connection)
     if version > VERSION:
-        raise DatabaseTooNew(
-            f"The database has format {version}; this Stratagem reads up to {VERSION}.",
-            path=store.location,
-            format=version,
-            supported=VERSION,
-        )
+        raise _too_new(store, version, VERSION)
     if version < VERSION:
         _refuse_reading(store)
-        _migrate(connection)
+        # A connection of its own, for a migration may take longer than anything else may.
+        with store.connect() as patient:
+            patient.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
+            _migrate(patient, store)
     number = _number(connection, store.workspace)
     if number is None:
         _refuse_reading(store)
@@ -66,6 +66,8 @@ def begin(store: PostgresStore, connection: Connection) -> None:
     row = session.execute(SQL["setting"], ("read_models_version",)).fetchone()
     if row is not None and row[0] == READ_MODELS_VERSION:
         return
+    if row is not None:
+        check_read_models(store, row[0])
     _refuse_reading(store)
     with store.writing(connection):
         head = store.reader_over(session).head()
@@ -78,6 +80,24 @@ def begin(store: PostgresStore, connection: Connection) -> None:
         else:
             maintenance.replay_all(session, store, lambda _done, _total, _what: None)
         transaction.set_setting("read_models_version", READ_MODELS_VERSION)
+
+
+def check_read_models(store: PostgresStore, version: int) -> None:
+    """Refuse to write into read models of a newer version.
+
+    Servers of both may run for a while: each would undo what the other did.
+    """
+    if version > READ_MODELS_VERSION:
+        raise _too_new(store, version, READ_MODELS_VERSION)
+
+
+def _too_new(store: PostgresStore, found: int, supported: int) -> DatabaseTooNew:
+    return DatabaseTooNew(
+        f"The database has format {found}; this Stratagem reads up to {supported}.",
+        path=store.location,
+        format=found,
+        supported=supported,
+    )
 
 
 def _refuse_reading(store: PostgresStore) -> None:
@@ -97,16 +117,38 @@ def _version(connection: Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def _migrate(connection: Connection) -> None:
+def _migrate(connection: Connection, store: PostgresStore) -> None:
     connection.execute(_sql("lock_migrations"), (_MIGRATING,))
     try:
-        connection.execute(_sql("prepare_database"))
+        _prepare(connection, store)
         before = _version(connection)
         for number, script in migrations():
             if number > before:
                 _apply(connection, number, script)
     finally:
         connection.execute(_sql("unlock_migrations"), (_MIGRATING,))
+
+
+def _prepare(connection: Connection, store: PostgresStore) -> None:
+    """Make what the migrations need, as far as nobody made it before."""
+    there, pgvector = _ground(connection)
+    if not there:
+        connection.execute(_sql("make_schema"))
+    if pgvector is None:
+        connection.execute(_sql("make_extension"))
+        _, pgvector = _ground(connection)
+    if tuple(map(int, pgvector.split(".")[:2])) < PGVECTOR_MIN:
+        raise StorageUnavailable(
+            f"The database has pgvector {pgvector}; 0.8 is the oldest that will do.",
+            hint="Install a newer one on its machine, and run: ALTER EXTENSION vector UPDATE.",
+            path=store.location,
+        )
+    connection.execute(_sql("make_migrations"))
+
+
+def _ground(connection: Connection) -> tuple[bool, Any]:
+    there, pgvector = connection.execute(_sql("ground"), (SCHEMA,)).fetchone() or (False, None)
+    return there, pgvector
 
 
 def _apply(connection: Connection, number: int, script: str) -> None:

@@ -17,6 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -30,7 +31,7 @@ from stratagem.engine.values import check_text
 from stratagem.errors import ReadOnly, StorageUnavailable, StratagemError
 from stratagem.places import shown_place
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
-from stratagem.storage.postgres import examining, maintenance, schema
+from stratagem.storage.postgres import examining, maintenance, pooling, schema
 from stratagem.storage.postgres.appending import PostgresTransaction
 from stratagem.storage.postgres.connection import (
     Connection,
@@ -38,7 +39,6 @@ from stratagem.storage.postgres.connection import (
     PooledSession,
     PostgresSession,
     connect,
-    open_pool,
     translated,
 )
 from stratagem.storage.postgres.listening import Listener
@@ -59,6 +59,8 @@ _COUNTED_EVENTS = 64
 
 class PostgresStore:
     """See `stratagem.storage.contract.Store`."""
+
+    remote = True
 
     def __init__(
         self,
@@ -91,13 +93,24 @@ class PostgresStore:
         self._writers = Writers(self._commit, most=limits.SERVER_GROUP_MAX)
         self._unusable = ""
         self._listeners: list[Listener] = []
-        self._pool = open_pool(address, durability=durability, read_only=read_only)
+        opening = partial(
+            connect,
+            address,
+            durability=durability,
+            read_only=read_only,
+            lock_wait_seconds=lock_wait_seconds,
+        )
+        alike = (address, durability, read_only, lock_wait_seconds)
+        self._pool, self._leave_pool = pooling.join(("reading", *alike), opening)
+        # Apart, so that neither waits for the other, and each prepares its own statements.
+        self._pens, self._leave_pens = pooling.join(("writing", *alike), opening)
         self._writer: Connection | None = None
         try:
             with translated(self.location):
                 connection = self._writing_connection()
                 self.number = schema.enter(connection, self)
                 schema.begin(self, connection)
+            self._put_away()
         except BaseException:
             self.close()
             raise
@@ -122,9 +135,8 @@ class PostgresStore:
             try:
                 yield reader
             finally:
+                # The pool ends the transaction, if this process still is the one that began it.
                 self._local.reader = None
-                if connection.info.transaction_status != TransactionStatus.IDLE:
-                    connection.execute("ROLLBACK", prepare=False)
 
     def write(self, work: Callable[[Transaction], T], request: Request) -> T:
         self._refuse_writing()
@@ -183,9 +195,9 @@ class PostgresStore:
             listener.close()
         with self._writers.leading:
             self._unusable = self._unusable or "The database was closed."
-            if self._writer is not None:
-                self._writer.close()
-            self._pool.close()
+            self._put_away()
+            self._leave_pens()
+            self._leave_pool()
 
     def session(self, connection: Connection) -> PostgresSession:
         """Return a connection as the shared code uses it."""
@@ -225,18 +237,27 @@ class PostgresStore:
         connection.execute("BEGIN", prepare=False)
         try:
             self._lock(self.session(connection))
+        except BaseException:
+            _undo(connection)
+            raise
+        with self._written(connection):
             yield
+
+    @contextmanager
+    def _written(self, connection: Connection) -> Iterator[Connection]:
+        """Commit what was done on a connection that holds the head, or undo it."""
+        try:
+            yield connection
             self.session(connection).execute(SQL["tell"], (self._head(connection).sequence,))
             connection.execute("COMMIT", prepare=False)
         except BaseException:
-            with suppress(psycopg.Error):
-                connection.execute("ROLLBACK", prepare=False)
+            _undo(connection)
             raise
 
     def disown(self) -> None:
         """Leave everything to the process that this one was forked from."""
         self._unusable = "The database was opened before this process was forked."
-        _inherited.append((self._pool, self._writer))
+        _inherited.append(self._writer)
         self._writer = None
         self._writers = Writers(self._commit, most=limits.SERVER_GROUP_MAX)
         self._local = threading.local()
@@ -268,7 +289,7 @@ class PostgresStore:
             else:
                 yield connection
                 return
-        self._pool.check()
+        self._pool.drop_idle()
         with self._pool.connection() as connection:
             connection.execute(begin, prepare=False)
             yield connection
@@ -276,9 +297,19 @@ class PostgresStore:
     def _writing_connection(self) -> Connection:
         """Return the connection that this process writes with, opened anew where it broke."""
         self._refuse_unusable()
-        if self._writer is None or self._writer.closed:
-            self._writer = self.connect()
+        if self._writer is not None and self._writer.closed:
+            self._put_away()
+            # The server was restarted: the idle ones are as dead as this one is.
+            self._pens.drop_idle()
+        if self._writer is None:
+            self._writer = self._pens.take()
         return self._writer
+
+    def _put_away(self) -> None:
+        """Let others write with the connection that this store wrote with."""
+        if self._writer is not None:
+            connection, self._writer = self._writer, None
+            self._pens.give(connection)
 
     def _lock(self, session: PostgresSession) -> None:
         """Wait for this workspace's turn to write."""
@@ -291,46 +322,66 @@ class PostgresStore:
     def _head(self, connection: Connection) -> Head:
         return self.reader_over(self.session(connection)).head()
 
+    def _head_to_write_after(self, connection: Connection) -> Head:
+        """Return the head, once this workspace is held.
+
+        Raises:
+            DatabaseTooNew: A newer server made the read models anew while this one was running.
+        """
+        row = self.session(connection).execute(SQL["head_to_write_after"]).fetchone()
+        schema.check_read_models(self, row[3])
+        return Head(*row[:3])
+
     def _exclusively(self, work: Callable[[PostgresSession], T]) -> T:
         """Run work in a transaction with every other writer of the workspace kept out."""
         self._refuse_writing()
         with self._writers.leading, translated(self.location):
-            connection = self._writing_connection()
-            with self.writing(connection):
-                return work(self.session(connection))
+            try:
+                with self._written(self._begin_writing()) as connection:
+                    self._head_to_write_after(connection)
+                    return work(self.session(connection))
+            finally:
+                self._put_away()
 
     def _commit(self, batch: list[Ticket]) -> None:
-        with translated(self.location):
-            names = Held()
-            ended = self._run(batch, names)
-            if ended is not None:
-                self._make_sure(*ended)
+        names = Held()
+        try:
+            with translated(self.location):
+                ended = self._run(batch, names)
+                if ended is not None:
+                    self._make_sure(*ended)
+        finally:
+            self._put_away()
         self._names.spaces.update(names.spaces)
         for ticket in batch:
             ticket.done = True
 
-    def _run(self, batch: list[Ticket], names: Held) -> tuple[Head, psycopg.Error] | None:
-        """Run a batch and commit it; return its head where the answer to COMMIT was lost."""
+    def _run(self, batch: list[Ticket], names: Held) -> tuple[Head | None, psycopg.Error] | None:
+        """Run a batch and commit it.
+
+        Where the answer to COMMIT was lost, return the new head, if there is one, and the error.
+        """
         connection = self._begin_writing()
         session = self.session(connection)
 
         def transaction(request: Request, head: Head) -> PostgresTransaction:
             return self.transaction(session, request, head, names)
 
-        head: Head | None = None
+        # The new head once COMMIT was sent; None where nothing was appended.
+        sent, head = False, None
         try:
             with connection.pipeline():
-                before = self._head(connection)
+                before = self._head_to_write_after(connection)
                 group = Group(session, names, transaction, (psycopg.Error,))
                 after = group.run(batch, before)
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
-            head = after
+            sent, head = True, after if after.sequence > before.sequence else None
             connection.execute("COMMIT", prepare=False)
             self._tend(before.sequence, after.sequence)
         except psycopg.Error as error:
             _undo(connection)
-            if head is not None and connection.closed:
+            if sent and connection.closed:
                 return head, error
             raise
         except BaseException:
@@ -354,13 +405,16 @@ class PostgresStore:
                 return connection
         raise AssertionError("the second try returns or raises")
 
-    def _make_sure(self, head: Head, lost: psycopg.Error) -> None:
+    def _make_sure(self, head: Head | None, lost: psycopg.Error) -> None:
         """Find out whether a commit whose answer was lost has happened.
 
         Raises:
             StorageUnavailable: It has not, or it cannot be found out.
         """
         try:
+            if head is None:
+                # No event: vectors, a lease, a result. It may all be written again.
+                raise lost
             connection = self._begin_writing()
             found = self.reader_over(self.session(connection)).hash_of(head.sequence)
             connection.execute("ROLLBACK", prepare=False)

@@ -280,8 +280,8 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
     def hits(self, sequences: Sequence[int]) -> dict[int, Hit]:
         rows = self._execute(self._sql["hits"], (self._array(sequences),))
         return {
-            at: Hit(at, time, event, Space(kind, namespace), key, payload)
-            for at, time, event, kind, namespace, key, payload in rows
+            at: Hit(at, time, event, Space(kind, namespace), key, payload, actor)
+            for at, time, event, kind, namespace, key, payload, actor in rows
         }
 
     def changed_subjects(self, cut: Cut, after: int) -> list[int]:

@@ -37,6 +37,8 @@ T = TypeVar("T")
 class SqliteStore:
     """See `stratagem.storage.contract.Store`."""
 
+    remote = False
+
     def __init__(
         self,
         path: str,

@@ -34,6 +34,13 @@ SELECT pg_notify('stratagem', $1::bigint || ':' || $2::bigint)
 -- The newest event.
 SELECT seq, at, hash FROM events WHERE workspace = $1 ORDER BY seq DESC LIMIT 1
 
+-- name: head_to_write_after
+-- The newest event, and which version of the read models the workspace has come to.
+SELECT e.seq, e.at, e.hash, s.value
+FROM events e
+LEFT JOIN settings s ON s.workspace = $1 AND s.name = 'read_models_version'
+WHERE e.workspace = $1 ORDER BY e.seq DESC LIMIT 1
+
 -- name: branch_by_name
 -- The live branch of a name.
 SELECT id, name, parent, fork_seq, deleted_seq FROM branches
@@ -78,14 +85,14 @@ SELECT id, kind, namespace FROM spaces WHERE workspace = $1 ORDER BY id
 
 -- name: recall
 -- The newest version of a record in a view. It gives no row when the branch is not live.
-SELECT e.seq, e.at, e.kind, e.payload
+SELECT e.seq, e.at, e.kind, e.payload, e.actor
 FROM subjects s JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
 WHERE (SELECT b.deleted_seq FROM branches b WHERE b.workspace = $1 AND b.id = $4) IS NULL
     AND s.workspace = $1 AND s.space = $2 AND s.key = $3
 
 -- name: current_many
 -- The newest versions of some subjects (an array of their numbers) in a view.
-SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload
+SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor
 FROM subjects s
 JOIN spaces sp ON sp.workspace = $1 AND sp.id = s.space
 JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
@@ -104,7 +111,7 @@ WHERE v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
 
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
-SELECT e.seq, e.at, e.kind, e.payload
+SELECT e.seq, e.at, e.kind, e.payload, e.actor
 FROM subjects s
 JOIN versions v ON v.workspace = $1 AND v.subject = s.id AND v.branch = $4 AND v.seq <= $5
 JOIN events e ON e.workspace = $1 AND e.seq = v.seq
@@ -113,13 +120,13 @@ ORDER BY v.seq DESC LIMIT $6
 
 -- name: records
 -- A page of the records of a space, by key, each at its newest version in a view.
-SELECT s.key, e.seq, e.at, e.kind, e.payload
+SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor
 FROM subjects s JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
 WHERE s.workspace = $1 AND s.space = $2 AND s.key > $3 ORDER BY s.key LIMIT $4
 
 -- name: stream
 -- A page of the events of a space that stand for themselves, oldest first.
-SELECT e.seq, e.at, e.kind, e.payload
+SELECT e.seq, e.at, e.kind, e.payload, e.actor
 FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
 WHERE v.workspace = $1 AND v.branch = $2 AND v.seq > $3 AND v.seq <= $4 AND v.space = $5
     AND v.subject IS NULL AND NOT v.deleted
@@ -181,11 +188,11 @@ WHERE workspace = $1 AND branch = $2 AND seq <= $3 ORDER BY seq DESC LIMIT 1
 
 -- name: payloads
 -- The payloads of some events (an array of sequences).
-SELECT seq, at, kind, payload FROM events WHERE workspace = $1 AND seq = ANY ($2::bigint[])
+SELECT seq, at, kind, payload, actor FROM events WHERE workspace = $1 AND seq = ANY ($2::bigint[])
 
 -- name: hits
 -- All that a search result shows of some events (an array of sequences).
-SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload
+SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload, e.actor
 FROM events e
 JOIN spaces sp ON sp.workspace = $1 AND sp.id = e.space
 LEFT JOIN subjects s ON s.workspace = $1 AND s.id = e.subject
@@ -372,6 +379,19 @@ SELECT seq, -(vector <#> $7::vector) AS cosine FROM (
 CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_near_{workspace}_{dimensions} ON vectors
 USING hnsw ((vector::halfvec({dimensions})) halfvec_ip_ops)
 WHERE workspace = {workspace} AND vector_dims(vector) = {dimensions}
+
+-- name: lock_vector_index
+-- Keep other servers from building the workspace's index; held until the connection ends.
+SELECT pg_try_advisory_lock(hashtextextended('stratagem.vectors_near_' || $1::bigint, 0))
+
+-- name: vector_index_left
+-- Whether building the index was begun and never finished.
+SELECT coalesce((SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass(
+    'stratagem.vectors_near_' || $1::bigint || '_' || $2::bigint)), false)
+
+-- name: drop_vector_index
+-- Take away an index that was never finished, while others write.
+DROP INDEX CONCURRENTLY IF EXISTS vectors_near_{workspace}_{dimensions}
 
 -- name: vector_dimensions
 -- How many numbers the newest vector has.
@@ -584,8 +604,10 @@ DELETE FROM unembedded u WHERE u.workspace = $1
     AND EXISTS (SELECT 1 FROM vectors x WHERE x.workspace = $1 AND x.seq = u.seq)
 
 -- name: beside
--- A table of the same name and form, which is seen instead by this connection until it commits.
-CREATE TEMPORARY TABLE {table} (LIKE {schema}.{table} INCLUDING INDEXES) ON COMMIT DROP
+-- A table of the same name and form, which is seen instead by this connection until it commits. A
+-- newer version may have added columns, which this one leaves at their defaults.
+CREATE TEMPORARY TABLE {table} (LIKE {schema}.{table} INCLUDING DEFAULTS INCLUDING INDEXES)
+ON COMMIT DROP
 
 -- name: differences
 -- A row of a read model that is in the one in use or in the one made anew, but not in both.
@@ -728,10 +750,28 @@ SELECT pg_advisory_lock($1)
 -- Let others migrate.
 SELECT pg_advisory_unlock($1)
 
--- name: prepare_database
--- What the first migration needs; {schema} is ours.
-CREATE SCHEMA IF NOT EXISTS {schema};
-CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
+-- name: search_path
+-- Where a connection looks for names. pgvector may lie elsewhere: some providers keep all extensions
+-- in a schema of their own.
+SELECT set_config('search_path', concat_ws(', ', '{schema}', 'public', (
+    SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+    WHERE e.extname = 'vector')), false)
+
+-- name: ground
+-- Whether our schema is there, and which pgvector. Both may have been made for us by somebody else.
+SELECT to_regnamespace($1) IS NOT NULL,
+    (SELECT extversion FROM pg_extension WHERE extname = 'vector')
+
+-- name: make_schema
+-- Where our tables go. Asking for it again would need a right that its owner may not have.
+CREATE SCHEMA IF NOT EXISTS {schema}
+
+-- name: make_extension
+-- What vectors are kept and compared by.
+CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public
+
+-- name: make_migrations
+-- Which migrations were run.
 CREATE TABLE IF NOT EXISTS migrations
     (number integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())
 

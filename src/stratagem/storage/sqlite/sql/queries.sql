@@ -68,14 +68,14 @@ SELECT id, kind, namespace FROM spaces ORDER BY id
 
 -- name: recall
 -- The newest version of a record in a view. It gives no row when the branch is not live.
-SELECT e.seq, e.at, e.kind, e.payload
+SELECT e.seq, e.at, e.kind, e.payload, e.actor
 FROM subjects s CROSS JOIN events e
 WHERE (SELECT deleted_seq FROM branches WHERE id = ?3) IS NULL AND s.space = ?1 AND s.key = ?2
     AND e.seq = coalesce(NULL, {probes})
 
 -- name: current_many
 -- The newest versions of some subjects (a JSON array of their numbers) in a view.
-SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload
+SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor
 FROM json_each(?1) wanted
 CROSS JOIN subjects s ON s.id = wanted.value
 CROSS JOIN spaces sp ON sp.id = s.space
@@ -93,7 +93,7 @@ SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v WHERE v.seq = co
 
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
-SELECT e.seq, e.at, e.kind, e.payload
+SELECT e.seq, e.at, e.kind, e.payload, e.actor
 FROM subjects s
 CROSS JOIN versions v ON v.subject = s.id AND v.branch = ?3 AND v.seq <= ?4
 CROSS JOIN events e ON e.seq = v.seq
@@ -102,13 +102,13 @@ ORDER BY v.seq DESC LIMIT ?5
 
 -- name: records
 -- A page of the records of a space, by key, each at its newest version in a view.
-SELECT s.key, e.seq, e.at, e.kind, e.payload
+SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor
 FROM subjects s CROSS JOIN events e ON e.seq = coalesce(NULL, {probes})
 WHERE s.space = ?1 AND s.key > ?2 ORDER BY s.key LIMIT ?3
 
 -- name: stream
 -- A page of the events of a space that stand for themselves, oldest first.
-SELECT e.seq, e.at, e.kind, e.payload FROM versions v CROSS JOIN events e ON e.seq = v.seq
+SELECT e.seq, e.at, e.kind, e.payload, e.actor FROM versions v CROSS JOIN events e ON e.seq = v.seq
 WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.space = ?4 AND v.subject IS NULL
     AND v.deleted = 0
 ORDER BY v.seq LIMIT ?5
@@ -162,12 +162,12 @@ SELECT vector FROM knows WHERE branch = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT
 
 -- name: payloads
 -- The payloads of some events (a JSON array of sequences).
-SELECT e.seq, e.at, e.kind, e.payload
+SELECT e.seq, e.at, e.kind, e.payload, e.actor
 FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 
 -- name: hits
 -- All that a search result shows of some events (a JSON array of sequences).
-SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload
+SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload, e.actor
 FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
 
