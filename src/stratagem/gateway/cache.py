@@ -73,7 +73,11 @@ class Cache:
             self._shrink()
 
     def configure(
-        self, *, enabled: bool | None, seconds: float | None, bytes_max: int | None
+        self,
+        *,
+        enabled: bool | None = None,
+        seconds: float | None = None,
+        bytes_max: int | None = None,
     ) -> None:
         """Change what is kept, and for how long."""
         with self._lock:

@@ -1,0 +1,70 @@
+"""What was decided about kept results, in the log: every server of a workspace goes by it.
+
+Each server keeps results of its own. How long, and how many, is a record that all of them read. A
+result is found by what was forgotten last before it was computed, so that whatever is forgotten
+on one server is found on none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from stratagem.engine.events import Draft
+from stratagem.engine.lineage import View
+from stratagem.gateway import names
+from stratagem.storage.contract import Reader, Transaction
+
+__all__ = ["Kept", "configure", "forget", "read"]
+
+_RULES: Final = "cache"
+_FORGOTTEN: Final = "cache_forgotten"
+# A newer version may have more.
+_NAMES: Final = ("enabled", "seconds", "bytes_max")
+
+
+class Kept(NamedTuple):
+    """What holds for the results of a tool.
+
+    `version` is that of the rules, and `forgotten` what was forgotten last: of all tools, and of
+    this one.
+    """
+
+    version: int
+    rules: Mapping[str, Any]
+    forgotten: tuple[int, int]
+
+
+def read(reader: Reader, view: View, tool: str) -> Kept:
+    """Return what holds for the results of a tool."""
+    rules = reader.current(view.lineage, names.SETTINGS, _RULES)
+    content = orjson.loads(rules.payload) if rules is not None and rules.payload else {}
+    every, own = (
+        reader.current(view.lineage, names.SETTINGS, key) for key in (_FORGOTTEN, _of(tool))
+    )
+    return Kept(
+        rules.sequence if rules else 0,
+        {name: content.get(name) for name in _NAMES},
+        (every.sequence if every else 0, own.sequence if own else 0),
+    )
+
+
+def configure(transaction: Transaction, view: View, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Change the rules; return all of them."""
+    known = transaction.current(view.lineage, names.SETTINGS, _RULES)
+    before = orjson.loads(known.payload) if known is not None and known.payload else {}
+    rules = {**before, **{name: value for name, value in changes.items() if value is not None}}
+    transaction.append(view.branch, [Draft(names.SETTING_CHANGED, rules, names.SETTINGS, _RULES)])
+    return rules
+
+
+def forget(transaction: Transaction, view: View, tool: str | None) -> None:
+    """Let nobody find the results of a tool, or of all, that there are so far."""
+    key = _of(tool) if tool is not None else _FORGOTTEN
+    transaction.append(view.branch, [Draft(names.SETTING_CHANGED, {}, names.SETTINGS, key)])
+
+
+def _of(tool: str) -> str:
+    return f"{_FORGOTTEN}:{tool}"
