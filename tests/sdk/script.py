@@ -159,6 +159,23 @@ GATEWAY = (
     step("create", "gateway.create_resource", type="prompt", name="greet", content="Hello {{name}}", variables=["name"]),
     step("render", "gateway.resource", "greet", {"name": "Ada"}),
     step("resources", "gateway.resources", type="prompt"),
+    step("corrected", "gateway.execute", "calculator", {"Expression": "1 + 1"}),
+    step("offered", "gateway.execute", "calculator", {"formula": "1 + 1"}),
+    step("diagnose", "gateway.error_diagnose", tool_name="calculator", parameters={"formula": "1 + 1"}),
+    step("configure", "gateway.auto_correction_configure", {"maxRetries": 2}, tool_name="shout"),
+    step("configure wrong", "gateway.auto_correction_configure", {"maxRetries": "many"}),
+    step("correction status", "gateway.auto_correction_status"),
+    step("test", "gateway.auto_correction_test", test_suite="type_conversion"),
+    step("insights", "gateway.auto_correction_insights", include_failures=True),
+    step("patterns", "gateway.auto_correction_patterns"),
+    step("circuits", "gateway.auto_correction_circuits"),
+    step("recommend", "gateway.recommend", "says something loudly", max_recommendations=1),
+    step("on error", "gateway.recommend_on_error", "shout", "timed out"),
+    step("validate", "gateway.validate", ["shout", "whisper"]),
+    step("discover", "gateway.discover", "sho*"),
+    step("compare", "gateway.compare", ["shout", "calculator"]),
+    step("compare nothing", "gateway.compare", ["shout", "whisper"]),
+    step("plan", "gateway.workflow_plan", "says something loudly", tools=["shout"]),
     step("remove", "gateway.remove", "shout"),
 )  # fmt: skip
 SCRIPTS = {"memory": MEMORY, "debugging": DEBUGGING, "knowledge": KNOWLEDGE, "gateway": GATEWAY}
@@ -195,10 +212,12 @@ def refusal(error: StratagemError) -> Refusal:
 _OWN = {
     "concept_id", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
     "database", "head", "id", "caller", "toolId", "executionId", "runId", "revision",
+    "pipelineRunId", "actor",
 }  # fmt: skip
 _TIMES = {"duration", "executionTime", "timestamp", "startedAt", "completedAt", "createdAt",
           "updatedAt", "registeredAt", "executedAt", "averageDuration", "averageExecutionTime",
-          "durationMs", "time"}  # fmt: skip
+          "durationMs", "time", "processingTime", "uptime", "lastRestart",
+          "averageCorrectionTime", "averageLatency", "avgLatency", "p50Latency"}  # fmt: skip
 
 
 def shape(value: Any, name: str = "", *, timed: bool = False) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -18,6 +19,7 @@ from stratagem.errors import (
     RequestTooLarge,
     ServiceUnavailable,
     StorageBusy,
+    StratagemError,
     Unauthenticated,
     ValidationFailed,
 )
@@ -30,7 +32,7 @@ from stratagem.surfaces.cli.app import app
 from tests.surfaces.serving import Service, as_json, serving
 
 RECALL = "/api/memory/strata_recall"
-EXECUTE = "/api/gateway/tool_execute"
+BATCH = "/api/gateway/tools_batch"
 FOUND = {
     "found": True,
     "key": "k",
@@ -48,10 +50,77 @@ def service() -> Iterator[Service]:
         yield running
 
 
-@pytest.mark.parametrize("url", ["localhost:7437", "ftp://host", "http://", "", "/mcp"])
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ValidationFailed, match="no address of a server"):
-        connect(url)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:7437", "ftp://host", "http://", "", "/mcp", "http://[bad", "http://host:port",
+        "http://host:99999", "http://ho\nst", "http://two words", None,
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(url: Any) -> None:
+    for way in (connect, connect_async):
+        with pytest.raises(ValidationFailed, match="no address of a server"):
+            way(url)
+
+
+@pytest.mark.parametrize("field", ["token", "workspace"])
+@pytest.mark.parametrize("value", ["tök", "se\ncret", "se\x00cret"])
+def test_what_cannot_be_sent_is_refused_and_not_repeated(field: str, value: str) -> None:
+    with pytest.raises(ValidationFailed, match=f"The {field} has characters") as refused:
+        connect("http://127.0.0.1:9", **{field: value})  # type: ignore[arg-type]
+
+    assert value not in str(refused.value)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_timeout_is_a_time(seconds: float) -> None:
+    with pytest.raises(ValidationFailed, match="A timeout is a number of seconds"):
+        connect("http://127.0.0.1:9", timeout=seconds)
+
+
+def test_a_client_that_was_closed_says_so(url: str) -> None:
+    async def later() -> None:
+        async with connect_async(url) as client:
+            assert await client.memory.status()
+        await client.memory.status()
+
+    with connect(url) as db:
+        assert db.memory.status().branch == "default"
+    with pytest.raises(ServiceUnavailable, match="This client was closed"):
+        db.memory.status()
+    with pytest.raises(ServiceUnavailable, match="This client was closed"):
+        asyncio.run(later())
+
+
+def test_an_answer_that_cannot_be_unpacked_is_no_answer(service: Service) -> None:
+    def junk(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        for name, value in (("content-encoding", "gzip"), ("content-length", "4")):
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(b"junk")
+
+    service.raw[RECALL] = junk
+    with (
+        connect(service.url(""), patience=0) as db,
+        pytest.raises(ServiceUnavailable, match="cannot be read"),
+    ):
+        db.memory.recall("k")
+
+
+def test_a_server_that_asks_for_no_wait_is_spared_all_the_same(service: Service) -> None:
+    def at_once(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(429)
+        for name, value in (("retry-after", "0"), ("content-length", "2")):
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(b"{}")
+
+    service.raw[RECALL] = at_once
+    with connect(service.url(""), patience=0.5) as db, pytest.raises(StratagemError):
+        db.memory.recall("k")
+
+    assert 2 <= service.count(RECALL) < 10
 
 
 def test_the_address_of_any_surface_will_do(url: str) -> None:
@@ -124,14 +193,14 @@ def test_a_read_is_repeated_when_the_server_says_so(service: Service, first: Any
 
 
 def test_what_cannot_be_repeated_is_so_only_where_it_was_turned_away(service: Service) -> None:
-    service.answers[EXECUTE] = later(LIMITED, BUSY)
+    service.answers[BATCH] = later(LIMITED, BUSY)
     with (
         connect(service.url("")) as db,
         pytest.raises(StorageBusy, match="Busy"),
     ):
-        db.gateway.execute("t")
+        db.gateway.batch([])
 
-    assert service.count(EXECUTE) == 2
+    assert service.count(BATCH) == 2
 
 
 def test_a_wait_that_is_too_long_is_told_to_the_caller(service: Service) -> None:

@@ -116,12 +116,25 @@ def test_an_awaited_write_is_written_once(behind: Behind) -> None:
 
 
 @pytest.mark.parametrize("fault", ["lose the reply", "lose the request"])
-def test_a_call_of_a_tool_whose_answer_was_lost_is_not_repeated(behind: Behind, fault: Any) -> None:
+def test_a_call_of_a_tool_whose_answer_was_lost_is_run_once(behind: Behind, fault: Any) -> None:
     calls = len(behind.db.gateway.executions(limit=100))
     behind.proxy.fault = fault
     # The word is in the label, which says nothing to the tool.
+    answer = behind.db.gateway.execute(
+        "calculator", {"expression": "1 + 1"}, context={"agentId": WORD}
+    )
+
+    assert answer["result"]["result"] == 2
+    eventually(lambda: len(behind.db.gateway.executions(limit=100)) == calls + 1)
+
+
+@pytest.mark.parametrize("fault", ["lose the reply", "lose the request"])
+def test_several_calls_whose_answer_was_lost_are_not_repeated(behind: Behind, fault: Any) -> None:
+    calls = len(behind.db.gateway.executions(limit=100))
+    each = {"toolName": "calculator", "arguments": {"expression": "1 + 1"}}
+    behind.proxy.fault = fault
     with pytest.raises(ServiceUnavailable, match="cannot be reached"):
-        behind.db.gateway.execute("calculator", {"expression": "1 + 1"}, context={"agentId": WORD})
+        behind.db.gateway.batch([each], context={"agentId": WORD})
 
     arrived = 1 if fault == "lose the reply" else 0
     eventually(lambda: len(behind.db.gateway.executions(limit=100)) == calls + arrived)

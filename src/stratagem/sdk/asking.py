@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +19,15 @@ from stratagem.operation import MADE_UP, Operation
 from stratagem.operations import find
 from stratagem.sdk.restoring import error_of
 
-__all__ = ["ANSWERS_HEADER", "BRANCH_HEADER", "NAMESPACE_HEADER", "Asked", "Connection", "gone"]
+__all__ = [
+    "ANSWERS_HEADER",
+    "BRANCH_HEADER",
+    "NAMESPACE_HEADER",
+    "Asked",
+    "Connection",
+    "closed",
+    "gone",
+]
 
 # Who keeps a current branch says which with each request, and is told which it is then.
 BRANCH_HEADER: Final = "x-stratagem-branch"
@@ -53,12 +62,9 @@ class Connection:
         branch: str | None,
         workspace: str | None,
     ) -> None:
-        if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
-            raise ValidationFailed(
-                f"{url!r} is no address of a server.",
-                field="url",
-                hint="It begins with http:// or https://, as `stratagem serve` prints it.",
-            )
+        _check_url(url)
+        _check_header("token", token)
+        _check_header("workspace", workspace)
         self.base = url.rstrip("/").removesuffix("/mcp").removesuffix("/api")
         self.branch = branch
         self.namespace = namespace
@@ -71,7 +77,15 @@ class Connection:
             self.headers[NAMESPACE_HEADER] = quote(namespace, safe="")
 
     def settings(self, seconds: float) -> dict[str, Any]:
-        """Return what an HTTP client is made with."""
+        """Return what an HTTP client is made with.
+
+        Raises:
+            ValidationFailed: Nobody can wait for so long.
+        """
+        if not 0 < seconds <= threading.TIMEOUT_MAX:
+            raise ValidationFailed(
+                "A timeout is a number of seconds, more than 0.", field="timeout"
+            )
         return {
             "timeout": httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
             "limits": httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
@@ -130,8 +144,41 @@ class Connection:
         return answer
 
 
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        # Reading the port checks it.
+        fine = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        fine = fine and url.isprintable() and " " not in url
+    except (ValueError, AttributeError):
+        fine = False
+    if not fine:
+        raise ValidationFailed(
+            f"{url!r} is no address of a server.",
+            field="url",
+            hint="It begins with http:// or https://, as `stratagem serve` prints it.",
+        )
+
+
+def _check_header(name: str, value: str | None) -> None:
+    """Refuse what no server would be sent. The value may be secret, so it is not told."""
+    if not value:
+        return
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
+        raise ValidationFailed(
+            f"The {name} has characters that no {name} has.",
+            field=name,
+            hint=f"Check that the whole {name} was copied, and nothing else.",
+        )
+
+
 def gone(base: str, error: Exception) -> ServiceUnavailable:
     """Return the error for a server that did not answer."""
+    if isinstance(error, httpx2.DecodingError):
+        return ServiceUnavailable(
+            f"What the server at {base} answered cannot be read: {error}.",
+            hint="Is this the address of a Stratagem server?",
+        )
     if isinstance(error, httpx2.ReadTimeout):
         return ServiceUnavailable(
             f"The server at {base} did not answer in time.",
@@ -141,6 +188,11 @@ def gone(base: str, error: Exception) -> ServiceUnavailable:
         f"The server at {base} cannot be reached: {str(error) or type(error).__name__}.",
         hint="Check the address and that `stratagem serve` runs there.",
     )
+
+
+def closed() -> ServiceUnavailable:
+    """Return the error for a client that was closed."""
+    return ServiceUnavailable("This client was closed.", hint="Connect again.")
 
 
 def _names(operation: Operation) -> tuple[str, ...]:

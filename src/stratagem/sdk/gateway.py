@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
+from stratagem.sdk.advising import AdviceMethods
+from stratagem.sdk.calling import Answer, Call
+from stratagem.sdk.correcting import CorrectionMethods
+
 __all__ = ["Answer", "AsyncGatewayMethods", "Call", "GatewayMethods"]
 
-Answer = dict[str, Any]
 Answers = list[dict[str, Any]]
-Call = Callable[[str, dict[str, Any]], Answer]
 AsyncCall = Callable[[str, dict[str, Any]], Awaitable[Answer]]
 
 
-class GatewayMethods:
-    """Registering and calling tools. Options have the document's names, or those in snake case."""
+class GatewayMethods(AdviceMethods, CorrectionMethods):
+    """Registering and calling tools. Options have the document's names, or those in snake case.
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    What a method gives back is what the operation answers; the operations on tools lose their
+    prefix (`tools_recommend` is `recommend`), the others keep their names.
+    """
 
     def register(self, **definition: Any) -> Answer:
         """Register a tool: name, description, input_schema, handler and whatever else is known."""

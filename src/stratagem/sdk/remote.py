@@ -2,7 +2,7 @@
 
 A reply that is lost must not make a write happen twice. Every write carries a request id, made up
 where none was given, and is sent again under the same one; the server then returns the first
-result. What has no request id, as a call of a tool, is sent again only where it surely did not
+result. What has no request id, as a batch of calls, is sent again only where it surely did not
 arrive.
 """
 
@@ -20,7 +20,7 @@ import httpx2
 from stratagem.debugging import Debugging
 from stratagem.knowledge import Knowledge
 from stratagem.memory import Memory
-from stratagem.sdk.asking import Asked, Connection, gone
+from stratagem.sdk.asking import Asked, Connection, closed, gone
 from stratagem.sdk.gateway import AsyncGatewayMethods, GatewayMethods
 from stratagem.sdk.methods import Methods, Prepared
 from stratagem.sdk.retrying import Patience, may_repeat
@@ -45,7 +45,7 @@ class _Course:
         self._began = time.monotonic()
         self._attempt = 0
 
-    def failed(self, error: httpx2.TransportError) -> float:
+    def failed(self, error: httpx2.TransportError | httpx2.DecodingError) -> float:
         """Return how long to wait until the next attempt, or give up."""
         wait = None
         if self._asked.repeatable or isinstance(error, _NOT_SENT):
@@ -73,6 +73,7 @@ class Client:
         self._connection = connection
         self._patience = patience
         self._http = httpx2.Client(**connection.settings(seconds))
+        self._closed = False
         # They answer as the systems themselves do, method for method.
         self.memory = cast("Memory", Methods(Memory, "strata_", self._send))
         self.debugging = cast("Debugging", Methods(Debugging, "", self._send))
@@ -95,6 +96,7 @@ class Client:
 
     def close(self) -> None:
         """Let go of the connections."""
+        self._closed = True
         self._http.close()
 
     def _send(self, prepared: Prepared) -> Any:
@@ -104,9 +106,11 @@ class Client:
     def _ask(self, asked: Asked) -> dict[str, Any]:
         course = _Course(self._connection, asked, self._patience)
         while True:
+            if self._closed:
+                raise closed()
             try:
                 response = self._http.post(asked.path, content=asked.body, headers=asked.headers)
-            except httpx2.TransportError as error:
+            except (httpx2.TransportError, httpx2.DecodingError) as error:
                 time.sleep(course.failed(error))
                 continue
             wait = course.refused(response)
@@ -133,6 +137,7 @@ class AsyncClient:
         self._connection = connection
         self._patience = patience
         self._http = httpx2.AsyncClient(**connection.settings(seconds))
+        self._closed = False
         self.memory: Any = Methods(Memory, "strata_", self._send)
         self.debugging: Any = Methods(Debugging, "", self._send)
         self.knowledge: Any = Methods(Knowledge, "", self._send)
@@ -144,6 +149,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Let go of the connections."""
+        self._closed = True
         await self._http.aclose()
 
     async def _send(self, prepared: Prepared) -> Any:
@@ -153,11 +159,13 @@ class AsyncClient:
     async def _ask(self, asked: Asked) -> dict[str, Any]:
         course = _Course(self._connection, asked, self._patience)
         while True:
+            if self._closed:
+                raise closed()
             try:
                 response = await self._http.post(
                     asked.path, content=asked.body, headers=asked.headers
                 )
-            except httpx2.TransportError as error:
+            except (httpx2.TransportError, httpx2.DecodingError) as error:
                 await asyncio.sleep(course.failed(error))
                 continue
             wait = course.refused(response)

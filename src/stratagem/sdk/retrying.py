@@ -35,8 +35,9 @@ class Patience:
     def pause(self, attempt: int, elapsed: float, wished: str = "") -> float | None:
         """Return how long to wait before the next attempt; None is the time to give up.
 
-        `wished` is what the server said about it, in seconds.
+        `wished` is what the server said about it, in seconds; one that wishes for none is spared
+        all the same.
         """
         most = min(_FIRST_SECONDS * 2 ** min(attempt, _DOUBLINGS_MAX), _PAUSE_SECONDS_MAX)
-        wait = float(wished) if wished.isdecimal() else self.spread(most / 2, most)
+        wait = max(float(wished) if wished.isdecimal() else 0.0, self.spread(most / 2, most))
         return wait if elapsed + wait <= self.seconds else None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import stratagem
+from stratagem.access.workspaces import place_within
 from tests.postgres import a_workspace
 from tests.surfaces.cli.console import Cli
 
@@ -98,9 +101,160 @@ def test_what_is_no_backup_is_refused(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_backup_that_was_interrupted_goes_on(cli: Cli, tmp_path: Path) -> None:
     cli("store", "city", "Oslo")
-    cli("copy", str(cli.database), str(tmp_path / "file.part"))
+    begun = tmp_path / "file.part"
+    begun.mkdir()
+    cli("copy", str(cli.database), str(begun / "default.db"))
     cli("store", "city", "Bergen")
     made = cli.json("backup", str(tmp_path / "file"))
+    cli("--db", str(tmp_path / "restored.db"), "restore", str(tmp_path / "file"))
 
-    assert log_of(str(tmp_path / "file")) == log_of(str(cli.database))
+    assert log_of(str(tmp_path / "restored.db")) == log_of(str(cli.database))
     assert made["events"] == len(log_of(str(cli.database)))
+    assert not begun.exists()
+
+
+def an_empty_place(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    """Return a database with no workspaces of other tests in it."""
+    if kind == "sqlite":
+        return str(folder / "team.db")
+    address: str = request.getfixturevalue("postgres_address")
+    name = a_workspace().replace("-", "_")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return address.removesuffix("postgres") + name
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def team(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of three workspaces that know nothing of one another."""
+    place = an_empty_place(request.param, request, tmp_path)
+    for name in ("default", "blue", "red"):
+        with closing(stratagem.open(place_within(place, name), embedder="none")) as db:
+            db.memory.store("name", name)
+    return place
+
+
+def values_of(place: str) -> dict[str, str]:
+    found = {}
+    for name in ("default", "blue", "red"):
+        with closing(stratagem.open(place_within(place, name), embedder="none")) as db:
+            entry = db.memory.recall("name")
+            found[name] = entry.value if entry else ""
+    return found
+
+
+def test_a_backup_has_every_workspace_and_the_tokens(cli: Cli, team: str, tmp_path: Path) -> None:
+    cli("--db", team, "token", "create", "ada", "--workspace", "blue")
+    file, back = str(tmp_path / "all.backup"), str(tmp_path / "back.db")
+    made = cli.json("--db", team, "backup", file)
+    said = cli("--db", back, "restore", file)
+    tokens = cli.json("--db", back, "token", "list")
+
+    assert {each["workspace"] for each in made["workspaces"]} == {"default", "blue", "red"}
+    assert values_of(back) == {"default": "default", "blue": "blue", "red": "red"}
+    assert "in 3 workspaces" in said
+    assert [each["name"] for each in tokens["tokens"]] == ["ada"]
+    assert Path(file).stat().st_mode & 0o077 == 0, "it holds what only its user may read"
+    for each in made["workspaces"]:
+        place = place_within(back, each["workspace"])
+        assert cli.json("--db", place, "doctor", "--expect", each["head"])["healthy"]
+
+
+def test_one_workspace_can_be_taken_out_of_a_backup(cli: Cli, team: str, tmp_path: Path) -> None:
+    file, back = str(tmp_path / "all.backup"), str(tmp_path / "back.db")
+    cli("--db", team, "backup", file)
+    cli("--db", back, "restore", file, "--workspace", "red")
+    missing = cli.refused("--db", back, "restore", file, "--workspace", "green", code=2)
+
+    assert values_of(back) == {"default": "red", "blue": "", "red": ""}
+    assert "It has: " in missing
+
+
+def test_a_copy_has_every_workspace_too(cli: Cli, team: str, tmp_path: Path) -> None:
+    there = str(tmp_path / "there.db")
+    answer = cli.json("copy", team, there)
+
+    assert values_of(there) == {"default": "default", "blue": "blue", "red": "red"}
+    assert {each["workspace"] for each in answer["workspaces"]} == {"default", "blue", "red"}
+
+
+def test_a_copy_into_one_workspace_says_what_it_left_out(
+    cli: Cli, tmp_path: Path, postgres_address: str
+) -> None:
+    place = str(tmp_path / "team.db")
+    for name in ("default", "blue"):
+        with closing(stratagem.open(place_within(place, name), embedder="none")) as db:
+            db.memory.store("name", name)
+    said = cli("copy", place, f"{postgres_address}#{a_workspace()}")
+
+    assert "Not copied, because one workspace was named: blue." in said
+
+
+@pytest.mark.parametrize("at", [0, 30, 400, 0.5, -200, -20])
+def test_a_damaged_backup_is_refused(cli: Cli, tmp_path: Path, at: float) -> None:
+    for number in range(20):
+        cli("store", f"k{number}", "x" * 500)
+    file = tmp_path / "whole.backup"
+    cli("backup", str(file))
+    body = bytearray(file.read_bytes())
+    place = int(len(body) * at) if isinstance(at, float) else at
+    body[place : place + 4] = bytes(255 - each for each in body[place : place + 4])
+    file.write_bytes(bytes(body))
+    result = cli.run("--db", str(tmp_path / "back.db"), "restore", str(file))
+
+    assert result.exit_code == 7, result.output
+    assert "defect" not in result.output
+    assert str(file) in result.output
+
+
+def test_a_backup_that_was_cut_off_is_refused(cli: Cli, tmp_path: Path) -> None:
+    cli("store", "city", "Oslo")
+    file = tmp_path / "whole.backup"
+    cli("backup", str(file))
+    body = file.read_bytes()
+    for length in (0, 10, len(body) // 2, len(body) - 1):
+        file.write_bytes(body[:length])
+        said = cli.refused("--db", str(tmp_path / "back.db"), "restore", str(file), code=7)
+        assert "damaged" in said
+
+
+def test_nothing_is_restored_of_a_backup_that_is_damaged_in_part(cli: Cli, tmp_path: Path) -> None:
+    place, back = str(tmp_path / "team.db"), tmp_path / "back.db"
+    for name in ("default", "blue"):
+        with closing(stratagem.open(place_within(place, name), embedder="none")) as db:
+            db.memory.store("name", name)
+    file = tmp_path / "all.backup"
+    cli("--db", place, "backup", str(file))
+    body = bytearray(file.read_bytes())
+    # The last workspace ends before the list of contents.
+    with zipfile.ZipFile(file) as archive:
+        last = archive.infolist()[-1]
+    body[last.header_offset + 2_000] ^= 0xFF
+    file.write_bytes(bytes(body))
+    cli.refused("--db", str(back), "restore", str(file), code=7)
+
+    assert not back.exists()
+
+
+def test_a_database_file_can_be_restored_as_it_is(cli: Cli, tmp_path: Path) -> None:
+    cli("store", "city", "Oslo")
+    cli("--db", str(tmp_path / "back.db"), "restore", str(cli.database))
+
+    assert log_of(str(tmp_path / "back.db")) == log_of(str(cli.database))
+
+
+def test_several_workspaces_do_not_go_into_one(
+    cli: Cli, tmp_path: Path, postgres_address: str
+) -> None:
+    place = str(tmp_path / "team.db")
+    for name in ("default", "blue"):
+        with closing(stratagem.open(place_within(place, name), embedder="none")) as db:
+            db.memory.store("name", name)
+    file = str(tmp_path / "all.backup")
+    cli("--db", place, "backup", file)
+    target = f"{postgres_address}#{a_workspace()}"
+    said = cli.refused("--db", target, "restore", file, code=2)
+    cli("--db", target, "restore", file, "--workspace", "blue")
+
+    assert "choose one with --workspace" in said
+    assert log_of(target) == log_of(place_within(place, "blue"))

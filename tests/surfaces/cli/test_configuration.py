@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from stratagem.surfaces.cli.app import root_command
+from stratagem.places import database_path
+from stratagem.surfaces.cli.app import app, root_command
 from stratagem.surfaces.cli.configuration import SETTINGS
 from tests.surfaces.cli.console import Cli
 
@@ -53,7 +55,7 @@ def test_the_nearer_one_wins_and_is_named(cli: Cli, project: Path) -> None:
     assert (shown["port"]["value"], shown["port"]["from"]) == ("2", str(project.resolve()))
     assert (shown["host"]["value"], shown["host"]["from"]) == ("127.0.0.2", "STRATAGEM_HOST")
     assert (shown["branch"]["value"], shown["branch"]["from"]) == ("flagged", "--branch")
-    assert shown["read_only"]["value"] == "1"
+    assert shown["read_only"]["value"] == "yes"
 
 
 def test_what_a_file_says_holds_for_commands_and_only_for_them(cli: Cli, project: Path) -> None:
@@ -102,6 +104,34 @@ def test_a_file_that_cannot_be_meant_is_refused(
     project.write_text(text, "utf-8")
 
     assert words in cli.refused("status", code=2)
+
+
+def test_a_value_that_is_wrong_is_told_with_its_file(cli: Cli, project: Path) -> None:
+    project.write_text("workers = 0\n", "utf-8")
+
+    said = cli.refused("serve", "--port", "0", code=2)
+    assert f"it is set in {project.resolve()}" in said.replace("\n", " ")
+
+
+def test_what_is_in_force_is_shown_where_nobody_chose(cli: Cli, tmp_path: Path) -> None:
+    del tmp_path
+    result = CliRunner().invoke(
+        app, ["config", "--json"], env={"STRATAGEM_DB": None, "EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
+    )
+    shown = {each["name"]: each for each in json.loads(result.stdout)["settings"]}
+
+    assert shown["db"]["value"] == str(database_path())
+    assert shown["db"]["from"] == "default"
+    assert (shown["embedder"]["value"], shown["embedder"]["from"]) == ("minilm", "EMBEDDING_MODEL")
+
+
+def test_a_variable_that_is_no_setting_is_named(cli: Cli) -> None:
+    answer = json.loads(cli.run("config", "--json", STRATAGEM_PROT="1").stdout)
+    said = cli("config", STRATAGEM_PROT="1")
+
+    assert "STRATAGEM_PROT" in answer["unknown"]
+    assert "perhaps misspelt: STRATAGEM_PROT" in said
+    assert "misspelt" not in cli("config", STRATAGEM_DEBUG="")
 
 
 def test_every_variable_that_a_command_takes_is_a_setting() -> None:

@@ -1,6 +1,7 @@
 """What goes wrong, in words, in JSON and as an exit code."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +91,15 @@ def test_an_interrupt_ends_with_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Runtime, "call", interrupt)
 
     assert cli.run("status").exit_code == 130
+
+
+def test_an_error_about_a_database_says_about_which(cli: Cli, tmp_path: Path) -> None:
+    here, nowhere = tmp_path / "here.db", tmp_path / "nowhere.db"
+    cli("--db", str(here), "store", "a", "1")
+
+    missing = cli.run("copy", str(nowhere), str(here))
+    here.write_text("Dear diary, " * 100)
+    damaged = cli.run("--db", str(here), "recall", "a")
+
+    assert f"At: {nowhere}\n" in missing.stderr
+    assert f"At: {here}\n" in damaged.stderr

@@ -95,5 +95,5 @@ def test_grants_and_retention(cli: Cli) -> None:
 def test_a_failing_call_says_why_and_ends_with_its_code(cli: Cli) -> None:
     assert "calculator" in cli.refused("tools", "call", "calculatr", code=3)
     assert "expression" in cli.refused("tools", "call", "calculator", "{}", code=2)
-    assert "no JSON" in cli.refused("tools", "call", "calculator", "{", code=2)
+    assert "text, not an object" in cli.refused("tools", "call", "calculator", "{", code=2)
     assert "--mcp" in cli.refused("tools", "add", "x", code=2)

@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, str]] = {
     **dict.fromkeys(("debug", "env"), "debugging"),
     **dict.fromkeys(("knowledge",), "knowledge"),
     **dict.fromkeys(("tools",), "tools"),
+    **dict.fromkeys(("corrections",), "corrections"),
     **dict.fromkeys(("export", "import"), "transfer"),
     **dict.fromkeys(("mcp", "serve"), "servers"),
     **dict.fromkeys(("token",), "tokens"),

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from stratagem.errors import InvalidInput, StorageUnavailable
+from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.upkeep import PANEL
 
+if TYPE_CHECKING:
+    from stratagem.backups import Kept
+
 __all__ = ["app"]
 
 app = typer.Typer()
+Workspace = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workspace", metavar="NAME", help="Only this workspace; repeatable. Default: all."
+    ),
+]
 
 
 @app.command("backup", rich_help_panel=PANEL)
@@ -25,27 +34,17 @@ def _backup(
     session: Session,
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; it must not exist yet.")],
+    workspace: Workspace = None,
 ) -> None:
-    """Write a whole copy of the database, history and all, into one file, and examine it.
+    """Write the whole database, every workspace with its history, into one file; examine it.
 
     The database may be in use meanwhile. A backup that was interrupted goes on when repeated.
     """
-    from stratagem.bootstrap import copy
+    from stratagem.backups import backup
 
-    partial = file.with_name(f"{file.name}.part")
-    if file.exists():
-        raise InvalidInput(
-            f"{file} exists already.", hint="Name another file: a backup never replaces one."
-        )
     with progress(session.output) as report:
-        copied = copy(session.database, str(partial), report)
-    _finish(partial, file)
-    answer = {
-        "file": str(file),
-        "events": copied.head.sequence,
-        "head": f"{copied.head.sequence}:{copied.head.hash.hex()}",
-    }
-    session.output.answer(answer, _show_backup)
+        kept = backup(session.database, file, workspace or (), report)
+    session.output.answer(_answer(file, kept), _show_backup)
 
 
 @app.command("restore", rich_help_panel=PANEL)
@@ -54,40 +53,43 @@ def _restore(
     session: Session,
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
+    workspace: Workspace = None,
 ) -> None:
     """Put a backup into a database that is empty: the one of --db, or your own."""
-    from stratagem.bootstrap import copy
+    from stratagem.backups import restore
 
-    if not file.is_file():
-        raise StorageUnavailable(f"There is no backup at {file}.", path=str(file))
     with progress(session.output) as report:
-        copied = copy(str(file), session.database, report)
-    answer = {
+        kept = restore(file, session.database, workspace or (), report)
+    session.output.answer(_answer(file, kept), _show_restored)
+
+
+def _answer(file: Path, kept: list[Kept]) -> dict[str, Any]:
+    answer: dict[str, Any] = {
         "file": str(file),
-        "events": copied.head.sequence,
-        "head": f"{copied.head.sequence}:{copied.head.hash.hex()}",
+        "events": sum(each.events for each in kept),
+        "workspaces": [each._asdict() for each in kept],
     }
-    session.output.answer(answer, _show_restored)
-
-
-def _finish(partial: Path, file: Path) -> None:
-    """Give a backup its name, without what a closed database leaves beside its file."""
-    written = partial.with_name(f"{partial.name}-wal")
-    if written.exists() and written.stat().st_size:
-        raise StorageUnavailable(
-            f"{partial} is in use by another program.",
-            path=str(partial),
-            hint="End that program and repeat the command: the backup goes on.",
-        )
-    for end in ("-wal", "-shm", "-vectors", ".lock"):
-        partial.with_name(f"{partial.name}{end}").unlink(missing_ok=True)
-    partial.rename(file)
+    # What `doctor --expect` takes, where there is only one.
+    return answer | {"head": kept[0].head} if len(kept) == 1 else answer
 
 
 def _show_backup(console: Console, answer: Mapping[str, Any]) -> None:
-    console.print(f"Wrote {answer['file']}: {answer['events']:,} events, examined.", soft_wrap=True)
-    console.print(f"It ends with {answer['head']}", style="dim", soft_wrap=True)
+    console.print(f"Wrote {answer['file']}: {_said(answer)}, examined.", soft_wrap=True)
+    _show_heads(console, answer)
 
 
 def _show_restored(console: Console, answer: Mapping[str, Any]) -> None:
-    console.print(f"Restored {answer['events']:,} events, examined.", soft_wrap=True)
+    console.print(f"Restored {_said(answer)}, examined.", soft_wrap=True)
+    _show_heads(console, answer)
+
+
+def _said(answer: Mapping[str, Any]) -> str:
+    count = len(answer["workspaces"])
+    parts = f" in {count} workspaces" if count > 1 else ""
+    return f"{answer['events']:,} events{parts}"
+
+
+def _show_heads(console: Console, answer: Mapping[str, Any]) -> None:
+    for each in answer["workspaces"]:
+        name = printable(each["workspace"])
+        console.print(f"{name} ends with {each['head']}", style="dim", soft_wrap=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from stratagem.errors import InvalidInput
+from stratagem.errors import InvalidInput, StratagemError
 from stratagem.places import PROJECT_FOLDER
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
@@ -32,6 +32,10 @@ __all__ = ["SETTINGS", "Setting", "app", "settings_of_files"]
 app = typer.Typer()
 FILE_NAME: Final = "config.toml"
 _PREFIX: Final = "STRATAGEM_"
+_YES: Final = frozenset({"1", "true", "yes", "on", "t", "y"})
+# For one run, and so no settings; and what tools are given.
+_OTHER_VARIABLES: Final = frozenset({"STRATAGEM_DEBUG", "STRATAGEM_JSON"})
+_SECRETS: Final = "STRATAGEM_SECRET_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,11 @@ class Setting:
     def variable(self) -> str:
         """Its name in the environment."""
         return _PREFIX + self.name.upper()
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is yes or no."""
+        return self.default in {"yes", "no"}
 
 
 SETTINGS: Final = (
@@ -66,6 +75,9 @@ SETTINGS: Final = (
     Setting("server_name", "none", "names that a server is reached by", " "),
     Setting("public_url", "none", "how clients reach the server behind a proxy"),
     Setting("allow_hosts", "none", "private hosts that registered tools may call", " "),
+    Setting(
+        "sandbox_network", "no", "yes: code that may use the network reaches private hosts too"
+    ),
     Setting("auth", "auto", "whether a token is needed: auto or token"),
     Setting("oauth_issuer", "none", "whose JWTs are taken"),
     Setting("oauth_audience", "none", "whom such a JWT must be for", " "),
@@ -97,6 +109,12 @@ def settings_of_files(environment: MutableMapping[str, str] = os.environ) -> Ite
     before = _FILES.set(origins)
     try:
         yield
+    except typer.BadParameter as error:
+        place = origins.get(str(getattr(getattr(error, "param", None), "envvar", None)))
+        if place is not None:
+            # Whoever wrote it into a file looks for no variable.
+            error.message = f"{error.message.rstrip('.')}; it is set in {place}."
+        raise
     finally:
         _FILES.reset(before)
         for variable in origins:
@@ -108,7 +126,12 @@ def settings_of_files(environment: MutableMapping[str, str] = os.environ) -> Ite
 def _config(session: Session) -> None:
     """Show which settings are in force, and where each comes from."""
     rows = [_row(setting, session) for setting in SETTINGS]
-    session.output.answer({"settings": rows, "files": [str(file) for file in _files()]}, _show)
+    answer = {
+        "settings": rows,
+        "files": [str(file) for file in _files()],
+        "unknown": _unknown(os.environ),
+    }
+    session.output.answer(answer, _show)
 
 
 def _row(setting: Setting, session: Session) -> dict[str, str]:
@@ -116,9 +139,15 @@ def _row(setting: Setting, session: Session) -> dict[str, str]:
     value, origin = (setting.default, "default") if told is None else (told, setting.variable)
     if told is not None and setting.variable in (_FILES.get() or {}):
         origin = (_FILES.get() or {})[setting.variable]
+    if told is None and setting.name == "db":
+        value = session.database
+    if told is None and setting.name == "embedder":
+        value, origin = _embedder(value, origin)
     flag = getattr(session.options, setting.name, None)
     if flag is not None and not _is(flag, told):
         value, origin = _text(setting, flag), f"--{setting.name.replace('_', '-')}"
+    if setting.is_switch:
+        value = "yes" if value.lower() in _YES else "no"
     return {
         "name": setting.name,
         "value": _shown(value),
@@ -130,8 +159,25 @@ def _row(setting: Setting, session: Session) -> dict[str, str]:
 def _is(flag: Any, told: str | None) -> bool:
     """Whether the environment says what an option says."""
     if isinstance(flag, bool):
-        return told is not None and (told.lower() in {"1", "true", "yes", "on", "t", "y"}) == flag
+        return told is not None and (told.lower() in _YES) == flag
     return str(flag) == told
+
+
+def _embedder(value: str, origin: str) -> tuple[str, str]:
+    """Return what finds by meaning, which a variable of other programs can say too."""
+    from stratagem.projections.settings import ExternalSettings
+
+    asked = ExternalSettings(embedder=None)
+    with suppress(StratagemError):
+        asked = ExternalSettings.from_environment(os.environ)
+    return (value, origin) if asked.embedder is None else (asked.embedder, "EMBEDDING_MODEL")
+
+
+def _unknown(environment: Mapping[str, str]) -> list[str]:
+    """Return variables that look like settings and are none, as a misspelt one does."""
+    known = {setting.variable for setting in SETTINGS} | _OTHER_VARIABLES
+    ours = [name for name in environment if name.startswith(_PREFIX)]
+    return sorted(name for name in ours if name not in known and not name.startswith(_SECRETS))
 
 
 def _shown(value: str) -> str:
@@ -196,5 +242,8 @@ def _show(console: Console, answer: Mapping[str, Any]) -> None:
     for each in answer["settings"]:
         rows.add_row(each["name"], printable(each["value"]), printable(each["from"]), each["what"])
     show(console, rows)
+    if answer["unknown"]:
+        names = ", ".join(map(printable, answer["unknown"]))
+        console.print(f"No settings, perhaps misspelt: {names}", style="yellow", soft_wrap=True)
     if not answer["files"]:
         console.print(f"No {FILE_NAME} was found.", style="dim")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from stratagem.places import is_address
+from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.upkeep import PANEL
@@ -14,7 +16,7 @@ from stratagem.surfaces.cli.upkeep import PANEL
 __all__ = ["app"]
 
 app = typer.Typer()
-Place = typer.Argument(help="A file, or postgresql://…; after a # the workspace.")
+Place = typer.Argument(help="A file, or postgresql://…; after a # one workspace of it.")
 
 
 @app.command("copy", rich_help_panel=PANEL)
@@ -22,26 +24,41 @@ Place = typer.Argument(help="A file, or postgresql://…; after a # the workspac
 def _copy(
     session: Session, *, source: Annotated[str, Place], target: Annotated[str, Place]
 ) -> None:
-    """Copy a database, history and all, into another that is empty.
+    """Copy a database, all workspaces and their history, into another that is empty.
 
     What was interrupted goes on where it ended when the command is repeated.
     """
-    from stratagem.bootstrap import copy
+    from stratagem.backups import copy_all
 
     with progress(session.output) as report:
-        copied = copy(source, target, report)
-    head = copied.head
-    answer = {
-        "events": copied.events,
-        "requests": copied.requests,
-        "vectors": copied.vectors,
-        "head": f"{head.sequence}:{head.hash.hex()}",
+        copied, left_out = copy_all(source, target, report)
+    parts = [
+        {
+            "workspace": name,
+            "events": each.events,
+            "requests": each.requests,
+            "vectors": each.vectors,
+            "head": f"{each.head.sequence}:{each.head.hash.hex()}",
+        }
+        for name, each in copied.items()
+    ]
+    answer: dict[str, Any] = {
+        name: sum(part[name] for part in parts) for name in ("events", "requests", "vectors")
     }
-    what = "workspace" if is_address(target) else "file"
-    session.output.answer(
-        answer,
-        lambda console, _: console.print(
-            f"Copied {copied.events:,} events, {copied.requests:,} remembered requests and "
-            f"{copied.vectors:,} vectors. The chain of the {what} ends like the source's."
-        ),
+    if len(parts) == 1:
+        answer["head"] = parts[0]["head"]
+    answer |= {"workspaces": parts, "leftOut": left_out}
+    session.output.answer(answer, _show)
+
+
+def _show(console: Console, answer: Mapping[str, Any]) -> None:
+    names = [printable(part["workspace"]) for part in answer["workspaces"]]
+    ends = "The chain of each ends" if len(names) > 1 else "Its chain ends"
+    console.print(
+        f"Copied {answer['events']:,} events, {answer['requests']:,} remembered requests and "
+        f"{answer['vectors']:,} vectors of {', '.join(names)}. {ends} like the source's.",
+        soft_wrap=True,
     )
+    if answer["leftOut"]:
+        said = ", ".join(map(printable, answer["leftOut"]))
+        console.print(f"Not copied, because one workspace was named: {said}.", soft_wrap=True)

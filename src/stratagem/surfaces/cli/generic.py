@@ -146,7 +146,12 @@ def _value(name: str, given: Any, described: dict[str, Any]) -> Any:
 
 
 def _answer(session: Session, operation: Operation, answer: dict[str, Any]) -> None:
+    from stratagem.surfaces.cli.rendering import renderer_of
+
+    render = renderer_of(operation.name)
     if session.output.json:
         session.output.data(answer)
+    elif render is not None:
+        session.output.answer(answer, render)
     else:
         session.output.line(operation.summarise(answer))

@@ -8,6 +8,7 @@ or turn the direction of what is read: control characters are shown, not sent.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,12 +18,20 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from stratagem import errors
-from stratagem.errors import InternalFault, InvalidInput, StratagemError
+from stratagem.errors import (
+    DatabaseCorrupt,
+    InternalFault,
+    InvalidInput,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    StratagemError,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "confirmed", "printable"]
+__all__ = ["Output", "Render", "confirmed", "printable", "shell_words"]
 
 # Wide enough for any key: what goes into a file or a pipe is never wrapped.
 _UNBOUNDED = 10_000
@@ -34,6 +43,20 @@ _SHOWN = (
     | {code: f"\\u{code:04x}" for code in _TURNING}
     | {13: ""}
 )
+
+# What agents call, and what people type instead.
+_HELP_OF = re.compile(r"\btool_help ((?!lists\b)[\w.-]*\w)")
+_COMMANDS = {
+    "tool_help": "stratagem tool-help",
+    "tools_discover": "`stratagem tools discover`",
+    "tools_compare": "`stratagem tools compare`",
+    "options.timeout": "--timeout MS",
+    "The details say": "With --json, the details say",
+}
+# Of several databases in one command it must be seen which one is meant.
+_OF_A_DATABASE = (DatabaseCorrupt, StorageBusy, StorageFull, StorageUnavailable)
+# Details of a refused call that are worth a look.
+_SHOWN_BELOW = frozenset({"violations", "choices", "corrections", "knownFix"})
 
 Render = Callable[["Console", Mapping[str, Any]], None]
 
@@ -110,12 +133,20 @@ class Output:
         from rich.text import Text
 
         self.aside.print(Text.assemble(("Error: ", "bold red"), (printable(error.message), "red")))
+        place = str(error.details.get("path", ""))
+        if isinstance(error, _OF_A_DATABASE) and place and place not in error.message:
+            self.aside.print(Text.assemble(("At: ", "bold"), printable(place)), soft_wrap=True)
         if conflicts := error.details.get("conflicts"):
             from stratagem.surfaces.cli.tables import conflicts_table, show
 
             show(self.aside, conflicts_table(conflicts))
+        if not _SHOWN_BELOW.isdisjoint(error.details):
+            from stratagem.surfaces.cli.advice_tables import show_refusal
+
+            show_refusal(self.aside, error.details)
         if error.hint:
-            self.aside.print(Text.assemble(("Hint: ", "bold"), printable(error.hint)))
+            hint = printable(shell_words(error.hint))
+            self.aside.print(Text.assemble(("Hint: ", "bold"), hint))
 
 
 def confirmed(output: Output, question: str, *, yes: bool) -> bool:
@@ -132,6 +163,14 @@ def confirmed(output: Output, question: str, *, yes: bool) -> bool:
             hint="Nothing was changed. Add --yes to do it.",
         )
     return typer.confirm(printable(question), err=True)
+
+
+def shell_words(text: str) -> str:
+    """Return an advice as somebody at a terminal takes it."""
+    text = _HELP_OF.sub(r"stratagem tool-help --tool-name \1", text)
+    for said, meant in _COMMANDS.items():
+        text = text.replace(said, meant)
+    return text
 
 
 def printable(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from stratagem.errors import StorageUnavailable
-from stratagem.places import database_path, is_address
+from stratagem.places import check_place, database_path, is_address
 from stratagem.surfaces.cli.output import Output
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Session:
     def database(self) -> str:
         """The database to work on."""
         given = self.options.db
+        check_place(given or "")
         if given is not None and (given == ":memory:" or is_address(given)):
             return given
         return str(self._path)

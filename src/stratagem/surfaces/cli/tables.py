@@ -22,6 +22,7 @@ from rich.text import Text
 from stratagem.surfaces.cli.output import printable
 
 __all__ = [
+    "bar",
     "branches_table",
     "brief",
     "changes_table",
@@ -131,7 +132,7 @@ def show_hits(console: Console, answer: Answer) -> None:
             facts.append(f"tags: {', '.join(hit['tags'])}")
         console.print(
             Text.assemble(
-                (_bar(hit["score"]), "cyan"),
+                (bar(hit["score"]), "cyan"),
                 f" {hit['score']:.2f}  ",
                 (name, "bold"),
                 ("  " + printable(" · ".join(facts)), "dim"),
@@ -305,7 +306,8 @@ def _side(value: Any) -> Text:
     return Text("none", "dim") if value is None else brief(value)
 
 
-def _bar(score: float) -> str:
+def bar(score: float) -> str:
+    """Return a score from 0 to 1 as a bar."""
     full = round(score * _BAR_CHARS)
     return "█" * full + "░" * (_BAR_CHARS - full)
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, StratagemError, ValidationFailed
+from stratagem.surfaces.cli.advising import advice
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 
@@ -20,6 +21,7 @@ __all__ = ["app"]
 app = typer.Typer()
 tools = typer.Typer(help="Register tools, and call them.", no_args_is_help=True)
 app.add_typer(tools, name="tools", rich_help_panel="Gateway")
+tools.add_typer(advice)
 
 _LISTED_MAX: Final = 500
 
@@ -117,12 +119,21 @@ def _call(
     timeout: Annotated[
         int | None, typer.Option(metavar="MS", min=1, help="Milliseconds to wait.")
     ] = None,
+    confirm: Annotated[
+        str | None,
+        typer.Option(metavar="CORRECTION", help="Call it with a correction that was offered."),
+    ] = None,
+    correct: Annotated[
+        bool, typer.Option(" /--as-is", help="Refuse what does not fit; correct nothing.")
+    ] = True,
 ) -> None:
-    """Call a tool."""
+    """Call a tool; arguments that do not fit are corrected where one reading is possible."""
     text = typer.get_text_stream("stdin").read() if arguments == "-" else arguments
-    given: dict[str, Any] = {"toolName": name, "arguments": _arguments(text)}
-    if timeout is not None:
-        given["options"] = {"timeout": timeout}
+    given: dict[str, Any] = {"toolName": name, "arguments": _given(text)}
+    options = {"timeout": timeout, "autoCorrect": None if correct else False}
+    given["options"] = {field: each for field, each in options.items() if each is not None}
+    if confirm is not None:
+        given |= {"correctionId": confirm, "confirm": True}
     try:
         answer = session.call("tool_execute", **given)
     except StratagemError as error:
@@ -220,15 +231,21 @@ def _show_erased(console: Console, answer: Mapping[str, Any]) -> None:
 
 def _hint_for_shell(error: StratagemError) -> str:
     """Return the next step as somebody at a terminal takes it."""
-    if corrections := error.details.get("corrections"):
-        import orjson
-
-        readings = [orjson.dumps(each["correctedParameters"]).decode() for each in corrections]
-        return f"Call it again with what you meant, perhaps {' or '.join(readings)}"
+    if error.details.get("corrections"):
+        return "If one of them is what you meant, call it again with --confirm CORRECTION."
     if body := error.details.get("body"):
         return f"It said: {body if isinstance(body, str) else str(body)}"
-    hint = error.hint.replace("options.timeout", "--timeout MS")
-    return hint.replace("tool_help ", "stratagem tool-help --tool-name ")
+    return error.hint
+
+
+def _given(text: str) -> Any:
+    """Return the arguments of a call; what is no JSON is left to the gateway to read."""
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
 
 
 def _server(name: str | None, where: str) -> dict[str, Any]:
@@ -356,7 +373,13 @@ def _about(answer: Mapping[str, Any]) -> str:
     cached = ", from the cache" if notes["cached"] else ""
     said = f"{answer['executionId']}, {notes['duration']:.1f} ms{cached}"
     correction = notes.get("correction")
-    return f"Corrected: {correction['description']}\n{said}" if correction else said
+    if not correction:
+        return said
+    from stratagem.surfaces.cli.advice_tables import reasons
+
+    return "\n".join(
+        ["Corrected:", *(f"  {each}" for each in reasons(correction["reasoning"])), said]
+    )
 
 
 def _show_history(console: Console, answer: Mapping[str, Any]) -> None:

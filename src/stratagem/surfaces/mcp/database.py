@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from stratagem import limits
@@ -35,6 +37,17 @@ class Database:
         self._runtime: Runtime | None = None
         self._others: dict[str, Runtime] = {}
         self._closed = False
+        self._opened_listeners: list[Callable[[str | None], object]] = []
+
+    def when_opened(self, listener: Callable[[str | None], object]) -> None:
+        """Have a listener told of each workspace that is opened, and of those that are open.
+
+        It is told from whichever thread opened it.
+        """
+        with self._opening:
+            self._opened_listeners.append(listener)
+            for workspace in ([] if self._runtime is None else [None]) + [*self._others]:
+                listener(workspace)
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation, opening the database first where that is still to be done."""
@@ -60,11 +73,47 @@ class Database:
             if self._closed:
                 raise StorageUnavailable("The server is stopping.", hint="Start it again.")
             if workspace is None:
-                self._runtime = self._runtime or self._open()
+                if self._runtime is None:
+                    self._runtime = self._open()
+                    self._tell_opened(None)
                 return self._runtime
             if workspace not in self._others:
                 self._others = {**self._others, workspace: self._open_other(workspace)}
+                self._tell_opened(workspace)
             return self._others[workspace]
+
+    def workspaces(self) -> list[str | None]:
+        """Return the workspaces there are, open or not; None is the server's own.
+
+        Raises:
+            StratagemError: The database cannot be asked.
+        """
+        from stratagem.access.workspaces import home_of
+        from stratagem.bootstrap import workspaces
+
+        home = home_of(self._settings.database)
+        others = {*workspaces(self._settings.database), *self._others} - {home}
+        return [None, *sorted(others)]
+
+    @contextmanager
+    def lent(self, workspace: str | None) -> Iterator[Runtime]:
+        """Give the database of a workspace; one that was not open is closed again afterwards.
+
+        Raises:
+            StratagemError: It cannot be opened.
+        """
+        opened = self.runtime() if workspace is None else self._opened(workspace)
+        if opened is not None:
+            yield opened
+            return
+        from stratagem.access.workspaces import place_of
+
+        assert workspace is not None
+        runtime = self._open(*place_of(self._settings.database, workspace))
+        try:
+            yield runtime
+        finally:
+            runtime.close()
 
     async def check(self) -> None:
         """Read from the server's own database.
@@ -83,6 +132,27 @@ class Database:
         """Begin to open the database; a failure is logged, and met again by the next call."""
         threading.Thread(target=self._try_to_open, name="stratagem-opening", daemon=True).start()
 
+    def open_within(self, seconds: float) -> bool:
+        """Open the database, waiting for a bounded time; whether it is open.
+
+        Raises:
+            StratagemError: It cannot be opened.
+        """
+        met: list[StratagemError] = []
+
+        def attempt() -> None:
+            try:
+                self.runtime()
+            except StratagemError as error:
+                met.append(error)
+
+        opening = threading.Thread(target=attempt, name="stratagem-opening", daemon=True)
+        opening.start()
+        opening.join(seconds)
+        if met:
+            raise met[0]
+        return self._runtime is not None
+
     def close(self) -> None:
         """Let go of the databases.
 
@@ -93,6 +163,10 @@ class Database:
             for runtime in self._every():
                 runtime.close()
             self._opening.release()
+
+    def _tell_opened(self, workspace: str | None) -> None:
+        for listener in self._opened_listeners:
+            listener(workspace)
 
     def _opened(self, workspace: str | None) -> Runtime | None:
         return self._runtime if workspace is None else self._others.get(workspace)

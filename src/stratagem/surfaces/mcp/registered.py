@@ -30,12 +30,14 @@ from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.refusals import corrected_lines
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.mcp.tools import failure
 
 __all__ = ["PREFIX", "Registered"]
 
 PREFIX: Final = "stratagem://resources/"
+_MEANT: Final = "If one of the corrections is what you meant, call again with its arguments."
 _TYPES: Final = {"prompt": "text/plain", "template": "text/plain", "data": "text/plain"}
 
 
@@ -77,11 +79,15 @@ class Registered:
         try:
             answer = await self._database.call_async("tool_execute", given, caller)
         except StratagemError as error:
+            if error.details.get("corrections"):
+                # A tool in its own right takes its own arguments and no correctionId.
+                error.hint = _MEANT
             return failure(error)
         result = answer["result"]
         structured = result if isinstance(result, dict) else {"result": result}
         text = result if isinstance(result, str) else orjson.dumps(result).decode()
-        return CallToolResult(content=[TextContent(text=text)], structured_content=structured)
+        said = [TextContent(text=each) for each in (text, *corrected_lines(answer["metadata"]))]
+        return CallToolResult(content=[*said], structured_content=structured)
 
     def resources(self, caller: Caller) -> list[Resource]:
         """Return the registry's resources."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["PORT_DEFAULT", "ServerSettings"]
 
 PORT_DEFAULT: Final = 7437
+_PUBLIC_URL: Final = re.compile(
+    r"https?://(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?(?:/[\w./~-]*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,27 @@ class ServerSettings:
     def needs_auth(self) -> bool:
         """Whether everybody has to say who they are even while there are no tokens."""
         return self.auth == "token" or self.oauth is not None
+
+    @property
+    def known_names(self) -> tuple[str, ...]:
+        """The names by which clients reach the server besides those of its own machine."""
+        if self.public_url is None:
+            return self.server_names
+        return *self.server_names, urlsplit(self.public_url).netloc
+
+    def check_public_url(self) -> None:
+        """Refuse an address that no client could use.
+
+        Raises:
+            ValidationFailed: It is no address of a server.
+        """
+        if self.public_url is None or _PUBLIC_URL.fullmatch(self.public_url):
+            return
+        raise ValidationFailed(
+            "This is no address by which clients could reach the server.",
+            field="public_url",
+            hint="Such as https://memory.example.",
+        )
 
     def check_toolsets(self) -> None:
         """Refuse toolsets that do not exist.

@@ -16,6 +16,7 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnn
 from stratagem.errors import InternalFault, StratagemError
 from stratagem.operation import Caller, Operation
 from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.refusals import refusal_lines
 from stratagem.surfaces.mcp.settings import ServerSettings
 
 __all__ = ["Tools", "encodable", "failure", "in_words"]
@@ -146,7 +147,7 @@ def in_words(error: StratagemError) -> str:
     """Return an error as text that can be acted on without seeing its details."""
     said = " ".join(filter(None, (error.message, error.hint)))
     details = error.details
-    lines = [said, *_conflicts(details.get("conflicts") or [])]
+    lines = [said, *_conflicts(details.get("conflicts") or []), *refusal_lines(details)]
     for label in ("allowed", "similar", "limit"):
         given = details.get(label) or ()
         shown = map(str, given) if isinstance(given, list | tuple) else [_figure(given)]

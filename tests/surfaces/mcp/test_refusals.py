@@ -1,0 +1,92 @@
+"""A model sees the text of an answer and often nothing else: it has to be enough to go on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stratagem.errors import ValidationFailed
+from stratagem.surfaces.mcp.tools import in_words
+from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
+
+pytestmark = pytest.mark.anyio
+
+GATEWAY: dict[str, Any] = {"toolsets": ("gateway",)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_offer_can_be_confirmed_from_the_text_alone(path: Path, mode: Mode) -> None:
+    async with connected(path, mode, **GATEWAY) as client:
+        call = {"toolName": "calculator", "arguments": {"formula": "6 * 7"}}
+        refused = await client.call_tool("tool_execute", call)
+        said = text_of(refused)
+        (offer,) = re.findall(r"corr_[0-9a-f]+", said)
+        done = await client.call_tool(
+            "tool_execute", {**call, "correctionId": offer, "confirm": True}
+        )
+
+    assert refused.is_error
+    assert '{"expression":"6 * 7"}' in said
+    assert "correctionId and confirm: true" in said
+    assert '"result":42' in text_of(done)
+
+
+async def test_a_corrected_call_says_what_was_changed(path: Path) -> None:
+    async with connected(path, MODES[0], **GATEWAY) as client:
+        done = await client.call_tool(
+            "tool_execute", {"toolName": "calculator", "arguments": {"Expression": "6 * 7"}}
+        )
+
+    assert '"result":42' in text_of(done)
+    assert "Arguments corrected: $.Expression becomes `expression`" in text_of(done)
+
+
+async def test_a_tool_in_its_own_right_says_the_same(path: Path) -> None:
+    async with connected(path, MODES[0], expose=("calculator",)) as client:
+        done = await client.call_tool("calculator", {"Expression": "6 * 7"})
+        refused = await client.call_tool("calculator", {"formula": "6 * 7"})
+        again = await client.call_tool("calculator", {"expression": "6 * 7"})
+
+    assert done.structured_content == again.structured_content
+    assert [text_of(again)] == [each.text for each in done.content[:1] if each.type == "text"]
+    assert "Arguments corrected: $.Expression becomes `expression`" in str(done.content[1])
+    assert len(again.content) == 1
+    # It takes no correctionId; what it takes are the arguments.
+    assert "call again with its arguments" in text_of(refused)
+    assert '{"expression":"6 * 7"}' in text_of(refused)
+
+
+def test_everything_that_is_wrong_is_said_once_and_within_bounds() -> None:
+    violations = [{"path": f"$.p{n}", "message": "is wrong", "rule": "type"} for n in range(9)]
+    offer = {
+        "correctionId": "corr_1",
+        "confidence": 0.5,
+        "riskLevel": "high",
+        "correctedParameters": {"text": "x" * 5_000},
+        "reasoning": "It fits.",
+    }
+    error = ValidationFailed(
+        "The arguments do not fit: $.p0: is wrong (and 8 more).",
+        violations=violations,
+        corrections=[offer] * 9,
+        choices=[{"path": "$.p1", "question": "Which one?", "options": ["a", 2]}],
+        knownFix={"steps": ["restart it", "wait"]},
+    )
+
+    said = in_words(error)
+
+    assert said.count("$.p0") == 1
+    assert "also $.p1: is wrong" in said
+    assert "and 4 more" in said
+    assert "choice at $.p1: Which one? (a, 2)" in said
+    assert said.count("corr_1 (confidence 0.50, risk high): (too long to show) It fits.") == 3
+    assert "known fix: restart it; wait" in said
+    assert len(said) < 2_000
+
+
+@pytest.mark.parametrize("details", [{"violations": 7}, {"corrections": ["x"]}, {"knownFix": []}])
+def test_details_of_another_form_do_no_harm(details: dict[str, Any]) -> None:
+    assert in_words(ValidationFailed("No.", hint="Yes.", **details)) == "No. Yes."
