@@ -432,7 +432,7 @@ TABLE: dict[str, Row] = {
     "permission_denied": Row(403, -32003, 5, "PERMISSION_DENIED"),
     "unauthenticated": Row(401, -32001, 5, "PERMISSION_DENIED"),
     "rate_limited": Row(429, -32029, 6, "RATE_LIMITED"),
-    "request_too_large": Row(413, -32602, 2, "VALIDATION_ERROR"),
+    "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE"),
     "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),

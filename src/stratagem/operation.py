@@ -76,8 +76,8 @@ class Caller:
         if self.read_only and right != "read":
             raise ReadOnly(f"This server only reads; {what} writes.")
 
-    def require_trust(self, what: str) -> None:
-        """Refuse what runs code of the caller's choice, unless it is known who that is.
+    def require_trust(self, what: str, means: str = "runs code on the server") -> None:
+        """Refuse what runs code of the caller's choice or the like, unless it is known who that is.
 
         Raises:
             PermissionDenied: The caller is somebody on the network without a token for it.
@@ -85,8 +85,8 @@ class Caller:
         known = self.local or self.scopes is not None
         if not known or not self.may("gateway", "admin"):
             raise PermissionDenied(
-                f"{what} runs code on the server; that takes an administrator's token, the "
-                "command line or the SDK.",
+                f"{what} {means}; that takes an administrator's token, the command line or "
+                "the SDK.",
                 required="gateway:admin",
             )
 

@@ -6,7 +6,7 @@ read when one of them is first asked for, so that a server starts without those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -231,8 +231,15 @@ def _translation(
     root = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "missing":
         return MissingRequired(f"{operation.name} needs `{field}`.", field=field)
+    if first["type"] == "extra_forbidden" and len(first["loc"]) > 1:
+        inside, name = _place(first["loc"][:-1]), first["loc"][-1]
+        return ValidationFailed(
+            f"`{inside}` of {operation.name} has no field `{name}`.",
+            field=_place(first["loc"]),
+            hint="Leave it out, or check its name.",
+        )
     if first["type"] == "extra_forbidden":
-        known = list(operation.input_model.model_fields)
+        known = _names(operation, root)
         near = get_close_matches(root, known, n=2)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"It takes: {', '.join(known)}."
         return ValidationFailed(
@@ -241,7 +248,20 @@ def _translation(
     details: dict[str, Any] = {"field": root}
     if limit := _limit(first.get("ctx") or {}):
         details["limit"] = limit
-    return ValidationFailed(f"`{root}`: {first['msg']}.", **details)
+    # The words of JSON, not those of Python.
+    message = first["msg"].replace("valid dictionary", "valid object")
+    return ValidationFailed(f"`{root}`: {message}.", **details)
+
+
+def _place(loc: Sequence[int | str]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
+    return "".join(parts).removeprefix(".")
+
+
+def _names(operation: Operation, given: str) -> list[str]:
+    """Return what the parameters are called, in the style of the name that was given."""
+    fields = operation.input_model.model_fields.items()
+    return [name if "_" in given else each.alias or name for name, each in fields]
 
 
 def _limit(context: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,9 @@ def test_a_history_has_every_version_newest_first(call: Call, clock: Clock) -> N
     answer = call.history(key="k")
 
     assert answer["truncated"] is False
+    writers = {each.pop("actor") for each in answer["results"]}
+    assert len(writers) == 1
+    assert all(writers)
     assert answer["results"] == [
         {
             "value": None,

@@ -27,6 +27,7 @@ from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.rest.routes import ROUTES
 from stratagem.surfaces.server import http
+from stratagem.surfaces.socket import Sockets
 from stratagem.surfaces.socket.events import EVENTS
 
 Surface = Literal["mcp", "rest", "socket"]
@@ -249,7 +250,8 @@ def serving(path: Path, **options: Any) -> Iterator[House]:
         listener.listen(128)
         port = listener.getsockname()[1]
         admission = http._admission(settings, database)  # noqa: SLF001 -- as the server itself does
-        app = http.application(settings, database, port, admission)
+        sockets = Sockets(database, admission)
+        app = http.application(settings, database, port, admission, sockets=sockets)
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -257,7 +259,7 @@ def serving(path: Path, **options: Any) -> Iterator[House]:
             ws="websockets-sansio",
             timeout_graceful_shutdown=1,
         )
-        server = http._Server(config, database, admission)  # noqa: SLF001 -- as above
+        server = http._Server(config, database, admission, sockets)  # noqa: SLF001 -- as above
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         house = House(f"http://127.0.0.1:{port}", path, database)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 import socketio
 from starlette.routing import Route
@@ -25,6 +26,17 @@ from tests.security.house import House, make_token, revoke, serving
 from tests.surfaces.serving import eventually
 
 OPEN = {"/health", "/ready"}
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "tester", "version": "1"},
+    },
+}
 
 
 def parts() -> tuple[Database, Admission]:
@@ -152,6 +164,31 @@ def test_a_revoked_token_is_refused_within_a_second_everywhere(tmp_path: Path) -
         assert house.client().get("/api/mcp/tools").status_code == 401
 
 
+@pytest.mark.parametrize("opened_by", ["a token", "nobody"])
+def test_a_stream_that_is_open_ends_with_its_token(tmp_path: Path, opened_by: str) -> None:
+    """Of the protocol's streams, which may last for days, none outlasts the right to it."""
+    path = tmp_path / "memory.db"
+    holder = "alice" if opened_by == "a token" else None
+    secret = make_token(path, "alice", "*:admin") if holder else ""
+    with serving(path) as house:
+        house.tokens["alice"] = secret
+        accept = {"accept": "application/json, text/event-stream"}
+        begun = house.client(holder, **accept).post("/mcp", json=HELLO)
+        session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+        listening = house.client(holder, accept="text/event-stream", **session)
+        with listening.stream("GET", "/mcp") as stream:
+            assert stream.status_code == 200
+            if holder:
+                revoke(path, "alice")
+            else:
+                make_token(path, "alice", "*:admin")
+
+            # It is cut: nothing more comes, and whoever listens is not left waiting.
+            with pytest.raises(httpx2.RemoteProtocolError):
+                for _line in stream.iter_lines():
+                    pass
+
+
 def test_the_first_token_closes_a_server_that_was_open(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with serving(path) as house:
@@ -169,17 +206,7 @@ def test_the_first_token_closes_a_server_that_was_open(tmp_path: Path) -> None:
 
 def test_a_session_belongs_to_the_token_that_began_it(house: House) -> None:
     headers = {"accept": "application/json, text/event-stream"}
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "tester", "version": "1"},
-        },
-    }
-    begun = house.client("member", **headers).post("/mcp", json=hello)
+    begun = house.client("member", **headers).post("/mcp", json=HELLO)
     session = begun.headers["mcp-session-id"]
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 

@@ -44,7 +44,11 @@ def trusting(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def part(value: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+    return part_of(json.dumps(value))
+
+
+def part_of(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
 
 def unsigned(issuer: Issuer, algorithm: str) -> str:
@@ -61,6 +65,11 @@ def confused(issuer: Issuer) -> str:
 def of_another_key(issuer: Issuer, **headers: Any) -> str:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return jwt.encode(issuer.claims(), key, algorithm="RS256", headers={"kid": "first", **headers})
+
+
+def reheaded(issuer: Issuer, **headers: Any) -> str:
+    _head, *rest = issuer.token().split(".")
+    return ".".join([part({"alg": "RS256", "typ": "JWT", **headers}), *rest])
 
 
 def changed(issuer: Issuer) -> str:
@@ -87,6 +96,13 @@ FORGERIES: dict[str, Any] = {
     "no audience": lambda issuer: issuer.token(aud=None),
     "expired": lambda issuer: issuer.token(exp=wall_clock() - 120),
     "no expiry": lambda issuer: issuer.token(exp=None),
+    "expiry as text": lambda issuer: issuer.token(exp=str(wall_clock() + 600)),
+    "expiry for ever": lambda issuer: issuer.token(exp=float("inf")),
+    "a key by number": lambda issuer: reheaded(issuer, kid=1),
+    "a header too deep": lambda _issuer: f"{part_of('[' * 8_000)}.e30.e30",
+    "claims too deep": lambda issuer: (
+        f"{issuer.token().split('.')[0]}.{part_of('[' * 8_000)}.{issuer.token().split('.')[2]}"
+    ),
     "not yet valid": lambda issuer: issuer.token(nbf=wall_clock() + 120),
     "no subject": lambda issuer: issuer.token(sub=None),
     "an id token by type": lambda issuer: issuer.token(headers={"typ": "dpop+jwt"}),
@@ -165,6 +181,43 @@ def test_a_key_for_one_algorithm_serves_no_other(trusting: House, issuer: Issuer
             assert house.call("rest", "right", "strata_status", STATUS).error is None
     finally:
         del issuer.keys[0]["alg"]
+
+
+def test_a_key_that_the_issuer_withdraws_is_taken_no_longer(
+    tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OAUTH_KEYS_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "OAUTH_KEYS_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "OAUTH_KEPT_SECONDS", 0.0)
+    issuer.add("leaked", "RSA")
+    with serving(tmp_path / "memory.db", oauth=OAuthSettings(issuer.url, (AUDIENCE,))) as house:
+        house.tokens = {"alice": issuer.token("leaked"), "bob": issuer.token()}
+        before = house.call("rest", "alice", "strata_status", STATUS)
+        issuer.keys[:] = [key for key in issuer.keys if key["kid"] != "leaked"]
+
+        after = house.call("rest", "alice", "strata_status", STATUS)
+
+        assert before.error is None, before.text
+        assert after.error == "unauthenticated"
+        assert house.call("rest", "bob", "strata_status", STATUS).error is None
+
+
+def test_scopes_of_another_service_are_not_taken_for_ours(trusting: House, issuer: Issuer) -> None:
+    trusting.tokens |= {
+        "ours": issuer.token(scope=f"{AUDIENCE}/memory:write"),
+        "theirs": issuer.token(scope="https://other.example/memory:write memory:read"),
+    }
+    store = {"key": "k", "value": 1}
+
+    assert trusting.call("rest", "ours", "strata_store", store).error is None
+    assert trusting.call("rest", "theirs", "strata_store", store).error == "permission_denied"
+    assert trusting.call("rest", "theirs", "strata_recall", {"key": "k"}).error is None
+
+
+def test_a_name_that_cannot_be_written_is_one_all_the_same(trusting: House, issuer: Issuer) -> None:
+    trusting.tokens["odd"] = issuer.token(sub="half a pair \ud83d")
+
+    assert trusting.call("rest", "odd", "strata_store", {"key": "k", "value": 1}).error is None
 
 
 def test_made_up_keys_make_no_flood_of_requests(trusting: House, issuer: Issuer) -> None:

@@ -10,12 +10,16 @@ import pytest
 
 from stratagem import operations
 from stratagem.access import scopes as scoping
-from stratagem.errors import ValidationFailed
+from stratagem.engine.events import Draft
+from stratagem.errors import ExecutionNotFound, ValidationFailed
+from stratagem.gateway import names
 from stratagem.operation import Caller, Right
 from stratagem.operations import TABLE
+from stratagem.storage.views import find_branch
 from stratagem.surfaces.rest.routes import ROUTES
 from stratagem.surfaces.socket.events import EVENTS
 from tests.security.house import SURFACES, House, Surface, make_token, opened, serving
+from tests.security.test_03_every_way_in import events
 
 RIGHTS = get_args(Right)
 MATRIX = [f"{toolset}:{right}" for toolset in scoping.TOOLSETS for right in RIGHTS]
@@ -162,16 +166,17 @@ def test_the_list_of_tools_is_what_may_be_called(scoped: House, token: str) -> N
 
 def test_every_event_asks_for_its_scope(scoped: House) -> None:
     client = scoped.open_socket("memory:write")
-    extra = ["mcp:tool:execute", "mcp:tool:register", "mcp:tool:cancel", "mcp:tools:init"]
 
     answers = {
         name: client.call(name, {"name": "x", "toolId": "x", "requiredTools": ["x"]}, timeout=10)
-        for name in (*EVENTS, *extra)
+        for name in events()
     }
 
+    assert set(EVENTS) < set(answers)
     told = {name: each for name, each in answers.items() if each["success"]}
-    # It says of each tool only whether it is there for the caller: to this one none is.
-    assert set(told) == {"mcp:tools:init"}
+    # It says of each tool only whether it is there for the caller: to this one none is. Whoever
+    # hears nothing may say that it wants to hear nothing.
+    assert set(told) == {"mcp:tools:init", "auto_correction:unsubscribe"}
     assert told["mcp:tools:init"]["data"]["missing"] == ["x"]
     codes = {each["error"]["code"] for name, each in answers.items() if name not in told}
     assert codes == {"PERMISSION_DENIED"}
@@ -211,6 +216,32 @@ def test_a_step_runs_as_whoever_called(scoped: House, surface: Surface) -> None:
     with opened(scoped.path, read_only=True) as runtime:
         found = runtime.call("strata_recall", {"key": "k"}, Caller("test"))
     assert not found["found"]
+
+
+def test_a_run_that_was_cut_off_is_gone_on_with_by_its_own_caller(tmp_path: Path) -> None:
+    """Its steps gave what its caller may read: nobody else has a part in it."""
+    owner = Caller("token:a", scopes=frozenset({"*:write", "*:execute"}))
+    stranger = Caller("token:b", scopes=frozenset({"*:read", "gateway:execute"}))
+    begun = {
+        "runId": "run_1",
+        "name": "p",
+        "definition": {"steps": [{"id": "a", "tool": "strata_recall", "arguments": {"key": "k"}}]},
+        "input": None,
+        "caller": owner.actor,
+    }
+    draft = Draft(names.PIPELINE_STARTED, begun, names.PIPELINE_RUNS, "run_1")
+    with opened(tmp_path / "memory.db") as runtime:
+        runtime.call("strata_store", {"key": "k", "value": "mine"}, owner)
+        runtime.foundation.write(
+            owner,
+            lambda transaction: transaction.append(find_branch(transaction, "default"), [draft]),
+        )
+
+        with pytest.raises(ExecutionNotFound):
+            runtime.call("tools_pipeline", {"resume": "run_1"}, stranger)
+        ended = runtime.call("tools_pipeline", {"resume": "run_1"}, owner)
+
+    assert ended["output"]["value"] == "mine"
 
 
 def test_a_merge_takes_the_right_to_write_to_every_system(scoped: House) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import socketio
 
 from stratagem import limits
 from tests.security.house import SURFACES, House, Outcome, Surface, make_token, opened, serving
@@ -174,6 +176,23 @@ def test_a_workspace_of_others_is_refused_whether_it_exists_or_not(two: House, a
     assert by_header.json()["message"] == f"Your token does not open the workspace {asked!r}."
     folder = two.path.parent / f"{two.path.name}-workspaces"
     assert not (folder / "nowhere.db").exists()
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_without_tokens_nothing_is_written_to_another_workspace_than_was_meant(
+    tmp_path: Path, surface: Surface
+) -> None:
+    """A header that is not understood must not make a write land somewhere else."""
+    store = {"key": "k", "value": 1}
+    with serving(tmp_path / "memory.db") as house:
+        if surface == "socket":
+            with pytest.raises(socketio.exceptions.ConnectionError):
+                socketio.SimpleClient().connect(house.url, auth={"workspace": "red"})
+        else:
+            refused = house.call(surface, None, "strata_store", store, workspace="red")
+            assert refused.error == "permission_denied"
+            own = house.call(surface, None, "strata_store", store, workspace="default")
+            assert own.error is None
 
 
 def test_a_workspace_can_be_chosen_in_the_query(two: House) -> None:

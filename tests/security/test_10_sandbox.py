@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.security.house import SURFACES, House, Surface
+from tests.security.house import SURFACES, House, Surface, make_token, serving
 
 ATTACKS = {
     "reads a file of the server": "open({path!r}, 'rb').read(16)",
@@ -52,6 +53,35 @@ def _worked(answer: Any) -> bool:
         return True
     ended = answer.get("result", answer) if "executionId" in answer else answer
     return bool(ended["success"])
+
+
+@pytest.mark.parametrize("allowed", ["", "no", "yes"])
+def test_code_reaches_private_addresses_only_where_that_was_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: str
+) -> None:
+    monkeypatch.setenv("STRATAGEM_SANDBOX_NETWORK", allowed)
+    path = tmp_path / "memory.db"
+    secret = make_token(path, "boss", "*:admin")
+    with serving(path) as house:
+        house.tokens["boss"] = secret
+        port = house.url.rpartition(":")[2]
+        tool = {
+            "name": "reach",
+            "description": "Reaches the server itself.",
+            "inputSchema": {"type": "object"},
+            "permissions": {"network": True},
+            "handler": {
+                "type": "code",
+                "language": "python",
+                "code": f"import socket\nsocket.create_connection(('127.0.0.1', {port}), 2)\n1",
+            },
+        }
+        assert house.call("rest", "boss", "tool_register", tool).error is None
+        outcome = house.call("rest", "boss", "tool_execute", {"toolName": "reach"})
+
+    if outcome.error == "execution_error":
+        pytest.skip("there is no sandbox here that holds")
+    assert outcome.error == (None if allowed == "yes" else "permission_denied"), outcome
 
 
 def test_code_is_run_only_for_those_who_may_run_tools(house: House) -> None:

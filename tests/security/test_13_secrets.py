@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from stratagem.errors import ValidationFailed
+from stratagem.gateway import names
+from stratagem.operation import Caller
 from stratagem.redaction import mask
 from tests.security.house import SURFACES, House, Surface, make_token, opened, serving
 from tests.surfaces.serving import Service
@@ -93,6 +96,47 @@ def test_secrets_in_an_error_are_masked_before_they_are_kept(
         assert secret not in found.text
         # What was called is recorded as well, where it was called as a tool.
         assert secret.encode() not in kept(keeping.path.parent)
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_secrets_that_go_through_a_pipeline_are_not_kept(keeping: House, surface: Surface) -> None:
+    token = f"ghp_{surface.ljust(36, 'b')}"
+    step = {"id": "a", "tool": "calculator", "arguments": {"expression": "1 + 1"}}
+    shown = {"id": "b", "tool": "strata_status", "arguments": {"password": PASSWORD}}
+
+    ran = keeping.call(
+        surface,
+        "alice",
+        "tools_pipeline",
+        {"steps": [step], "input": {"password": PASSWORD, "note": f"my token is {token}"}},
+    )
+    keeping.call(surface, "alice", "tools_pipeline", {"steps": [shown]})
+
+    assert ran.error is None, ran.text
+    keeping.database.runtime().switchboard.recorder.settle()
+    for secret in (token, PASSWORD):
+        assert secret.encode() not in kept(keeping.path.parent)
+
+
+def test_a_run_whose_secrets_were_not_kept_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a mask in place of the value another call would be made than was meant."""
+
+    async def killed(*_given: object, **_more: object) -> None:
+        raise RuntimeError("the server is killed here")
+
+    given = {"steps": [{"tool": "calculator"}], "input": {"password": PASSWORD}}
+    with opened(tmp_path / "memory.db") as runtime:
+        with monkeypatch.context() as patch:
+            patch.setattr("stratagem.gateway.journal.run_pipeline", killed)
+            with pytest.raises(RuntimeError):
+                runtime.call("tools_pipeline", given, Caller("test"))
+        log = list(runtime.foundation.store.log())
+        (run_id,) = [each.key for each in log if each.kind == names.PIPELINE_STARTED]
+
+        with pytest.raises(ValidationFailed, match="secret"):
+            runtime.call("tools_pipeline", {"resume": run_id}, Caller("test"))
 
 
 def test_tokens_of_ours_are_masked_like_any_other(keeping: House) -> None:

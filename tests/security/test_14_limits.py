@@ -76,13 +76,34 @@ def test_a_call_that_is_too_deep_is_refused_over_the_protocol(measured: House) -
     assert outcome.error in {"validation_error", "request_too_large"}
 
 
-def test_an_event_that_is_too_deep_hurts_nobody(measured: House) -> None:
+def test_an_event_that_is_too_deep_is_refused_by_the_same_code(measured: House) -> None:
+    client = measured.open_socket("other")
+    told: list[Any] = []
+    client.on("mcp:error", told.append)
+
+    answer = client.call("mcp:tools:list", {"x": json.loads(DEEP)}, timeout=10)
+    over_rest = measured.client("other").post("/api/mcp/tools", content=f'{{"name": {DEEP}}}')
+
+    assert answer["error"] == over_rest.json()["error"]
+    assert answer["error"]["code"] == "REQUEST_TOO_LARGE"
+    assert answer["error"]["details"]["limit"] == limits.VALUE_DEPTH_MAX
+    assert [each["event"] for each in eventually(lambda: told)] == ["mcp:tools:list"]
+    assert client.call("mcp:tools:list", {}, timeout=10)["success"]
+
+
+@pytest.mark.parametrize(
+    "message", ["2{no JSON", "2[]", f"2[{DEEP}]", '51-["mcp:tools:list",{}]', "9"]
+)
+def test_a_message_that_is_none_ends_its_own_socket_only(
+    measured: House, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
     client, other = measured.open_socket("other"), measured.open_socket("other")
 
-    with pytest.raises((socketio.exceptions.TimeoutError, socketio.exceptions.SocketIOError)):
-        client.call("mcp:tools:list", {"x": json.loads(DEEP)}, timeout=0.5)
+    client.eio.send(message)
 
+    eventually(lambda: not client.connected, seconds=5)
     assert other.call("mcp:tools:list", {}, timeout=10)["success"]
+    assert [each.message for each in caplog.records if each.levelname == "ERROR"] == []
 
 
 def test_an_answer_is_cut_to_its_budget(measured: House) -> None:

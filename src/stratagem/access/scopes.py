@@ -58,7 +58,12 @@ def check_role(given: str) -> Role:
         ValidationFailed: There is no such role.
     """
     if given not in ROLES:
-        raise ValidationFailed(f"There is no role {given!r}.", field="role", allowed=list(ROLES))
+        raise ValidationFailed(
+            f"There is no role {given[:100]!r}.",
+            field="role",
+            allowed=list(ROLES),
+            hint=f"Choose one of: {', '.join(ROLES)}.",
+        )
     role: Role = given  # type: ignore[assignment]
     return role
 

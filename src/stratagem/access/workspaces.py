@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Final
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.places import is_address
 
-__all__ = ["HOME", "Place", "check_workspace", "home_of", "place_of"]
+__all__ = ["HOME", "Place", "check_workspace", "files_of", "home_of", "place_of", "place_within"]
 
 # The workspace that a server's own database is, unless its address says otherwise.
 HOME: Final = "default"
@@ -49,3 +50,22 @@ def place_of(database: str, workspace: str) -> Place:
     if workspace == HOME or database == MEMORY:
         return database, HOME
     return f"{database}-workspaces/{workspace}.db", HOME
+
+
+def place_within(database: str, workspace: str) -> str:
+    """Return where a workspace is, as one address or file.
+
+    Raises:
+        ValidationFailed: No file can have its name.
+    """
+    if is_address(database):
+        return f"{database.partition('#')[0]}#{workspace}"
+    return place_of(database, workspace)[0]
+
+
+def files_of(database: str) -> list[str]:
+    """Return the workspaces of a database that is kept in files, the server's own first."""
+    own = Path(database).expanduser()
+    beside = own.with_name(f"{own.name}-workspaces")
+    found = sorted(file.stem for file in beside.glob("*.db") if _NAME.fullmatch(file.stem))
+    return [HOME, *found] if own.is_file() else found

@@ -154,7 +154,7 @@ def duration(expression: str | float, *, field: str = "ttl") -> int:
             f"`{field}` is over the limit of {limits.TTL_SECONDS_MAX:,} seconds (100 years).",
             field=field,
             limit=limits.TTL_SECONDS_MAX,
-            hint="A bare number is in seconds. Leave it out to keep the entry for good.",
+            hint=_without("A bare number is in seconds", field),
         )
     return micros
 
@@ -484,5 +484,10 @@ def _length_in_words(expression: str, field: str) -> int:
 
 
 def _no_length(why: str, field: str) -> ValidationFailed:
-    hint = "Write 90s, 2h, 1d 12h or 7d; leave it out to keep the entry for good."
+    hint = _without("Write 90s, 2h, 1d 12h or 7d", field)
     return ValidationFailed(f"`{field}` {why}.", field=field, hint=hint)
+
+
+def _without(advice: str, field: str) -> str:
+    """Add to an advice what leaving the length out means, where that is known."""
+    return f"{advice}; leave it out to keep the entry for good." if field == "ttl" else f"{advice}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,10 @@ def _ignore(_fraction: float | None, _message: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call. `depth` counts how many calls it is inside of, as a step of a pipeline is."""
+    """One call. `depth` counts how many calls it is inside of, as a step of a pipeline is.
+
+    `begin` is told the execution's id before the tool is run, and may refuse that.
+    """
 
     tool: str
     arguments: Mapping[str, Any] | str
@@ -39,6 +42,7 @@ class Call:
     depth: int = 0
     execution_id: str | None = None
     request_key: str | None = None
+    begin: Callable[[str], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from stratagem.gateway.rates import Rates
 from stratagem.gateway.recording import Entry
 from stratagem.gateway.runners.contract import Run, Runner
 from stratagem.gateway.sandbox.permissions import read_permissions
+from stratagem.gateway.schemas import pointer
 from stratagem.gateway.secrets import GrantedSecrets
 from stratagem.gateway.tools import Tool
 from stratagem.operation import Caller
@@ -60,7 +61,7 @@ class Correction:
 class Corrector(Protocol):
     """Mends arguments, and learns from what became of calls."""
 
-    def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Correction:
+    async def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Correction:
         """Return arguments that fit, or what could be offered instead."""
         ...
 
@@ -78,10 +79,12 @@ class Parts:
     """What the path is made of."""
 
     resolve: Callable[[str, str], Awaitable[tuple[Tool, View]]]
-    secrets: Callable[[Tool], GrantedSecrets]
+    secrets: Callable[[Tool], Awaitable[GrantedSecrets]]
     runners: Mapping[str, Runner]
     rates: Rates
     cache: Cache
+    # What was forgotten last of a tool's results, on any server.
+    forgotten: Callable[[str], Awaitable[tuple[int, int]]]
     breakers: Breakers
     lanes: Lanes
     record: Callable[[Entry], None]
@@ -179,8 +182,8 @@ class Executor:
         _authorise(tool, call)
         per_minute = tool.configuration.calls_per_minute or limits.CALLS_PER_MINUTE_DEFAULT
         parts.rates.take(call.caller.actor, tool.name, per_minute)
-        course.arguments = self._fitting(course, tool)
-        key = self._cache_key(tool, course, view)
+        course.arguments = await self._fitting(course, tool)
+        key = await self._cache_key(tool, course, view)
         if key is not None:
             found, kept = parts.cache.get(key)
             if found:
@@ -188,6 +191,8 @@ class Executor:
                 return kept, orjson.dumps(kept)
         parts.breakers.enter(tool.name)
         try:
+            if call.begin is not None:
+                await call.begin(course.execution_id)
             result = await self._run(course, tool)
             data = _checked_output(tool, result)
         except asyncio.CancelledError:
@@ -201,7 +206,7 @@ class Executor:
             parts.cache.put(key, tool.name, result, tool.configuration.cache_seconds)
         return result, data
 
-    def _fitting(self, course: _Course, tool: Tool) -> Mapping[str, Any]:
+    async def _fitting(self, course: _Course, tool: Tool) -> Mapping[str, Any]:
         """Return arguments that fit the schema: as given, or corrected."""
         given, call = course.call.arguments, course.call
         # Whoever confirms an offer means its arguments, even where the given ones would do.
@@ -216,23 +221,27 @@ class Executor:
         told: dict[str, Any] = {}
         corrected = confirms or (call.correct and tool.input.is_quick(given))
         if corrected and self._parts.corrector is not None:
-            correction = self._parts.corrector.correct(tool, call, violations)
+            correction = await self._parts.corrector.correct(tool, call, violations)
             told = correction.told
             if correction.applied is not None:
                 course.correction = told
                 return correction.applied
         first = violations[0]
+        more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         raise ValidationFailed(
-            f"The arguments of {tool.name} do not fit: {first['path']}: {first['message']}.",
-            field=first["path"],
+            f"The arguments of {tool.name} do not fit: {first['path']}: {first['message']}{more}.",
+            **pointer(first),
             violations=violations,
             hint=told.pop("hint", f"Read the schema with tool_help {tool.name}."),
             **told,
         )
 
-    def _cache_key(self, tool: Tool, course: _Course, view: View) -> bytes | None:
+    async def _cache_key(self, tool: Tool, course: _Course, view: View) -> bytes | None:
         call = course.call
-        if not tool.configuration.cache or call.skip_cache or not self._parts.cache.enabled:
+        if not tool.configuration.cache or call.skip_cache:
+            return None
+        forgotten = await self._parts.forgotten(tool.name)
+        if not self._parts.cache.enabled:
             return None
         # A caller's permissions may narrow what the tool does, so they are part of the key; whom
         # a result was computed for is too, where the tool asks who is calling.
@@ -240,7 +249,7 @@ class Executor:
         own = [call.caller.actor, scopes] if tool.handler.get("type") == "operation" else None
         narrowed = call.permissions
         return caching.key_of(
-            [tool.name, tool.revision, course.arguments, view.branch.name, own, narrowed]
+            [tool.name, tool.revision, course.arguments, view.branch.name, own, narrowed, forgotten]
         )
 
     async def _run(self, course: _Course, tool: Tool) -> Any:
@@ -278,7 +287,7 @@ class Executor:
         permissions = tool.permissions
         if call.permissions is not None:
             permissions = permissions.narrowed(read_permissions(call.permissions))
-        secrets = self._parts.secrets(tool)
+        secrets = await self._parts.secrets(tool)
         run = Run(
             execution_id=course.execution_id,
             tool=tool.name,
@@ -330,10 +339,16 @@ class Executor:
     async def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
         """Return the error as the caller sees it: with the execution's id, and what may help."""
         error.details = {**error.details, "executionId": course.execution_id}
+        recorded: dict[str, Any] = {"code": error.code, "message": error.message}
         if (advice := await self._advice(course, error)) is not None:
             error.details["knownFix"] = advice
+            # By these a later success finds what it may owe it to.
+            known = ("solutionId", "lookupId", "tool")
+            recorded["knownFix"] = {name: advice.get(name) for name in known}
+        if isinstance(body := error.details.get("body"), str):
+            recorded["body"] = body
         status = "timeout" if isinstance(error, ExecutionTimeout) else "failed"
-        self._close(course, status, {"code": error.code, "message": error.message})
+        self._close(course, status, recorded)
         return error
 
     def _close(
@@ -466,4 +481,11 @@ async def _pause(attempt: int, error: ExecutionFailed) -> None:
 
 def stepped(call: Call, tool: str, arguments: Any) -> Call:
     """Return the call of a step inside another call."""
-    return replace(call, tool=tool, arguments=arguments, depth=call.depth + 1, execution_id=None)
+    return replace(
+        call,
+        tool=tool,
+        arguments=arguments,
+        depth=call.depth + 1,
+        execution_id=None,
+        begin=None,
+    )

@@ -13,6 +13,7 @@ from stratagem.engine.evidence import Observation, believe
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import ExecutionNotFound
 from stratagem.gateway import names
+from stratagem.gateway.kinds import CALLERS_FAULTS
 from stratagem.storage.contract import Reader
 
 __all__ = ["find", "history", "percentile", "performances", "statistics"]
@@ -76,7 +77,7 @@ def statistics(reader: Reader, view: View, tool: str) -> dict[str, Any]:
             reader, view, tool=tool, agent=None, before=OPEN_END, most=limits.EXECUTIONS_MEASURED
         )
     ]
-    durations = sorted(each["duration"] for each in newest if not each.get("cached"))
+    durations = sorted(each["duration"] for each in newest if _ran(each))
     belief = believe(
         [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
     )
@@ -112,7 +113,13 @@ def performances(reader: Reader, view: View, tools: Sequence[str]) -> dict[str, 
 
 def _durations(reader: Reader, view: View, tool: str) -> list[float]:
     newest = _newest(reader, view, tool=tool, agent=None, before=OPEN_END, most=_GLANCE)
-    return [record["duration"] for _sequence, record in newest if not record.get("cached")]
+    return [record["duration"] for _sequence, record in newest if _ran(record)]
+
+
+def _ran(record: Mapping[str, Any]) -> bool:
+    """Whether a call came to the tool: how long a refusal took says nothing about the tool."""
+    refused = (record.get("error") or {}).get("code") in CALLERS_FAULTS
+    return not refused and not record.get("cached")
 
 
 def percentile(ordered: list[float], part: float) -> float | None:

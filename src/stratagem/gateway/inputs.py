@@ -29,6 +29,7 @@ __all__ = [
     "RemoveInput",
     "ResourceCreateInput",
     "ResourceInput",
+    "ResourceRemoveInput",
     "ResourceUpdateInput",
     "ToolInput",
     "UpdateInput",
@@ -184,6 +185,7 @@ class ExecuteInput(Input):
     correction_id: str | None = Field(None, description="An offered correction to apply")
     confirm: bool = False
     branch: Branch = None
+    request_id: RequestId = None
 
 
 class BatchItem(Input):
@@ -321,12 +323,20 @@ class ResourceUpdateInput(Input):
 
 
 class ResourceInput(Input):
-    """Parameters of resource_get, resource_remove and resource_versions."""
+    """Parameters of resource_get and resource_versions."""
 
     resource_id: ResourceName
     variables: dict[str, Any] | None = Field(None, description="Values to render it with")
     branch: Branch = None
     as_of: AsOf = None
+
+
+class ResourceRemoveInput(Input):
+    """Parameters of resource_remove."""
+
+    resource_id: ResourceName
+    branch: Branch = None
+    request_id: RequestId = None
 
 
 class ListResourcesInput(Input):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -28,6 +28,7 @@ from stratagem.gateway.pipelines import (
     run_pipeline,
 )
 from stratagem.gateway.runners.contract import Handler, Run
+from stratagem.redaction import mask_json
 from stratagem.storage.contract import Transaction
 from stratagem.storage.views import find_branch
 
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from stratagem.gateway.switchboard import Switchboard
 
 __all__ = ["PipelineRunner", "Pipelines"]
+
+# What callers and tools said, of all that is written of a run.
+_SAID: Final = ("definition", "input", "result", "error")
 
 
 class Pipelines:
@@ -63,14 +67,25 @@ class Pipelines:
         """Go on with a run where it was cut off.
 
         Raises:
-            ExecutionNotFound: There is no such run.
+            ExecutionNotFound: There is no such run of the caller's own.
             ValidationFailed: It has ended.
         """
-        begun, events = await asyncio.to_thread(self._recorded, run_id, call.branch)
+        begun, contents = await asyncio.to_thread(self._recorded, run_id, call.branch)
+        if begun["caller"] != call.caller.actor and not call.caller.may("gateway", "admin"):
+            # What its steps have given was for whoever began it.
+            raise _unknown(run_id)
         if "success" in begun:
             raise ValidationFailed(
                 f"The run {run_id} has ended.", field="runId", hint="Run the pipeline anew."
             )
+        if any(each.pop("masked", False) for each in (begun, *contents)):
+            # With a mask in place of a value another call would be made than was meant.
+            raise ValidationFailed(
+                f"The run {run_id} held what may be secret, which is not kept.",
+                field="runId",
+                hint="Run the pipeline anew.",
+            )
+        events = [StepEvent.of(each) for each in contents]
         pipeline = plan(begun["definition"])
         required = await self._required(pipeline, call)
         state = resumed(pipeline, begun["input"], events, required)
@@ -102,6 +117,7 @@ class Pipelines:
                 depth=call.depth + 1,
                 execution_id=None,
                 correction_id=None,
+                begin=None,
                 # The same when a run is resumed: a service that knows such keys does nothing twice.
                 request_key=f"{run_id}:{step.key}",
                 context={**call.context, "pipelineRunId": run_id, "pipelineStep": step.key},
@@ -124,7 +140,9 @@ class Pipelines:
         return result
 
     async def _append(self, call: Call, draft: Draft) -> None:
-        """Write an event of a run, and wait until it is safe."""
+        """Write an event of a run, masked like an execution, and wait until it is safe."""
+        level = self._switchboard.foundation.redaction
+        draft = replace(draft, content=_masked(draft.content, level))
 
         def work(transaction: Transaction) -> None:
             transaction.append(find_branch(transaction, call.branch), [draft])
@@ -152,18 +170,18 @@ class Pipelines:
             name: tool.content["inputSchema"] for name, tool in tools.items() if tool is not None
         }
 
-    def _recorded(self, run_id: str, branch: str) -> tuple[dict[str, Any], list[StepEvent]]:
+    def _recorded(self, run_id: str, branch: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         foundation = self._switchboard.foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, branch)
             version = reader.current(view.lineage, names.PIPELINE_RUNS, run_id)
             if version is None or version.payload is None:
-                raise ExecutionNotFound(f"There is no run {run_id!r}.", field="runId")
+                raise _unknown(run_id)
             hits = reader.hits(reader.faceted(view, names.facet_run(run_id)))
         contents = [orjson.loads(hits[each].payload) for each in sorted(hits)]
         for content in contents:
             del content["runId"]
-        return orjson.loads(version.payload), [StepEvent.of(each) for each in contents]
+        return orjson.loads(version.payload), contents
 
 
 class PipelineRunner:
@@ -205,3 +223,15 @@ class PipelineRunner:
 
     async def close(self) -> None:
         """End nothing."""
+
+
+def _masked(content: Mapping[str, Any], level: Any) -> Mapping[str, Any]:
+    """Return what is kept of an event: without what may be secret, and saying so."""
+    said = {name: mask_json(content[name], level) for name in _SAID if name in content}
+    if all(content[name] == each for name, each in said.items()):
+        return content
+    return {**content, **said, "masked": True}
+
+
+def _unknown(run_id: str) -> ExecutionNotFound:
+    return ExecutionNotFound(f"There is no run {run_id!r}.", field="runId")

@@ -12,12 +12,12 @@ from typing import Any, Final
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 from stratagem.gateway import names
 
-__all__ = ["KINDS", "parameter_words"]
+__all__ = ["CALLERS_FAULTS", "KINDS", "parameter_words"]
 
 # A schema nested deeper than this says no more about what a tool is for.
 _WORDS_DEPTH_MAX: Final = 4
 _WORDS_CHARS_MAX: Final = 8_000
-_CALLERS_FAULTS: Final = frozenset(
+CALLERS_FAULTS: Final = frozenset(
     {"validation_error", "missing_required", "invalid_input", "permission_denied", "rate_limited"}
 )
 
@@ -82,8 +82,11 @@ def _execution(content: Mapping[str, Any], _key: str | None) -> Projection:
         facets.append(names.facet_agent(agent))
     if request := context.get("requestId"):
         facets.append(names.facet_request(request))
+    error = content.get("error") or {}
+    if error.get("knownFix"):
+        facets.append(names.facet_fix(content["tool"]))
     # What the caller did wrong is no evidence against the tool.
-    mistaken = (content.get("error") or {}).get("code") in _CALLERS_FAULTS
+    mistaken = error.get("code") in CALLERS_FAULTS
     return Projection(facets=tuple(facets), group=None if mistaken else content["tool"])
 
 
@@ -184,6 +187,7 @@ KINDS: Final = (
         (EventKind(names.CORRECTION_WITHHELD, _refused),),
         grouped=True,
     ),
+    RecordKind(names.CORRECTION_OPEN, (EventKind(names.CORRECTION_LEFT_OPEN, _plain),)),
     RecordKind(names.LESSON_FOR, (EventKind(names.LESSON_CONFIRMED, _lesson),), grouped=True),
     RecordKind(
         names.LESSON_AGAINST, (EventKind(names.LESSON_CONTRADICTED, _lesson),), grouped=True

@@ -70,7 +70,7 @@ class Library:
             lambda transaction, view: resources.update(transaction, view, name, changes), given
         )
 
-    def remove(self, given: inputs.ResourceInput) -> Answer:
+    def remove(self, given: inputs.ResourceRemoveInput) -> Answer:
         """Take a resource out of a branch; its history stays."""
         return self._write(
             lambda transaction, view: resources.remove(transaction, view, given.resource_id), given

@@ -9,6 +9,7 @@ from stratagem.engine.events import Space
 __all__ = [
     "CORRECTIONS_FAILED",
     "CORRECTIONS_OK",
+    "CORRECTIONS_OPEN",
     "CORRECTIONS_REFUSED",
     "EXECUTIONS_FAILED",
     "EXECUTIONS_OK",
@@ -32,6 +33,7 @@ __all__ = [
     "facet_corrected",
     "facet_correction",
     "facet_execution",
+    "facet_fix",
     "facet_id",
     "facet_request",
     "facet_run",
@@ -62,6 +64,7 @@ STEP: Final = "pipeline_step"
 CORRECTION_OK: Final = "correction_ok"
 CORRECTION_FAILED: Final = "correction_failed"
 CORRECTION_REFUSED: Final = "correction_refused"
+CORRECTION_OPEN: Final = "correction_open"
 LESSON_FOR: Final = "lesson_for"
 LESSON_AGAINST: Final = "lesson_against"
 RECOMMENDATION: Final = "recommendation"
@@ -80,6 +83,7 @@ STEPS: Final = Space(STEP, _NAMESPACE)
 CORRECTIONS_OK: Final = Space(CORRECTION_OK, _NAMESPACE)
 CORRECTIONS_FAILED: Final = Space(CORRECTION_FAILED, _NAMESPACE)
 CORRECTIONS_REFUSED: Final = Space(CORRECTION_REFUSED, _NAMESPACE)
+CORRECTIONS_OPEN: Final = Space(CORRECTION_OPEN, _NAMESPACE)
 LESSONS_FOR: Final = Space(LESSON_FOR, _NAMESPACE)
 LESSONS_AGAINST: Final = Space(LESSON_AGAINST, _NAMESPACE)
 RECOMMENDATIONS: Final = Space(RECOMMENDATION, _NAMESPACE)
@@ -109,6 +113,7 @@ STEP_RECORDED: Final = "PipelineStepRecorded"
 CORRECTION_HELD: Final = "CorrectionHeld"
 CORRECTION_FELL: Final = "CorrectionFell"
 CORRECTION_WITHHELD: Final = "CorrectionWithheld"
+CORRECTION_LEFT_OPEN: Final = "CorrectionLeftOpen"
 LESSON_CONFIRMED: Final = "LessonConfirmed"
 LESSON_CONTRADICTED: Final = "LessonContradicted"
 
@@ -131,6 +136,11 @@ def facet_agent(agent: str) -> str:
 def facet_execution(execution_id: str) -> str:
     """Return what an execution is found by."""
     return f"execution={execution_id}"
+
+
+def facet_fix(tool: str) -> str:
+    """Return what the executions of a tool are found by that were told a known fix."""
+    return f"execution_fix={tool}"
 
 
 def facet_corrected(tool: str) -> str:

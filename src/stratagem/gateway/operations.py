@@ -22,8 +22,10 @@ __all__ = ["OPERATIONS"]
 def _say_result(answer: Mapping[str, Any]) -> str:
     text = orjson.dumps(answer["result"]).decode()
     notes = answer["metadata"]
-    corrected = " (arguments corrected)" if notes.get("correction") else ""
-    return f"{text}\n[{answer['executionId']}, {notes['duration']:.0f} ms{corrected}]"
+    correction = notes.get("correction")
+    # Whoever is not told what was changed makes the same mistake again.
+    corrected = f"\n[Arguments corrected: {correction['reasoning']}]" if correction else ""
+    return f"{text}\n[{answer['executionId']}, {notes['duration']:.0f} ms]{corrected}"
 
 
 def _say_batch(answer: Mapping[str, Any]) -> str:

@@ -58,7 +58,8 @@ def _say_resource(answer: Mapping[str, Any]) -> str:
 
 def _say_resources(answer: Mapping[str, Any]) -> str:
     lines = [
-        f"{each['name']} ({each['type']}): {each['description']}" for each in answer["resources"]
+        f"{each['name']} ({each['type']}): {each.get('description', '')}".rstrip(": ")
+        for each in answer["resources"]
     ]
     return "\n".join(lines) or "No resources."
 
@@ -267,7 +268,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "resource_remove",
         "Remove resource",
         "Take a resource out of a branch; its history stays.",
-        inputs.ResourceInput,
+        inputs.ResourceRemoveInput,
         Library,
         "remove",
         says=_say_resource,

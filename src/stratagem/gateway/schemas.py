@@ -16,7 +16,7 @@ import orjson
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 
-__all__ = ["PATTERNS", "Schema", "Violation", "check", "validator"]
+__all__ = ["PATTERNS", "Schema", "Violation", "check", "pointer", "validator"]
 
 _SHOWN_CHARS: Final = 300
 # Steps at each character of a text: a pattern that needs more is not worth waiting for.
@@ -114,14 +114,47 @@ def _encoded(value: Any) -> bytes:
 
 
 def _violation(error: Any) -> Violation:
+    error = _meant(error)
     path = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path
     )
-    return {
+    told = {
         "path": f"${path}",
         "message": str(error.message)[:_SHOWN_CHARS],
         "rule": str(error.schema_path[-1]) if error.schema_path else "",
     }
+    return told | _about(error.kind)
+
+
+def _meant(error: Any) -> Any:
+    """Return what is wrong with a value that may also be null: nobody meant the null."""
+    forms = getattr(error.kind, "context", None) or ()
+    others = [form for form in forms if form and not _is_null_wanted(form[0])]
+    return _meant(others[0][0]) if len(others) == 1 < len(forms) else error
+
+
+def _is_null_wanted(error: Any) -> bool:
+    return list(getattr(error.kind, "types", ())) == ["null"]
+
+
+def _about(kind: Any) -> dict[str, Any]:
+    """Return what a program can act on without reading the message."""
+    if isinstance(missing := getattr(kind, "property", None), str):
+        return {"missing": missing}
+    if unexpected := getattr(kind, "unexpected", None):
+        return {"unexpected": list(unexpected)}
+    if isinstance(limit := getattr(kind, "limit", None), int | float):
+        return {"limit": limit}
+    allowed = getattr(kind, "options", None)
+    is_short = isinstance(allowed, list) and len(allowed) <= limits.VIOLATIONS_MAX
+    return {"allowed": allowed} if is_short else {}
+
+
+def pointer(violation: Violation) -> dict[str, Any]:
+    """Return the parameter that a violation is about, and the limit that it is over."""
+    path, named = violation["path"], [violation.get("missing"), *violation.get("unexpected", ())]
+    field = next((f"{path}.{each}" for each in named if each is not None), path)
+    return {"field": field} | ({"limit": violation["limit"]} if "limit" in violation else {})
 
 
 def check(document: Any, *, field: str) -> None:

@@ -12,7 +12,7 @@ from stratagem import limits
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
-from stratagem.gateway import executions, inputs, secrets
+from stratagem.gateway import executions, inputs, keeping, secrets
 from stratagem.gateway.calls import Call, call_of
 from stratagem.gateway.runners.contract import ProgressReport
 from stratagem.gateway.switchboard import Switchboard
@@ -170,13 +170,18 @@ class Gateway:
     ) -> Answer:
         """Run a tool."""
         call = replace(self._call(given, progress), execution_id=execution_id)
-        return (await self._switchboard.execute(call)).plain()
+        request_id = given.request_id
+        if request_id is None:
+            return (await self._switchboard.execute(call)).plain()
+        return await self._switchboard.home.join(
+            lambda: self._switchboard.repeats.execute(call, request_id)
+        )
 
     def execute_now(
         self, given: inputs.ExecuteInput, progress: ProgressReport | None = None
     ) -> Answer:
         """Run a tool, from a thread that has no event loop."""
-        return self._switchboard.run(self._call(given, progress)).plain()
+        return self._switchboard.home.run(lambda: self.execute(given, progress))
 
     async def batch(self, given: inputs.BatchInput) -> Answer:
         """Run several calls, at once or in order; each has a result of its own."""
@@ -276,7 +281,13 @@ class Gateway:
     def configure_cache(self, given: inputs.CacheInput) -> Answer:
         """Change how results are kept."""
         size = _bytes(given.max_size) if given.max_size is not None else None
-        self._switchboard.cache.configure(enabled=given.enabled, seconds=given.ttl, bytes_max=size)
+        changes = {"enabled": given.enabled, "seconds": given.ttl, "bytes_max": size}
+
+        def work(transaction: Transaction) -> Answer:
+            view = self._foundation.views.view(transaction, "default")
+            return keeping.configure(transaction, view, changes)
+
+        self._switchboard.cache.configure(**self._write(work, None, "cache_configure", {}))
         return self._switchboard.cache.figures()
 
     def clear_cache(self, given: inputs.CacheClearInput) -> Answer:
@@ -286,10 +297,12 @@ class Gateway:
             reader = self._foundation.store.reader()
             view = self._foundation.views.view(reader, self._caller.branch)
             name = self._registry.find(reader, view, given.tool_id).name
+        self._forget_results(name)
         return {"cleared": self._switchboard.cache.clear(name)}
 
     def grant(self, given: inputs.GrantInput) -> Answer:
         """Let a tool send a secret to a host."""
+        self._caller.require_trust("Granting a secret", "hands out what only its owner may")
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
@@ -305,10 +318,11 @@ class Gateway:
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
             count = secrets.withdraw(transaction, view, tool=tool, name=name)
+            # What was computed with it goes with it, on every server.
+            keeping.forget(transaction, view, tool)
             return {"tool": tool, "name": name, "withdrawn": count}
 
         answer = self._write(work, None, "secret_withdraw", {})
-        # What was computed with it goes with it.
         self._switchboard.cache.clear(tool)
         return answer
 
@@ -348,6 +362,12 @@ class Gateway:
         return self._foundation.write(
             self._caller, work, request_id=request_id, operation=operation, arguments=arguments
         )
+
+    def _forget_results(self, tool: str | None) -> None:
+        def work(transaction: Transaction) -> None:
+            keeping.forget(transaction, self._foundation.views.view(transaction, "default"), tool)
+
+        self._write(work, None, "cache_clear", {})
 
     def _may_handle(self, handler: Mapping[str, Any]) -> None:
         """Refuse code from whoever is no administrator."""

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.lineage import View
 from stratagem.errors import ValidationFailed
+from stratagem.gateway import keeping
 from stratagem.gateway.breaker import Breakers
 from stratagem.gateway.cache import Cache
 from stratagem.gateway.calls import Call, Finished
@@ -24,6 +25,7 @@ from stratagem.gateway.metrics import Metrics
 from stratagem.gateway.rates import Rates
 from stratagem.gateway.recording import Recorder
 from stratagem.gateway.registry import Registry
+from stratagem.gateway.repeating import Repeats
 from stratagem.gateway.runners.contract import Handler, Runner
 from stratagem.gateway.secrets import GrantedSecrets, grants
 from stratagem.gateway.tools import Tool
@@ -38,6 +40,8 @@ __all__ = ["Builtin", "GatewaySettings", "Listener", "Runners", "Switchboard"]
 
 logger = logging.getLogger(__name__)
 
+_SANDBOX_NETWORK: Final = "STRATAGEM_SANDBOX_NETWORK"
+_YES: Final = frozenset({"1", "true", "yes", "on"})
 # Told of what happens: what it is, and its data.
 Listener = Callable[[str, Mapping[str, Any]], None]
 # A definition in the documented form, without a handler.
@@ -50,6 +54,11 @@ class GatewaySettings:
 
     allow_hosts: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @property
+    def sandbox_network(self) -> bool:
+        """Whether code may have the whole network, private addresses too."""
+        return self.environment.get(_SANDBOX_NETWORK, "").casefold() in _YES
 
 
 class Runners(Mapping[str, Runner]):
@@ -119,7 +128,9 @@ class Switchboard:
         self.registry = Registry(builtin, self.runners.check)
         self.recorder = Recorder(foundation)
         self.cache = Cache(time.monotonic)
+        self._cache_rules = 0
         self.lanes = Lanes()
+        self.repeats = Repeats(self)
         self.metrics = Metrics()
         self.breakers = Breakers(time.monotonic, listener=self._breaker_changed)
         self.corrector = corrector(self) if corrector is not None else None
@@ -130,6 +141,7 @@ class Switchboard:
                 runners=self.runners,
                 rates=Rates(time.monotonic),
                 cache=self.cache,
+                forgotten=self._forgotten,
                 breakers=self.breakers,
                 lanes=self.lanes,
                 record=self.recorder.add,
@@ -160,7 +172,7 @@ class Switchboard:
         """Where code that is not trusted runs."""
         from stratagem.gateway.sandbox.sandbox import Sandbox
 
-        return Sandbox()
+        return Sandbox(network=self.settings.sandbox_network)
 
     def new_id(self, kind: str) -> str:
         """Return an id that nobody has."""
@@ -205,7 +217,7 @@ class Switchboard:
         self.tell("breaker", {"toolName": tool, "state": state, "reason": reason})
 
     async def _resolve(self, branch: str, name: str) -> tuple[Tool, View]:
-        if getattr(self.foundation.store, "remote", False):
+        if self.foundation.store.remote:
             return await asyncio.to_thread(self._look_up, branch, name)
         return self._look_up(branch, name)
 
@@ -214,8 +226,24 @@ class Switchboard:
         view = self.foundation.views.view(reader, branch)
         return self.registry.find(reader, view, name), view
 
-    def _secrets(self, tool: Tool) -> GrantedSecrets:
+    async def _forgotten(self, tool: str) -> tuple[int, int]:
+        if self.foundation.store.remote:
+            kept = await asyncio.to_thread(self._kept, tool)
+        else:
+            kept = self._kept(tool)
+        if kept.version != self._cache_rules:
+            self._cache_rules = kept.version
+            self.cache.configure(**kept.rules)
+        return kept.forgotten
+
+    def _kept(self, tool: str) -> keeping.Kept:
+        reader = self.foundation.store.reader()
+        return keeping.read(reader, self.foundation.views.view(reader, "default"), tool)
+
+    async def _secrets(self, tool: Tool) -> GrantedSecrets:
         if "${" in str(tool.handler):
+            if self.foundation.store.remote:
+                return await asyncio.to_thread(self.secrets_of, tool.name)
             return self.secrets_of(tool.name)
         return GrantedSecrets(tool.name, {}, self.settings.environment)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from stratagem import limits
 from stratagem.engine import moments, paths, values
+from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Branch
 from stratagem.engine.merge import ABSENT
 from stratagem.errors import (
@@ -18,6 +19,7 @@ from stratagem.errors import (
     SwitchUnavailable,
     ValidationFailed,
 )
+from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
 from stratagem.search.foundation import Bound
 from stratagem.storage import merging
@@ -168,7 +170,11 @@ class Branching(Bound):
         views = self._views
         with self._store.snapshot() as reader:
             here, there = views.view(reader, name, as_of), views.view(reader, other, as_of)
-            changes = [_change(change) for change in merging.compare(reader, here, there)]
+            changes = [
+                _change(change)
+                for change in merging.compare(reader, here, there)
+                if self._may_see(change.space)
+            ]
         counts = {
             kind: sum(change.change == kind for change in changes)
             for kind in ("added", "removed", "changed")
@@ -225,6 +231,10 @@ class Branching(Bound):
                 _say_in_callers_words(conflict)
             raise
         return _result(name, target, answer, None, preview=False)
+
+    def _may_see(self, space: Space) -> bool:
+        """Whether the caller may read the system that a record is of: branches carry them all."""
+        return space.kind in {ENTRY, EVENT} or self._caller.may(space.namespace, "read")
 
     def _info(self, reader: Reader, branch: Branch) -> BranchInfo:
         parent = reader.branch_by_id(branch.parent) if branch.parent is not None else None

@@ -216,7 +216,8 @@ class Entries(Bound):
             if not found:
                 return None
         tags = content.get("tags") or []
-        return Entry(key, value, version.sequence, moments.iso(version.at), where, tags, expires)
+        at, actor = moments.iso(version.at), version.actor
+        return Entry(key, value, version.sequence, at, where, tags, expires, actor)
 
     def _moved(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
         """Check on a miss what a hit need not check; say whether the branch is another now."""
@@ -406,4 +407,5 @@ def _version(version: Version) -> VersionInfo:
         timestamp=moments.iso(version.at),
         tags=content.get("tags", []),
         deleted="value" not in content,
+        actor=version.actor,
     )

@@ -51,7 +51,7 @@ class StoredMany:
 
 @dataclass(slots=True)
 class Entry:
-    """A value under a key, as some view shows it."""
+    """A value under a key, as some view shows it; `actor` is who wrote it."""
 
     key: str
     value: Any
@@ -60,6 +60,7 @@ class Entry:
     namespace: str
     tags: list[str]
     expires: str | None = None
+    actor: str | None = None
 
 
 @dataclass(slots=True)
@@ -78,6 +79,7 @@ class Hit:
     event: str | None = None
     sequence: int | None = None
     session: str | None = None
+    actor: str | None = None
 
 
 @dataclass(slots=True)
@@ -127,6 +129,7 @@ class VersionInfo:
     timestamp: str
     tags: list[str]
     deleted: bool = False
+    actor: str | None = None
 
 
 @dataclass(slots=True)

@@ -483,4 +483,5 @@ def _hit(hit: contract.Hit, ranked: Ranked, terms: Sequence[str]) -> Hit:
         event=content.get("event"),
         sequence=None if is_entry else hit.sequence,
         session=content.get("session"),
+        actor=hit.actor,
     )

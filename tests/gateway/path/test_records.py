@@ -256,3 +256,19 @@ def _restart(db: Stratagem) -> None:
     os.kill(runner.upstreams.status("up")["pid"], signal.SIGKILL)
     eventually(lambda: not runner.upstreams.status("up")["connected"])
     time.sleep(0.05)
+
+
+def test_the_speed_of_a_tool_is_that_of_calls_that_came_to_it(db: Stratagem) -> None:
+    for _again in range(2):
+        with pytest.raises(ValidationFailed):
+            db.gateway.execute("calculator", {})
+
+    refused = db.gateway.compare(["calculator", "date_time"])["tools"][0]["evidence"]
+    db.gateway.execute("calculator", {"expression": "1"})
+    called = db.gateway.compare(["calculator", "date_time"])["tools"][0]["evidence"]
+
+    assert refused is not None
+    assert called is not None
+    assert (refused["totalCalls"], refused["avgLatency"], refused["p50Latency"]) == (0, None, None)
+    assert called["totalCalls"] == 1
+    assert called["avgLatency"] == called["p50Latency"]

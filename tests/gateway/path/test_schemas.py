@@ -9,7 +9,7 @@ import pytest
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.schemas import Schema, check
+from stratagem.gateway.schemas import Schema, check, pointer
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,37 @@ def test_many_slow_patterns_share_one_bound() -> None:
     assert not schema.accepts("a" * 10_000)
 
     assert time.process_time() - begun < 1
+
+
+def test_violations_say_what_a_program_can_act_on() -> None:
+    schema = Schema(
+        {
+            "type": "object",
+            "properties": {
+                "size": {"type": "integer", "maximum": 3},
+                "mode": {"anyOf": [{"enum": ["fast", "slow"]}, {"type": "null"}]},
+                "shape": {"oneOf": [{"type": "integer"}, {"type": "boolean"}]},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        }
+    )
+
+    found = schema.violations({"size": 5, "mode": "f", "shape": "round", "color": 1})
+
+    told = {each["rule"]: each for each in found}
+    assert told["maximum"]["limit"] == 3
+    # Nobody meant the null, so the choices are told, and not that there are two forms.
+    assert told["enum"]["allowed"] == ["fast", "slow"]
+    assert told["enum"]["message"] == '"f" is not one of "fast" or "slow"'
+    assert told["required"]["missing"] == "name"
+    assert told["additionalProperties"]["unexpected"] == ["color"]
+    assert told["oneOf"]["path"] == "$.shape"
+    assert [
+        pointer(told[rule]) for rule in ("maximum", "required", "additionalProperties", "oneOf")
+    ] == [
+        {"field": "$.size", "limit": 3},
+        {"field": "$.name"},
+        {"field": "$.color"},
+        {"field": "$.shape"},
+    ]

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from stratagem import limits
-from stratagem.errors import ExecutionFailed, ExecutionTimeout, ValidationFailed
+from stratagem.errors import (
+    ExecutionFailed,
+    ExecutionTimeout,
+    PermissionDenied,
+    ValidationFailed,
+)
 from stratagem.gateway.runners.code import CodeRunner
 from stratagem.gateway.sandbox import Permissions, Sandbox
 from tests.gateway.attempts import attempt
@@ -18,7 +23,7 @@ from tests.gateway.attempts import attempt
 
 @pytest.fixture(scope="module")
 def runner() -> CodeRunner:
-    return CodeRunner(Sandbox())
+    return CodeRunner(Sandbox(network=True))
 
 
 def handler(code: str, language: str = "python", **rest: Any) -> dict[str, Any]:
@@ -83,6 +88,22 @@ def test_a_handler_cannot_widen_what_the_tool_has(runner: CodeRunner) -> None:
         with pytest.raises(ExecutionFailed):
             asyncio.run(runner.run(handler(code, permissions={"network": False}), allowed))
         assert asyncio.run(runner.run(asking, allowed)) == "there"
+
+
+def test_no_code_has_a_network_that_nobody_allowed() -> None:
+    guarded = CodeRunner(Sandbox())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        port = server.getsockname()[1]
+        code = f"import socket\nsocket.create_connection(('127.0.0.1', {port}), timeout=2).close()"
+        asking = attempt({}, permissions=Permissions(network=True))
+
+        with pytest.raises(PermissionDenied, match="no network here") as caught:
+            asyncio.run(guarded.run(handler(code, permissions={"network": True}), asking))
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+    assert "STRATAGEM_SANDBOX_NETWORK" in caught.value.hint
 
 
 def test_a_cancelled_call_ends_its_code(runner: CodeRunner) -> None:

@@ -314,7 +314,7 @@ def test_without_a_full_interpreter_the_small_one_says_what_it_lacks() -> None:
 
 def test_a_snippet_that_is_asked_for_stays_one() -> None:
     need(LAYERS["monty"], "python")
-    sandbox = Sandbox()
+    sandbox = Sandbox(network=True)
 
     ended = asyncio.run(
         sandbox.run_code("python", "class A(dict): pass", permissions=PLENTY, engine="snippet")

@@ -52,7 +52,7 @@ def only(layer: Layer) -> Sandbox:
 def _alone(layer: Layer) -> Sandbox:
     if layer.name in {"monty", "quickjs"}:
         return Sandbox(small=[layer], full=[])
-    return Sandbox(small=[], full=[layer])
+    return Sandbox(small=[], full=[layer], network=True)
 
 
 _SANDBOXES = {name: _alone(layer) for name, layer in LAYERS.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final
 
 from stratagem import limits
@@ -31,37 +31,48 @@ def identity_from(claims: Mapping[str, Any], settings: OAuthSettings, home: str)
     )
     if not subject:
         raise Unauthenticated("Your token does not say whose it is.", reason="subject")
-    scopes = scopes_from(claims)
+    scopes = scopes_from(claims, settings.audiences)
     # Two holders never share a name in the log, however long theirs are.
-    mark = hashlib.sha256(f"{settings.issuer}\x1f{subject}".encode()).hexdigest()
+    named = f"{settings.issuer}\x1f{subject}".encode("utf-8", "surrogatepass")
+    mark = hashlib.sha256(named).hexdigest()
     shown = "".join(filter(str.isprintable, subject))
     room = limits.ACTOR_CHARS_MAX - len("oauth:") - 13
-    expires = claims.get("exp")
     return Identity(
         f"oauth:{mark}",
         f"oauth:{shown[:room]}#{mark[:12]}",
         {name: narrowed(scopes, "admin") for name in _workspaces(claims, settings, home)},
-        (int(expires) + limits.OAUTH_LEEWAY_SECONDS) * _SECOND
-        if isinstance(expires, int | float)
-        else None,
+        (_expiry(claims) + limits.OAUTH_LEEWAY_SECONDS) * _SECOND,
     )
 
 
-def scopes_from(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Return the scopes of a token that mean something here; others are somebody else's."""
+def _expiry(claims: Mapping[str, Any]) -> int:
+    """Return when a token ends; a text that reads like a number is none."""
+    expires = claims.get("exp")
+    if not isinstance(expires, int | float) or isinstance(expires, bool):
+        raise Unauthenticated("Your token does not say when it ends.", reason="expiry")
+    return int(expires)
+
+
+def scopes_from(claims: Mapping[str, Any], audiences: Iterable[str] = ()) -> frozenset[str]:
+    """Return the scopes of a token that mean something here; others are somebody else's.
+
+    Some issuers put the audience before each: api://stratagem/memory:read.
+    """
     given: list[Any] = []
     for name in ("scope", "scp"):
         value = claims.get(name)
         given += (
             value.split() if isinstance(value, str) else value if isinstance(value, list) else []
         )
-    return frozenset(_known(each for each in given if isinstance(each, str)))
+    own = {"", *(audience.rstrip("/") for audience in audiences)}
+    return frozenset(_known((each for each in given if isinstance(each, str)), own))
 
 
-def _known(given: Iterable[str]) -> Iterable[str]:
+def _known(given: Iterable[str], own: Container[str]) -> Iterable[str]:
     for each in given:
-        # Some issuers put the audience before it: api://stratagem/memory:read.
-        scope = each.rpartition("/")[2]
+        place, _, scope = each.rpartition("/")
+        if place not in own:
+            continue
         for prefix in _PREFIXES:
             scope = scope.removeprefix(prefix)
         try:

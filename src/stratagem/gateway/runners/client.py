@@ -11,7 +11,7 @@ from typing import Any
 from stratagem.errors import ExecutionFailed, ValidationFailed
 from stratagem.gateway.runners.contract import Handler, Run
 
-__all__ = ["ClientRunner", "Host"]
+__all__ = ["ClientRunner", "Host", "not_connected"]
 
 # Called with the tool's name, the arguments, and what identifies the call.
 Host = Callable[[str, Mapping[str, Any], Run], Awaitable[Any]]
@@ -22,6 +22,8 @@ class ClientRunner:
 
     def __init__(self) -> None:
         self._hosts: dict[str, Host] = {}
+        # How a client is asked that is connected to another process of this server, if there are.
+        self.elsewhere: Callable[[Handler, Run], Awaitable[Any]] | None = None
 
     def host(self, client: str, host: Host) -> None:
         """Take calls for a client."""
@@ -47,14 +49,21 @@ class ClientRunner:
     async def run(self, handler: Handler, run: Run) -> Any:
         """Ask the client, and return what it answers."""
         host = self._hosts.get(handler["client"])
+        if host is None and self.elsewhere is not None:
+            return await self.elsewhere(handler, run)
         if host is None:
-            raise ExecutionFailed(
-                f"The client that hosts {run.tool} is not connected.",
-                safe=True,
-                hint="It has to connect and register the tool again.",
-            )
+            raise not_connected(run.tool)
         return await host(handler.get("tool", run.tool), run.arguments, run)
 
     async def close(self) -> None:
         """Forget everybody."""
         self._hosts.clear()
+
+
+def not_connected(tool: str) -> ExecutionFailed:
+    """Return the error for a tool whose client is gone."""
+    return ExecutionFailed(
+        f"The client that hosts {tool} is not connected.",
+        safe=True,
+        hint="It has to connect and register the tool again.",
+    )

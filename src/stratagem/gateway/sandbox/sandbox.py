@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from stratagem import limits
-from stratagem.errors import ServiceUnavailable, ValidationFailed
+from stratagem.errors import PermissionDenied, ServiceUnavailable, ValidationFailed
 from stratagem.gateway.sandbox import processes, trial
 from stratagem.gateway.sandbox.bubblewrap import Bubblewrap
 from stratagem.gateway.sandbox.endings import as_result
@@ -47,12 +47,18 @@ _NAMES: Final[Mapping[str, Language]] = {
 class Sandbox:
     """Runs code and programs, each in a process of its own that is gone afterwards.
 
-    One for a server: it remembers which walls held.
+    One for a server: it remembers which walls held. `network`: code that has the permission gets
+    the machine's own network, where nothing can tell a private address from a public one.
     """
 
     def __init__(
-        self, *, small: Sequence[Layer] | None = None, full: Sequence[Layer] | None = None
+        self,
+        *,
+        small: Sequence[Layer] | None = None,
+        full: Sequence[Layer] | None = None,
+        network: bool = False,
     ) -> None:
+        self._network = network
         self._small = (Monty(), QuickJS()) if small is None else tuple(small)
         self._full = (Bubblewrap(), Landlock()) if full is None else tuple(full)
         self._reports: dict[tuple[str, Language], Report] = {}
@@ -77,10 +83,12 @@ class Sandbox:
         Cancelling the task that waits for this kills the whole run.
 
         Raises:
+            PermissionDenied: It is to have a network that nobody allowed.
             ServiceUnavailable: No wall that holds can run this here.
             ValidationFailed: The language is unknown, or something is too large.
         """
         known = _language(language)
+        self._check_network(permissions)
         _check_sizes(code, inputs, stdin)
         run = _Run(permissions, stdin, on_output, workdir)
         beyond = beyond_computing(permissions, has_stdin=stdin is not None)
@@ -122,9 +130,11 @@ class Sandbox:
         `process_execution` allows it. Its environment is `env` and little else.
 
         Raises:
+            PermissionDenied: It is to have a network that nobody allowed.
             ServiceUnavailable: No wall that holds can run this here.
             ValidationFailed: There is no such program, or something is too large.
         """
+        self._check_network(permissions)
         command = [_program(argv), *argv[1:]]
         _check_sizes("", [command, dict(env or {})], stdin)
         layer = await self._holding(self._full, "python")
@@ -143,6 +153,16 @@ class Sandbox:
         with self._lock:
             asyncio.run(self._try_all())
             return list(self._reports.values())
+
+    def _check_network(self, permissions: Permissions) -> None:
+        """Refuse the network, unless whoever runs the server has allowed all of it."""
+        if permissions.network and not self._network:
+            raise PermissionDenied(
+                "Code gets no network here: it would reach this machine and private addresses.",
+                reason="sandbox_network",
+                hint="Call services with api_caller or a webhook, which are guarded. To give code "
+                "the whole network: STRATAGEM_SANDBOX_NETWORK=yes where the server is started.",
+            )
 
     async def _try_all(self) -> None:
         untried = [

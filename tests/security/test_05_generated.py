@@ -1,0 +1,97 @@
+"""5. Whatever is sent with a limited token: no 500, and no 2xx where the scope forbids it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis import Case
+
+from stratagem.access.scopes import narrowed
+from stratagem.errors import PermissionDenied
+from stratagem.operation import Caller
+from stratagem.operations import authorise, find
+from stratagem.surfaces.admission.door import OPEN
+from stratagem.surfaces.rest.openapi import document
+from stratagem.surfaces.rest.routes import every
+from tests.security.house import House, make_token, serving
+
+LIMITED = {
+    "reader": ("*:read",),
+    "notes": ("memory:write", "knowledge:read"),
+    "runner": ("gateway:execute", "debugging:read"),
+}
+OPERATIONS = {(route.method, route.path): route.operation for route in every()}
+SCHEMA: Any = schemathesis.openapi.from_dict(document())
+_HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
+# A tool that cannot do what it was asked says nothing about the server.
+_TOOLS_FAULT = {502, 503, 504}
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, Counter[str]]]:
+    path = tmp_path_factory.mktemp("limited") / "memory.db"
+    tokens = {
+        name: make_token(path, name, *scopes, rate=1_000_000) for name, scopes in LIMITED.items()
+    }
+    seen: Counter[str] = Counter()
+    with serving(path) as house:
+        house.tokens = tokens
+        yield house, seen
+    print(f"\nanswers by token and status: {dict(sorted(seen.items()))}")  # noqa: T201 -- figures
+
+
+def is_allowed(case: Case[Any], scopes: tuple[str, ...]) -> bool:
+    """Whether a token's scopes allow what a request asks for."""
+    caller = Caller(scopes=narrowed(scopes, "admin"))
+    name = OPERATIONS.get((case.method.upper(), case.path))
+    if name is None:
+        # Whether the server is up is nobody's secret.
+        return case.path in OPEN or (case.path == "/metrics" and caller.may("gateway", "read"))
+    body = case.body if isinstance(case.body, Mapping) else {}
+    try:
+        authorise(find(name), body, caller)
+    except PermissionDenied:
+        return False
+    return True
+
+
+def send(limited: tuple[House, Counter[str]], case: Case[Any]) -> None:
+    house, seen = limited
+    for name, scopes in LIMITED.items():
+        headers = {"authorization": f"Bearer {house.tokens[name]}", "origin": house.url}
+        response = case.call(base_url=house.url, headers=headers, timeout=30)
+        status = response.status_code
+        seen[f"{name} {status}"] += 1
+        told = (name, case.method, case.path, status, response.content[:300])
+        assert status < 500 or (status in _TOOLS_FAULT and is_allowed(case, scopes)), told
+        if status < 300:
+            assert is_allowed(case, scopes), told
+        if status == 403 and is_allowed(case, scopes):
+            # What the scope allows may be refused for another reason, and says which.
+            assert b"insufficient_scope" not in response.headers.get("www-authenticate", b""), told
+
+
+@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
+@settings(
+    max_examples=2,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=_HEALTH,
+    derandomize=True,
+)
+def test_no_request_passes_its_scope(case: Case[Any], limited: tuple[House, Counter[str]]) -> None:
+    send(limited, case)
+
+
+@pytest.mark.slow
+@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
+@settings(max_examples=100, deadline=None, phases=[Phase.generate], suppress_health_check=_HEALTH)
+def test_many_requests_do_not_pass_their_scope(
+    case: Case[Any], limited: tuple[House, Counter[str]]
+) -> None:
+    send(limited, case)
