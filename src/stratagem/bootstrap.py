@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from stratagem import operations
 from stratagem.access.kinds import KINDS as ACCESS_KINDS
 from stratagem.access.service import record_act
+from stratagem.access.workspaces import files_of
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.engine.records import Kinds
 from stratagem.errors import ServiceUnavailable, StorageUnavailable, ValidationFailed
@@ -28,7 +29,7 @@ from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.operation import Caller, Operation
-from stratagem.places import database_path, is_address, local_zone
+from stratagem.places import check_place, database_path, is_address, local_zone
 from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
@@ -44,8 +45,18 @@ from stratagem.storage.views import Views
 
 if TYPE_CHECKING:
     from stratagem.gateway.switchboard import Switchboard
+    from stratagem.storage.postgres.store import PostgresStore
 
-__all__ = ["KINDS", "Runtime", "Settings", "built_in", "copy", "database_path", "start"]
+__all__ = [
+    "KINDS",
+    "Runtime",
+    "Settings",
+    "built_in",
+    "copy",
+    "database_path",
+    "start",
+    "workspaces",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -197,6 +208,19 @@ def built_in() -> ExternalSettings:
     return ExternalSettings(embedder=asked.embedder)
 
 
+def workspaces(database: str) -> list[str]:
+    """Return the workspaces that a database holds; an address that names one is that one alone."""
+    if not is_address(database):
+        return files_of(database)
+    address, _, workspace = database.partition("#")
+    if workspace:
+        return [workspace]
+    _postgres()
+    from stratagem.storage.postgres.workspaces import workspaces as held
+
+    return held(address)
+
+
 def copy(source: str, target: str, progress: Progress) -> Copied:
     """Copy a database into another that is empty, or go on with a copy that was begun."""
     quiet: dict[str, Any] = {"embedder": "none", "deliver": False, "external": ExternalSettings()}
@@ -209,6 +233,7 @@ def copy(source: str, target: str, progress: Progress) -> Copied:
 
 def _check(settings: Settings) -> None:
     """Refuse a setting that would quietly mean something else."""
+    check_place(settings.path)
     for field_name, allowed in (
         ("durability", ("full", "fast")),
         ("redaction", ("none", "basic", "strict")),
@@ -233,15 +258,8 @@ def _store(settings: Settings, path: str, index: Index) -> Store:
             durability=settings.durability,
             read_only=settings.read_only,
         )
-    try:
-        from stratagem.storage.postgres.store import PostgresStore
-    except ImportError as error:
-        raise StorageUnavailable(
-            f"PostgreSQL needs more than is installed: {error}.",
-            hint="Install it with: pip install 'stratagem[postgres]'.",
-        ) from error
     address, _, workspace = path.partition("#")
-    return PostgresStore(
+    return _postgres()(
         address,
         # One that was asked for in so many words is never another.
         workspace=settings.workspace if settings.workspace != DEFAULT else workspace or DEFAULT,
@@ -252,6 +270,22 @@ def _store(settings: Settings, path: str, index: Index) -> Store:
         read_only=settings.read_only,
         server_clock=settings.adapters.clock is _microseconds,
     )
+
+
+def _postgres() -> type[PostgresStore]:
+    """Return the store on a server.
+
+    Raises:
+        StorageUnavailable: What it needs is not installed.
+    """
+    try:
+        from stratagem.storage.postgres.store import PostgresStore
+    except ImportError as error:
+        raise StorageUnavailable(
+            f"PostgreSQL needs more than is installed: {error}.",
+            hint="Install it with: pip install 'stratagem[postgres]'.",
+        ) from error
+    return PostgresStore
 
 
 def _beside(path: str, name: str) -> str:

@@ -339,6 +339,10 @@ CORRECTION_BREAKER_SECONDS: Final = 300.0
 # The document's cache of corrections.
 CORRECTION_CACHE_MAX: Final = 1_000
 CORRECTION_CACHE_SECONDS: Final = 3600.0
+# Arguments longer than this are not kept in memory: thousands are, of whoever calls.
+CORRECTION_KEPT_BYTES_MAX: Final = 16 * 1024
+# The settings of a policy, with its lists of tools; it is read for each correction.
+CORRECTION_SETTINGS_BYTES_MAX: Final = 64 * 1024
 # As many as a caller would choose from.
 CORRECTIONS_OFFERED_MAX: Final = 5
 # How a pattern does now shows in its newest outcomes; older ones are history.
@@ -356,6 +360,12 @@ PATTERNS_RESTORED_MAX: Final = 5_000
 PATTERN_EVIDENCE_RESTORED_MAX: Final = 100
 # One failure may be chance, two bad luck; the third of a kind is an incident.
 FAILURES_NOTED: Final = 3
+# Records of a tool that are looked through for what another process saw of the same.
+EXECUTIONS_RECALLED_MAX: Final = 200
+# A success later than this has other reasons than the fix that was given.
+FIX_CREDITED_HOURS: Final = 24
+# A caller waits for its error no longer than this, whatever might be known about it.
+ADVICE_SECONDS: Final = 2.0
 
 # A read model elsewhere that refuses an item is asked again so often, over some minutes.
 OUTBOX_ATTEMPTS_MAX: Final = 8
@@ -380,7 +390,8 @@ SERVICE_CONNECT_SECONDS: Final = 3.0
 
 # PostgreSQL. How long a server may take to answer before it counts as away.
 SERVER_WAIT_SECONDS: Final = 10
-# For each process: one for each call at once, and some for what goes on in the background.
+# For readers, and again for writers, of all workspaces of a process: one for each call at once, and
+# some for what goes on in the background.
 SERVER_CONNECTIONS_MAX: Final = 20
 # Connections that nobody used for so long are closed; a server has few to give.
 SERVER_IDLE_SECONDS: Final = 60.0
@@ -447,13 +458,19 @@ OAUTH_FETCH_SECONDS: Final = 10.0
 OAUTH_KEPT_SECONDS: Final = 60.0
 OAUTH_KEPT_MAX: Final = 10_000
 
+# A repeat of a call that is still under way elsewhere waits this long for its end: clients
+# give up on an answer after about half a minute.
+REPEAT_SECONDS_MAX: Final = 20.0
+
 # Recommendation of tools. A call this long after a recommendation no longer follows from it.
 RECOMMENDATION_FOLLOWED_SECONDS: Final = 600
 # The newest recommendations whose outcomes are learned from; reading them takes a second.
 RECOMMENDATIONS_LEARNED_MAX: Final = 5_000
+# Nobody reads a longer list; five is what a model compares well.
 RECOMMENDED_MAX: Final = 50
 RECOMMENDED_DEFAULT: Final = 5
-INTENT_CHARS_MAX: Final = 4_000
+# As much of a request as is searched for.
+INTENT_CHARS_MAX: Final = 10_000
 # Tools that are looked at together.
 TOOLS_CHECKED_MAX: Final = 200
 TOOLS_COMPARED_MAX: Final = 20
@@ -461,3 +478,17 @@ TOOLS_COMPARED_MAX: Final = 20
 EXECUTIONS_STUDIED_MAX: Final = 2_000
 # Steps of a workflow that is planned.
 PLAN_STEPS_MAX: Final = 20
+# Parts of a goal that tools are looked for, for each step there may be.
+PLAN_PARTS_PER_STEP: Final = 3
+# What is put before a step, one after another, so that it lacks nothing.
+PLAN_DEPTH_MAX: Final = 10
+# A catalogue may be a maze: outputs that are compared for one argument, tools that are then tried,
+# and tools that are looked at for one plan. In 5,000 tools that takes a quarter of a second.
+PLAN_COMPARED_MAX: Final = 100
+PLAN_TRIED_MAX: Final = 20
+PLAN_LOOKED_AT_MAX: Final = 300
+
+# Read and written at once while a backup is unpacked: enough to be quick, little to hold.
+BACKUP_CHUNK_BYTES: Final = 1024 * 1024
+# What a process keeps to tell the others of its server: a burst of events, not a backlog.
+CHANNEL_WAITING_MAX: Final = 10_000

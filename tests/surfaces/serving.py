@@ -31,6 +31,8 @@ class Service:
         self.received: list[dict[str, Any]] = []
         # For each path, what is answered: a status, a type and a body; None hangs.
         self.answers: dict[str, Callable[[dict[str, Any]], tuple[int, str, bytes] | None]] = {}
+        # For each path, whatever is written to the connection instead.
+        self.raw: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {}
         self.hung_up = threading.Event()
         self._stopping = threading.Event()
         service = self
@@ -81,6 +83,9 @@ class Service:
             "body": request.rfile.read(length),
         }
         self.received.append(said)
+        if path in self.raw:
+            self.raw[path](request)
+            return
         answer = self.answers.get(path, _echo)(said)
         if answer is None:
             self._hang(request)
@@ -186,7 +191,7 @@ def serving(
 
 
 def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         found = _ADDRESS.findall(log.read_text("utf-8"))
         # A database that is served again has the address of each server in one log.

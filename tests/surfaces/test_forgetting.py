@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     RetentionInput.model_rebuild(force=True)
 
 
+def has_none(path: Path) -> bool:
+    return count(path) == 0
+
+
 def count(path: Path) -> int:
     with stratagem.open(str(path), embedder="none", read_only=True) as db:
         return len(db.gateway.executions())
@@ -48,6 +53,30 @@ def test_what_is_old_is_erased_soon_after_the_start(path: Path) -> None:
     forgetting.start()
     eventually(lambda: count(path) == 0)
     forgetting.stop()
+    database.close()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_every_workspace_forgets_whether_it_is_open_or_not(path: Path) -> None:
+    beside = path.with_name("old.db-workspaces")
+    beside.mkdir()
+    (beside / "broken.db").write_bytes(b"no database at all, and long enough to be read as one")
+    for name in ("red", "blue"):
+        with stratagem.open(str(beside / f"{name}.db"), embedder="none") as db:
+            db.gateway.execute("calculator", {"expression": "1 + 1"})
+    settings = ServerSettings(str(path), embedder="none")
+    database = Database(settings)
+    database.runtime("blue")
+    forgetting = Forgetting(settings, database, first_seconds=0.01)
+
+    forgetting.start()
+    for each in (path, beside / "red.db", beside / "blue.db"):
+        eventually(partial(has_none, each))
+    forgetting.stop()
+
+    assert database.workspaces() == [None, "blue", "broken", "red"]
+    # It was opened for this only, and is not held open.
+    assert eventually(lambda: list(database._others) == ["blue"])  # noqa: SLF001 -- nothing tells
     database.close()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import stratagem
 from tests.surfaces.rest.conftest import Register
 from tests.surfaces.serving import Served, Service, as_json
 
@@ -46,12 +47,11 @@ def test_the_documents_example_is_registered_granted_its_secret_and_called(
 
     registered = rest.call("POST", "/api/mcp/tools", {**SENTIMENT, "handler": handler}, 201)
     denied = rest.execute("sentiment_analyzer", {"text": "Great!"}, 403)
-    rest.call(
-        "POST",
-        "/api/mcp/secrets",
-        {"tool": "sentiment_analyzer", "name": "API_KEY", "host": service.host},
-        201,
-    )
+    grant = {"tool": "sentiment_analyzer", "name": "API_KEY", "host": service.host}
+    # Somebody on the network without a token may not; the owner of the machine may.
+    rest.call("POST", "/api/mcp/secrets", grant, 403)
+    with stratagem.open(str(rest.log.with_name("rest.db"))) as owner:
+        owner.call("secret_grant", grant)
     done = rest.execute("sentiment_analyzer", {"text": "Great!", "language": "en"})
 
     assert set(registered) >= {"toolId", "status", "validation"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
@@ -20,6 +20,8 @@ class Team:
 
     served: Served
     place: str
+    # Where its processes meet.
+    meeting: Path = field(default_factory=Path)
 
     @property
     def url(self) -> str:
@@ -33,7 +35,7 @@ class Team:
 
     def settled(self) -> list[psutil.Process]:
         """Wait until both processes answer; return them."""
-        eventually(lambda: len(self.workers()) == 2 and self._all_answer(), 60)
+        eventually(lambda: len(self.workers()) == 2 and self.all_answer(), 60)
         return self.workers()
 
     def answered(self, path: str) -> list[int]:
@@ -42,7 +44,8 @@ class Team:
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         return [line["process"] for line in lines if line.get("path", "").startswith(path)]
 
-    def _all_answer(self) -> bool:
+    def all_answer(self) -> bool:
+        """Whether each process has answered a request."""
         # On connections of their own, and several at once: who is idle takes one.
         with ThreadPoolExecutor(4) as threads:
             list(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +21,8 @@ from stratagem import connect
 from stratagem.errors import RateLimited, ServiceUnavailable
 from stratagem.sdk.remote import Client as Remote
 from stratagem.surfaces.admission.measures import Bucket
-from stratagem.surfaces.admission.sharing import check_redis
 from stratagem.surfaces.cli.app import app
+from stratagem.surfaces.together.redis import check_redis
 from tests.surfaces.serving import Served, eventually, serving
 from tests.surfaces.socket.clients import Client, javascript_client
 
@@ -36,26 +38,44 @@ def ready(port: int) -> bool:
         return False
 
 
+class Redis:
+    """A Redis server that can be killed, stopped in its tracks, and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        program = shutil.which("redis-server")
+        if program is None:
+            pytest.skip("redis-server is not installed (Debian has it in redis-server)")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        settings = ("--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+        self._command = [program, *settings, "--port", str(self.port)]
+        self._folder = folder
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self._command,
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        eventually(lambda: ready(self.port))
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("redis-server is not installed (Debian has it in redis-server)")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    settings = ("--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no")
-    with subprocess.Popen(
-        [program, *settings],
-        cwd=tmp_path_factory.mktemp("redis"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        try:
-            eventually(lambda: ready(port))
-            yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            process.kill()
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
+    server = Redis(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.kill()
 
 
 @dataclass
@@ -66,13 +86,13 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def pair(redis: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(redis: Redis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("pair")
     place = folder / "shared.db"
     with ExitStack() as stack:
         one, other = (
             stack.enter_context(
-                serving(folder / f"{name}.db", "--db", str(place), "--redis", redis)
+                serving(folder / f"{name}.db", "--db", str(place), "--redis", redis.url)
             )
             for name in ("one", "other")
         )
@@ -104,13 +124,32 @@ def test_an_event_of_one_server_reaches_the_clients_of_the_other(pair: Pair) -> 
         assert far.none("mcp:tool:available", 0), "it was told once"
 
 
+def test_an_event_of_a_server_without_clients_reaches_those_of_the_other(pair: Pair) -> None:
+    try:
+        javascript_client()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    tool = {
+        "name": "lonely",
+        "description": "Registered where nobody listens.",
+        "inputSchema": {"type": "object"},
+        "handler": {"type": "webhook", "url": "https://example.com/lonely"},
+    }
+    with Client(pair.other.url) as far:
+        assert far.ask("mcp:tools:list", {})["success"]
+        pair.one.call("POST", "/api/mcp/tools", tool, 201)
+
+        assert far.event("mcp:tool:available")["name"] == "lonely"
+
+
 def test_polling_is_refused_where_a_request_may_meet_another_server(pair: Pair) -> None:
     response = pair.one.client.get("/socket.io/", params={"EIO": "4", "transport": "polling"})
 
     assert response.status_code == 400
+    assert 'transports: ["websocket"]' in response.json()["error"]["hint"]
 
 
-def test_clients_cannot_host_tools_where_a_call_may_meet_another_server(pair: Pair) -> None:
+def test_a_tool_that_a_client_hosts_can_be_called_at_the_other_server(pair: Pair) -> None:
     try:
         javascript_client()
     except LookupError as reason:
@@ -120,9 +159,56 @@ def test_clients_cannot_host_tools_where_a_call_may_meet_another_server(pair: Pa
             "mcp:tool:register",
             {"name": "shout", "description": "Loud.", "inputSchema": {"type": "object"}},
         )
+        near, far = (each.execute("shout", {"text": "hi"}) for each in (pair.one, pair.other))
 
-    assert not answer["success"]
-    assert "several processes" in answer["error"]["message"]
+    assert answer["success"]
+    assert near["result"] == far["result"] == {"said": "HI"}
+
+
+@pytest.mark.parametrize("fault", ["killed", "hung"])
+def test_servers_work_alone_while_redis_is_away_and_together_again(
+    pair: Pair, redis: Redis, fault: str
+) -> None:
+    try:
+        javascript_client()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+
+    def register(name: str) -> None:
+        handler = {"type": "webhook", "url": f"https://example.com/{name}"}
+        tool = {"name": name, "description": "Told.", "inputSchema": {"type": "object"}}
+        pair.one.call("POST", "/api/mcp/tools", {**tool, "handler": handler}, 201)
+
+    with Client(pair.one.url) as near, Client(pair.other.url) as far:
+        for client in (near, far):
+            assert client.ask("mcp:tools:list", {})["success"]
+        if fault == "killed":
+            redis.kill()
+        else:
+            redis.process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        register(f"{fault}_0")
+        assert near.event("mcp:tool:available")["name"] == f"{fault}_0"
+        asked = {"toolName": "calculator", "arguments": {"expression": "6 * 7"}}
+        assert near.ask("mcp:tool:execute", asked)["success"]
+        took = time.monotonic() - began
+        if fault == "killed":
+            redis.start()
+        else:
+            # Long enough that it was given up.
+            time.sleep(7)
+            redis.process.send_signal(signal.SIGCONT)
+        eventually(lambda: _reaches(register, far, fault), 20)
+
+    assert took < 3, "nobody waits for Redis"
+
+
+_numbers = itertools.count(1)
+
+
+def _reaches(register: Callable[[str], None], far: Client, fault: str) -> bool:
+    register(f"{fault}_{next(_numbers)}")
+    return not far.none("mcp:tool:available", 0.5)
 
 
 def test_a_rate_holds_for_all_servers_together(pair: Pair) -> None:

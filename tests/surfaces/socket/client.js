@@ -4,8 +4,9 @@ const { io } = require(process.argv[2]);
 const [url, transport, origin] = process.argv.slice(3);
 const say = message => process.stdout.write(JSON.stringify(message) + "\n");
 const socket = io(url, {
-  transports: [transport],
-  upgrade: false,
+  // "both" is what the client does by itself: it polls first, and goes on by websocket.
+  transports: transport === "both" ? ["polling", "websocket"] : [transport],
+  upgrade: transport === "both",
   reconnection: false,
   extraHeaders: origin ? { origin } : {},
 });
@@ -34,6 +35,7 @@ socket.on("mcp:provider:execute", (call, acknowledge) =>
 
 socket.onAny((event, ...args) => say({ event, data: typeof args[0] === "function" ? null : args[0] }));
 socket.on("connect", () => say({ connected: socket.id, transport: socket.io.engine.transport.name }));
+socket.io.engine.on("upgrade", to => say({ upgraded: to.name }));
 socket.on("connect_error", error => say({ refused: error.message }));
 socket.on("disconnect", reason => say({ gone: reason }));
 require("readline").createInterface({ input: process.stdin }).on("line", line => {

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from stratagem import limits
 from stratagem.access.identity import Identity, identity_of
@@ -20,16 +21,19 @@ from stratagem.access.oauth import Fetch, KeySet, Verifier
 from stratagem.access.refusals import Refusals
 from stratagem.access.tokens import PREFIX, digest
 from stratagem.access.workspaces import home_of
-from stratagem.errors import StratagemError, Unauthenticated
+from stratagem.errors import PermissionDenied, StratagemError, Unauthenticated
 from stratagem.operation import Caller
 from stratagem.surfaces.admission.measures import Measures
 from stratagem.surfaces.mcp.callers import ADMITTED
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
 
-__all__ = ["ADMITTED", "Admission", "Admitted"]
+__all__ = ["ADMITTED", "NOTED", "Admission", "Admitted"]
 
 logger = logging.getLogger(__name__)
+
+# Where the scope of a request keeps what the log says about it.
+NOTED: Final = "stratagem.noted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Admission:
             StratagemError: The database, or the issuer, does not answer.
         """
         if not await self.is_required():
+            self._check_own(workspace)
             return None
         try:
             secret = _bearer(authorization)
@@ -96,6 +101,15 @@ class Admission:
                 self.measures.count_wrong(address)
             raise
         return Admitted(identity, identity.choose(workspace, self._home), digest(secret))
+
+    def _check_own(self, workspace: str | None) -> None:
+        """Refuse another workspace than the server's own to whoever has no token to open it."""
+        if workspace not in {None, self._home}:
+            raise PermissionDenied(
+                "Without tokens there is only the server's own workspace.",
+                workspace=workspace,
+                hint="Make a token that opens it: stratagem token create NAME --workspace ...",
+            )
 
     async def confirm(self, admitted: Admitted | None) -> None:
         """Check that somebody who was let in earlier still would be.

@@ -17,9 +17,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stratagem.access.oauth import challenge, resource_metadata
 from stratagem.access.oauth.metadata import METADATA_PATH
 from stratagem.errors import PermissionDenied, RateLimited, StratagemError
-from stratagem.surfaces.admission.admitting import ADMITTED, Admission, Admitted
+from stratagem.surfaces.admission.admitting import ADMITTED, NOTED, Admission, Admitted
+from stratagem.surfaces.admission.watching import watched
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.rest.answers import refused
+from stratagem.surfaces.rest.pages import page_instead
 
 __all__ = ["OPEN", "WORKSPACE_HEADER", "Door"]
 
@@ -57,7 +59,20 @@ class Door:
                     await self._admission.measures.pause()
                 await self._refuse(error, scope, receive, send)
                 return
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != _PROTOCOL:
             await self._app(scope, receive, send)
+            return
+        await watched(
+            self._app,
+            self._admission,
+            scope[ADMITTED],
+            scope=scope,
+            receive=receive,
+            send=send,
+        )
 
     async def _admitted(self, scope: Scope, held: ExitStack) -> Scope:
         """Return the scope of a request with who sent it, holding what they may use."""
@@ -75,7 +90,9 @@ class Door:
             way=f"{scope.get('method', 'socket')} {scope['path']}"[:100],
         )
         if admitted is None:
-            return {**scope, ADMITTED: None}
+            return {**_without_workspace(scope), ADMITTED: None}
+        noted = {"by": admitted.identity.actor, "workspace": admitted.workspace}
+        scope.get(NOTED, {}).update(noted)
         self._measure(scope, admitted, held)
         return {**_without_workspace(scope), ADMITTED: admitted}
 
@@ -116,6 +133,8 @@ class Door:
     ) -> None:
         path = scope["path"]
         response = refused(error, enveloped=path.startswith("/api/mcp") or path == _METRICS)
+        if error.details.get("reason") == "missing":
+            response = page_instead(scope, response.status_code) or response
         if error.code == "unauthenticated":
             where = None
             if self._settings.oauth is not None:

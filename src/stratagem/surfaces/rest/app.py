@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from importlib import resources
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import ASGIApp
@@ -22,6 +21,7 @@ from stratagem.surfaces.rest.answers import answered, refused
 from stratagem.surfaces.rest.arguments import arguments_of
 from stratagem.surfaces.rest.clients import answering, as_asked, note_branch
 from stratagem.surfaces.rest.openapi import document
+from stratagem.surfaces.rest.pages import docs, landing
 from stratagem.surfaces.rest.readiness import Readiness
 from stratagem.surfaces.rest.routes import Route, every
 
@@ -40,7 +40,8 @@ def application(database: Database, admission: Admission) -> ASGIApp:
         Path("/ready", Readiness(database).answer, methods=["GET"]),
         Path("/metrics", _metrics(database), methods=["GET"]),
         Path("/api/openapi.json", _openapi, methods=["GET"]),
-        Path("/api/docs", _docs, methods=["GET"]),
+        Path("/api/docs", docs, methods=["GET"]),
+        Path("/", landing, methods=["GET"]),
         *(
             Path(route.path, _endpoint(route, database, caller_of), methods=[route.method])
             for route in every()
@@ -140,8 +141,3 @@ async def _soon(work: Callable[..., str], *given: Any) -> str:
 
 async def _openapi(_request: Request) -> Response:
     return JSONResponse(document())
-
-
-async def _docs(_request: Request) -> Response:
-    page = resources.files(__package__) / "docs.html"
-    return HTMLResponse(page.read_text("utf-8"))

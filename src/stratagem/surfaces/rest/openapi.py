@@ -39,7 +39,7 @@ def document() -> dict[str, Any]:
     for route in every():
         described = _operation(route, find(route.operation), schemas)
         paths.setdefault(route.path, {})[route.method.lower()] = described
-    paths["/health"] = {"get": _health()}
+    paths |= _upkeep()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -165,13 +165,26 @@ def _gateway_error() -> dict[str, Any]:
     }
 
 
-def _health() -> dict[str, Any]:
+def _upkeep() -> dict[str, Any]:
+    """Return the routes that those who look after a server ask."""
+    unready = {"503": {"description": "It cannot."}}
+    refusals = {status: {"description": _STATUSES[status]} for status in ("401", "403")}
     return {
-        "operationId": "health",
-        "summary": "Whether the server is up",
-        "security": [],
-        "responses": {"200": {"description": "It is."}},
+        "/health": _asked("health", "Whether the server is up", "It is."),
+        "/ready": _asked("ready", "Whether the server can read its database", "It can.", unready),
+        "/metrics": _asked("metrics", "Figures for Prometheus", "As text.", refusals, open_=False),
     }
+
+
+def _asked(
+    name: str, summary: str, good: str, more: dict[str, Any] | None = None, *, open_: bool = True
+) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": name,
+        "summary": summary,
+        "responses": {"200": {"description": good}, **(more or {})},
+    }
+    return {"get": described | ({"security": []} if open_ else {})}
 
 
 def _identifier(path: str) -> str:

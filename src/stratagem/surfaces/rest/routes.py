@@ -42,7 +42,7 @@ ROUTES: Final = (
     Route("POST", "/api/mcp/tools", "tool_register", status=201, body=True),
     Route("GET", "/api/mcp/tools/{toolId}", "tool_get", _VIEW),
     Route("PUT", "/api/mcp/tools/{toolId}", "tool_update", body=True),
-    Route("DELETE", "/api/mcp/tools/{toolId}", "tool_remove", ("branch",)),
+    Route("DELETE", "/api/mcp/tools/{toolId}", "tool_remove", ("branch", "requestId")),
     Route("POST", "/api/mcp/tools/{toolName}/execute", "tool_execute", body=True, flat=True),
     Route(
         "GET",
@@ -67,7 +67,7 @@ ROUTES: Final = (
     Route("POST", "/api/mcp/resources", "resource_create", status=201, body=True),
     Route("GET", "/api/mcp/resources/{resourceId}", "resource_get", ("variables", *_VIEW)),
     Route("PUT", "/api/mcp/resources/{resourceId}", "resource_update", body=True),
-    Route("DELETE", "/api/mcp/resources/{resourceId}", "resource_remove", ("branch",)),
+    Route("DELETE", "/api/mcp/resources/{resourceId}", "resource_remove", ("branch", "requestId")),
     Route("GET", "/api/mcp/resources/{resourceId}/versions", "resource_versions", _VIEW),
     Route("GET", "/api/mcp/servers", "servers_list"),
     Route("POST", "/api/mcp/servers", "server_add", status=201, body=True),

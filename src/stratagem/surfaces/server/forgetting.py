@@ -47,12 +47,23 @@ class Forgetting:
         while not self._stopped.wait(wait):
             wait = limits.RETENTION_SECONDS
             try:
-                self._forget()
+                workspaces = self._database.workspaces()
             except StratagemError as error:
                 logger.warning("old executions were not erased: %s", error)
+                continue
+            for workspace in workspaces:
+                if self._stopped.is_set():
+                    return
+                self._forget(workspace)
 
-    def _forget(self) -> None:
-        for _pass in range(_PASSES_MAX):
-            answer = self._database.call("executions_erase", {}, Caller(actor="retention"))
-            if self._stopped.is_set() or not answer["more"]:
-                return
+    def _forget(self, workspace: str | None) -> None:
+        """Erase what is old in a workspace; one that cannot be opened holds up no other."""
+        try:
+            with self._database.lent(workspace) as runtime:
+                for _pass in range(_PASSES_MAX):
+                    answer = runtime.call("executions_erase", {}, Caller(actor="retention"))
+                    if self._stopped.is_set() or not answer["more"]:
+                        return
+        except StratagemError as error:
+            where = f" of the workspace {workspace}" if workspace else ""
+            logger.warning("old executions%s were not erased: %s", where, error)

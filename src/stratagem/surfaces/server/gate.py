@@ -2,7 +2,8 @@
 
 A page in the user's browser can send requests to a loopback address, and by giving its own name
 that address (DNS rebinding) it can read the answers. Its `Host` and `Origin` headers give it
-away, so both are checked before anything else of a request is read.
+away, so both are checked before anything else of a request is read. Scripts, images and frames that
+a page embeds are asked for without an `Origin`; what browsers say about those is checked as well.
 """
 
 from __future__ import annotations
@@ -16,14 +17,30 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 __all__ = ["Gate", "allowed_hosts", "origins_of"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+# What browsers call a request of another page's; another port of this machine is such a page.
+_FOREIGN_SITES = frozenset({"cross-site", "same-site"})
+# Those of http and https, which clients leave out.
+_USUAL_PORTS = frozenset({"80", "443"})
 
 
 def allowed_hosts(host: str, port: int, more: Iterable[str]) -> list[str]:
-    """Return the `Host` headers that are let in; names without a port get the server's."""
+    """Return the `Host` headers that are let in.
+
+    Names without a port get the server's; those of `more` may come without one as well, as they do
+    from a proxy that answers on the usual port.
+    """
     own = f"[{host}]" if ":" in host else host
-    names = [*_LOOPBACK, own, *more]
-    with_port = [name if _has_port(name) else f"{name}:{port}" for name in names]
-    return list(dict.fromkeys(name.lower() for name in with_port))
+    given = [form for name in more for form in _forms(name, port)]
+    names = [*(f"{name}:{port}" for name in (*_LOOPBACK, own)), *given]
+    return list(dict.fromkeys(name.lower() for name in names))
+
+
+def _forms(name: str, port: int) -> tuple[str, ...]:
+    """Return how clients write a name that the operator gave."""
+    if not _has_port(name):
+        return name, f"{name}:{port}"
+    bare, _, given = name.rpartition(":")
+    return (bare, name) if given in _USUAL_PORTS else (name,)
 
 
 def origins_of(hosts: Iterable[str]) -> list[str]:
@@ -57,9 +74,18 @@ class Gate:
             return (
                 "This host is not allowed. To allow it: stratagem serve --server-name NAME:PORT\n"
             )
-        if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
+        origins = headers.getlist("origin")
+        if any(origin.lower() not in self._origins for origin in origins):
             return "This origin is not allowed.\n"
+        if not origins and _is_embedded(headers):
+            return "This origin is not allowed: the page that asks is another's.\n"
         return None
+
+
+def _is_embedded(headers: Headers) -> bool:
+    """Whether another page asks for a part of itself; following a link is the user's own act."""
+    follows_link = headers.get("sec-fetch-dest") == "document"
+    return headers.get("sec-fetch-site") in _FOREIGN_SITES and not follows_link
 
 
 def _has_port(name: str) -> bool:

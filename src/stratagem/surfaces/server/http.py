@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-import json
 import logging
 import multiprocessing
 import socket
+import tempfile
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from starlette.requests import ClientDisconnect
@@ -20,21 +20,26 @@ from starlette.types import ASGIApp
 from stratagem import limits
 from stratagem.access.lookup import TokenBook
 from stratagem.access.oauth.verifying import check_installed
-from stratagem.errors import ServiceUnavailable, ValidationFailed
-from stratagem.places import is_address, shown_place
+from stratagem.errors import ServiceUnavailable, StratagemError, ValidationFailed
+from stratagem.places import is_address
 from stratagem.surfaces import rest
 from stratagem.surfaces.admission import Admission, Door
 from stratagem.surfaces.admission.fetching import fetching
-from stratagem.surfaces.admission.sharing import SharedRates, check_redis
 from stratagem.surfaces.mcp import http as protocol
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.server.crossroads import Crossroads
 from stratagem.surfaces.server.forgetting import Forgetting
 from stratagem.surfaces.server.gate import Gate, allowed_hosts, origins_of
+from stratagem.surfaces.server.greeting import Found, greeting
 from stratagem.surfaces.server.requests import RequestIds, log_to_stderr
 from stratagem.surfaces.server.workers import end_with_parent, watch
 from stratagem.surfaces.socket import Sockets
+from stratagem.surfaces.together.channel import Channel
+from stratagem.surfaces.together.neighbours import Neighbours, Seat, Threshold, can_neighbour
+from stratagem.surfaces.together.rates import SharedRates
+from stratagem.surfaces.together.redis import RedisChannel, check_redis
+from stratagem.surfaces.together.relaying import Relaying
 
 __all__ = ["application", "run"]
 
@@ -44,16 +49,17 @@ logger = logging.getLogger(__name__)
 PORTS_TRIED: Final = 20
 # Requests end within this time of a signal, streams that would stay open are cut.
 STOPPING_SECONDS: Final = 3
+# How long a database is waited for before the server listens all the same.
+OPENING_SECONDS: Final = 3.0
 
 
 def run(settings: ServerSettings) -> None:
     """Listen, say where, and serve until a signal."""
     settings.check_toolsets()
+    settings.check_public_url()
     _log(settings)
     if settings.redis is not None:
         check_redis(settings.redis)
-    elif settings.workers > 1:
-        logger.warning("without --redis each process tells its own Socket.IO clients only")
     database = Database(settings)
     try:
         check_reach(settings, database)
@@ -61,19 +67,32 @@ def run(settings: ServerSettings) -> None:
     except BaseException:
         database.close()
         raise
-    print(_greeting(settings, listener.getsockname()[1]), flush=True)  # noqa: T201 -- awaited
+    port = listener.getsockname()[1]
+    print(greeting(settings, port, _found(database)), flush=True)  # noqa: T201 -- awaited
     if settings.workers > 1:
         database.close()
-        watch(settings.workers, _work, settings, listener)
+        with tempfile.TemporaryDirectory(prefix="stratagem-") as folder:
+            if settings.redis is None and not can_neighbour(folder):
+                logger.warning("without --redis each process tells its own Socket.IO clients only")
+            watch(settings.workers, _work, (settings, folder), listener)
     else:
         _serve(settings, listener, database)
 
 
-def _work(settings: ServerSettings, listener: socket.socket) -> None:
+def _work(given: tuple[ServerSettings, str], listener: socket.socket, number: int) -> None:
     """Serve in a process of its own, beside others."""
+    settings, folder = given
     end_with_parent()
     _log(settings)
-    _serve(settings, listener, Database(settings))
+    # Servers of other machines are told through Redis, and these with them.
+    alone = settings.redis is None and can_neighbour(folder)
+    seat = Seat(number, settings.workers, folder) if alone else None
+    try:
+        _serve(settings, listener, Database(settings), seat)
+    finally:
+        if seat is not None:
+            parent = multiprocessing.parent_process()
+            seat.leave(last=parent is not None and not parent.is_alive())
 
 
 def _log(settings: ServerSettings) -> None:
@@ -82,10 +101,22 @@ def _log(settings: ServerSettings) -> None:
         handler.addFilter(_is_news)
 
 
-def _serve(settings: ServerSettings, listener: socket.socket, database: Database) -> None:
+def _serve(
+    settings: ServerSettings, listener: socket.socket, database: Database, seat: Seat | None = None
+) -> None:
     admission = _admission(settings, database)
+    neighbours = Neighbours(seat) if seat is not None else None
+    channel = neighbours if settings.redis is None else RedisChannel(settings.redis)
+    sockets = Sockets(database, admission, channel=channel, number=seat.number if seat else None)
     config = uvicorn.Config(
-        application(settings, database, listener.getsockname()[1], admission),
+        application(
+            settings,
+            database,
+            listener.getsockname()[1],
+            admission,
+            sockets=sockets,
+            neighbours=neighbours,
+        ),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -97,24 +128,34 @@ def _serve(settings: ServerSettings, listener: socket.socket, database: Database
     forgetting = Forgetting(settings, database)
     forgetting.start()
     try:
-        _Server(config, database, admission, settings.redis).run(sockets=[listener])
+        listeners = [listener] if seat is None else [listener, seat.listener()]
+        _Server(config, database, admission, sockets, channel).run(sockets=listeners)
     finally:
         forgetting.stop()
         database.close()
 
 
 def application(
-    settings: ServerSettings, database: Database, port: int, admission: Admission | None = None
+    settings: ServerSettings,
+    database: Database,
+    port: int,
+    admission: Admission | None = None,
+    *,
+    sockets: Sockets | None = None,
+    neighbours: Neighbours | None = None,
 ) -> ASGIApp:
     """Return the server as an ASGI application for a port."""
     admission = admission or _admission(settings, database)
-    hosts = allowed_hosts(settings.host, port, settings.server_names)
+    hosts = allowed_hosts(settings.host, port, settings.known_names)
     mcp = protocol.application(
         settings, database, admission, hosts=hosts, origins=origins_of(hosts)
     )
-    sockets = Sockets(database, admission, redis=settings.redis, several=settings.several)
+    sockets = sockets or Sockets(database, admission)
     ways = Crossroads(mcp, rest.application(database, admission), sockets.application())
-    return RequestIds(Gate(Door(ways, settings, admission), hosts))
+    door = Door(ways, settings, admission)
+    if neighbours is None:
+        return RequestIds(Gate(door, hosts))
+    return Threshold(RequestIds(Gate(Relaying(door, neighbours), hosts)), neighbours)
 
 
 def _admission(settings: ServerSettings, database: Database) -> Admission:
@@ -127,24 +168,30 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         database: Database,
         admission: Admission,
-        redis: str | None = None,
+        sockets: Sockets,
+        channel: Channel | None = None,
     ) -> None:
         super().__init__(config)
         self._database = database
         self._admission = admission
-        self._shared = SharedRates(redis, admission.measures.rates) if redis else None
+        self._sockets = sockets
+        self._channel = channel
+        self._rates = SharedRates(channel, admission.measures.rates) if channel else None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin what runs on this loop."""
         await super().startup(sockets)
-        if self._shared is not None:
-            self._shared.start()
+        self._sockets.start()
+        if self._channel is not None and self._rates is not None:
+            self._channel.start()
+            self._rates.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs on this loop before the loop ends."""
         await super().shutdown(sockets)
-        if self._shared is not None:
-            await self._shared.close()
+        if self._channel is not None and self._rates is not None:
+            await self._rates.close()
+            await self._channel.close()
         await self._admission.close()
         await self._database.leave_loop()
 
@@ -227,9 +274,22 @@ def _has_tokens(settings: ServerSettings, database: Database) -> bool:
     if not is_address(settings.database) and not Path(settings.database).exists():
         # Only to look, nothing is made.
         return False
+    return _in_use(database)
+
+
+def _in_use(database: Database) -> bool:
     book = TokenBook(database.runtime().foundation, time.monotonic)
     book.check()
     return book.in_use
+
+
+def _found(database: Database) -> Found:
+    """Open the database, so that whoever starts a server is told at once what is amiss."""
+    try:
+        opened = database.open_within(OPENING_SECONDS)
+        return Found(tokens=opened and _in_use(database))
+    except StratagemError as error:
+        return Found(error)
 
 
 def _unusable(host: str, reason: str) -> ValidationFailed:
@@ -237,23 +297,4 @@ def _unusable(host: str, reason: str) -> ValidationFailed:
         f"The server cannot listen on {host!r}: {reason}.",
         field="host",
         hint="Make a token first (stratagem token create NAME), or use 127.0.0.1.",
-    )
-
-
-def _greeting(settings: ServerSettings, port: int) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"http://{host}:{port}{protocol.PATH}"
-    snippet: dict[str, Any] = {"mcpServers": {"stratagem": {"type": "http", "url": address}}}
-    taken = (
-        "" if port == settings.port or not settings.port else f" (port {settings.port} is taken)"
-    )
-    return (
-        f"Stratagem is listening on {address}{taken}\n"
-        f"REST: http://{host}:{port}/api/docs\n"
-        f"Database: {shown_place(settings.database)}\n\n"
-        "Connect an agent:\n"
-        f"  Claude Code   claude mcp add --transport http stratagem {address}\n"
-        f"  Cursor        .cursor/mcp.json: {json.dumps(snippet)}\n"
-        f"  VS Code       .vscode/mcp.json: {json.dumps({'servers': snippet['mcpServers']})}\n\n"
-        "Stop with Ctrl-C."
     )

@@ -18,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem.redaction import mask
+from stratagem.surfaces.admission.admitting import NOTED
 
 __all__ = ["RequestIds", "log_to_stderr", "request_id"]
 
@@ -51,6 +52,7 @@ class RequestIds:
         token = _CURRENT.set(own)
         began = time.perf_counter()
         status = 0
+        noted_down: dict[str, str] = {}
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -60,18 +62,25 @@ class RequestIds:
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app({**scope, NOTED: noted_down}, receive, noted)
         finally:
             if logger.isEnabledFor(logging.INFO):
-                _log_answer(scope, status, time.perf_counter() - began)
+                _log_answer(scope, status, time.perf_counter() - began, noted_down)
             _CURRENT.reset(token)
 
 
-def _log_answer(scope: Scope, status: int, seconds: float) -> None:
+def _log_answer(scope: Scope, status: int, seconds: float, noted: dict[str, str]) -> None:
     method, path = scope["method"], mask(scope["path"])
     told = {"method": method, "path": path, "status": status}
     told["milliseconds"] = round(1000 * seconds, 1)
+    told |= {name: _masked(text) for name, text in noted.items()}
     logger.info("%s %s %s", method, path, status, extra=told)
+
+
+def _masked(actor: str) -> str:
+    """Mask what may be secret in a name; `token:ada` says what ada has, and shows none of it."""
+    kind, colon, name = actor.partition(":")
+    return f"{kind}{colon}{mask(name)}"
 
 
 class _Json(logging.Formatter):
@@ -87,7 +96,7 @@ class _Json(logging.Formatter):
         }
         if own := request_id():
             line["requestId"] = own
-        for name in ("method", "path", "status", "milliseconds"):
+        for name in ("method", "path", "status", "milliseconds", "by", "workspace"):
             if hasattr(record, name):
                 line[name] = getattr(record, name)
         if record.exc_info:

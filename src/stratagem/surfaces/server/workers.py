@@ -2,7 +2,8 @@
 
 The first process only watches: it starts the others, starts one anew that died, and ends them when
 it is told to end. Nothing is shared but the socket and the database, so that one that is killed
-takes none with it. Should the first one die, the others end by themselves.
+takes none with it; on what they tell one another (`surfaces.together`) none depends. Should the
+first one die, the others end by themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ __all__ = ["end_with_parent", "watch"]
 
 logger = logging.getLogger(__name__)
 
-Work = Callable[[Any, socket.socket], None]
+# Called with what all are given, the socket, and which of the processes it is.
+Work = Callable[[Any, socket.socket, int], None]
 # One that dies at once, again and again, is not started for ever.
 _RESTARTS_MAX: Final = 10
 _RESTARTS_SECONDS: Final = 60.0
@@ -80,8 +82,8 @@ class _Workers:
         self._replaced: list[float] = []
 
     def start(self, count: int) -> None:
-        for _ in range(count):
-            self._processes.append(self._started())
+        for number in range(count):
+            self._processes.append(self._started(number))
 
     def replace_dead(self, now: float) -> None:
         """Start another process for each that has ended."""
@@ -97,7 +99,7 @@ class _Workers:
             self._replaced.append(now)
             logger.warning("a process ended with %s; another is started", process.exitcode)
             process.close()
-            self._processes[at] = self._started()
+            self._processes[at] = self._started(at)
 
     def end(self) -> None:
         """End all of them, in good order first."""
@@ -110,7 +112,7 @@ class _Workers:
             if process.is_alive():
                 process.kill()
 
-    def _started(self) -> BaseProcess:
-        process = self._context.Process(target=self._work, args=self._arguments)
+    def _started(self, number: int) -> BaseProcess:
+        process = self._context.Process(target=self._work, args=(*self._arguments, number))
         process.start()
         return process

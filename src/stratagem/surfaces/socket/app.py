@@ -17,7 +17,6 @@ from stratagem.errors import (
     InternalFault,
     InvalidInput,
     RateLimited,
-    ServiceUnavailable,
     StratagemError,
     Unauthenticated,
 )
@@ -30,9 +29,16 @@ from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.tools import encodable
 from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
-from stratagem.surfaces.socket.guarding import BoundedJson, GuardedServer
+from stratagem.surfaces.socket.guarding import (
+    BoundedJson,
+    GuardedServer,
+    OnlyWebsockets,
+    TooDeep,
+)
 from stratagem.surfaces.socket.hosting import Hosting
 from stratagem.surfaces.socket.sweeping import Sweeping
+from stratagem.surfaces.together.channel import Channel
+from stratagem.surfaces.together.rooms import SharedRooms
 
 __all__ = ["PATH", "Sockets"]
 
@@ -51,17 +57,24 @@ class Sockets:
         database: Database,
         admission: Admission,
         *,
-        redis: str | None = None,
-        several: bool = False,
+        channel: Channel | None = None,
+        number: int | None = None,
     ) -> None:
+        """Serve clients; those of other processes are reached by a channel.
+
+        `number`: which process this is, where requests find the way to the one they belong to.
+        """
         self._database = database
         self._admission = admission
+        self._rooms = SharedRooms(channel) if channel is not None else None
+        # Polling takes many requests, each of which may meet another process.
+        self._polls = channel is None or number is not None
         self._server = GuardedServer(
             admission.measures.unknown,
+            number,
             async_mode="asgi",
-            client_manager=_manager(redis),
-            # Polling takes many connections, each of which may meet another process.
-            transports=["websocket"] if several else None,
+            client_manager=self._rooms,
+            transports=None if self._polls else ["websocket"],
             # Host and Origin are checked before a request comes here.
             cors_allowed_origins="*",
             max_http_buffer_size=limits.REQUEST_BYTES_MAX,
@@ -69,7 +82,7 @@ class Sockets:
             logger=False,
             engineio_logger=False,
         )
-        self._hosting = Hosting(self._server, database, alone=not several)
+        self._hosting = Hosting(self._server, database, self._rooms)
         self._listening: dict[str | None, asyncio.Task[None]] = {}
         self._held: dict[str, ExitStack] = {}
         self._sweeping = Sweeping(admission, self._dismiss)
@@ -78,7 +91,18 @@ class Sockets:
     def application(self) -> ASGIApp:
         """Return the server as an ASGI application."""
         app: ASGIApp = socketio.ASGIApp(self._server, socketio_path=PATH)
-        return app
+        return app if self._polls else OnlyWebsockets(app)
+
+    def start(self) -> None:
+        """Tell clients of other processes of what happens here, whether or not there are any here.
+
+        Call it on the server's event loop.
+        """
+        if self._rooms is not None:
+            loop = asyncio.get_running_loop()
+            self._database.when_opened(
+                lambda workspace: loop.call_soon_threadsafe(self._listen, workspace)
+            )
 
     def _add_handlers(self) -> None:
         self._server.on("connect", self._connect)
@@ -200,7 +224,7 @@ class Sockets:
         runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
         switchboard = runtime.switchboard
         switchboard.home.adopt()
-        request = given.context.request_id if given.context else None
+        request = (given.context.request_id if given.context else None) or given.request_id
         execution = switchboard.new_id("exec")
         known = {"executionId": execution, "requestId": request, "toolName": given.tool_name}
 
@@ -219,6 +243,8 @@ class Sockets:
             raise
         shown = {
             **known,
+            # A repeat is answered by the execution that was there first.
+            "executionId": answer["executionId"],
             "success": True,
             "output": answer["result"],
             "metadata": answer["metadata"],
@@ -276,6 +302,8 @@ class Sockets:
             runtime = await asyncio.to_thread(self._database.runtime, workspace)
             switchboard = await asyncio.to_thread(lambda: runtime.switchboard)
             switchboard.home.adopt()
+            if self._rooms is not None:
+                self._hosting.attend(switchboard)
             switchboard.listen(lambda what, data: self._hear(workspace, what, data))
 
         self._listening[workspace] = asyncio.ensure_future(begin())
@@ -289,18 +317,6 @@ class Sockets:
 
 
 _ADMITTED: Final = "admitted"
-
-
-def _manager(redis: str | None) -> Any:
-    """Return what carries events to the clients of other servers; none knows only its own."""
-    if redis is None:
-        return None
-    try:
-        return socketio.AsyncRedisManager(redis, channel="stratagem")
-    except RuntimeError as error:
-        raise ServiceUnavailable(
-            "The Redis client is not installed.", hint="pip install 'stratagem[redis]'"
-        ) from error
 
 
 _BRIEF: Final = ("id", "name", "description", "category", "inputSchema")
@@ -323,6 +339,8 @@ def _soon(work: Awaitable[None]) -> None:
 def _object(data: Any) -> Mapping[str, Any]:
     if data is None:
         return {}
+    if isinstance(data, TooDeep):
+        raise data.error
     if not isinstance(data, Mapping):
         raise InvalidInput(f"The event's data is a JSON object, not {type(data).__name__}.")
     return data

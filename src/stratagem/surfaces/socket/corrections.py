@@ -8,7 +8,9 @@ holds for the clients of several servers too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+
+import orjson
 
 from stratagem.errors import InvalidInput
 from stratagem.operation import Caller
@@ -31,6 +33,7 @@ _COMMON: Final = frozenset(
 )
 _OF_AN_AGENT: Final = frozenset({"attempt:started", "attempt:success", "attempt:failed"})
 _AGENT_CHARS_MAX: Final = 256
+_ROOMS: Final = "corrections"
 
 
 def _tested(answer: Mapping[str, Any]) -> Answer:
@@ -64,6 +67,30 @@ class Rooms(Protocol):
         """Take a client out of a room."""
         ...
 
+    def rooms(self, sid: str) -> list[str]:
+        """Return the rooms that a client is in."""
+        ...
+
+
+class _Room(NamedTuple):
+    """Those who hear of an agent's corrections, or of everybody's; in JSON, no two are alike."""
+
+    workspace: str | None
+    agent: str | None
+    metrics: bool
+
+    @property
+    def name(self) -> str:
+        return orjson.dumps([_ROOMS, *self]).decode()
+
+    @classmethod
+    def read(cls, name: str) -> _Room | None:
+        """Return the room of a name; None for those that have nothing to do with corrections."""
+        if not name.startswith(f'["{_ROOMS}",'):
+            return None
+        _rooms, *parts = orjson.loads(name)
+        return cls(*parts) if len(parts) == len(cls._fields) else None
+
 
 class Subscriptions:
     """Who hears of which corrections."""
@@ -72,23 +99,38 @@ class Subscriptions:
         self._rooms = rooms
 
     async def subscribe(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
-        """Have a client told of the corrections for an agent; for all, where it names none."""
+        """Have a client told of the corrections for an agent; for all, where it names none.
+
+        A client hears with metrics or without, whatever it subscribed to: else it would be told
+        twice of an agent whose corrections it hears as one of all.
+        """
         caller.require("gateway", "read", "hearing of corrections")
-        agent, metrics = _agent(data), bool(data.get("includeMetrics", False))
+        agent, metrics = _agent(data), _metrics(data)
+        for heard in self._heard(client, caller.workspace):
+            await self._move(client, heard, _Room(heard.workspace, heard.agent, metrics))
         await self._rooms.enter_room(client, _common(caller.workspace))
-        # One way or the other: nobody is told twice.
-        await self._rooms.leave_room(client, _room(caller.workspace, agent, metrics=not metrics))
-        await self._rooms.enter_room(client, _room(caller.workspace, agent, metrics=metrics))
+        await self._rooms.enter_room(client, _Room(caller.workspace, agent, metrics).name)
         return {"subscribed": True, "agentId": agent, "includeMetrics": metrics}
 
     async def unsubscribe(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
-        """Tell a client no more of the corrections for an agent."""
+        """Tell a client no more of the corrections for an agent; of none, where it names none."""
         agent = _agent(data)
-        for metrics in (True, False):
-            await self._rooms.leave_room(client, _room(caller.workspace, agent, metrics=metrics))
-        if agent is None:
+        left = self._heard(client, caller.workspace)
+        for heard in [each for each in left if agent in {None, each.agent}]:
+            await self._rooms.leave_room(client, heard.name)
+            left.remove(heard)
+        if not left:
             await self._rooms.leave_room(client, _common(caller.workspace))
         return {"subscribed": False, "agentId": agent}
+
+    def _heard(self, client: str, workspace: str | None) -> list[_Room]:
+        rooms = (_Room.read(name) for name in self._rooms.rooms(client))
+        return [each for each in rooms if each is not None and each.workspace == workspace]
+
+    async def _move(self, client: str, before: _Room, after: _Room) -> None:
+        if before != after:
+            await self._rooms.leave_room(client, before.name)
+            await self._rooms.enter_room(client, after.name)
 
 
 def addressed(
@@ -101,7 +143,7 @@ def addressed(
         agents = {None, data.get("agentId")}
         plain = {name: each for name, each in data.items() if name != "metrics"}
         for shown, metrics in ((plain, False), (dict(data), True)):
-            rooms = [_room(workspace, agent, metrics=metrics) for agent in agents]
+            rooms = [_Room(workspace, agent, metrics).name for agent in agents]
             yield _PREFIX + what, shown, rooms
 
 
@@ -116,10 +158,12 @@ def _agent(data: Mapping[str, Any]) -> str | None:
     return agent
 
 
+def _metrics(data: Mapping[str, Any]) -> bool:
+    wanted = data.get("includeMetrics", False)
+    if not isinstance(wanted, bool):
+        raise InvalidInput("`includeMetrics` is true or false.", field="includeMetrics")
+    return wanted
+
+
 def _common(workspace: str | None) -> str:
-    return f"corrections:{workspace or ''}"
-
-
-def _room(workspace: str | None, agent: str | None, *, metrics: bool) -> str:
-    whose = "all" if agent is None else f"agent={agent}"
-    return f"corrections:{workspace or ''}:{'metrics' if metrics else 'plain'}:{whose}"
+    return orjson.dumps([_ROOMS, workspace]).decode()

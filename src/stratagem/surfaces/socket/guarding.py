@@ -1,37 +1,59 @@
-"""The Socket.IO server with two bounds of ours: on messages, and on sockets of nobody known."""
+"""The Socket.IO server with bounds of ours: on messages, and on sockets of nobody known."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 import socketio
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stratagem import limits
-from stratagem.errors import RequestTooLarge
+from stratagem.errors import InvalidInput, RequestTooLarge
+from stratagem.surfaces.rest.answers import refused
 from stratagem.surfaces.rest.bodies import check_depth
+from stratagem.surfaces.together.relaying import numbered
 
-__all__ = ["BoundedJson", "GuardedServer"]
+__all__ = ["BoundedJson", "GuardedServer", "OnlyWebsockets", "TooDeep"]
+
+logger = logging.getLogger(__name__)
 
 _NAMESPACE: Final = "/"
+_EVENT_NAME: Final = re.compile(rb'\s*\[\s*("(?:[^"\\]|\\.){0,200}")')
+# The first characters of packets that announce pieces of binary data to come.
+_BINARY: Final = ("5", "6")
+_MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True)
+class TooDeep:
+    """Stands for what was nested too deeply to be read, so that it can be refused by name."""
+
+    error: RequestTooLarge
 
 
 class BoundedJson:
-    """JSON as the server reads and writes it, refused where it is nested too deeply."""
+    """JSON as the server reads and writes it; what is nested too deeply is not read."""
 
     @staticmethod
     def loads(text: str | bytes, **_options: Any) -> Any:
-        """Read a message.
+        """Read a message; of an event that is too deep its name is left, and what is wrong.
 
         Raises:
-            ValueError: It is no JSON, or nested too deeply.
+            ValueError: It is no JSON, or something else than an event that is too deep.
         """
         body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         try:
             check_depth(body)
         except RequestTooLarge as error:
-            raise ValueError(error.message) from error
+            name = _EVENT_NAME.match(body)
+            if name is None:
+                raise ValueError(error.message) from error
+            return [orjson.loads(name[1]), TooDeep(error)]
         return orjson.loads(body)
 
     @staticmethod
@@ -43,8 +65,11 @@ class BoundedJson:
 class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
     """Keeps count of sockets that have not said who they are, and lets go of them in time."""
 
-    def __init__(self, unknown: set[str], **options: Any) -> None:
+    def __init__(self, unknown: set[str], number: int | None = None, **options: Any) -> None:
         super().__init__(**options)
+        if number is not None:
+            new_id = self.eio.generate_id
+            self.eio.generate_id = lambda: numbered(number, new_id())
         self._unknown = unknown
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -60,6 +85,30 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
         if self._is_known(eio_sid):
             self._unknown.discard(eio_sid)
 
+    async def _handle_eio_message(self, eio_sid: str, data: Any) -> None:
+        """Take a message; one that is none ends its own socket, without a word in the log.
+
+        Nothing here takes binary data, of which a packet may announce any amount.
+        """
+        try:
+            if not isinstance(data, str) or data.startswith(_BINARY):
+                raise ValueError("binary data")
+            await super()._handle_eio_message(eio_sid, data)
+        except _MALFORMED as error:
+            logger.debug("a message was malformed: %s", type(error).__name__)
+            await self._turn_out(eio_sid)
+
+    async def _turn_out(self, eio_sid: str) -> None:
+        """End a socket that does not speak the protocol; it is told so where it is known."""
+        if self._is_known(eio_sid):
+            error = InvalidInput(
+                "The message is no event with JSON that can be read.",
+                hint="Send [name, object] as the Socket.IO clients do, without binary data.",
+            )
+            sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
+            await self.emit("mcp:error", error.told(), to=sid)
+        await self.eio.disconnect(eio_sid)
+
     async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
         self._unknown.discard(eio_sid)
         await super()._handle_eio_disconnect(eio_sid, reason)
@@ -73,3 +122,22 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
     def _is_known(self, eio_sid: str) -> bool:
         sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
         return sid is not None and self.manager.is_connected(sid, _NAMESPACE)
+
+
+class OnlyWebsockets:
+    """Says to clients that poll that they cannot, where their next request may meet another."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        error = InvalidInput(
+            "With several servers (--redis) Socket.IO takes websockets only.",
+            field="transport",
+            hint='Connect with io(url, {transports: ["websocket"]}).',
+        )
+        await refused(error, enveloped=True)(scope, receive, send)

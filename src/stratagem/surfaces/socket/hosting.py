@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 from stratagem.errors import (
     ExecutionFailed,
     InvalidInput,
-    ServiceUnavailable,
     StratagemError,
     ValidationFailed,
 )
-from stratagem.gateway.runners.client import ClientRunner
-from stratagem.gateway.runners.contract import Run
+from stratagem.gateway.runners.client import ClientRunner, not_connected
+from stratagem.gateway.runners.contract import Handler, Run
 from stratagem.operation import Caller
 
 if TYPE_CHECKING:
     import socketio
 
+    from stratagem.gateway.switchboard import Switchboard
     from stratagem.surfaces.mcp.database import Database
+    from stratagem.surfaces.together.rooms import SharedRooms
 
 __all__ = ["CALL", "CANCEL", "Hosting"]
 
@@ -33,6 +34,8 @@ _PROVIDER_INITIALISE: Final = "mcp:provider:initialize"
 _PROVIDER_LIST: Final = "mcp:provider:list"
 _PROVIDER_EXECUTE: Final = "mcp:provider:execute"
 _PROVIDER_SECONDS: Final = 30
+# How often it is asked whether a client of another process is still there.
+_LOOK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,10 @@ class Hosting:
     """Which tools each connected client hosts."""
 
     def __init__(
-        self, sockets: socketio.AsyncServer, database: Database, *, alone: bool = True
+        self, sockets: socketio.AsyncServer, database: Database, rooms: SharedRooms | None = None
     ) -> None:
-        self._alone = alone
+        # The way to clients of other processes, where there are any.
+        self._rooms = rooms
         self._sockets = sockets
         self._database = database
         self._tools: dict[str, dict[str, _Hosted]] = {}
@@ -59,6 +63,7 @@ class Hosting:
 
     async def register(self, client: str, data: Mapping[str, Any], caller: Caller) -> Any:
         """Register a tool; one without a handler is hosted by the client itself."""
+        caller.require("gateway", "write", "registering a tool")
         handler = data.get("handler")
         if isinstance(handler, Mapping) and handler.get("type") not in {None, "client"}:
             return await self._database.call_async("tool_register", dict(data), caller)
@@ -68,6 +73,7 @@ class Hosting:
         self, client: str, data: Mapping[str, Any], caller: Caller
     ) -> dict[str, Any]:
         """Take a provider: initialise it, ask for its tools, and register each."""
+        caller.require("gateway", "write", "registering a provider")
         name = data.get("name")
         if not isinstance(name, str) or not name.strip():
             raise ValidationFailed("A provider has a `name`.", field="name")
@@ -85,6 +91,12 @@ class Hosting:
             answer = await self._host(client, definition, caller, _PROVIDER_EXECUTE, name)
             registered.append(answer["name"])
         return {"name": name, "tools": registered, "status": "active"}
+
+    def attend(self, switchboard: Switchboard) -> None:
+        """Have calls of a gateway find clients of other processes too."""
+        runner = switchboard.runners["client"]
+        assert isinstance(runner, ClientRunner)
+        runner.elsewhere = self.call_elsewhere
 
     async def leave(self, client: str) -> None:
         """Take the tools of a client that has gone out of the registry."""
@@ -110,12 +122,6 @@ class Hosting:
         event: str,
         provider: str | None,
     ) -> dict[str, Any]:
-        if not self._alone:
-            # A call may meet another process, which has no way to this client.
-            raise ServiceUnavailable(
-                "Clients cannot host tools while several processes serve.",
-                hint="Register a webhook, or have one process serve: --workers 1 without --redis.",
-            )
         runner = await self._runner(caller.workspace)
         if not runner.hosts(client):
             runner.host(
@@ -143,7 +149,9 @@ class Hosting:
         except StratagemError:
             return
         handler = known["tool"]["handler"]
-        if handler.get("type") == "client" and not runner.hosts(handler.get("client", "")):
+        if handler.get("type") != "client" or runner.hosts(client := handler.get("client", "")):
+            return
+        if self._rooms is None or not await self._rooms.is_connected_somewhere(client):
             await self._database.call_async("tool_remove", {"toolId": name}, caller)
 
     async def _call(self, client: str, tool: str, arguments: Mapping[str, Any], run: Run) -> Any:
@@ -151,17 +159,28 @@ class Hosting:
         hosted = self._tools.get(client, {}).get(tool)
         if hosted is None:
             raise ExecutionFailed(f"The client no longer hosts {tool}.", safe=True)
-        asked = {
-            "toolName": tool,
-            "arguments": dict(arguments),
-            "executionId": run.execution_id,
-            "timeout": round(run.seconds * 1000),
-        }
+        asked = {"toolName": tool, "arguments": dict(arguments)}
         if hosted.provider is not None:
             asked["name"] = hosted.provider
+        return await self._answer(client, hosted.event, asked, run)
+
+    async def call_elsewhere(self, handler: Handler, run: Run) -> Any:
+        """Call a tool on a client of another process, and return what the client answers."""
+        client = handler["client"]
+        if self._rooms is None or not await self._rooms.is_connected_somewhere(client):
+            raise not_connected(run.tool)
+        asked = {"toolName": handler.get("tool", run.tool), "arguments": dict(run.arguments)}
+        if handler.get("owner") is not None:
+            asked["name"] = handler["owner"]
+        return await self._answer(client, handler.get("event", CALL), asked, run)
+
+    async def _answer(self, client: str, event: str, asked: dict[str, Any], run: Run) -> Any:
+        tool = asked["toolName"]
+        asked["executionId"] = run.execution_id
+        asked["timeout"] = round(run.seconds * 1000)
         try:
             # The path's own clock runs out first; this is for what hangs behind it.
-            answer = await self._ask(client, hosted.event, asked, seconds=run.seconds + 1)
+            answer = await self._ask(client, event, asked, seconds=run.seconds + 1)
         except asyncio.CancelledError:
             told = {"toolName": tool, "executionId": run.execution_id}
             self._sockets.start_background_task(self._sockets.emit, CANCEL, told, to=client)
@@ -177,7 +196,7 @@ class Hosting:
     ) -> Any:
         import socketio
 
-        gone = self._gone.setdefault(client, asyncio.get_running_loop().create_future())
+        gone = self._leaving(client)
         asking = asyncio.ensure_future(
             self._sockets.call(event, dict(data), to=client, timeout=max(1, seconds))
         )
@@ -192,6 +211,20 @@ class Hosting:
             ) from error
         finally:
             asking.cancel()
+            if isinstance(gone, asyncio.Task):
+                gone.cancel()
+
+    def _leaving(self, client: str) -> asyncio.Future[None]:
+        """Return what is done when a client has left."""
+        here = self._rooms is None or self._rooms.is_connected(client, "/")
+        if here:
+            return self._gone.setdefault(client, asyncio.get_running_loop().create_future())
+        return asyncio.ensure_future(self._left_elsewhere(client))
+
+    async def _left_elsewhere(self, client: str) -> None:
+        assert self._rooms is not None
+        while await self._rooms.is_connected_somewhere(client):  # noqa: ASYNC110 -- it is elsewhere
+            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _runner(self, workspace: str | None) -> ClientRunner:
         runtime = await asyncio.to_thread(self._database.runtime, workspace)

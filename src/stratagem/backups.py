@@ -1,0 +1,296 @@
+"""A database as a whole: every workspace, each of one moment, into a file or another database.
+
+A backup is a ZIP file: a database file for each workspace, and a list of them that says where each
+chain of hashes ends. Copies are examined before the file gets its name, and again when they were
+restored. The copies lie beside the backup until it is whole, so that one that was interrupted goes
+on; what was put into an archive is read once more before it counts.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from stratagem import limits
+from stratagem.access.workspaces import HOME, home_of, place_within
+from stratagem.bootstrap import copy, workspaces
+from stratagem.errors import (
+    DatabaseCorrupt,
+    InvalidInput,
+    StorageFull,
+    StorageUnavailable,
+    StratagemError,
+)
+from stratagem.places import is_address, shown_place
+from stratagem.storage.contract import Progress
+from stratagem.storage.copying import Copied
+
+__all__ = ["Kept", "backup", "copy_all", "restore"]
+
+_LIST: Final = "backup.json"
+_FORMAT: Final = 1
+_DATABASE: Final = b"SQLite format 3\0"
+# What an open database has beside its file; all of it is made again.
+_BESIDE: Final = ("-wal", "-shm", "-vectors", ".lock")
+
+
+class Kept(NamedTuple):
+    """A workspace in a backup. `head` is where its chain of hashes ends."""
+
+    workspace: str
+    events: int
+    head: str
+
+
+def backup(database: str, file: Path, chosen: Sequence[str], progress: Progress) -> list[Kept]:
+    """Write the workspaces of a database, or only those chosen, into a file that is not there yet.
+
+    Raises:
+        InvalidInput: The file exists, or there is no such workspace.
+        StratagemError: The database cannot be read, or the file cannot be written.
+    """
+    if file.exists():
+        raise InvalidInput(
+            f"{file} exists already.", hint="Name another file: a backup never replaces one."
+        )
+    names = _chosen(workspaces(database), chosen, shown_place(database))
+    folder = file.with_name(f"{file.name}.part")
+    with _told(file):
+        _make_folder(folder)
+        kept = []
+        for name in names:
+            target = folder / _file_of(name)
+            place = _place(database, name)
+            copied = copy(place, str(target), _about(name, names, progress))
+            _close(target)
+            head = copied.head
+            kept.append(Kept(name, head.sequence, f"{head.sequence}:{head.hash.hex()}"))
+        archive = folder / "archive"
+        _pack(archive, folder, kept, progress)
+        archive.rename(file)
+        _settle(file.parent)
+        shutil.rmtree(folder)
+    return kept
+
+
+def restore(file: Path, database: str, chosen: Sequence[str], progress: Progress) -> list[Kept]:
+    """Put a backup into a database that is empty, or go on with what was begun.
+
+    A backup of one workspace goes wherever the database is; several keep their names.
+
+    Raises:
+        DatabaseCorrupt: The backup is damaged.
+        ImportRefused: The database holds something else.
+        InvalidInput: There is no such workspace, or the address names one for several.
+    """
+    if not file.is_file():
+        raise StorageUnavailable(f"There is no backup at {file}.", path=str(file))
+    with _told(file):
+        if _is_database(file):
+            copied = copy(str(file), database, progress)
+            return [Kept(HOME, copied.head.sequence, _text(copied.head))]
+        with zipfile.ZipFile(file) as archive:
+            held = _held(archive, file)
+            # Before anything is written: half of a backup restored is worse than none.
+            if archive.testzip() is not None:
+                raise _no_backup(file)
+            names = _chosen([each.workspace for each in held], chosen, str(file))
+            wanted = [each for each in held if each.workspace in names]
+            _check_target(database, wanted)
+            for each in wanted:
+                place = database if len(wanted) == 1 else place_within(database, each.workspace)
+                _restore_one(archive, each, place, _about(each.workspace, names, progress))
+    return wanted
+
+
+def copy_all(source: str, target: str, progress: Progress) -> tuple[dict[str, Copied], list[str]]:
+    """Copy every workspace of a database into another, each under its name.
+
+    Where one of the two names a workspace (#name), only the one that is meant is copied. Returns
+    what was copied, and the workspaces that were not.
+    """
+    names = workspaces(source) or [HOME]
+    one = any("#" in place and is_address(place) for place in (source, target))
+    if one or names == [HOME]:
+        home = home_of(source)
+        return {home: copy(source, target, progress)}, [name for name in names if name != home]
+    copied = {}
+    for name in names:
+        places = place_within(source, name), place_within(target, name)
+        copied[name] = copy(*places, _about(name, names, progress))
+    return copied, []
+
+
+def _is_database(file: Path) -> bool:
+    """Whether a file is a database as it is, and no archive."""
+    with file.open("rb") as stream:
+        return stream.read(len(_DATABASE)) == _DATABASE
+
+
+def _restore_one(archive: zipfile.ZipFile, kept: Kept, place: str, progress: Progress) -> None:
+    beside = None if is_address(place) else Path(place).absolute().parent
+    if beside is not None:
+        beside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".stratagem-", dir=beside) as folder:
+        source = Path(folder) / "restored.db"
+        with archive.open(_file_of(kept.workspace)) as packed, source.open("wb") as unpacked:
+            shutil.copyfileobj(packed, unpacked, limits.BACKUP_CHUNK_BYTES)
+        copied = copy(str(source), place, progress)
+    if _text(copied.head) != kept.head:
+        raise DatabaseCorrupt(
+            f"The workspace {kept.workspace} does not end where the backup says it does.",
+            hint="Restore another backup.",
+        )
+
+
+def _pack(archive: Path, folder: Path, kept: Sequence[Kept], progress: Progress) -> None:
+    """Write the archive, and read it once more."""
+    archive.unlink(missing_ok=True)
+    # Others may not read what the database's own user alone can.
+    os.close(os.open(archive, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    listed = {"format": _FORMAT, "workspaces": [each._asdict() for each in kept]}
+    with archive.open("r+b") as stream:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+            packed.writestr(_LIST, orjson.dumps(listed, option=orjson.OPT_INDENT_2))
+            for at, each in enumerate(kept):
+                packed.write(folder / _file_of(each.workspace), _file_of(each.workspace))
+                progress(at + 1, len(kept), "packing")
+        stream.flush()
+        os.fsync(stream.fileno())
+    with zipfile.ZipFile(archive) as packed:
+        if (wrong := packed.testzip()) is not None:
+            raise DatabaseCorrupt(
+                f"{wrong} cannot be read back from the backup.", hint="Is the disk sound?"
+            )
+
+
+def _held(archive: zipfile.ZipFile, file: Path) -> list[Kept]:
+    """Return the workspaces of a backup, each of which it really has."""
+    try:
+        listed: Any = orjson.loads(archive.read(_LIST))
+        known = int(listed["format"])
+        held = [Kept(**each) for each in listed["workspaces"]]
+        for each in held:
+            archive.getinfo(_file_of(each.workspace))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _no_backup(file) from error
+    if known > _FORMAT:
+        raise InvalidInput(
+            f"{file} was made by a newer Stratagem.", hint="Upgrade: pip install -U stratagem."
+        )
+    return held
+
+
+def _chosen(there: Sequence[str], chosen: Sequence[str], where: str) -> list[str]:
+    for name in chosen:
+        if name not in there:
+            raise InvalidInput(
+                f"{where} has no workspace {name!r}.",
+                field="workspace",
+                allowed=list(there),
+                hint=f"It has: {', '.join(there) or 'none'}.",
+            )
+    if not there:
+        raise StorageUnavailable(
+            f"There is no database at {where}.", path=where, hint="Name one with --db."
+        )
+    return [name for name in there if name in chosen] if chosen else list(there)
+
+
+def _check_target(database: str, wanted: Sequence[Kept]) -> None:
+    if len(wanted) > 1 and "#" in database and is_address(database):
+        names = ", ".join(each.workspace for each in wanted)
+        raise InvalidInput(
+            f"The backup has {len(wanted)} workspaces, and the address names one: {names}.",
+            field="db",
+            hint="Leave the #name out to restore all, or choose one with --workspace.",
+        )
+
+
+def _place(database: str, workspace: str) -> str:
+    return database if "#" in database else place_within(database, workspace)
+
+
+def _file_of(workspace: str) -> str:
+    plain = workspace.isascii() and workspace.replace("-", "").replace("_", "").isalnum()
+    return f"{workspace if plain else hashlib.sha256(workspace.encode()).hexdigest()}.db"
+
+
+def _text(head: Any) -> str:
+    return f"{head.sequence}:{head.hash.hex()}"
+
+
+def _about(name: str, names: Sequence[str], progress: Progress) -> Progress:
+    """Return progress that says which workspace it is about, where there are several."""
+    if len(names) == 1:
+        return progress
+    return lambda done, total, what: progress(done, total, f"{name}: {what}")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError as error:
+        raise InvalidInput(
+            f"{folder} is in the way.", hint="Remove it, or name another file."
+        ) from error
+
+
+def _close(copied: Path) -> None:
+    """Leave nothing of a copy but its file."""
+    written = copied.with_name(f"{copied.name}-wal")
+    if written.exists() and written.stat().st_size:
+        raise StorageUnavailable(
+            f"{copied} is in use by another program.",
+            path=str(copied),
+            hint="End that program and repeat the command: the backup goes on.",
+        )
+    for end in _BESIDE:
+        copied.with_name(f"{copied.name}{end}").unlink(missing_ok=True)
+
+
+def _settle(folder: Path) -> None:
+    """Have the name of a new file survive a power failure, where folders can be told so."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    """Turn what can be wrong with files into our errors."""
+    try:
+        yield
+    except StratagemError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise _no_backup(file) from error
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise StorageFull(
+                f"The disk is full: {error}.",
+                path=str(file),
+                hint="Free some space and repeat the command: it goes on.",
+            ) from error
+        raise StorageUnavailable(f"{error}.", path=str(file)) from error
+
+
+def _no_backup(file: Path) -> DatabaseCorrupt:
+    return DatabaseCorrupt(
+        f"{file} is no backup, or it is damaged.", path=str(file), hint="Restore another one."
+    )

@@ -1,0 +1,92 @@
+"""The two pages for people with a browser: what runs here, and every route.
+
+They hold nothing of a database and load nothing from elsewhere, so a browser, which cannot send
+a token with an address that is typed in, gets to see them with the 401 as well: the second one
+then asks for a token and reads the list of routes with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import Scope
+
+__all__ = ["docs", "landing", "page_instead"]
+
+_LANDING: Final = "landing.html"
+_DOCS: Final = "docs.html"
+_PAGES: Final = {"/": _LANDING, "/api/docs": _DOCS}
+_INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+_CLOSED: Final = (
+    "default-src 'none'",
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+)
+_ABOUT: Final = {
+    "name": "stratagem",
+    "mcp": "/mcp",
+    "rest": "/api/docs",
+    "openapi": "/api/openapi.json",
+    "sockets": "/socket.io",
+    "health": "/health",
+    "ready": "/ready",
+    "metrics": "/metrics",
+}
+
+
+async def landing(request: Request) -> Response:
+    """Say what runs here: as a page to browsers, in JSON to programs."""
+    return _page(_LANDING) if _is_browser(request.headers) else JSONResponse(_ABOUT)
+
+
+async def docs(_request: Request) -> Response:
+    """Show every route."""
+    return _page(_DOCS)
+
+
+def page_instead(scope: Scope, status: int) -> Response | None:
+    """Return the page that a browser sees where a program is refused, if there is one."""
+    name = _PAGES.get(scope["path"])
+    asked = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+    if name is None or not asked or not _is_browser(Headers(scope=scope)):
+        return None
+    return _page(name, status)
+
+
+def _is_browser(headers: Headers) -> bool:
+    return "text/html" in headers.get("accept", "")
+
+
+def _page(name: str, status: int = 200) -> Response:
+    text, policy = _read(name)
+    headers = {
+        "content-security-policy": policy,
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
+        "vary": "accept, authorization",
+    }
+    return HTMLResponse(text, status, headers)
+
+
+@cache
+def _read(name: str) -> tuple[str, str]:
+    """Return a page, and the policy by which a browser runs nothing but what was written for it."""
+    text = (resources.files(__package__) / name).read_text("utf-8")
+    allowed: dict[str, list[str]] = {"script": [], "style": []}
+    for kind, content in _INLINE.findall(text):
+        hashed = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        allowed[kind].append(f"'sha256-{hashed}'")
+    sources = [f"{kind}-src {' '.join(hashes)}" for kind, hashes in allowed.items() if hashes]
+    return text, "; ".join((*_CLOSED, *sources))

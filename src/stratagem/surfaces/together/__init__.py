@@ -1,0 +1,1 @@
+"""Several processes that are one server: what they tell one another, and how."""
