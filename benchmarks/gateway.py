@@ -22,6 +22,7 @@ from typing import Any, Final
 import httpx2
 from mcp import Client
 
+import stratagem
 from benchmarks.results import Figure
 
 __all__ = ["main", "measure"]
@@ -40,6 +41,12 @@ _WAIT_SECONDS: Final = 0.02
 _WARM_UP: Final = 30
 # A result from the cache would be no call.
 _CALCULATION: Final = {"arguments": {"expression": "2 + 2"}, "options": {"skipCache": True}}
+_WAITS: Final = {
+    "name": "waits",
+    "description": "Waits.",
+    "inputSchema": {"type": "object"},
+    "handler": {"type": "python", "callable": "benchmarks.gateway:waits"},
+}
 _EMPTY: Final = """
 import sys, uvicorn
 from fastapi import FastAPI
@@ -87,14 +94,6 @@ async def _measure(sides: Sides, rounds: int) -> list[Figure]:
 async def _register(ours: httpx2.AsyncClient, sides: Sides) -> None:
     added = await ours.post("/api/mcp/servers", json={"name": "up", "url": f"{sides.upstream}/mcp"})
     assert added.status_code == 201, added.text
-    waits = {
-        "name": "waits",
-        "description": "Waits.",
-        "inputSchema": {"type": "object"},
-        "handler": {"type": "python", "callable": "benchmarks.gateway:waits"},
-    }
-    registered = await ours.post("/api/mcp/tools", json=waits)
-    assert registered.status_code == 201, registered.text
 
 
 async def waits() -> dict[str, float]:
@@ -220,7 +219,11 @@ async def _calculated(client: httpx2.AsyncClient) -> None:
 def _running(folder: Path) -> Iterator[Sides]:
     ports = [_free_port() for _side in range(3)]
     upstream, empty, ours = ports
-    serve = [sys.executable, "-m", "stratagem", "--db", str(folder / "bench.db"), "serve"]
+    path = str(folder / "bench.db")
+    with stratagem.open(path, embedder="none") as db:
+        # Code on the server is nothing that anybody may register over HTTP.
+        db.call("tool_register", _WAITS)
+    serve = [sys.executable, "-m", "stratagem", "--db", path, "serve"]
     options = ["--port", str(ours), "--allow-host", f"127.0.0.1:{upstream}"]
     commands = (
         [sys.executable, _UPSTREAM, "--http", str(upstream)],
