@@ -77,7 +77,8 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
                 "deliver": False,
                 **{name: value for name, value in given.items() if name in known},
             }
-            runtime = start(Settings(str(tmp_path / path), external=external, **settings))
+            place = path if "://" in path else str(tmp_path / path)
+            runtime = start(Settings(place, external=external, **settings))
             return stack.enter_context(closing(Fed(runtime, Caller())))
 
         yield open_database

@@ -20,6 +20,7 @@ from stratagem.projections.settings import ExternalSettings
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.faults.processes import Voice, child
+from tests.postgres import a_workspace
 from tests.projections.conftest import Fed, Opener
 from tests.projections.proxy import Proxy
 from tests.projections.servers import ChromaServer, Neo4jServer, Server, until
@@ -233,6 +234,32 @@ def test_several_workers_deliver_everything_once(opened: Opener, chroma: ChromaS
 
     assert databases[0].outbox()["processed"] == events
     assert databases[0].verify("chroma").different == 0
+
+
+@pytest.mark.parametrize("kept", ["SQLite", "PostgreSQL"])
+def test_what_another_process_writes_is_delivered_without_being_looked_for(
+    kept: str,
+    opened: Opener,
+    chroma: ChromaServer,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place: dict[str, Any] = {"path": "log.db"}
+    if kept == "PostgreSQL":
+        address = request.getfixturevalue("postgres_address")
+        place = {"path": address, "workspace": a_workspace()}
+    monkeypatch.setattr(limits, "OUTBOX_POLL_SECONDS", 0.05)
+    delivering = opened(**place, **chosen("chroma", chroma.port), deliver=True)
+    delivering.concept("Ohm")
+    until(lambda: delivering.outbox()["processed"] == 1)
+    # From now on it would look for itself after a minute.
+    monkeypatch.setattr(limits, "OUTBOX_POLL_SECONDS", 60.0)
+    delivering.concept("Ampere")
+    until(lambda: delivering.outbox()["processed"] == 2)
+
+    opened(**place).concept("Volt")
+
+    until(lambda: delivering.outbox()["processed"] == 3, seconds=10)
 
 
 def test_a_refused_concept_holds_up_only_what_hangs_on_it_and_is_given_up(

@@ -51,7 +51,7 @@ class Projections:
     def start(self) -> None:
         """Deliver in the background, where there is anything to feed."""
         if self._feeders and not self._store.read_only and self._worker is None:
-            self._worker = Worker(list(self._feeders.values()))
+            self._worker = Worker(list(self._feeders.values()), self._store.follow)
             self._worker.start()
 
     def wake(self) -> None:

@@ -1,8 +1,8 @@
 """The thread that delivers, in processes that live long enough.
 
 It looks for the first time a moment after the database was opened, so that no start waits for it
-and a command that is over by then never begins. From then on a write of this process wakes it,
-and it looks by itself for what others wrote.
+and a command that is over by then never begins. From then on every write wakes it, those of other
+processes and machines too, and it looks by itself for what was to be tried again.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__ = ["Feeder", "Worker"]
 logger = logging.getLogger(__name__)
 
 _JOIN_SECONDS: Final = 3.0
+Follow = Callable[[Callable[[int], None]], Callable[[], None]]
 
 
 class Feeder:
@@ -92,10 +93,14 @@ class Feeder:
 
 
 class Worker:
-    """Runs feeders in a thread until it is stopped."""
+    """Runs feeders in a thread until it is stopped.
 
-    def __init__(self, feeders: Sequence[Feeder]) -> None:
+    `follow` has a function called after every commit, and returns what ends that.
+    """
+
+    def __init__(self, feeders: Sequence[Feeder], follow: Follow) -> None:
         self._feeders = feeders
+        self._follow = follow
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="stratagem-outbox", daemon=True)
@@ -116,11 +121,18 @@ class Worker:
             self._thread.join(_JOIN_SECONDS)
 
     def _run(self) -> None:
-        self._stopping.wait(limits.OUTBOX_POLL_SECONDS)
+        if self._stopping.wait(limits.OUTBOX_POLL_SECONDS):
+            return
+        try:
+            leave = self._follow(lambda _sequence: self.wake())
+        except StratagemError:
+            # The database was closed.
+            return
         while not self._stopping.is_set():
             self._wake.clear()
             if not self._work():
                 self._wake.wait(limits.OUTBOX_POLL_SECONDS)
+        leave()
         for feeder in self._feeders:
             try:
                 feeder.rest()

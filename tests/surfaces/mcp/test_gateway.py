@@ -166,6 +166,16 @@ async def test_exposed_tools_are_tools_in_their_own_right(registered: Path) -> N
     assert refused.is_error
 
 
+@pytest.mark.parametrize(("more", "longest"), [({}, 60_000), ({"expose": ("dou*",)}, 2_000)])
+async def test_a_list_that_may_change_is_not_kept_for_long(
+    registered: Path, more: dict[str, Any], longest: int
+) -> None:
+    async with connected(registered, **more) as client:
+        listed = await client.list_tools()
+
+    assert listed.ttl_ms == longest
+
+
 async def test_prompts_and_resources_are_the_registrys(registered: Path) -> None:
     async with connected(registered, **GATEWAY) as client:
         prompts = {each.name: each for each in (await client.list_prompts()).prompts}

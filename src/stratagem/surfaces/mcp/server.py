@@ -31,17 +31,25 @@ Page = types.PaginatedRequestParams | None
 
 # A list stays the same while a server runs; the next one may have been started with another.
 _LIST = CacheHint(ttl_ms=60_000)
+# One with what was registered may change with any call, on any server.
+_REGISTERED_LIST = CacheHint(ttl_ms=2_000)
 
 
 def build(settings: ServerSettings, database: Database, callers: Callers) -> Server[Any]:
     """Return a server that any transport can carry."""
     handlers = _Handlers(settings, database, callers)
+    tools = _REGISTERED_LIST if settings.expose else _LIST
+    prompts = _REGISTERED_LIST if handlers.shows_resources else _LIST
     server: Server[Any] = Server(
         "stratagem",
         version=_version(),
         title="Stratagem",
         instructions=instructions.instructions(settings),
-        cache_hints={"tools/list": _LIST, "prompts/list": _LIST, "resources/templates/list": _LIST},
+        cache_hints={
+            "tools/list": tools,
+            "prompts/list": prompts,
+            "resources/templates/list": _LIST,
+        },
         # No argument of ours is repeated in a header, so there are none to compare.
         get_tool_input_schema=lambda _name: None,
         on_list_tools=handlers.list_tools,
@@ -66,6 +74,11 @@ class _Handlers:
         # Other toolsets have no tools that mostly wait: their calls are spared the question.
         self._may_wait = self._registered.shows_resources
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
+
+    @property
+    def shows_resources(self) -> bool:
+        """Whether lists have resources of the registry in them."""
+        return self._registered.shows_resources
 
     async def list_tools(self, context: Context, page: Page) -> types.ListToolsResult:
         _only_page(page)
