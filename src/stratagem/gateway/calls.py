@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +13,24 @@ from stratagem.gateway.lanes import Priority
 from stratagem.gateway.runners.contract import ProgressReport
 from stratagem.operation import Caller
 
-__all__ = ["Call", "Finished", "call_of"]
+__all__ = ["Call", "Finished", "call_of", "reporting"]
 
 
 def _ignore(_fraction: float | None, _message: str | None) -> None:
     """Nobody watches."""
+
+
+_WATCHER: ContextVar[ProgressReport] = ContextVar("watcher", default=_ignore)
+
+
+@contextmanager
+def reporting(report: ProgressReport) -> Iterator[None]:
+    """Have whatever is called meanwhile report its progress, where nobody else was named."""
+    before = _WATCHER.set(report)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,7 @@ class Finished:
         }
 
 
-def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport = _ignore) -> Call:
+def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport | None = None) -> Call:
     """Return the call that somebody asks for."""
     options, context = given.options, given.context
     return Call(
@@ -79,5 +94,5 @@ def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport = _ign
         permissions=given.sandbox.permissions if given.sandbox else None,
         correction_id=given.correction_id,
         confirm=given.confirm,
-        progress=progress,
+        progress=progress or _WATCHER.get(),
     )

@@ -338,7 +338,7 @@ class Gateway:
         return branch or self._caller.branch
 
     def _call(self, given: inputs.ExecuteInput, progress: ProgressReport | None) -> Call:
-        return call_of(given, self._caller, progress) if progress else call_of(given, self._caller)
+        return call_of(given, self._caller, progress)
 
     def _item(self, item: inputs.BatchItem, batch: inputs.BatchInput) -> Call:
         given = inputs.ExecuteInput(**item.model_dump(), context=batch.context, branch=batch.branch)

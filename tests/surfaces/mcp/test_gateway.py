@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable
@@ -9,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import MCPError
+from mcp import Client, MCPError
 
 import stratagem
+from stratagem.gateway.runners.contract import ProgressReport
 from tests.gateway.upstream.servers import npm_server
-from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
+from tests.surfaces.mcp.clients import MODES, Mode, connected, http_server, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -242,3 +244,71 @@ async def test_reference_servers_are_upstreams(
     assert "Oslo" in text_of(graph)
     assert wrong.is_error
     assert not long.is_error
+
+
+async def counts(progress: ProgressReport) -> str:
+    """Count to three."""
+    for step in (1, 2, 3):
+        progress(step / 3, f"{step} of 3")
+        await asyncio.sleep(0.01)
+    return "done"
+
+
+async def hums(progress: ProgressReport) -> str:
+    """Be busy for nobody knows how long."""
+    for _ in range(3):
+        progress(None, "hm")
+        await asyncio.sleep(0.01)
+    return "done"
+
+
+@pytest.fixture
+def busy(path: Path) -> Path:
+    with stratagem.open(str(path)) as db:
+        for name in ("counts", "hums"):
+            db.gateway.register(
+                name=name,
+                description="Takes a while.",
+                input_schema={"type": "object"},
+                handler={"type": "python", "callable": f"tests.surfaces.mcp.test_gateway:{name}"},
+            )
+    return path
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_hears_how_far_a_tool_has_come(busy: Path, mode: Mode) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async with connected(busy, mode, toolsets=("gateway",), expose=("hums",)) as client:
+        given = {"toolName": "counts", "arguments": {}}
+        quiet = await client.call_tool("tool_execute", given)
+        told = await client.call_tool("tool_execute", given, progress_callback=hear)
+        counted, heard = heard, []
+        await client.call_tool("hums", {}, progress_callback=hear)
+
+    assert not quiet.is_error
+    assert not told.is_error
+    assert counted == [(step / 3, 1.0, f"{step} of 3") for step in (1, 2, 3)]
+    assert heard == [(step, None, "hm") for step in (1, 2, 3)]
+
+
+async def test_progress_is_heard_over_http(busy: Path) -> None:
+    heard: list[float] = []
+
+    async def hear(
+        progress: float,
+        total: float | None,
+        message: str | None,
+    ) -> None:
+        heard.append(progress)
+
+    with http_server(busy, toolsets=("gateway",)) as address:
+        async with Client(f"{address}/mcp") as client:
+            await client.call_tool(
+                "tool_execute", {"toolName": "counts", "arguments": {}}, progress_callback=hear
+            )
+
+    assert heard == [1 / 3, 2 / 3, 1.0]

@@ -19,6 +19,7 @@ from stratagem.errors import InvalidInput
 from stratagem.surfaces.mcp import instructions, resources
 from stratagem.surfaces.mcp.callers import Callers
 from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.progress import told
 from stratagem.surfaces.mcp.registered import PREFIX, Registered
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.mcp.tools import Tools, failure
@@ -94,9 +95,11 @@ class _Handlers:
         caller = self._callers.of(context)
         arguments = params.arguments or {}
         if self._settings.expose and self._registered.exposes(params.name):
-            return await self._registered.call(params.name, arguments, caller)
+            async with told(context):
+                return await self._registered.call(params.name, arguments, caller)
         if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):
-            return await self._tools.call_waiting(params.name, arguments, caller)
+            async with told(context):
+                return await self._tools.call_waiting(params.name, arguments, caller)
         return await self._in_thread(lambda: self._tools.call(params.name, arguments, caller))
 
     async def list_prompts(self, context: Context, page: Page) -> types.ListPromptsResult:
