@@ -105,6 +105,15 @@ def test_a_tool_in_the_language_of_the_request_comes_first(index: ToolIndex) -> 
     assert best(index, "北京的天气怎么样").name == "tq"
 
 
+def test_everyday_words_count_where_no_tool_uses_them(index: ToolIndex) -> None:
+    diary = tool("create_event", "Add an event to a calendar.", title=TEXT)
+    index.update([*TOOLS, diary])
+    assert best(index, "my diary").name == "create_event"
+
+    index.update([*TOOLS, diary, tool("keep_diary", "Write a page of a diary.", text=TEXT)])
+    assert best(index, "my diary").name == "keep_diary"
+
+
 def test_words_are_shown_as_they_were_written(index: ToolIndex) -> None:
     assert best(index, "Translating texts").said() == ["Translating", "texts"]
 

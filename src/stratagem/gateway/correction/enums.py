@@ -31,6 +31,7 @@ _SIGNS: Final = frozenset("-+!~^")
 _MISSPELT_CHARS_MIN: Final = 6
 _NEXT_DISTANCE_MIN: Final = 3
 _PREFIX_CHARS_MIN: Final = 2
+_ABBREVIATED_CHARS_MIN: Final = 3
 # Longer lists are compared by their style only.
 _COMPARED_MAX: Final = 500
 _COMPARED_CHARS_MAX: Final = 100
@@ -129,12 +130,21 @@ def _has_digits(text: str) -> bool:
     return any(char.isdecimal() for char in text)
 
 
+def _abbreviates(shown: str, text: str) -> bool:
+    """Tell whether a listed value is a word cut short: `desc` for descending."""
+    return len(shown) >= _ABBREVIATED_CHARS_MIN and text.isalpha() and text.startswith(shown)
+
+
 def _partly(text: str, listed: dict[int, str], options: Sequence[Any]) -> Iterator[Proposal]:
     begun = [index for index, shown in listed.items() if shown.startswith(text)]
     if len(begun) == 1 and len(text) >= _PREFIX_CHARS_MIN:
         yield "enum_prefix", options[begun[0]]
         return
     words = set(re.findall(r"\w+", text))
+    short = [i for i, shown in listed.items() if _abbreviates(shown, text)]
+    if len(short) == 1:
+        yield "enum_prefix", options[short[0]]
+        return
     within = [i for i, shown in listed.items() if set(re.findall(r"\w+", shown)) <= words and shown]
     if len(within) == 1:
         yield "enum_contains", options[within[0]]

@@ -29,6 +29,7 @@ __all__ = ["Match", "Names", "are_words"]
 
 _LONG_NAME: Final = 9
 _SHORT_WORD: Final = 5
+_LONG_WORD: Final = 7
 _LEAST: Final = 3
 _FAR: Final = 3
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -38,6 +39,12 @@ _CONTAINED_MIN: Final = 3
 _INDEX_LETTERS: Final = frozenset("abcdefijkmnpqrtuvwxyz")
 _AXES: Final = frozenset("cfkxyz")
 _ENDINGS: Final = ("s", "es", "ed", "d", "ing", "er", "r", "or", "ion", "al", "ly", "y")
+# What stands before some of them.
+_BEFORE: Final[dict[str, str | tuple[str, ...]]] = {
+    "d": "e",
+    "r": "e",
+    "es": ("s", "x", "z", "h", "o"),
+}
 # What means something else in the plural.
 _OTHER_IN_PLURAL: Final = frozenset(
     """arm compass content custom damage due earning force glass good look manner mean minute new
@@ -64,6 +71,38 @@ _BRITISH: Final = {
 }
 
 
+# The same word cut short, wherever it stands. Not `min`, which is a unit, nor what may be cut from
+# several words: `desc`, `dir`, `temp`, `num`.
+_ABBREVIATED: Final = {
+    "addr": "address",
+    "avg": "average",
+    "cfg": "configuration",
+    "config": "configuration",
+    "ctx": "context",
+    "db": "database",
+    "dest": "destination",
+    "dst": "destination",
+    "env": "environment",
+    "idx": "index",
+    "img": "image",
+    "lang": "language",
+    "lat": "latitude",
+    "lng": "longitude",
+    "lon": "longitude",
+    "max": "maximum",
+    "msg": "message",
+    "org": "organization",
+    "params": "parameters",
+    "passwd": "password",
+    "pkg": "package",
+    "pwd": "password",
+    "qty": "quantity",
+    "repo": "repository",
+    "src": "source",
+    "tz": "timezone",
+}
+
+
 class Match(NamedTuple):
     """A parameter that may be meant, and by which pattern."""
 
@@ -79,6 +118,7 @@ class Names:
         self._styles = _grouped(self.parameters, normal)
         self._american = _grouped(self.parameters, _american)
         self._singular = _grouped(self.parameters, _singular)
+        self._spelled_out = _grouped(self.parameters, _spelled_out)
 
     def styled(self, key: str) -> list[str]:
         """Return the parameters that differ from a name in nothing but style."""
@@ -100,6 +140,9 @@ class Names:
         by_style = self.styled(key) or self._american.get(_american(key), [])
         if by_style:
             return [Match(name, "key_style_variant") for name in by_style]
+        by_length = self._spelled_out.get(_spelled_out(key), [])
+        if len(by_length) == 1 and not self._goes_on(key, by_length[0]):
+            return [Match(by_length[0], "key_abbreviation")]
         by_number = self._singular.get(_singular(key), [])
         if by_number:
             other = any(singular(word) in _OTHER_IN_PLURAL for word in tokens(key))
@@ -107,6 +150,11 @@ class Names:
         if len(self.parameters) > limits.CORRECTION_SPELLED_MAX:
             return []
         return list(_spelled(key, self.parameters)) or list(_related(key, self.parameters))
+
+    def _goes_on(self, key: str, name: str) -> bool:
+        """Tell whether another parameter begins with a name: it may be that one cut short."""
+        begun = normal(key)
+        return any(other != name and normal(other).startswith(begun) for other in self.parameters)
 
 
 def _grouped(names: list[str], form: Callable[[str], str]) -> dict[str, list[str]]:
@@ -118,6 +166,11 @@ def _grouped(names: list[str], form: Callable[[str], str]) -> dict[str, list[str
 
 def _american(name: str) -> str:
     return "".join(_BRITISH.get(word, word) for word in tokens(name))
+
+
+def _spelled_out(name: str) -> str:
+    words = (_BRITISH.get(word, word) for word in tokens(name))
+    return "".join(_ABBREVIATED.get(word, word) for word in words)
 
 
 def _singular(name: str) -> str:
@@ -160,7 +213,10 @@ def _real_words(given: tuple[str, ...], meant: tuple[str, ...]) -> bool:
         return all(len(word) == 1 or _real(word) for word in given)
     pairs = [(one, other) for one, other in zip(given, meant, strict=True) if one != other]
     return any(
-        _real(one) or _another(one, other) or _measured(one, other) or _indexed(one, other)
+        _means_itself(one, other)
+        or _another(one, other)
+        or _measured(one, other)
+        or _indexed(one, other)
         for one, other in pairs
     )
 
@@ -169,6 +225,9 @@ def _measured(one: str, other: str) -> bool:
     """Tell whether two words are units, or end in different ones: `lengthcm`, `lengthmm`."""
     if one in UNITS and other in UNITS:
         return True
+    if other in KNOWN:
+        # `promt` and `prompt` end in units only by chance.
+        return False
     shared = 0
     while shared < min(len(one), len(other)) and one[shared] == other[shared]:
         shared += 1
@@ -192,15 +251,38 @@ def are_words(key: str) -> bool:
     return all(_real(word) for word in tokens(key))
 
 
+def _means_itself(one: str, other: str) -> bool:
+    """Tell whether a word is no slip for another.
+
+    That a slip in a long word leaves two words is chance: `forcast`, `prodcut`, `destnation`.
+    """
+    plain = len(other) >= _LONG_WORD and other in KNOWN and one[0] == other[0]
+    return _listed(one) or _inflected(one) or (not plain and _compound(one))
+
+
 def _real(word: str) -> bool:
-    if word in KNOWN or word in LOOKALIKES or word.isdecimal():
-        return True
-    if any(word[:at] in KNOWN and word[at:] in KNOWN for at in range(_LEAST, len(word) - 2)):
-        return True
+    return _listed(word) or _compound(word) or _inflected(word)
+
+
+def _listed(word: str) -> bool:
+    return word in KNOWN or word in LOOKALIKES or word.isdecimal()
+
+
+def _compound(word: str) -> bool:
+    return any(word[:at] in KNOWN and word[at:] in KNOWN for at in range(_LEAST, len(word) - 2))
+
+
+def _inflected(word: str) -> bool:
     return len(word) >= _SHORT_WORD and any(
-        word.endswith(ending) and {word[: -len(ending)], word[: -len(ending)] + "e"} & KNOWN
-        for ending in _ENDINGS
+        word.endswith(ending) and _derived(word[: -len(ending)], ending) for ending in _ENDINGS
     )
+
+
+def _derived(stem: str, ending: str) -> bool:
+    """Tell whether a word can have an ending: `user` is one, `customr` and `queryy` are slips."""
+    if stem + "e" in KNOWN and ending not in {"s", "d", "r"}:
+        return True
+    return stem in KNOWN and stem.endswith(_BEFORE.get(ending, "")) and stem[-1] != ending
 
 
 def _another(one: str, other: str) -> bool:

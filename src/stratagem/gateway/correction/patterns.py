@@ -50,6 +50,7 @@ _TYPES: Final = {
         string_to_boolean_conversion="The text is a common way to write true or false.",
         number_to_boolean_conversion="1 and 0 stand for true and false.",
         string_to_null_conversion="The text is the name of null.",
+        value_named="Only one parameter of the object takes the value, and no other is needed.",
         value_object_unwrapped="The object only names the value that was expected.",
         quotes_removed="Without the quotes around it the value is allowed.",
     ),
@@ -63,6 +64,8 @@ _TYPES: Final = {
         boolean_to_string_conversion=(0.5, "Several texts may stand for a boolean."),
         whole_number_to_string_conversion=(0.6, "The text may need the decimal point or not."),
         short_code_to_string_conversion=(0.5, "A leading zero may have been lost before."),
+        value_name_assumed=(0.9, "The value may be the one parameter that the object needs."),
+        cents_dropped_conversion=(0.5, "A sum with its cents; whole ones or cents may be meant."),
         boolean_to_number_conversion=(0.3, "A boolean may stand for 1 or 0."),
     ),
     **_offered(
@@ -103,6 +106,7 @@ _UNKNOWN: Final = {
         Strategy.UNKNOWN_PROPERTIES,
         Risk.MEDIUM,
         key_misspelling="The name is a misspelling of exactly one parameter.",
+        key_abbreviation="The name is that of exactly one parameter, cut short or spelled out.",
         key_plural="The name is the singular or plural of exactly one parameter.",
         key_known_alias="Earlier calls of this tool meant this parameter by the name.",
         key_moved_inside="Exactly one inner object has a parameter of this name.",
@@ -146,7 +150,7 @@ _ENUMS: Final = {
     **_offered(
         Strategy.ENUM_VARIANTS,
         Risk.MEDIUM,
-        enum_prefix=(0.95, "The value begins exactly one allowed value."),
+        enum_prefix=(0.95, "Exactly one allowed value begins alike, and one of the two goes on."),
         enum_resembles=(0.93, "The value resembles an allowed one."),
         enum_signed=(0.1, "The sign before the value may mean something."),
         enum_contains=(0.5, "The value contains exactly one allowed value."),
@@ -233,6 +237,7 @@ _CONSTRAINTS: Final = {
         Strategy.CONSTRAINTS,
         Risk.LOW,
         surrounding_space_removed="Without the space around it the value is allowed.",
+        code_case_changed="The same code in the case that is allowed.",
     ),
     **_offered(
         Strategy.CONSTRAINTS,

@@ -72,8 +72,11 @@ class _Moves:
         way = self._spelled_way(key)
         if way is not None:
             self._move("key_path_unfolded", key, way)
-        elif not self._node.vocabulary.matches(key):
-            ways = self._node.inside.get(normal(key), [])
+            return
+        ways = self._node.inside.get(normal(key), [])
+        # `city` resembles `address`, and belongs into it.
+        around = {way[0] for way in ways}
+        if all(match.name in around for match in self._node.vocabulary.matches(key)):
             if len(ways) == 1:
                 alone = normal(key) in _SAYING_LITTLE and not self._accompanied(key, ways[0])
                 self._move("key_moved_doubtful" if alone else "key_moved_inside", key, ways[0])

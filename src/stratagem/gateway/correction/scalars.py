@@ -51,12 +51,17 @@ _NUMBER_WORDS: Final = {
 # A number that stands for such a thing may have lost a zero before it came here.
 _CODES: Final = frozenset({"zip", "zipcode", "postal", "postcode", "phone", "telephone", "version"})
 _CODE_DIGITS_MIN: Final = 5
+# `20.00` are twenty dollars; an integer of such a name may count cents.
+_MONEY: Final = frozenset(
+    {"amount", "balance", "budget", "cent", "cents", "charge", "cost", "deposit", "fee", "payment",
+     "price", "refund", "salary", "subtotal", "sum", "tax", "tip", "total"}
+)  # fmt: skip
 
 
 def conversions(value: Any, types: frozenset[str], name: str) -> Iterator[Proposal]:
     """Yield what a scalar may stand for where one of the types is expected."""
     if isinstance(value, str):
-        yield from _from_text(value, types)
+        yield from _from_text(value, types, name)
     elif isinstance(value, bool):
         yield from _from_boolean(value, types)
     elif isinstance(value, int | float):
@@ -88,7 +93,7 @@ def _exact(digits: str) -> int | float | None:
     return number if isfinite(number) and Decimal(repr(number)) == exact else None
 
 
-def _from_text(text: str, types: frozenset[str]) -> Iterator[Proposal]:
+def _from_text(text: str, types: frozenset[str], name: str) -> Iterator[Proposal]:
     word = text.strip().casefold()
     if "boolean" in types and word in _TRUE | _FALSE:
         yield "string_to_boolean_conversion", word in _TRUE
@@ -97,14 +102,16 @@ def _from_text(text: str, types: frozenset[str]) -> Iterator[Proposal]:
     if "null" in types and text.strip() in _NULLS:
         yield "string_to_null_conversion", None
     if types & {"integer", "number"}:
-        yield from _numbers(text, types)
+        yield from _numbers(text, types, name)
 
 
-def _numbers(text: str, types: frozenset[str]) -> Iterator[Proposal]:
+def _numbers(text: str, types: frozenset[str], name: str) -> Iterator[Proposal]:
     number = number_of(text)
     if number is not None:
         fitted = _fitted(number, types)
-        if fitted is None:
+        if fitted is not None and "number" not in types and _has_cents(text, name):
+            yield "cents_dropped_conversion", fitted
+        elif fitted is None:
             yield "rounded_conversion", round(number)
         else:
             yield "string_to_number_conversion", fitted
@@ -126,6 +133,11 @@ def _numbers(text: str, types: frozenset[str]) -> Iterator[Proposal]:
         fitted = None if amount is None else _fitted(amount, types)
         if fitted is not None:
             yield "unit_dropped_conversion", fitted
+
+
+def _has_cents(text: str, name: str) -> bool:
+    """Tell whether a whole sum was written with its cents."""
+    return text.strip().endswith(".00") and not _MONEY.isdisjoint(tokens(name))
 
 
 def _fitted(number: float, types: frozenset[str]) -> int | float | None:

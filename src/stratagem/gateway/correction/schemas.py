@@ -301,12 +301,14 @@ class Node:
         level: list[tuple[tuple[str, ...], Node]] = [((), self)]
         for _ in range(_DEPTH_MAX):
             level = [
-                ((*way, name), inner)
+                ((*way, name), form)
                 for way, node in level
                 for name, inner in node.properties.items()
-                if "object" in inner.types
+                for form in (inner.branches or [inner])
+                if "object" in form.types
             ]
-            ways += [(*way, name) for way, node in level for name in node.properties]
+            # Several forms of one object may have the same name.
+            ways += dict.fromkeys((*way, name) for way, node in level for name in node.properties)
         return ways
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from stratagem.engine.paths import Steps
 from stratagem.gateway.correction import enums, formats, lists, scalars, texts
 from stratagem.gateway.correction.learned import HintKind
+from stratagem.gateway.correction.names import are_words
 from stratagem.gateway.correction.schemas import Node, kind_of
-from stratagem.gateway.correction.words import normal
+from stratagem.gateway.correction.words import normal, tokens
 
 if TYPE_CHECKING:
     from stratagem.gateway.correction.attempt import Attempt
@@ -24,6 +25,10 @@ _LIST_KEYS: Final = frozenset(
     {"array", "data", "element", "elements", "entries", "item", "items", "list", "results", "value",
      "values"}
 )  # fmt: skip
+_CODE: Final = re.compile("[A-Za-z]{2,3}")
+_COLOR: Final = re.compile("#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})")
+# A program gets its command word by word, a shell as one text.
+_COMMANDS: Final = frozenset({"argv", "args", "arguments", "cmd", "command", "entrypoint", "flags"})
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean"})
 _QUOTED: Final = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}  # noqa: RUF001
 _TELLING: Final = frozenset({"format", "pattern"})
@@ -62,6 +67,9 @@ def forms(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator[Pr
             yield "single_element_unwrapped", value[0]
     elif value is not None and "array" in node.types:
         yield "scalar_wrapped_in_array", [value]
+    if "object" in node.types and isinstance(value, str | int | float):
+        attempt.spend(len(node.properties))
+        yield from _named(node, value)
     if node.options is None:
         for pattern, converted in scalars.conversions(value, node.types, name):
             # The number was read from text that had more digits: 3.10 is a version, 3.1 another.
@@ -143,7 +151,10 @@ def _listed(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[P
             yield "doubtful_list_split" if grouped else "separated_list_split", numbers
         elif not free:
             yield from _enumerated(element, text)
-        doubtful = free and lists.conjoined(text)
+        worded = free and len(numbers) > 1 and not _COMMANDS.isdisjoint(tokens(_name(steps)))
+        if worded:
+            yield "doubtful_list_split", numbers
+        doubtful = worded or (free and lists.conjoined(text))
         yield "doubtful_list_kept" if doubtful else "scalar_wrapped_in_array", [text]
     elif free:
         yield from _free_list(attempt, node, (text, found), steps)
@@ -274,6 +285,20 @@ def _pair(item: Any) -> tuple[str, Any] | None:
     return None
 
 
+def _named(node: Node, value: Any) -> Iterator[Proposal]:
+    """Yield the object whose only required parameter a scalar is: an address for an attendee."""
+    blank = isinstance(value, str) and (not value.strip() or value.lstrip()[0] in "{[")
+    if len(node.required) != 1 or blank:
+        return
+    name = node.required[0]
+    inner = node.properties.get(name)
+    if inner is None or not inner.accepts(value):
+        return
+    told = inner.options is not None or bool(_TELLING & set(inner.view))
+    alone = sum(other.accepts(value) for other in node.properties.values()) == 1
+    yield "value_named" if told and alone else "value_name_assumed", {name: value}
+
+
 def _constrained(node: Node, value: Any) -> Iterator[Proposal]:
     if kind_of(value) not in node.types and not (
         isinstance(value, int) and not isinstance(value, bool) and "number" in node.types
@@ -293,13 +318,20 @@ def _allowed_text(node: Node, value: str) -> Iterator[Proposal]:
         return
     if "pattern" in node.view:
         yield from (
-            ("case_changed", cased)
+            ("code_case_changed" if _is_code(value) else "case_changed", cased)
             for cased in dict.fromkeys((value.upper(), value.lower()))
             if cased != value
         )
     longest = node.view.get("maxLength")
     if isinstance(longest, int) and len(value) > longest:
         yield "text_cut_to_limit", value[:longest]
+
+
+def _is_code(value: str) -> bool:
+    """Tell whether case is all that the caller got wrong: `zrh` for ZRH, a color in capitals."""
+    return bool(_COLOR.fullmatch(value)) or (
+        bool(_CODE.fullmatch(value)) and not are_words(value.casefold())
+    )
 
 
 def _allowed_number(view: dict[str, Any], value: float) -> Iterator[Proposal]:

@@ -1,4 +1,4 @@
-"""Requests in other languages, as far as words of a small lexicon go.
+"""Requests in other languages or in everyday words, as far as a small lexicon goes.
 
 Most tools speak English, and not everybody who asks for one does. `lexicon.txt` has what tools are
 often asked for in the languages that are asked in most. It is no translation: a request keeps its
