@@ -13,7 +13,15 @@ from stratagem.gateway.lanes import Priority
 from stratagem.gateway.runners.contract import ProgressReport
 from stratagem.operation import Caller
 
-__all__ = ["Call", "Finished", "call_of", "reporting"]
+__all__ = ["BegunElsewhereError", "Call", "Finished", "call_of", "reporting"]
+
+
+class BegunElsewhereError(Exception):
+    """Another process runs this very call: here it leaves no trace."""
+
+    def __init__(self, execution_id: str) -> None:
+        super().__init__(execution_id)
+        self.execution_id = execution_id
 
 
 def _ignore(_fraction: float | None, _message: str | None) -> None:
@@ -37,7 +45,8 @@ def reporting(report: ProgressReport) -> Iterator[None]:
 class Call:
     """One call. `depth` counts how many calls it is inside of, as a step of a pipeline is.
 
-    `begin` is told the execution's id before the tool is run, and may refuse that.
+    `begin` is told the execution's id before the tool is run, and may refuse that
+    (`BegunElsewhereError`).
     """
 
     tool: str

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
@@ -31,7 +31,7 @@ from stratagem.gateway import cache as caching
 from stratagem.gateway import tracing
 from stratagem.gateway.breaker import Breakers
 from stratagem.gateway.cache import Cache
-from stratagem.gateway.calls import Call, Finished
+from stratagem.gateway.calls import BegunElsewhereError, Call, Finished
 from stratagem.gateway.lanes import Lanes
 from stratagem.gateway.rates import Rates
 from stratagem.gateway.recording import Entry
@@ -149,6 +149,8 @@ class Executor:
                 raise await self._failed(course, _cancelled(call.tool)) from None
             self._close(course, "failed", {"code": "cancelled", "message": "It was cancelled."})
             raise
+        except BegunElsewhereError:
+            raise
         except StratagemError as error:
             raise await self._failed(course, error) from error.__cause__
         except Exception as error:
@@ -190,9 +192,8 @@ class Executor:
                 course.cached = True
                 return kept, orjson.dumps(kept)
         parts.breakers.enter(tool.name)
+        await self._begin(course, tool)
         try:
-            if call.begin is not None:
-                await call.begin(course.execution_id)
             result = await self._run(course, tool)
             data = _checked_output(tool, result)
         except asyncio.CancelledError:
@@ -205,6 +206,16 @@ class Executor:
         if key is not None:
             parts.cache.put(key, tool.name, result, tool.configuration.cache_seconds)
         return result, data
+
+    async def _begin(self, course: _Course, tool: Tool) -> None:
+        """Ask whether the tool may be run; that it may not says nothing about the tool."""
+        if course.call.begin is None:
+            return
+        try:
+            await course.call.begin(course.execution_id)
+        except BaseException:
+            self._parts.breakers.leave(tool.name)
+            raise
 
     async def _fitting(self, course: _Course, tool: Tool) -> Mapping[str, Any]:
         """Return arguments that fit the schema: as given, or corrected."""
@@ -477,15 +488,3 @@ async def _pause(attempt: int, error: ExecutionFailed) -> None:
     most = _BACKOFF_SECONDS * 2 ** min(attempt, 10)
     jittered = random.uniform(most / 2, most)  # noqa: S311 -- spreads load, guards nothing
     await asyncio.sleep(max(jittered, wished if isinstance(wished, int | float) else 0))
-
-
-def stepped(call: Call, tool: str, arguments: Any) -> Call:
-    """Return the call of a step inside another call."""
-    return replace(
-        call,
-        tool=tool,
-        arguments=arguments,
-        depth=call.depth + 1,
-        execution_id=None,
-        begin=None,
-    )

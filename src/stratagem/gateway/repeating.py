@@ -28,7 +28,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway import executions
-from stratagem.gateway.calls import Call
+from stratagem.gateway.calls import BegunElsewhereError, Call
 from stratagem.storage.contract import Transaction
 
 if TYPE_CHECKING:
@@ -43,14 +43,6 @@ _METADATA: Final = ("duration", "cached", "provider", "attempts", "correction", 
 
 class _UnclaimedError(Exception):
     """The id is new."""
-
-
-class _BegunElsewhereError(RequestReused):
-    """Another process claimed the id a moment ago."""
-
-    def __init__(self, execution_id: str) -> None:
-        super().__init__("Another process is running this very call.", begun=execution_id)
-        self.execution_id = execution_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +69,11 @@ class _Claim:
         """Claim the id for an execution.
 
         Raises:
-            _BegunElsewhereError: It stands for another one.
+            BegunElsewhereError: It stands for another one, of a moment ago.
         """
         answer: Answer = self._write(lambda _transaction: {"executionId": execution_id})
         if answer["executionId"] != execution_id:
-            raise _BegunElsewhereError(answer["executionId"])
+            raise BegunElsewhereError(answer["executionId"])
 
     def _write(self, work: Any) -> Answer:
         answer: Answer = self.switchboard.foundation.write(
@@ -138,7 +130,7 @@ class Repeats:
 
         try:
             finished = await self._switchboard.executor.execute(replace(claim.call, begin=begin))
-        except _BegunElsewhereError as error:
+        except BegunElsewhereError as error:
             return await self._outcome(error.execution_id, claim.call)
         return finished.plain()
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,29 @@ def test_a_call_that_was_cut_off_is_not_run_again_unasked(
         pay(db, "another")
 
     assert till.taken == [5]
+
+
+def test_who_loses_a_race_leaves_no_trace(tmp_path: Path) -> None:
+    path, till = str(tmp_path / "race.db"), Till()
+    with ExitStack() as stack:
+        databases = [
+            stack.enter_context(stratagem.open(path, embedder="none")) for _server in range(3)
+        ]
+        for db in databases:
+            db.gateway.add(till.pay, name="pay")
+        with ThreadPoolExecutor(3) as pool:
+            for number in range(10):
+                together = threading.Barrier(3)
+
+                def race(db: Stratagem, number: int = number, to: Any = together) -> int:
+                    to.wait(10)
+                    answer: int = pay(db, f"race {number}")["result"]["number"]
+                    return answer
+
+                assert len(set(pool.map(race, databases))) == 1
+        assert len(till.taken) == 10
+        records = databases[0].call("tool_executions", {"toolId": "pay"})["executions"]
+        assert [each["status"] for each in records] == ["success"] * 10
 
 
 def test_a_resource_is_removed_once(db: Stratagem) -> None:
