@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import zipfile
 from contextlib import closing
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 
 import stratagem
+from stratagem import limits
 from stratagem.access.workspaces import place_within
 from tests.postgres import a_workspace
 from tests.surfaces.cli.console import Cli
@@ -207,6 +209,49 @@ def test_a_damaged_backup_is_refused(cli: Cli, tmp_path: Path, at: float) -> Non
     assert str(file) in result.output
 
 
+def listed_anew(file: Path, listed: object, *, encrypted: bool = False) -> None:
+    """Write a backup with another list of what it has."""
+    with zipfile.ZipFile(file) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, body in {**held, "backup.json": json.dumps(listed).encode()}.items():
+            archive.writestr(name, body)
+    if encrypted:
+        whole = bytearray(file.read_bytes())
+        for mark, flag in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+            place = -1
+            while (place := whole.find(mark, place + 1)) >= 0:
+                whole[place + flag] |= 1
+        file.write_bytes(bytes(whole))
+
+
+def test_a_backup_of_a_newer_version_is_told_from_a_damaged_one(cli: Cli, tmp_path: Path) -> None:
+    cli("store", "city", "Oslo")
+    file = tmp_path / "newer.backup"
+    cli("backup", str(file))
+    listed_anew(file, {"format": 2, "workspaces": [{"name": "default", "more": 1}]})
+    said = cli.refused("--db", str(tmp_path / "back.db"), "restore", str(file), code=2)
+
+    assert "made by a newer Stratagem" in said
+
+
+@pytest.mark.parametrize("what", ["nothing", "twice", "elsewhere", "encrypted", "endless"])
+def test_what_a_backup_says_of_itself_is_not_believed(cli: Cli, tmp_path: Path, what: str) -> None:
+    cli("store", "city", "Oslo")
+    file, back = tmp_path / "wrong.backup", tmp_path / "back.db"
+    made = cli.json("backup", str(file))
+    entry = {"workspace": "default", "events": 2, "head": made["head"]}
+    held = {"nothing": [], "twice": [entry, entry], "elsewhere": [{**entry, "workspace": "../x"}]}
+    listed: dict[str, object] = {"format": 1, "workspaces": held.get(what, [entry])}
+    if what == "endless":
+        listed["more"] = " " * limits.BACKUP_LIST_BYTES_MAX
+    listed_anew(file, listed, encrypted=what == "encrypted")
+    said = cli.refused("--db", str(back), "restore", str(file), code=7)
+
+    assert "no backup, or it is damaged" in said
+    assert not back.exists()
+
+
 def test_a_backup_that_was_cut_off_is_refused(cli: Cli, tmp_path: Path) -> None:
     cli("store", "city", "Oslo")
     file = tmp_path / "whole.backup"
@@ -238,8 +283,11 @@ def test_nothing_is_restored_of_a_backup_that_is_damaged_in_part(cli: Cli, tmp_p
 
 def test_a_database_file_can_be_restored_as_it_is(cli: Cli, tmp_path: Path) -> None:
     cli("store", "city", "Oslo")
+    wrong = ("restore", str(cli.database), "--workspace", "blue")
+    said = cli.refused("--db", str(tmp_path / "back.db"), *wrong, code=2)
     cli("--db", str(tmp_path / "back.db"), "restore", str(cli.database))
 
+    assert "has no workspace 'blue'" in said
     assert log_of(str(tmp_path / "back.db")) == log_of(str(cli.database))
 
 

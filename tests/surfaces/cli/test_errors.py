@@ -78,6 +78,27 @@ def test_a_command_line_that_is_not_understood_says_so(
     assert json.loads(in_json.stdout)["error"] == "invalid_input"
 
 
+@pytest.mark.parametrize(
+    "group", ["corrections", "debug", "knowledge", "outbox", "projections", "token", "tools"]
+)
+def test_a_group_without_a_command_shows_its_help_and_no_empty_error(cli: Cli, group: str) -> None:
+    result = cli.run(group)
+
+    assert result.exit_code == 2
+    assert f" {group} [OPTIONS] COMMAND" in result.output
+    assert "Error" not in result.output
+
+
+def test_who_leaves_something_out_is_sent_to_the_help_page(cli: Cli) -> None:
+    assert "Hint: Add it, or see the command's --help." in cli.refused("store", code=2)
+
+
+def test_a_choice_that_there_is_not_is_told_in_plain_words(cli: Cli) -> None:
+    said = cli.refused("init", "emacs", code=2)
+
+    assert "Invalid value for 'client': 'emacs' is not one of 'claude-code', 'cursor'" in said
+
+
 def test_a_file_that_is_no_database_is_refused(cli: Cli) -> None:
     cli.database.write_bytes(b"hello, world " * 1000)
 

@@ -98,6 +98,7 @@ def test_help_names_every_command(cli: Cli) -> None:
     page = cli()
 
     assert [name for name in COMMANDS if f" {name} " not in page] == []
+    assert "ranked-solutions" in page
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])

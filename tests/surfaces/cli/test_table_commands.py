@@ -51,12 +51,29 @@ def test_every_parameter_of_an_operation_is_an_option_or_argument(
     assert [field for field in shown if field not in pages.lower()] == []
 
 
-def test_operations_are_listed_with_their_commands(cli: Cli) -> None:
-    rows = [line.split()[:4] for line in cli("operations").splitlines()]
+def test_operations_are_listed_with_what_they_do(cli: Cli) -> None:
+    rows = [line.split()[:3] for line in cli("operations").splitlines()]
 
-    assert ["strata_recall", "recall", "memory", "reads"] in rows
-    assert ["strata_purge", "purge", "admin", "erases"] in rows
+    assert ["strata_recall", "memory", "reads"] in rows
+    assert ["strata_purge", "admin", "erases"] in rows
     assert len(rows) == len(operations.TABLE) + 1
+
+
+def test_what_operations_do_can_be_read_in_eighty_columns(cli: Cli) -> None:
+    shown = cli("operations", COLUMNS="80", FORCE_COLOR="1", TERM="dumb")
+
+    row = next(line for line in shown.splitlines() if line.startswith("strata_forget"))
+    assert row.rstrip().endswith("Delete what is stored under a key")
+
+
+def test_no_word_of_an_answer_is_broken_on_a_terminal(cli: Cli) -> None:
+    asked = ("ranked-solutions", "--query-text", "boom", "--env", "{}")
+
+    piped = cli(*asked)
+    shown = cli(*asked, COLUMNS="40", FORCE_COLOR="1", TERM="xterm")
+
+    assert max(map(len, shown.splitlines())) <= 40 < max(map(len, piped.splitlines()))
+    assert shown.split()[2:] == piped.split()[2:]  # The id of the look-up differs.
 
 
 def test_operations_in_json_have_their_schemas(cli: Cli) -> None:
@@ -129,7 +146,7 @@ def echo(add_row: Callable[[Operation], None]) -> None:
 @pytest.mark.usefixtures("echo")
 @pytest.mark.parametrize("name", ["echo-words", "echo_words"])
 def test_an_operation_without_a_command_of_its_own_gets_one(cli: Cli, name: str) -> None:
-    assert "echo-words" in cli("operations")
+    assert "echo_words" in cli("operations")
     assert "How often" in cli(name, "--help")
     assert cli(name, "--word", "hello") == "You said hello.\n"
     assert cli.json(

@@ -25,6 +25,17 @@ DOCUMENT = {
 }
 
 
+def test_what_tools_do_can_be_read_in_eighty_columns(cli: Cli) -> None:
+    shown = cli("tools", "list", "calculator", COLUMNS="80", FORCE_COLOR="1", TERM="dumb")
+
+    assert "Evaluate an arithmetic expression" in shown
+    assert "STATUS" not in shown
+
+
+def test_where_there_is_no_server_it_is_said_how_to_add_one(cli: Cli) -> None:
+    assert "stratagem tools add NAME --mcp COMMAND" in cli("tools", "servers")
+
+
 def test_a_built_in_tool_is_listed_shown_called_and_remembered(cli: Cli) -> None:
     listed = cli("tools", "list", "calculator")
     shown = cli("tools", "show", "calculator")

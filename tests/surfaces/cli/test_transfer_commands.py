@@ -22,11 +22,9 @@ def test_a_branch_goes_out_and_comes_in_elsewhere(filled: Cli, tmp_path: Path) -
     back = other("import", "out.jsonl")
 
     assert said.startswith("Exported 1 entry and 1 event of default to out.jsonl (")
-    assert back == "Imported out.jsonl (stratagem) into default: 1 new entries, 1 new events.\n"
+    assert back == "Imported out.jsonl (stratagem) into default: 1 new entry, 1 new event.\n"
     assert other.json("recall", "city")["tags"] == ["north"]
-    assert other("import", "out.jsonl").endswith(
-        "1 entries as they were, 1 events known already.\n"
-    )
+    assert other("import", "out.jsonl").endswith("1 entry unchanged, 1 event known already.\n")
 
 
 def test_a_dry_run_writes_nothing(filled: Cli, tmp_path: Path) -> None:

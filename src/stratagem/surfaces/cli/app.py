@@ -172,7 +172,7 @@ _root.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             annotation=Annotated[
                 bool | None,
                 typer.Option(
-                    "--version", callback=_version, is_eager=True, help="Say which it is."
+                    "--version", callback=_version, is_eager=True, help="Show the version."
                 ),
             ],
         ),

@@ -75,9 +75,7 @@ SETTINGS: Final = (
     Setting("server_name", "none", "names that a server is reached by", " "),
     Setting("public_url", "none", "how clients reach the server behind a proxy"),
     Setting("allow_hosts", "none", "private hosts that registered tools may call", " "),
-    Setting(
-        "sandbox_network", "no", "yes: code that may use the network reaches private hosts too"
-    ),
+    Setting("sandbox_network", "no", "yes: sandboxed code may be given the network"),
     Setting("auth", "auto", "whether a token is needed: auto or token"),
     Setting("oauth_issuer", "none", "whose JWTs are taken"),
     Setting("oauth_audience", "none", "whom such a JWT must be for", " "),
@@ -121,7 +119,7 @@ def settings_of_files(environment: MutableMapping[str, str] = os.environ) -> Ite
             environment.pop(variable, None)
 
 
-@app.command("config", rich_help_panel="Upkeep")
+@app.command("config", rich_help_panel="Looking after a database")
 @command
 def _config(session: Session) -> None:
     """Show which settings are in force, and where each comes from."""

@@ -154,4 +154,4 @@ def _answer(session: Session, operation: Operation, answer: dict[str, Any]) -> N
     elif render is not None:
         session.output.answer(answer, render)
     else:
-        session.output.line(operation.summarise(answer))
+        session.output.prose(operation.summarise(answer))

@@ -51,6 +51,7 @@ _COMMANDS = {
     "tools_discover": "`stratagem tools discover`",
     "tools_compare": "`stratagem tools compare`",
     "options.timeout": "--timeout MS",
+    "Add the parameter and call again.": "Add it, or see the command's --help.",
     "The details say": "With --json, the details say",
 }
 # Of several databases in one command it must be seen which one is meant.
@@ -97,9 +98,13 @@ class Output:
         """Print a line for people."""
         self.console.print(printable(text), style=style, soft_wrap=True)
 
+    def prose(self, text: str) -> None:
+        """Print sentences: on a terminal no word is broken."""
+        self.console.print(printable(text), soft_wrap=not self.console.is_terminal)
+
     def note(self, text: str) -> None:
         """Say something about the answer."""
-        self.aside.print(printable(text), style="dim", soft_wrap=True)
+        self.aside.print(printable(text), style="dim", soft_wrap=not self.aside.is_terminal)
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
@@ -125,7 +130,11 @@ class Output:
         """Report a command line that was not understood; return the exit code."""
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "stratagem"
-        message = error.format_message()
+        # Typer has the words of its validator in front of its own.
+        message = error.format_message().replace(": Value error, ", ": ")
+        if not message:
+            # A group without a command has shown its help page, which says all there is to say.
+            return errors.TABLE[InvalidInput.code].exit_code
         message += "" if message.endswith((".", "?")) else "."
         return self.fail(InvalidInput(message, hint=f"See `{path} --help`."))
 

@@ -27,20 +27,21 @@ def _status(session: Session) -> None:
 @app.command("operations", rich_help_panel="Any operation")
 @command
 def _operations(session: Session) -> None:
-    """List every operation, by the name that SDK and MCP know it by too."""
+    """List every operation. Each is a command too, as ranked-solutions and create-concept."""
     from stratagem.operations import TABLE
 
     if session.output.json:
         session.output.data({"results": [_described(each) for each in TABLE.values()]})
         return
-    from stratagem.surfaces.cli.generic import command_of
     from stratagem.surfaces.cli.tables import brief, show, table
 
-    rows = table("OPERATION", "COMMAND", "TOOLSET", "DOES", "DESCRIPTION")
+    # A command is its operation with hyphens: a column for both would leave none for what it does.
+    rows = table("OPERATION", "TOOLSET", "DOES", "DESCRIPTION")
     for each in TABLE.values():
         first = each.description.split(". ")[0].rstrip(".")
-        rows.add_row(each.name, command_of(each.name), each.toolset, _does(each), brief(first))
+        rows.add_row(each.name, each.toolset, _does(each), brief(first))
     show(session.output.console, rows)
+    session.output.note("As commands: without strata_, with hyphens (stratagem ranked-solutions).")
 
 
 @app.command("call", rich_help_panel="Any operation")

@@ -50,7 +50,7 @@ def _add(
         str | None, typer.Option(metavar="URL|FILE", help="All operations of an OpenAPI document.")
     ] = None,
     webhook: Annotated[
-        str | None, typer.Option(metavar="URL", help="A tool that is an URL.")
+        str | None, typer.Option(metavar="URL", help="A tool that is a URL.")
     ] = None,
     file: Annotated[Path | None, typer.Option(metavar="FILE", help="A definition as JSON.")] = None,
     description: Annotated[str, typer.Option(help="What a webhook does.")] = "",
@@ -253,7 +253,7 @@ def _server(name: str | None, where: str) -> dict[str, Any]:
         return {"name": name or _host_name(where), "url": where}
     command_line = shlex.split(where)
     if not command_line:
-        raise ValidationFailed("--mcp is a command, or an URL.", field="mcp")
+        raise ValidationFailed("--mcp is a command, or a URL.", field="mcp")
     return {
         "name": name or Path(command_line[-1]).name.split("@")[0] or "server",
         "command": command_line[0],
@@ -330,20 +330,21 @@ def _show_added(console: Console, answer: Mapping[str, Any]) -> None:
 def _show_list(console: Console, answer: Mapping[str, Any]) -> None:
     from stratagem.surfaces.cli.tables import brief, show, table
 
-    rows = table("NAME", "CATEGORY", "PROVIDER", "STATUS", "WORKS", "DESCRIPTION")
+    if not answer["tools"]:
+        console.print("No tool fits.")
+        return
+    # Where all is well a column that says so would leave no room for what the tools do.
+    unusual = any(each["status"] != "active" for each in answer["tools"])
+    rows = table("NAME", "PROVIDER", *(["STATUS"] if unusual else ()), "WORKS", "DESCRIPTION")
     for each in answer["tools"]:
         rate = each["performance"]["successRate"]
         rows.add_row(
             printable(each["name"]),
-            printable(each["category"]),
             printable(each["provider"]),
-            each["status"],
+            *([each["status"]] if unusual else ()),
             "–" if rate is None else f"{rate:.0%}",
             brief(each["description"]),
         )
-    if not answer["tools"]:
-        console.print("No tool fits.")
-        return
     show(console, rows)
     left = answer["total"] - len(answer["tools"])
     if left > 0:
@@ -409,6 +410,9 @@ def _show_history(console: Console, answer: Mapping[str, Any]) -> None:
 def _show_servers(console: Console, answer: Mapping[str, Any]) -> None:
     from stratagem.surfaces.cli.tables import show, table
 
+    if not answer["servers"]:
+        console.print("There is none yet: stratagem tools add NAME --mcp COMMAND adds one.")
+        return
     rows = table("SERVER", "WHERE", "TOOLS")
     for each in answer["servers"]:
         where = each.get("url") or shlex.join([each["command"], *each["args"]])

@@ -109,15 +109,17 @@ def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
+    from stratagem.surfaces.cli.tables import plural
+
     verb = "Would import" if answer["preview"] else "Imported"
     parts = [
-        f"{answer[name]:,} {words}"
-        for name, words in (
-            ("created", "new entries"),
-            ("updated", "changed entries"),
-            ("unchanged", "entries as they were"),
-            ("logged", "new events"),
-            ("known", "events known already"),
+        f"{plural(answer[name], what)}{more}"
+        for name, what, more in (
+            ("created", "new entry", ""),
+            ("updated", "changed entry", ""),
+            ("unchanged", "entry", " unchanged"),
+            ("logged", "new event", ""),
+            ("known", "event", " known already"),
         )
         if answer[name]
     ]
