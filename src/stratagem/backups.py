@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import lzma
 import os
 import shutil
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -41,6 +43,15 @@ __all__ = ["Kept", "backup", "copy_all", "restore"]
 _LIST: Final = "backup.json"
 _FORMAT: Final = 1
 _DATABASE: Final = b"SQLite format 3\0"
+# What reading an archive fails with; a RuntimeError is one that wants a password.
+_DAMAGED: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    struct.error,
+)
 # What an open database has beside its file; all of it is made again.
 _BESIDE: Final = ("-wal", "-shm", "-vectors", ".lock")
 
@@ -98,6 +109,7 @@ def restore(file: Path, database: str, chosen: Sequence[str], progress: Progress
         raise StorageUnavailable(f"There is no backup at {file}.", path=str(file))
     with _told(file):
         if _is_database(file):
+            _chosen([HOME], chosen, str(file))
             copied = copy(str(file), database, progress)
             return [Kept(HOME, copied.head.sequence, _text(copied.head))]
         with zipfile.ZipFile(file) as archive:
@@ -178,17 +190,21 @@ def _pack(archive: Path, folder: Path, kept: Sequence[Kept], progress: Progress)
 def _held(archive: zipfile.ZipFile, file: Path) -> list[Kept]:
     """Return the workspaces of a backup, each of which it really has."""
     try:
+        if archive.getinfo(_LIST).file_size > limits.BACKUP_LIST_BYTES_MAX:
+            raise _no_backup(file)
         listed: Any = orjson.loads(archive.read(_LIST))
-        known = int(listed["format"])
+        # Before anything else of it is read, which a newer one may write otherwise.
+        if int(listed["format"]) > _FORMAT:
+            raise InvalidInput(
+                f"{file} was made by a newer Stratagem.", hint="Upgrade: pip install -U stratagem."
+            )
         held = [Kept(**each) for each in listed["workspaces"]]
         for each in held:
             archive.getinfo(_file_of(each.workspace))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _no_backup(file) from error
-    if known > _FORMAT:
-        raise InvalidInput(
-            f"{file} was made by a newer Stratagem.", hint="Upgrade: pip install -U stratagem."
-        )
+    if len({each.workspace for each in held}) < max(1, len(held)):
+        raise _no_backup(file)
     return held
 
 
@@ -278,9 +294,12 @@ def _told(file: Path) -> Iterator[None]:
         yield
     except StratagemError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except _DAMAGED as error:
         raise _no_backup(file) from error
     except OSError as error:
+        if error.errno in {None, errno.EINVAL}:
+            # No fault of the disk: the archive names places that it does not have.
+            raise _no_backup(file) from error
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise StorageFull(
                 f"The disk is full: {error}.",

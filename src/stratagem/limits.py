@@ -490,5 +490,7 @@ PLAN_LOOKED_AT_MAX: Final = 300
 
 # Read and written at once while a backup is unpacked: enough to be quick, little to hold.
 BACKUP_CHUNK_BYTES: Final = 1024 * 1024
+# The list of a backup's workspaces, which is read at once: some 100,000 of them.
+BACKUP_LIST_BYTES_MAX: Final = 32 * 1024 * 1024
 # What a process keeps to tell the others of its server: a burst of events, not a backlog.
 CHANNEL_WAITING_MAX: Final = 10_000

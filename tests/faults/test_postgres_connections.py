@@ -127,6 +127,36 @@ def test_the_last_store_to_close_closes_the_connections(server: Server) -> None:
 
 
 class TestPool:
+    def test_one_that_comes_back_after_the_end_is_closed(self, server: Server) -> None:
+        pool = Pool(lambda: connect(server.address))
+        late, broken = pool.take(), pool.take()
+        broken.execute("BEGIN")
+        pool.close()
+
+        for each in (late, broken):
+            pool.give(each)
+            assert each.closed
+
+    def test_an_interruption_takes_no_place_for_ever(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limits, "SERVER_WAIT_SECONDS", 0.1)
+        pool = Pool(lambda: connect(server.address), most=1)
+        lent = pool.take()
+        lent.execute("BEGIN")
+
+        def interrupted(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(lent, "execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pool.give(lent)
+
+        assert lent.closed
+        with pool.connection() as another:
+            assert another.execute("SELECT 1").fetchone() == (1,)
+        pool.close()
+
     def test_no_more_than_a_number_are_lent(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from stratagem import connect, connect_async
-from stratagem.errors import ServiceUnavailable
+from stratagem.errors import ExecutionFailed, ServiceUnavailable
 from stratagem.sdk.remote import Client
 from tests.faults.proxy import Proxy
 from tests.sdk.reading import logged
@@ -126,6 +127,22 @@ def test_a_call_of_a_tool_whose_answer_was_lost_is_run_once(behind: Behind, faul
 
     assert answer["result"]["result"] == 2
     eventually(lambda: len(behind.db.gateway.executions(limit=100)) == calls + 1)
+
+
+@pytest.mark.parametrize("fault", ["none", "lose the reply"])
+def test_a_call_that_failed_is_told_at_once(behind: Behind, fault: Any) -> None:
+    """The server says 502 for the tool: it is well itself, and has no other answer to give."""
+    name = f"unreachable-{fault}".replace(" ", "-")
+    handler = {"type": "webhook", "url": "https://unreachable.invalid/"}
+    behind.db.gateway.register(**{**TOOL, "name": name, "handler": handler})
+    behind.proxy.fault = fault
+    began = time.monotonic()
+    with pytest.raises(ExecutionFailed) as failed:
+        behind.db.gateway.execute(name, {}, context={"agentId": WORD})
+
+    assert time.monotonic() - began < 5
+    assert failed.value.details.get("repeated") == (True if fault != "none" else None)
+    assert len(behind.db.gateway.executions(toolId=name)) == 1
 
 
 @pytest.mark.parametrize("fault", ["lose the reply", "lose the request"])

@@ -14,7 +14,13 @@ import orjson
 
 from stratagem import limits
 from stratagem.engine import values
-from stratagem.errors import RequestTooLarge, ServiceUnavailable, ValidationFailed
+from stratagem.errors import (
+    ExecutionFailed,
+    ExecutionTimeout,
+    RequestTooLarge,
+    ServiceUnavailable,
+    ValidationFailed,
+)
 from stratagem.operation import MADE_UP, Operation
 from stratagem.operations import find
 from stratagem.sdk.restoring import error_of
@@ -27,6 +33,7 @@ __all__ = [
     "Connection",
     "closed",
     "gone",
+    "is_outcome",
 ]
 
 # Who keeps a current branch says which with each request, and is told which it is then.
@@ -142,6 +149,22 @@ class Connection:
         if not response.is_success:
             raise error_of(answer)
         return answer
+
+
+def is_outcome(response: httpx2.Response) -> bool:
+    """Whether a refusal says what came of a call.
+
+    The call was run. Asked again under its request id, the server could only say the same.
+    """
+    try:
+        answer = orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        return False
+    if not isinstance(answer, dict):
+        return False
+    error = error_of(answer)
+    ended = isinstance(error, ExecutionFailed | ExecutionTimeout)
+    return "executionId" in error.details and (ended or "repeated" in error.details)
 
 
 def _check_url(url: str) -> None:

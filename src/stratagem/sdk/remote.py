@@ -20,7 +20,7 @@ import httpx2
 from stratagem.debugging import Debugging
 from stratagem.knowledge import Knowledge
 from stratagem.memory import Memory
-from stratagem.sdk.asking import Asked, Connection, closed, gone
+from stratagem.sdk.asking import Asked, Connection, closed, gone, is_outcome
 from stratagem.sdk.gateway import AsyncGatewayMethods, GatewayMethods
 from stratagem.sdk.methods import Methods, Prepared
 from stratagem.sdk.retrying import Patience, may_repeat
@@ -57,6 +57,8 @@ class _Course:
     def refused(self, response: httpx2.Response) -> float | None:
         """Return how long to wait until the next attempt; None: this is the answer."""
         if not may_repeat(response.status_code, repeatable=self._asked.repeatable):
+            return None
+        if is_outcome(response):
             return None
         return self._pause(response.headers.get("retry-after", ""))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import shutil
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis as AsyncRedis
 from typer.testing import CliRunner
 
 from stratagem import connect
@@ -22,7 +24,7 @@ from stratagem.errors import RateLimited, ServiceUnavailable
 from stratagem.sdk.remote import Client as Remote
 from stratagem.surfaces.admission.measures import Bucket
 from stratagem.surfaces.cli.app import app
-from stratagem.surfaces.together.redis import check_redis
+from stratagem.surfaces.together.redis import RedisChannel, channel_of, check_redis
 from tests.surfaces.serving import Served, eventually, serving
 from tests.surfaces.socket.clients import Client, javascript_client
 
@@ -239,6 +241,38 @@ def granted(db: Remote) -> int:
         except RateLimited:
             return count
     return 3 * RATE
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("junk", [b"no JSON", b"[]", b"{}", b'{"from": "x", "messages": [1]}'])
+async def test_servers_of_another_database_hear_nothing_and_junk_ends_nothing(
+    redis: Redis, junk: bytes
+) -> None:
+    heard: dict[str, list[int]] = {}
+    channels = {}
+    numbers = {"own": 0, "near": 0, "other": 1}
+    for name, number in numbers.items():
+        channel = channels[name] = RedisChannel(f"redis://127.0.0.1:{redis.port}/{number}")
+        channel.hear("news", heard.setdefault(name, []).append)
+        channel.start()
+
+    async def told(news: int) -> None:
+        async with asyncio.timeout(10):
+            while news not in heard["near"]:
+                channels["own"].tell("news", news)
+                await asyncio.sleep(0.1)
+
+    try:
+        await told(1)
+        async with AsyncRedis.from_url(redis.url) as client:
+            assert await client.publish(channel_of(client), junk) >= 2
+        await told(2)
+    finally:
+        for channel in channels.values():
+            await channel.close()
+
+    assert set(heard["near"]) == {1, 2}
+    assert heard["own"] == heard["other"] == []
 
 
 def test_what_was_taken_elsewhere_is_taken_here() -> None:

@@ -15,7 +15,9 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 from typer.testing import CliRunner
 
+from stratagem import limits
 from stratagem.surfaces.cli.app import app
+from stratagem.surfaces.together.channel import packed
 from stratagem.surfaces.together.neighbours import CLIENT_HEADER
 from tests.surfaces.server.conftest import Team
 from tests.surfaces.serving import eventually, serving
@@ -198,7 +200,7 @@ def test_a_process_that_is_killed_leaves_its_clients_to_begin_anew(
 
 
 def test_a_rate_holds_for_all_processes_together(team: Team) -> None:
-    """The last but one of this server: from the first token on everybody needs one."""
+    """Among the last of this server: from the first token on everybody needs one."""
     options = ["token", "create", "ada", "--admin", "--rate", "60", "--json"]
     made = CliRunner().invoke(app, ["--db", team.place, *options])
     token = json.loads(made.stdout)["token"]
@@ -222,6 +224,24 @@ def test_a_rate_holds_for_all_processes_together(team: Team) -> None:
     assert statuses.count(200) <= 60 + refilled + 15
 
 
+def test_wrong_tokens_are_counted_by_all_processes_together(team: Team) -> None:
+    began = time.monotonic()
+    statuses = [
+        httpx2.get(
+            f"{team.url}/api/mcp/wrong",
+            headers={"authorization": "Bearer strat_wrong", "connection": "close"},
+            trust_env=False,
+            verify=False,
+        ).status_code
+        for _ in range(limits.WRONG_TOKENS_PER_MINUTE + 40)
+    ]
+    refilled = time.monotonic() - began
+
+    assert len({*team.answered("/api/mcp/wrong")}) >= WORKERS
+    assert set(statuses) == {401, 429}
+    assert statuses.count(401) <= limits.WRONG_TOKENS_PER_MINUTE + refilled + 15
+
+
 def test_nothing_is_left_of_where_they_met(team: Team) -> None:
     (folder,) = team.meeting.iterdir()
     private = folder.stat().st_mode & 0o077
@@ -233,3 +253,13 @@ def test_nothing_is_left_of_where_they_met(team: Team) -> None:
     assert private == 0
     assert found == [f"{number}.sock" for number in range(WORKERS)]
     assert list(team.meeting.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", [2**70, "\ud800", {1, 2}])
+def test_what_cannot_be_told_keeps_nothing_else_from_being_told(
+    wrong: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    written = packed("me", [("first", 1), ("wrong", {"value": wrong}), ("last", [2])])
+
+    assert json.loads(written) == {"from": "me", "messages": [["first", 1], ["last", [2]]]}
+    assert "not told about wrong" in caplog.text

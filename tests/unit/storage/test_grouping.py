@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 
+from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Request
 from stratagem.storage.relational.grouping import Ticket, Writers
 
@@ -153,3 +157,105 @@ def test_one_who_is_interrupted_is_not_waited_for(threads: ThreadPoolExecutor) -
     first.result(10)
     assert last.result(10) == "last"
     assert committing.sizes == [1, 1]
+
+
+class Ended(BaseException):
+    """Ends a thread, as an interruption from the keyboard does."""
+
+
+def test_an_interrupted_leader_interrupts_nobody_else(threads: ThreadPoolExecutor) -> None:
+    committing = Committing()
+    writers = Writers(committing)
+    first = threads.submit(writers.write, lambda _: None, ME)
+    committing.begun.wait(10)
+
+    def end(_: Any) -> None:
+        raise Ended
+
+    leader = threads.submit(writers.write, end, ME)
+    queued(writers, 1)
+    others = [threads.submit(writers.write, lambda _: None, ME) for _ in range(5)]
+    queued(writers, 6)
+    committing.open.set()
+
+    first.result(10)
+    assert isinstance(leader.exception(10), Ended)
+    errors = [each.exception(10) for each in others]
+    assert [type(each) for each in errors] == [StorageUnavailable] * 5
+    assert all("request id" in str(each.hint) for each in errors)  # type: ignore[union-attr]
+    assert writers.write(lambda _: "next", ME) == "next"
+
+
+def test_an_error_of_ones_own_is_told_even_where_the_commit_fails(
+    threads: ThreadPoolExecutor,
+) -> None:
+    begun, let = threading.Event(), threading.Event()
+
+    def commit(batch: list[Ticket]) -> None:
+        begun.set()
+        assert let.wait(20)
+        for ticket in batch:
+            try:
+                ticket.result = ticket.work(None)  # type: ignore[arg-type]
+            except ValueError as error:
+                ticket.error = error
+        raise OSError("the disk")
+
+    writers = Writers(commit)
+    first = threads.submit(writers.write, lambda _: None, ME)
+    begun.wait(10)
+    wrong = threads.submit(writers.write, lambda _: int("x"), ME)
+    queued(writers, 1)
+    right = threads.submit(writers.write, lambda _: None, ME)
+    queued(writers, 2)
+    let.set()
+
+    assert isinstance(first.exception(10), OSError)
+    assert isinstance(wrong.exception(10), ValueError)
+    assert isinstance(right.exception(10), OSError)
+
+
+def test_many_threads_are_interrupted_and_none_is_left_waiting() -> None:
+    kept: list[tuple[int, int]] = []
+    known: list[tuple[int, int]] = []
+    until = time.monotonic() + 1.5
+
+    def commit(batch: list[Ticket]) -> None:
+        made = [ticket.work(None) for ticket in batch]  # type: ignore[arg-type]
+        kept.extend(made)
+        for ticket, result in zip(batch, made, strict=True):
+            ticket.result, ticket.done = result, True
+
+    writers = Writers(commit)
+
+    def write(thread: int) -> None:
+        chance = random.Random(thread)
+        turn = 0
+        while time.monotonic() < until:
+            turn += 1
+            with suppress(Ended, OSError, StorageUnavailable):
+                known.append(writers.write(partial(_work, chance, (thread, turn)), ME))
+
+    def alone() -> None:
+        while time.monotonic() < until:
+            with writers.leading:
+                time.sleep(0.001)
+            time.sleep(0.01)
+
+    running = [threading.Thread(target=write, args=(each,), daemon=True) for each in range(32)]
+    running.append(threading.Thread(target=alone, daemon=True))
+    for each in running:
+        each.start()
+    for each in running:
+        each.join(20)
+
+    assert not any(each.is_alive() for each in running)
+    assert len(known) > 100
+    assert sorted(known) == sorted(set(kept) & set(known))
+    assert len(kept) == len(set(kept))
+
+
+def _work(chance: random.Random, number: tuple[int, int], _: Any) -> tuple[int, int]:
+    if chance.random() < 0.05:
+        raise chance.choice([Ended, OSError])
+    return number

@@ -89,13 +89,15 @@ class Pool:
         if os.getpid() != self._owner:
             # Lent before this process was forked from the one that still uses it.
             return
-        wire = connection.pgconn
-        if wire.transaction_status != TransactionStatus.IDLE and not connection.closed:
-            with suppress(psycopg.Error):
-                connection.execute("ROLLBACK", prepare=False)
-        if wire.transaction_status != TransactionStatus.IDLE or self._closed:
-            connection.close()
-        self._put(None if connection.closed else connection)
+        try:
+            if not connection.closed and not _is_idle(connection):
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK", prepare=False)
+        finally:
+            # Whatever happens on the way, its place is free again.
+            if not (good := _is_idle(connection)):
+                connection.close()
+            self._put(connection if good else None)
 
     def drop_idle(self) -> None:
         """Close what nobody uses: one was found broken, so the others will be."""
@@ -116,10 +118,13 @@ class Pool:
     def _put(self, connection: Connection | None) -> None:
         with self._changed:
             self._lent -= 1
-            if connection is not None:
+            kept = connection is not None and not self._closed
+            if connection is not None and kept:
                 self._idle.append((time.monotonic(), connection))
                 self._sweep_later()
             self._changed.notify()
+        if connection is not None and not kept:
+            connection.close()
 
     def _sweep_later(self) -> None:
         if self._sweeping is None and not self._closed:
@@ -138,6 +143,11 @@ class Pool:
                 self._sweep_later()
         for connection in old:
             connection.close()
+
+
+def _is_idle(connection: Connection) -> bool:
+    """Whether a connection is good, and nothing was begun on it."""
+    return connection.pgconn.transaction_status == TransactionStatus.IDLE
 
 
 class _Pools:

@@ -16,6 +16,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.engine.events import Head
+from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Request, Transaction
 from stratagem.storage.relational.reading import Names
 from stratagem.storage.relational.receiving import SqlReceiving
@@ -39,8 +40,8 @@ class Ticket:
         self._gate = threading.Lock()
         self._gate.acquire()
 
-    def settle(self, error: BaseException | None = None) -> None:
-        """Note what became of the work: an error where there is one."""
+    def settle(self, error: BaseException) -> None:
+        """Note that the work failed."""
         self.error = error
         self.done = True
 
@@ -111,21 +112,36 @@ class Writers:
 
     def _lead(self) -> None:
         """Run and commit the work of those in the queue, of which the leader is the first."""
+        batch: list[Ticket] = []
         with self.leading:
-            with self._order:
-                count = min(len(self._queue), self._most)
-                batch = [self._queue.popleft() for _ in range(count)]
             try:
+                with self._order:
+                    count = min(len(self._queue), self._most)
+                    batch.extend(self._queue.popleft() for _ in range(count))
                 self._commit(batch)
-            except BaseException as error:
-                for ticket in batch:
-                    if not ticket.done or ticket.error is None:
-                        ticket.settle(error)
-                if not isinstance(error, Exception):
-                    raise
+            except Exception as error:  # noqa: BLE001 -- each raises it in its own thread
+                _settle(batch, error)
+            except BaseException:
+                # It ends the thread that leads; the others were not interrupted.
+                _settle(batch, _interrupted())
+                raise
             finally:
                 for ticket in batch[1:]:
                     ticket.wake()
+
+
+def _settle(batch: list[Ticket], error: Exception) -> None:
+    """Tell everybody that is not done of an error, unless they have one of their own."""
+    for ticket in batch:
+        if not ticket.done:
+            ticket.settle(ticket.error or error)
+
+
+def _interrupted() -> StorageUnavailable:
+    return StorageUnavailable(
+        "The thread that wrote for several was interrupted: whether it was written is not known.",
+        hint="Send it again with the same request id: it is then written once.",
+    )
 
 
 class Group:

@@ -69,7 +69,7 @@ class Measures:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self.rates = Bucket(monotonic)
-        self._wrong = Bucket(monotonic)
+        self.wrong = Bucket(monotonic)
         self._requests: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
         self._all = 0
@@ -100,7 +100,7 @@ class Measures:
             RateLimited: There were too many from this address within the last minute.
         """
         most = limits.WRONG_TOKENS_PER_MINUTE
-        wait = self._wrong.take(address, most, most)
+        wait = self.wrong.take(address, most, most)
         if wait:
             raise RateLimited(
                 "Too many wrong tokens came from your address.",

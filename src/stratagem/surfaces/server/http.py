@@ -176,21 +176,27 @@ class _Server(uvicorn.Server):
         self._admission = admission
         self._sockets = sockets
         self._channel = channel
-        self._rates = SharedRates(channel, admission.measures.rates) if channel else None
+        measures = admission.measures
+        counted = {"requests": measures.rates, "wrong": measures.wrong}
+        self._rates = (
+            [SharedRates(channel, each, what) for what, each in counted.items()] if channel else []
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin what runs on this loop."""
         await super().startup(sockets)
         self._sockets.start()
-        if self._channel is not None and self._rates is not None:
+        if self._channel is not None:
             self._channel.start()
-            self._rates.start()
+        for rates in self._rates:
+            rates.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs on this loop before the loop ends."""
         await super().shutdown(sockets)
-        if self._channel is not None and self._rates is not None:
-            await self._rates.close()
+        for rates in self._rates:
+            await rates.close()
+        if self._channel is not None:
             await self._channel.close()
         await self._admission.close()
         await self._database.leave_loop()

@@ -81,5 +81,21 @@ class Outgoing:
 
 
 def packed(sender: str, messages: list[Message]) -> bytes:
-    """Return messages as they go over the wire."""
+    """Return messages as they go over the wire; one that cannot is left out."""
+    try:
+        return _written(sender, messages)
+    except TypeError:
+        return _written(sender, [each for each in messages if _is_writable(each)])
+
+
+def _written(sender: str, messages: list[Message]) -> bytes:
     return orjson.dumps({"from": sender, "messages": messages}, option=_OPTIONS)
+
+
+def _is_writable(message: Message) -> bool:
+    try:
+        orjson.dumps(message, option=_OPTIONS)
+    except TypeError as error:
+        logger.warning("the other processes are not told about %s: %s", message[0], error)
+        return False
+    return True

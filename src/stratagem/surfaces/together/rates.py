@@ -20,13 +20,17 @@ _TELL_SECONDS: Final = 0.1
 
 
 class SharedRates:
-    """Keeps the buckets of several processes alike. Runs on the server's event loop."""
+    """Keeps the buckets of several processes alike. Runs on the server's event loop.
 
-    def __init__(self, channel: Channel, bucket: Bucket) -> None:
+    `what` is counted: several may be, each in buckets of its own.
+    """
+
+    def __init__(self, channel: Channel, bucket: Bucket, what: str) -> None:
         self._channel = channel
+        self._topic = f"{_TOPIC}:{what}"
         self._bucket = bucket
         self._task: asyncio.Task[None] | None = None
-        channel.hear(_TOPIC, self._hear)
+        channel.hear(self._topic, self._hear)
 
     def start(self) -> None:
         """Begin to tell."""
@@ -42,7 +46,7 @@ class SharedRates:
         while True:
             await asyncio.sleep(_TELL_SECONDS)
             if taken := self._bucket.taken():
-                self._channel.tell(_TOPIC, taken)
+                self._channel.tell(self._topic, taken)
 
     def _hear(self, taken: dict[str, Any]) -> None:
         for name, (count, per_minute, burst) in taken.items():

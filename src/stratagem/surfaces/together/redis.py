@@ -2,6 +2,10 @@
 
 Redis sends what is published back to whoever published it. A process that does not hear itself for
 a while takes the connection for dead, whatever the network says, and makes another.
+
+What is published reaches whoever listens to its channel, whichever of the numbered databases their
+addresses name. The number is therefore part of the channel's name: servers of another database,
+which take another number, are not told what happens in this one.
 """
 
 from __future__ import annotations
@@ -18,11 +22,10 @@ from stratagem.surfaces.together.channel import Channel, Outgoing, packed
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-__all__ = ["RedisChannel", "check_redis"]
+__all__ = ["RedisChannel", "channel_of", "check_redis"]
 
 logger = logging.getLogger(__name__)
 
-CHANNEL: Final = "stratagem"
 _TELL_SECONDS: Final = 0.05
 _AGAIN_SECONDS: Final = 1.0
 # How often this process is heard at least, and after which silence of its own it begins anew.
@@ -48,6 +51,11 @@ def check_redis(url: str) -> None:
         raise ServiceUnavailable(
             f"This is no address of a Redis server: {error}", hint="Such as redis://127.0.0.1:6379."
         ) from error
+
+
+def channel_of(redis: Redis) -> str:
+    """Return what the servers of one database call the place where they meet."""
+    return f"stratagem:{redis.connection_pool.connection_kwargs.get('db') or 0}"
 
 
 class RedisChannel(Channel):
@@ -120,7 +128,7 @@ class RedisChannel(Channel):
             messages = self._outgoing.take()
             if messages or loop.time() - told > _BEAT_SECONDS:
                 async with asyncio.timeout(_SILENCE_SECONDS):
-                    await redis.publish(CHANNEL, packed(self.own, messages))
+                    await redis.publish(channel_of(redis), packed(self.own, messages))
                 told = loop.time()
             if loop.time() - self._heard > _SILENCE_SECONDS:
                 raise TimeoutError
@@ -128,10 +136,15 @@ class RedisChannel(Channel):
 
     async def _listen(self, redis: Redis) -> None:
         async with redis.pubsub(ignore_subscribe_messages=True) as channel:
-            await channel.subscribe(CHANNEL)
+            await channel.subscribe(channel_of(redis))
             async for message in channel.listen():
-                said = orjson.loads(message["data"])
-                if said["from"] == self.own:
-                    self._heard = asyncio.get_running_loop().time()
-                else:
-                    self._hear_all(said["messages"])
+                try:
+                    self._take(orjson.loads(message["data"]))
+                except (ValueError, TypeError, KeyError):
+                    logger.warning("somebody else speaks on the channel in Redis")
+
+    def _take(self, said: dict[str, Any]) -> None:
+        if said["from"] == self.own:
+            self._heard = asyncio.get_running_loop().time()
+        else:
+            self._hear_all(said["messages"])
