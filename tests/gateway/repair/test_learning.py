@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,34 @@ def test_a_name_is_applied_once_it_is_certain(shop: Workshop) -> None:
     evolved = shop.told("pattern:evolved")
     assert len(evolved) == CERTAIN - 1
     assert evolved[-1]["changes"]["successes"] == [CERTAIN - 1, CERTAIN]
+
+
+def test_a_lesson_that_waits_to_be_written_is_counted_all_the_same(shop: Workshop) -> None:
+    shop.corrector.examiner.lessons("default")
+    gates = [threading.Event() for _ in range(3)]
+    first, second, third = (partial(gate.wait, 10) for gate in gates)
+
+    def open_gate(number: int) -> None:
+        gates[number].set()
+        time.sleep(0.3)
+
+    recorder = shop.switchboard.recorder
+    recorder.do(first)
+    time.sleep(0.2)
+    recorder.do(second)
+    shop.teach("haystack", 1)
+    recorder.do(third)
+    open_gate(0)
+    # One is written now, though nobody has heard of it yet, and another is taught.
+    shop.teach("needle", 1)
+    open_gate(1)
+    # The other still waits, when it is taught again.
+    shop.teach("needle", 1)
+    open_gate(2)
+
+    assert len(shop.told("pattern:learned")) == 2
+    (evolved,) = shop.told("pattern:evolved")
+    assert evolved["changes"]["successes"] == [1, 2]
 
 
 def test_what_one_caller_means_is_not_certain_for_another(shop: Workshop) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -59,6 +59,9 @@ class Examiner:
         self._policies = Policies()
         self._in_force: dict[tuple[str, str | None], tuple[float, InForce]] = {}
         self._known: dict[str, _Known] = {}
+        # How many batches of lessons of each branch wait to be written: what is known has them
+        # already, and is not read anew before the log has them too.
+        self.unwritten: Counter[str] = Counter()
         self._profiles: dict[tuple[str, str, int], tuple[float, Profile]] = {}
         # What is looked up over a network must not be waited for on the home loop.
         self.remote = switchboard.foundation.store.remote
@@ -239,7 +242,7 @@ class Examiner:
     def _read(self, branch: str) -> _Known | None:
         known = self._known.get(branch)
         now = time.monotonic()
-        if known is not None and known.until > now:
+        if known is not None and (known.until > now or self.unwritten[branch]):
             return known
         try:
             with self._foundation.store.snapshot() as reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ class Judge:
         self._teller = teller
         # What was told to be deprecated, and is.
         self._told: set[tuple[str, str, str]] = set()
+        self._counting = threading.Lock()
 
     def judge(
         self,
@@ -133,12 +135,14 @@ class Judge:
             lessons = [each for each in lessons if is_of_schema(each.path, names_known)]
         if not lessons and not drafts:
             return
-        known = self._examiner.lessons_at_hand(call.branch) if lessons else None
         teacher = counting.teacher_of(call.caller.actor, call.context.get("agentId"))
-        for lesson in lessons if known is not None else ():
-            assert known is not None
-            before, after = known.note(tool.name, lesson, teacher, held=held)
-            self._teller.learned(tool.name, lesson, before, after)
+        with self._counting:
+            self._examiner.unwritten[call.branch] += 1
+            known = self._examiner.lessons_at_hand(call.branch) if lessons else None
+            for lesson in lessons if known is not None else ():
+                assert known is not None
+                before, after = known.note(tool.name, lesson, teacher, held=held)
+                self._teller.learned(tool.name, lesson, before, after)
         counted = counting.drafts(tool.name, teacher, lessons, held=held)
         self._write(call.branch, [*drafts, *counted])
         if lessons and known is None:
@@ -229,9 +233,21 @@ class Judge:
 
     def _write(self, branch: str, drafts: list[Draft]) -> None:
         recorder = self._switchboard.recorder
-        recorder.write(branch, drafts)
-        # What was learned counts as soon as it is written.
-        recorder.do(lambda: self._examiner.forget(branch))
+        try:
+            recorder.write(branch, drafts)
+        finally:
+            recorder.do(lambda: self._written(branch))
+
+    def _written(self, branch: str) -> None:
+        """Have everything read anew: what was learned counts as soon as it is written.
+
+        Not while more waits to be written, for whoever read it before would count from there.
+        """
+        with self._counting:
+            self._examiner.unwritten[branch] -= 1
+            if not self._examiner.unwritten[branch]:
+                del self._examiner.unwritten[branch]
+                self._examiner.forget(branch)
 
 
 def _lessons(applied: Applied, *, worked: bool) -> list[Lesson]:
