@@ -137,8 +137,8 @@ class Judge:
             return
         teacher = counting.teacher_of(call.caller.actor, call.context.get("agentId"))
         with self._counting:
-            self._examiner.unwritten[call.branch] += 1
             known = self._examiner.lessons_at_hand(call.branch) if lessons else None
+            self._examiner.unwritten[call.branch] += 1
             for lesson in lessons if known is not None else ():
                 assert known is not None
                 before, after = known.note(tool.name, lesson, teacher, held=held)
