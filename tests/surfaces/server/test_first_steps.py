@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -228,16 +229,22 @@ def test_the_log_says_who_asked_and_in_which_workspace(guarded: tuple[Served, st
     served.client.post("/api/memory/strata_recall", json={"key": "a"}, headers=key)
     served.client.post("/api/memory/strata_recall", headers={"x-request-id": "unknown"})
 
-    logged = _lines(served)
+    logged = _lines(served, "known", "unknown")
     assert (logged["known"]["by"], logged["known"]["workspace"]) == ("token:ada", "default")
     assert "by" not in logged["unknown"]
     assert token not in served.log.read_text("utf-8")
 
 
-def _lines(served: Served) -> dict[str, Any]:
-    text = served.log.read_text("utf-8")
-    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    return {line["requestId"]: line for line in lines if "requestId" in line}
+def _lines(served: Served, *wanted: str) -> dict[str, Any]:
+    """Return the lines about some requests; they are written after the answers were sent."""
+    found: dict[str, Any] = {}
+    end = time.monotonic() + 20
+    while not found.keys() >= set(wanted) and time.monotonic() < end:
+        time.sleep(0.02)
+        whole = served.log.read_text("utf-8").rpartition("\n")[0]
+        lines = [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
+        found = {line["requestId"]: line for line in lines if "requestId" in line}
+    return found
 
 
 def test_the_document_has_what_operators_ask(unlocked: Served) -> None:
