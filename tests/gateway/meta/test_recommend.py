@@ -395,3 +395,14 @@ def test_a_part_that_comes_back_is_used_again(db: stratagem.Stratagem) -> None:
 def test_bad_input_is_refused(db: stratagem.Stratagem, arguments: dict[str, Any]) -> None:
     with pytest.raises(stratagem.StratagemError):
         db.call("tools_recommend", arguments)
+
+
+def test_a_parameter_of_several_forms_is_shown_in_its_first(db: stratagem.Stratagem) -> None:
+    answer = db.gateway.recommend(
+        "add an incident with the fix that was tried", max_recommendations=10
+    )
+
+    found = {tool["name"]: tool for tool in answer["recommendedTools"]}["add_incident"]
+    (shown,) = found["parameterExamples"]
+    assert shown["example"]["steps"] == "<text>"
+    assert shown["example"]["env"] == {}

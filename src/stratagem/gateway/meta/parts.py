@@ -172,6 +172,9 @@ def _placeholder(schema: Any) -> Any:
     if isinstance(choices, list) and choices:
         return choices[0]
     kind = schema.get("type")
+    forms = schema.get("anyOf") or schema.get("oneOf")
+    if kind is None and isinstance(forms, list) and forms:
+        return _placeholder(forms[0])
     return _PLACEHOLDERS.get(kind[0] if isinstance(kind, list) and kind else kind or "")
 
 

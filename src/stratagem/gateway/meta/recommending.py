@@ -129,7 +129,7 @@ def reasoning(choice: Choice) -> str:
     elif match.meaning >= _NEAR_MEANING:
         parts.append("it is about something similar")
     if match.fit.names:
-        parts.append(f"the request has values for {', '.join(match.fit.names[:4])}")
+        parts.append(f"the request may have values for {', '.join(match.fit.names[:4])}")
     if choice.support is not None:
         worked, tried = choice.support.worked, choice.support.tried
         parts.append(f"it worked after {worked} of {tried} similar requests")
