@@ -403,6 +403,8 @@ def test_a_parameter_of_several_forms_is_shown_in_its_first(db: stratagem.Strata
     )
 
     found = {tool["name"]: tool for tool in answer["recommendedTools"]}["add_incident"]
-    (shown,) = found["parameterExamples"] or ()
+    examples = found["parameterExamples"]
+    assert examples is not None
+    shown = examples[0]
     assert shown["example"]["steps"] == "<text>"
     assert shown["example"]["env"] == {}
