@@ -25,8 +25,6 @@ SQL_FILES = sorted(PACKAGE.rglob("*.sql"))
 FUNCTION_LINES_MEDIAN = 8
 FUNCTION_LINES_P90 = 25
 FUNCTION_LINES_MAX = 60
-FILE_LINES_P90 = 350
-FILE_LINES_MAX = 500
 
 BANNED_MODULE_NAMES = {"common", "core", "helpers", "manager", "utils"}
 
@@ -83,11 +81,6 @@ def function_lines() -> dict[str, int]:
     return lengths
 
 
-def file_lines() -> dict[str, int]:
-    lengths = {short(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
-    return {name: length for name, length in lengths.items() if length}
-
-
 def longest(lengths: dict[str, int], count: int = 10) -> str:
     ranked = sorted(lengths.items(), key=lambda item: -item[1])[:count]
     return "\n" + "\n".join(f"{length:5} {name}" for name, length in ranked)
@@ -130,13 +123,6 @@ def test_functions_are_short() -> None:
     assert median(lengths.values()) <= FUNCTION_LINES_MEDIAN, longest(lengths)
     assert percentile_90(list(lengths.values())) <= FUNCTION_LINES_P90, longest(lengths, 30)
     assert max(lengths.values()) <= FUNCTION_LINES_MAX, longest(lengths)
-
-
-def test_files_are_short() -> None:
-    lengths = file_lines()
-
-    assert percentile_90(list(lengths.values())) <= FILE_LINES_P90, longest(lengths)
-    assert max(lengths.values()) <= FILE_LINES_MAX, longest(lengths)
 
 
 def test_modules_are_named_after_the_domain() -> None:
