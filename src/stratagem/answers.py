@@ -16,8 +16,22 @@ from typing import Any
 import orjson
 
 from stratagem import limits
+from stratagem.errors import ValidationFailed
 
-__all__ = ["chars_of", "fit_list", "fit_value", "fitting", "noted", "piece_of", "plain", "whole"]
+__all__ = [
+    "chars_of",
+    "fit_list",
+    "fit_value",
+    "fitting",
+    "noted",
+    "piece_of",
+    "plain",
+    "read_cursor",
+    "whole",
+]
+
+# The highest number that a store can compare with; whatever a cursor counts stays below it.
+_CURSOR_MAX = 2**63 - 1
 
 # Null is a value that can be stored, so these are kept when they are None.
 _KEPT = frozenset({"value"})
@@ -39,6 +53,30 @@ def whole() -> Iterator[None]:
         yield
     finally:
         _LEAST.reset(before)
+
+
+def read_cursor(
+    cursor: str | None, *, start: int = 0, least: int = 0, most: int = _CURSOR_MAX
+) -> int:
+    """Return the number that a cursor stands for, and `start` for the first page.
+
+    A cursor is the `next` of an earlier answer: a position in a list, or the sequence of an event.
+
+    Raises:
+        ValidationFailed: It is nothing that an answer could have given.
+    """
+    if cursor is None:
+        return start
+    # `int` raises on thousands of digits, so the length is checked first.
+    is_number = isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal()
+    if not is_number or len(cursor) > len(str(_CURSOR_MAX)) or not least <= int(cursor) <= most:
+        raise ValidationFailed(
+            "The cursor is not one that an earlier answer gave as `next`.",
+            field="cursor",
+            limit=most,
+            hint="Pass `next` of an earlier answer as it is; leave the cursor out to begin anew.",
+        )
+    return int(cursor)
 
 
 def plain(answer: Any) -> Any:

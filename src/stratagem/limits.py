@@ -31,6 +31,8 @@ DECISIONS_MAX: Final = 10_000
 # More hits than this are read by nobody; the answer's budget would cut them anyway.
 SEARCH_K_DEFAULT: Final = 10
 SEARCH_K_MAX: Final = 50
+# Each page is searched anew from the top, and pages this deep are read by nobody.
+SEARCH_OFFSET_MAX: Final = 10_000
 # A question, or a whole error message with its stack.
 QUERY_CHARS_MAX: Final = 10_000
 # Terms of a query that are looked at; the rarest of them are asked for.

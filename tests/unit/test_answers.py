@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from stratagem.answers import fit_list, fit_value, fitting, noted, plain
+from stratagem.answers import fit_list, fit_value, fitting, noted, plain, read_cursor
+from stratagem.errors import ValidationFailed
 
 
 @dataclass
@@ -133,3 +134,24 @@ def test_beyond_the_end_of_a_value_there_is_nothing() -> None:
     answer = fit_value({"value": "abc"}, 800, 10)
 
     assert (answer["value"], answer["truncated"]) == ("", False)
+
+
+def test_a_cursor_is_the_number_it_says_and_the_first_page_begins_at_the_start() -> None:
+    assert read_cursor(None) == 0
+    assert read_cursor(None, start=7) == 7
+    assert read_cursor("12") == 12
+    assert read_cursor(str(2**63 - 1)) == 2**63 - 1
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", " 1", "²", "١", "9" * 5_000, "9" * 19])
+def test_a_cursor_that_no_answer_gave_is_refused_with_its_limit(cursor: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        read_cursor(cursor)
+
+    assert refused.value.details == {"field": "cursor", "limit": 2**63 - 1}
+
+
+def test_a_cursor_outside_its_bounds_is_refused() -> None:
+    for cursor in ("0", "11"):
+        with pytest.raises(ValidationFailed):
+            read_cursor(cursor, least=1, most=10)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeVar
 
 from stratagem import limits
+from stratagem.answers import read_cursor
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
@@ -270,7 +271,7 @@ class Gateway:
                 status=given.status,
                 since=self._moment(given.from_, "from"),
                 until=self._moment(given.to, "to"),
-                before=_cursor(given.cursor),
+                before=read_cursor(given.cursor, start=OPEN_END),
                 limit=given.limit,
             )
         answer: Answer = {"executions": [_shown(each) for each in page]}
@@ -455,14 +456,6 @@ def _shown(record: Mapping[str, Any]) -> Answer:
 
 def _iso(microseconds: int | None) -> str | None:
     return None if microseconds is None else moments.iso(microseconds)
-
-
-def _cursor(cursor: str | None) -> int:
-    if cursor is None:
-        return OPEN_END
-    if not cursor.isdecimal():
-        raise ValidationFailed("The cursor is the `next` of an earlier page.", field="cursor")
-    return min(int(cursor), OPEN_END)
 
 
 def _bytes(size: int | str) -> int:

@@ -9,29 +9,15 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from stratagem.answers import chars_of, fit_list, fitting, noted, piece_of
-from stratagem.errors import ValidationFailed
 
-__all__ = ["begin_of", "fit_concept", "fit_hierarchy", "fit_results"]
+__all__ = ["fit_concept", "fit_hierarchy", "fit_results"]
 
 Answer = dict[str, Any]
 
-# What a cursor counts never has more digits.
-_CURSOR_CHARS_MAX: Final = 9
 # Room for what an answer says about having been cut.
 _NOTE_CHARS: Final = 400
 # However small the budget, of an explanation at least this much is shown.
 _ROOM_MIN: Final = 100
-
-
-def begin_of(cursor: str | None) -> int:
-    """Return where an answer goes on."""
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdecimal()) or len(cursor) > _CURSOR_CHARS_MAX:
-        raise ValidationFailed(
-            "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
-        )
-    return int(cursor)
 
 
 def fit_results(answer: Answer, chars_max: int, begin: int, *, field: str) -> Answer:

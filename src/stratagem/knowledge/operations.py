@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from stratagem.answers import read_cursor
 from stratagem.knowledge import budgets, inputs
 from stratagem.knowledge.service import Knowledge
 from stratagem.operation import Caller, Operation, object_schema
@@ -70,7 +71,7 @@ def _calling(method: str, fit: Fit | None) -> Callable[[Any, BaseModel, Caller],
     def run(foundation: Foundation, given: BaseModel, caller: Caller) -> Answer:
         options = given.model_dump(exclude_unset=True, exclude=_BUDGET)
         budget = given.model_dump(include=_BUDGET)
-        begin = budgets.begin_of(budget.get("cursor"))
+        begin = read_cursor(budget.get("cursor"))
         answer: Answer = _plain(getattr(Knowledge(foundation, caller), method)(**options))
         return fit(answer, budget["max_chars"], begin) if fit else answer
 

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import orjson
 
 from stratagem import limits
+from stratagem.answers import read_cursor
 from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import OPEN_END, Lineage
@@ -18,11 +19,9 @@ from stratagem.search.foundation import Bound
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
 
-__all__ = ["CURSOR_CHARS_MAX", "MISSING", "Entries", "Item", "check_names", "check_tags"]
+__all__ = ["MISSING", "Entries", "Item", "check_names", "check_tags"]
 
 MISSING: Any = object()
-# As long as any sequence; Python refuses to read thousands of digits.
-CURSOR_CHARS_MAX = 19
 
 
 class Item(TypedDict, total=False):
@@ -293,7 +292,7 @@ class Entries(Bound):
             field="namespace",
             chars_max=limits.NAMESPACE_CHARS_MAX,
         )
-        before = _before(cursor)
+        before = read_cursor(cursor, start=OPEN_END, least=1)
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
             versions = reader.history(
@@ -387,16 +386,6 @@ def _touch_twice(writes: Sequence[_Write]) -> bool:
     """Whether a later write of the group must see an earlier one."""
     names = {(write.namespace, write.key) for write in writes}
     return len(names) < len(writes)
-
-
-def _before(cursor: str | None) -> int:
-    if cursor is None:
-        return OPEN_END
-    if not cursor.isdecimal() or len(cursor) > CURSOR_CHARS_MAX or int(cursor) < 1:
-        raise ValidationFailed(
-            "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
-        )
-    return min(int(cursor), OPEN_END)
 
 
 def _version(version: Version) -> VersionInfo:

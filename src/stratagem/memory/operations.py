@@ -9,10 +9,9 @@ import orjson
 from pydantic import BaseModel
 
 from stratagem import limits
-from stratagem.answers import fit_list, fit_value, fitting, noted, plain
-from stratagem.errors import MergeConflict, MissingRequired, ValidationFailed
+from stratagem.answers import fit_list, fit_value, fitting, noted, plain, read_cursor
+from stratagem.errors import MergeConflict, MissingRequired
 from stratagem.memory import inputs
-from stratagem.memory.entries import CURSOR_CHARS_MAX
 from stratagem.memory.models import Entry
 from stratagem.memory.service import Memory
 from stratagem.operation import MADE_UP, Caller, Operation, object_schema
@@ -45,7 +44,7 @@ def _recall(memory: Memory, given: inputs.RecallInput) -> Answer:
         "branch": given.branch,
         "path": given.path,
     }
-    begin = _begin(given.cursor)
+    begin = read_cursor(given.cursor)
     if given.keys is not None:
         keys = list(dict.fromkeys(given.keys))
         found: list[Entry] = memory.recall_many(keys[begin:], **where)
@@ -75,7 +74,7 @@ def _with_missing(answer: Answer, missing: list[str], chars_max: int) -> Answer:
 
 def _search(memory: Memory, given: inputs.SearchInput) -> Answer:
     options = given.model_dump(exclude={"max_chars"})
-    begin = _begin(given.cursor)
+    begin = read_cursor(given.cursor)
     answer = plain(memory.search(**options))
     return fit_list(answer, given.max_chars, lambda kept: str(begin + kept))
 
@@ -92,7 +91,7 @@ def _log(memory: Memory, given: inputs.LogInput) -> Answer:
 
 def _branch(memory: Memory, given: inputs.BranchInput) -> Answer:
     options = given.model_dump(exclude={"cursor", "max_chars"})
-    begin = _begin(given.cursor)
+    begin = read_cursor(given.cursor)
     try:
         answer: Answer = {"action": given.action, **plain(memory.branch(**options))}
     except MergeConflict as error:
@@ -136,16 +135,6 @@ def _status(memory: Memory, _given: inputs.StatusInput) -> Answer:
 def _purge(memory: Memory, given: inputs.PurgeInput) -> Answer:
     erased = memory.purge(given.key, namespace=given.namespace, sequence=given.sequence)
     return {"erased": erased, "note": "Backups and exports made earlier are out of reach."}
-
-
-def _begin(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isdecimal() or len(cursor) > CURSOR_CHARS_MAX:
-        raise ValidationFailed(
-            "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
-        )
-    return int(cursor)
 
 
 def _bound(run: Callable[[Memory, M], Answer]) -> Callable[[Any, Any, Caller], Answer]:

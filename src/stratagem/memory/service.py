@@ -8,13 +8,13 @@ from typing import Any, Final, Literal, overload
 import orjson
 
 from stratagem import limits
+from stratagem.answers import read_cursor
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branching import Branching, Strategy
 from stratagem.memory.entries import (
-    CURSOR_CHARS_MAX,
     MISSING,
     Entries,
     Item,
@@ -176,7 +176,7 @@ class Memory(Entries, Branching):
         _check_query(query)
         _check_count(k, field="k", most=limits.SEARCH_K_MAX)
         wanted = check_tags(tags or ())
-        skip = _offset(cursor)
+        skip = read_cursor(cursor, most=limits.SEARCH_OFFSET_MAX)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
@@ -436,17 +436,6 @@ def _check_count(count: object, *, field: str, most: int) -> None:
             field=field,
             limit=most,
         )
-
-
-def _offset(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    # Nobody pages further than ten thousand.
-    if not cursor.isdecimal() or len(cursor) > CURSOR_CHARS_MAX or int(cursor) > 10_000:  # noqa: PLR2004
-        raise ValidationFailed(
-            "The cursor is not one that an earlier answer gave as `next`.", field="cursor"
-        )
-    return int(cursor)
 
 
 def _spaces(reader: Reader, namespace: str | None) -> list[int]:

@@ -78,6 +78,8 @@ def test_the_history_has_every_filter_and_pages(
     second = rest.call("GET", f"/api/mcp/tools/{name}/executions", limit=4, cursor=first["next"])
     assert len({each["executionId"] for each in first["executions"] + second["executions"]}) == 6
     assert "next" not in second
+    refused = rest.call("GET", "/api/mcp/executions", expected=422, cursor="9" * 5_000)
+    assert refused["details"]["field"] == "cursor"
     everywhere = rest.call("GET", "/api/mcp/executions", agentId="agent-1", limit=2)
     assert [each["tool"] for each in everywhere["executions"]] == [name, name]
 
