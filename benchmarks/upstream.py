@@ -39,6 +39,10 @@ class NoSecrets:
         return text
 
 
+async def no_secrets(_server: str) -> NoSecrets:
+    return NoSecrets()
+
+
 def one_run() -> Run:
     return Run(
         execution_id="e",
@@ -66,7 +70,7 @@ async def in_turns(
 
 
 async def measure(name: str, direct: Any, definition: dict[str, Any]) -> None:
-    upstreams = Upstreams(http_client=httpx2.AsyncClient, secrets=lambda _server: NoSecrets())
+    upstreams = Upstreams(http_client=httpx2.AsyncClient, secrets=no_secrets)
     await upstreams.define(definition)
     try:
         async with Client(direct) as client:

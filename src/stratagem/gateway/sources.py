@@ -19,7 +19,7 @@ from stratagem.errors import ToolNotFound, ValidationFailed
 from stratagem.gateway import inputs, names
 from stratagem.gateway.runners.contract import Handler, ListedTool, Run
 from stratagem.operation import Caller
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import Reader, Transaction, Version
 
 if TYPE_CHECKING:
     from stratagem.gateway.runners.upstream import Upstreams
@@ -50,10 +50,7 @@ class UpstreamRunner:
         Raises:
             ToolNotFound: There is no server of that name.
         """
-        foundation = self._switchboard.foundation
-        reader = foundation.store.reader()
-        view = foundation.views.view(reader, "default")
-        version = reader.current(view.lineage, names.SERVERS, server)
+        version = await self._switchboard.foundation.read_async(lambda: self._definition(server))
         if version is None or version.payload is None:
             await self.upstreams.remove(server)
             self._defined.pop(server, None)
@@ -65,6 +62,12 @@ class UpstreamRunner:
         if self._defined.get(server) != version.sequence:
             await self.upstreams.define(orjson.loads(version.payload))
             self._defined[server] = version.sequence
+
+    def _definition(self, server: str) -> Version | None:
+        foundation = self._switchboard.foundation
+        reader = foundation.store.reader()
+        view = foundation.views.view(reader, "default")
+        return reader.current(view.lineage, names.SERVERS, server)
 
     async def try_out(self, definition: Answer) -> None:
         """List the tools of a server before it is added, or before its definition changes.

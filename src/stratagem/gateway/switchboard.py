@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
@@ -217,9 +216,7 @@ class Switchboard:
         self.tell("breaker", {"toolName": tool, "state": state, "reason": reason})
 
     async def _resolve(self, branch: str, name: str) -> tuple[Tool, View]:
-        if self.foundation.store.remote:
-            return await asyncio.to_thread(self._look_up, branch, name)
-        return self._look_up(branch, name)
+        return await self.foundation.read_async(lambda: self._look_up(branch, name))
 
     def _look_up(self, branch: str, name: str) -> tuple[Tool, View]:
         reader = self.foundation.store.reader()
@@ -227,10 +224,7 @@ class Switchboard:
         return self.registry.find(reader, view, name), view
 
     async def _forgotten(self, tool: str) -> tuple[int, int]:
-        if self.foundation.store.remote:
-            kept = await asyncio.to_thread(self._kept, tool)
-        else:
-            kept = self._kept(tool)
+        kept = await self.foundation.read_async(lambda: self._kept(tool))
         if kept.version != self._cache_rules:
             self._cache_rules = kept.version
             self.cache.configure(**kept.rules)
@@ -242,13 +236,14 @@ class Switchboard:
 
     async def _secrets(self, tool: Tool) -> GrantedSecrets:
         if "${" in str(tool.handler):
-            if self.foundation.store.remote:
-                return await asyncio.to_thread(self.secrets_of, tool.name)
-            return self.secrets_of(tool.name)
+            return await self.secrets_of(tool.name)
         return GrantedSecrets(tool.name, {}, self.settings.environment)
 
-    def secrets_of(self, owner: str) -> GrantedSecrets:
+    async def secrets_of(self, owner: str) -> GrantedSecrets:
         """Return the secrets that were granted to a tool, or to an upstream server."""
+        return await self.foundation.read_async(lambda: self._read_grants(owner))
+
+    def _read_grants(self, owner: str) -> GrantedSecrets:
         granted: dict[str, frozenset[str]] = {}
         # Whoever may write to another branch must not be able to grant anything by it.
         reader = self.foundation.store.reader()

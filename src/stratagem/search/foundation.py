@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,15 @@ class Foundation:
     redaction: Literal["none", "basic", "strict"] = "basic"
     external: External = field(default_factory=External)
     kept: Kept = field(default_factory=Kept)
+
+    async def read_async(self, work: Callable[[], T]) -> T:
+        """Run a short read of the store without making the event loop wait for a network.
+
+        A file on this machine answers faster than a thread can be asked to; a server may not.
+        """
+        if self.store.remote:
+            return await asyncio.to_thread(work)
+        return work()
 
     def write(
         self,

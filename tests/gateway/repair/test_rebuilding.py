@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import stratagem
 from stratagem.gateway.repair import examining
 from stratagem.storage.postgres.connection import PooledSession, PostgresSession
 from tests.gateway.repair.workshop import Answer, Workshop
+from tests.gateway.upstream.servers import SERVER
 from tests.postgres import a_workspace
 
 Places = tuple[str, str]
@@ -157,6 +159,8 @@ def test_the_home_loop_waits_for_no_database_on_a_network(
             shop.settle()
         shop.fails("search", {"query": "x", "limit": "3"}, "bob")
         shop.fails("switch", {"lamp": "hall"})
+        shop.ask("server_add", name="up", command=sys.executable, args=[SERVER])
+        shop.run("add", {"a": 1, "b": 2})
         learned = shop.told("pattern:learned") + shop.told("pattern:evolved")
 
     assert len(asking) > 20

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,15 @@ class Granted:
         if "${" in text:
             raise PermissionDenied(f"{text} is not granted for {host}")
         return text
+
+
+def granting(
+    values: Mapping[tuple[str, str], str] | None = None,
+) -> Callable[[str], Awaitable[Granted]]:
+    async def secrets_of(_server: str) -> Granted:
+        return Granted(values)
+
+    return secrets_of
 
 
 def run_of(
@@ -73,7 +82,7 @@ async def upstreams_of(
 ) -> AsyncIterator[Upstreams]:
     upstreams = Upstreams(
         http_client=httpx2.AsyncClient,
-        secrets=lambda _server: Granted(secrets),
+        secrets=granting(secrets),
         on_change=on_change,
         jitter=lambda: 0.0,
     )

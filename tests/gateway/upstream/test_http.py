@@ -19,9 +19,9 @@ from stratagem.gateway.runners.contract import ListedTool
 from stratagem.gateway.runners.upstream import Upstreams
 from tests.gateway.upstream.servers import (
     SERVER,
-    Granted,
     eventually,
     free_port,
+    granting,
     handler_of,
     http_server,
     run_of,
@@ -83,10 +83,9 @@ async def test_headers_carry_the_secrets_of_the_server_and_nothing_of_the_caller
     async def note(request: httpx2.Request) -> None:
         seen.append(request.headers)
 
-    secrets = Granted({("KEY", "127.0.0.1"): "s3"})
     upstreams = Upstreams(
         http_client=lambda: httpx2.AsyncClient(event_hooks={"request": [note]}),
-        secrets=lambda _server: secrets,
+        secrets=granting({("KEY", "127.0.0.1"): "s3"}),
     )
     await upstreams.define(definition(shared[0], Authorization="Bearer ${KEY}"))
     await upstreams.run(ADD, run_of({"a": 1, "b": 1}))
@@ -99,7 +98,7 @@ async def test_requests_go_through_the_guard(shared: tuple[int, Path]) -> None:
     port = shared[0]
     for allow in ((), (f"127.0.0.1:{port}",)):
         outbound = Outbound(allow=allow)
-        upstreams = Upstreams(http_client=outbound.client, secrets=lambda _server: Granted())
+        upstreams = Upstreams(http_client=outbound.client, secrets=granting())
         await upstreams.define(definition(port))
         try:
             if allow:
@@ -177,7 +176,7 @@ async def test_a_failing_request_does_not_disturb_the_calls_beside_it(
 
     upstreams = Upstreams(
         http_client=lambda: httpx2.AsyncClient(transport=Flaky()),
-        secrets=lambda _server: Granted(),
+        secrets=granting(),
     )
     await upstreams.define(definition(shared[0]))
     beside = asyncio.create_task(upstreams.run(handler_of("up", "steps"), run_of({"count": 200})))
@@ -231,7 +230,7 @@ async def test_arguments_are_repeated_in_headers_where_the_schema_says_so() -> N
     port = free_port()
     upstreams = Upstreams(
         http_client=lambda: httpx2.AsyncClient(event_hooks={"request": [note]}),
-        secrets=lambda _server: Granted(),
+        secrets=granting(),
     )
     await upstreams.define(definition(port))
     with http_server(port):

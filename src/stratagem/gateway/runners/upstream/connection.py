@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -68,7 +68,7 @@ class Environment:
     """What connections are made with."""
 
     http_client: Callable[[], httpx2.AsyncClient]
-    secrets: Callable[[str], Secrets]
+    secrets: Callable[[str], Awaitable[Secrets]]
 
 
 class Connection:
@@ -262,7 +262,7 @@ class Connection:
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
         definition = self._definition
-        secrets = self._environment.secrets(definition.name)
+        secrets = await self._environment.secrets(definition.name)
         host = definition.secret_host
         if isinstance(definition, StdioServer):
             env = {key: secrets.resolve(text, host=host) for key, text in definition.env.items()}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -50,7 +50,7 @@ class Upstreams:
         self,
         *,
         http_client: Callable[[], httpx2.AsyncClient],
-        secrets: Callable[[str], Secrets],
+        secrets: Callable[[str], Awaitable[Secrets]],
         on_change: OnChange | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
