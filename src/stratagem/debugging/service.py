@@ -122,7 +122,6 @@ class Debugging(Bound):
             if lookup_id is not None:
                 book.require_lookup(lookup_id)
                 earlier = book.report(solution, lookup_id)
-            before = _standing(book, solution, place.environment, transaction.at)
             draft = outcome_draft(
                 transaction,
                 solution,
@@ -132,12 +131,11 @@ class Debugging(Bound):
                 lookup_id=lookup_id,
                 repeats=earlier[0] if earlier else None,
             )
-            transaction.append(view.branch, [draft])
+            [outcome] = transaction.append(view.branch, [draft])
             return {
                 "outcome_id": draft.content["outcome_id"],
                 "counted": earlier is None or earlier[1] != worked,
-                "before": before,
-                "after": _standing(book, solution, place.environment, transaction.at),
+                "sequence": outcome.sequence,
             }
 
         answer = self._write(
@@ -153,6 +151,8 @@ class Debugging(Bound):
                 "branch": name,
             },
         )
+        if "sequence" in answer:
+            answer |= self._effect(name, solution_id, answer["sequence"], place.environment)
         return _recorded(solution_id, place, answer, worked=worked)
 
     def add_solution(
@@ -326,6 +326,26 @@ class Debugging(Bound):
             return lookup_id
 
         return self._foundation.write(self._caller, work)
+
+    def _effect(
+        self, branch: str, solution_id: str, sequence: int, caller: Environment
+    ) -> dict[str, Any]:
+        """Return where a solution stood before an outcome, and stands after it.
+
+        Ranking reads every outcome of the incident, so it happens after the write, when no
+        other writer waits for it; both views end where that outcome was written.
+        """
+        with self._store.snapshot() as reader:
+            found = reader.branch(branch) or reader.deleted_branch(branch)
+            assert found is not None
+            now = reader.time_of(sequence) or 0
+
+            def standing(limit: int) -> dict[str, Any]:
+                view = View(found, reader.lineage(found, limit), now)
+                book = Book(reader, view, settled=True)
+                return _standing(book, book.solution(solution_id), caller, now)
+
+            return {"before": standing(sequence - 1), "after": standing(sequence)}
 
     def _write(
         self,
