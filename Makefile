@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(BIN)/python scripts/install.py
 # Tests start processes of their own: more workers than this gain little.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest
@@ -43,6 +43,12 @@ check: ## everything that must hold before a commit: format, lint, types, import
 	$(MAKE) --no-print-directory audit || status=$$?; \
 	$(MAKE) --no-print-directory test || status=$$?; \
 	exit $$status
+
+# What most mistakes are found by, in less than a minute: no server, no other process.
+.PHONY: quick
+quick: lint ## lint, types, and the tests of the SDK in this process: within a minute
+	$(PYTEST) -q -n auto --maxprocesses $(WORKERS) -m "not slow" tests/test_tidy.py tests/unit/engine \
+		tests/unit/memory tests/behaviour -k "not (postgres or mcp] or connect] or cli] or mcp- or connect- or cli-)" $(ARGS)
 
 .PHONY: lint
 lint: $(DEV) ## format, lint, types and import contracts, without the tests
@@ -94,6 +100,17 @@ soak: $(DEV) ## run the slow tests: crashes, full disks, many processes
 conformance: $(DEV) ## run the official MCP conformance suite against the server
 	tests/conformance/run.sh $(ARGS)
 
+# In an environment of its own, so that nothing is pinned that the project does not ask for.
+.PHONY: constraints
+constraints: ## refresh constraints.txt: the newest versions that pyproject.toml allows
+	rm -rf build/constraints
+	python3 -m venv build/constraints
+	build/constraints/bin/python -m pip --disable-pip-version-check install '.[dev]'
+	{ head -n 1 constraints.txt; build/constraints/bin/python -m pip freeze --exclude stratagem; } \
+		> build/constraints.txt
+	mv build/constraints.txt constraints.txt
+	rm -rf build/constraints
+
 .PHONY: clean
 clean: ## remove builds, caches and reports
 	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache \
@@ -120,12 +137,12 @@ $(BIN)/python:
 	echo "Stratagem needs Python 3.11 or newer with venv (on Debian: python3 and python3-venv)." >&2; \
 	exit 1
 
-$(RUNTIME): pyproject.toml | $(BIN)/python
-	@echo "Installing Stratagem"
-	@$(PIP) install --editable .
+$(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Stratagem (once; about half a minute)"
+	@$(INSTALL) .
 	@touch $@
 
-$(DEV): pyproject.toml | $(BIN)/python
-	@echo "Installing Stratagem and the tools that check it"
-	@$(PIP) install --editable '.[dev]'
+$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Stratagem and the tools that check it (once; two minutes or so)"
+	@$(INSTALL) '.[dev]'
 	@touch $@ $(RUNTIME)
