@@ -9,10 +9,44 @@ from hypothesis import settings
 from stratagem import operations
 from stratagem.operation import Operation
 from tests.postgres import shared_server
+from tests.properties.seeding import SEED_VARIABLE
 
 # Speed is measured by benchmarks, never by a test; a failure prints how to repeat it.
 settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
+
+
+# The suites that run every test on every surface, and what of them also depends on the store.
+_EVERYWHERE = ("behaviour", "knowledge")
+_STORED = frozenset({"test_store", "test_search", "test_log"})
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Try each value of a test in this process, and the first of them on the other surfaces.
+
+    Behind one table of operations a value cannot mean one thing here and another there, so more
+    of them would show nothing.
+    """
+    tried: set[tuple[str, str]] = set()
+    repeated = [item for item in items if _is_repeated(item, tried)]
+    if repeated:
+        config.hook.pytest_deselected(items=repeated)
+        left_out = set(map(id, repeated))
+        items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _is_repeated(item: pytest.Item, tried: set[tuple[str, str]]) -> bool:
+    """Whether an earlier value of the same test is tried on the same surface."""
+    values = getattr(item, "callspec", None)
+    surface = values.params.get("surface") if values is not None else None
+    if surface in {None, "embedded"} or item.path.parent.name not in _EVERYWHERE:
+        return False
+    if surface == "postgres" and item.path.stem in _STORED:
+        return False
+    name = (item.nodeid.partition("[")[0], str(surface))
+    is_repeated = name in tried
+    tried.add(name)
+    return is_repeated
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,7 +54,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the user's own database and settings out of the tests."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(("STRATAGEM_", "XDG_"))]:
+        foreign = [name for name in os.environ if name.startswith(("STRATAGEM_", "XDG_"))]
+        for name in set(foreign) - {SEED_VARIABLE}:
             patch.delenv(name)
         patch.setenv("HOME", str(home))
         yield
