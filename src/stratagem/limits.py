@@ -69,6 +69,13 @@ GROUP_COMMIT_MAX: Final = 256
 
 # A request over HTTP or stdio: the largest value several times over, and no more memory.
 REQUEST_BYTES_MAX: Final = 16 * 1024 * 1024
+# Read on the event loop, in a millisecond or two. What is larger is read in a thread, one at a
+# time and callers in turn, with a rest of so many times the time it took: JSON is parsed with
+# the interpreter held, and others have to get at it.
+REQUEST_INLINE_BYTES: Final = 64 * 1024
+LARGE_REQUEST_REST: Final = 3.0
+# What the SDK of the protocol reads in a second: it reads large bodies itself, unmeasured.
+PROTOCOL_BYTES_PER_SECOND: Final = 20 * 1024 * 1024
 # Each is some kilobytes; the one used longest ago ends when another begins.
 SESSIONS_MAX: Final = 1_000
 # Each call of a server in a thread of its own, with a connection of its own.
@@ -152,6 +159,9 @@ CALLS_PER_MINUTE_DEFAULT: Final = 6_000
 # A model reads less than this of any answer.
 OUTPUT_BYTES_DEFAULT: Final = 1024 * 1024
 OUTPUT_BYTES_MAX: Final = 16 * 1024 * 1024
+# Of the processor. Masking is linear, so only very long texts take more; one whose time is over
+# is replaced as a whole.
+MASKING_SECONDS: Final = 5.0
 # Larger results are kept apart from the record of their execution.
 RESULT_INLINE_BYTES: Final = 16 * 1024
 # An answer that is older than this may no longer be true.
@@ -319,6 +329,10 @@ SANDBOX_START_SECONDS_MAX: Final = 10.0
 
 # A correction looks at each place a few times; beyond this the call is refused, not searched.
 CORRECTION_STEPS_MAX: Final = 20_000
+# Of the processor. Nearly all corrections take a millisecond; one that takes longer, or of
+# arguments longer than this, goes on in a thread, and is given up when its time is over.
+CORRECTION_INLINE_SECONDS: Final = 0.02
+CORRECTION_SECONDS: Final = 2.0
 # Arguments are small; text that is repaired is read by Python, character by character.
 CORRECTION_BYTES_MAX: Final = 4 * 1024 * 1024
 CORRECTION_REPAIRED_CHARS_MAX: Final = 256 * 1024
@@ -433,6 +447,8 @@ SERVER_REQUESTS_MAX: Final = 1_000
 # Sockets that have not said who they are, and how long they have to.
 UNKNOWN_SOCKETS_MAX: Final = 64
 UNKNOWN_SOCKET_SECONDS: Final = 10.0
+# What such a socket may send: a token, even one of an issuer, and the name of a workspace.
+UNKNOWN_SOCKET_BYTES_MAX: Final = 32 * 1024
 # Whoever is told to wait is told so a little later, for it would only ask again.
 REFUSAL_PAUSE_SECONDS: Final = 0.25
 REFUSALS_PAUSED_MAX: Final = 256

@@ -13,9 +13,12 @@ that a run of letters has only once, so the time is linear in the length of the 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
+
+from stratagem import limits
 
 __all__ = ["Level", "mask", "mask_json"]
 
@@ -32,17 +35,34 @@ class _Rule(NamedTuple):
     hints: tuple[str, ...]
 
 
+class _LateError(Exception):
+    """The time for masking is over."""
+
+
 def mask(text: str, level: Level = "basic") -> str:
-    """Return a text with its secrets and personal data replaced by placeholders."""
-    if level == "none":
-        return text
+    """Return a text with its secrets and personal data replaced by placeholders.
+
+    One that takes too long is replaced as a whole: what was not looked at is not let through.
+    """
+    return text if level == "none" else _mask(text, level, _deadline())
+
+
+def _deadline() -> float:
+    """Return until when masking may go on, in seconds of this thread on the processor."""
+    return time.thread_time() + limits.MASKING_SECONDS
+
+
+def _mask(text: str, level: Level, until: float) -> str:
     rules = _compiled(level)
-    for _ in range(_ROUNDS_MAX):
-        # What one rule leaves may, rarely, be what an earlier one looks for.
-        masked = _mask_once(text, rules)
-        if masked == text:
-            break
-        text = masked
+    try:
+        for _ in range(_ROUNDS_MAX):
+            # What one rule leaves may, rarely, be what an earlier one looks for.
+            masked = _mask_once(text, rules, until)
+            if masked == text:
+                break
+            text = masked
+    except _LateError:
+        return _UNSEEN
     return text
 
 
@@ -54,14 +74,44 @@ class _Rules(NamedTuple):
     hints: tuple[str, ...]
 
 
-def _mask_once(text: str, rules: _Rules) -> str:
+def _mask_once(text: str, rules: _Rules, until: float) -> str:
+    if time.thread_time() > until:
+        raise _LateError
     lowered = text.lower()
     # Most texts have no hint at all; to look for them rule by rule takes twenty times as long.
     hinted = any(map(lowered.__contains__, rules.hints))
     for pattern, rule in rules.every if hinted else rules.unhinted:
         if not rule.hints or any(map(lowered.__contains__, rule.hints)):
-            text = pattern.sub(rule.replacement, text)
+            text = _replace(pattern, rule.replacement, text, until)
     return text
+
+
+def _replace(pattern: re.Pattern[str], replacement: _Replacement, text: str, until: float) -> str:
+    """Replace what a pattern fits, piece by piece where the text is long.
+
+    `re` lets nothing else run until it is done. A piece ends one more piece later than it is
+    searched, and no rule fits more than that: what is found is the same as in the whole.
+    """
+    if len(text) <= _PIECE_CHARS:
+        return pattern.sub(replacement, text)
+    parts: list[str] = []
+    done = begin = 0
+    while begin < len(text):
+        if time.thread_time() > until:
+            raise _LateError
+        end = begin + 2 * _PIECE_CHARS
+        match = pattern.search(text, begin, end)
+        if match is None or match.start() >= begin + _PIECE_CHARS:
+            begin += _PIECE_CHARS
+            continue
+        if match.end() >= end:
+            # It may go on behind the piece.
+            match = pattern.match(text, match.start()) or match
+        new = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
+        parts += text[done : match.start()], new
+        done = match.end()
+        begin = max(done, match.start() + 1)
+    return "".join([*parts, text[done:]])
 
 
 # On first use, because starting should not wait for it.
@@ -81,34 +131,45 @@ def mask_json(value: Any, level: Level = "basic") -> Any:
     What stands under a key that names a secret (`{"password": …}`) is one, whatever it looks
     like; of numbers those that are long enough for one.
     """
-    if level == "none":
+    return value if level == "none" else _Masking(level).value(value)
+
+
+class _Masking:
+    """The masking of one JSON value, all of it within the same time."""
+
+    def __init__(self, level: Level) -> None:
+        self._level = level
+        self._until = _deadline()
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if isinstance(value, dict):
+            return {self.value(key): self._field(key, item) for key, item in value.items()}
         return value
-    if isinstance(value, str):
-        return mask(value, level)
-    if isinstance(value, list):
-        return [mask_json(item, level) for item in value]
-    if isinstance(value, dict):
-        return {_mask_key(key, level): _mask_field(key, item, level) for key, item in value.items()}
-    return value
 
+    def _text(self, text: str) -> str:
+        return _mask(text, self._level, self._until)
 
-def _mask_key(key: Any, level: Level) -> Any:
-    return mask(key, level) if isinstance(key, str) else key
-
-
-def _mask_field(key: Any, value: Any, level: Level) -> Any:
-    named = _SECRET_KEY.fullmatch(str(key)) and not _NO_SECRET_NAME.search(str(key))
-    if not named:
-        return mask_json(value, level)
-    if isinstance(value, list):
-        return [_mask_field(key, item, level) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _SECRET if len(str(abs(value))) >= _SECRET_DIGITS_MIN else value
-    return _SECRET if isinstance(value, str) and _is_secret(value) else mask_json(value, level)
+    def _field(self, key: Any, value: Any) -> Any:
+        named = _SECRET_KEY.fullmatch(str(key)) and not _NO_SECRET_NAME.search(str(key))
+        if not named:
+            return self.value(value)
+        if isinstance(value, list):
+            return [self._field(key, item) for item in value]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return _SECRET if len(str(abs(value))) >= _SECRET_DIGITS_MIN else value
+        return _SECRET if isinstance(value, str) and _is_secret(value) else self.value(value)
 
 
 _TOKEN: Final = "[token]"  # noqa: S105 - what stands for one
 _SECRET: Final = "[secret]"  # noqa: S105 - as above
+# What was not looked at in time.
+_UNSEEN: Final = "[masked]"
+# Longer than anything that a rule fits, and searched by one of them in a few milliseconds.
+_PIECE_CHARS: Final = 32 * 1024
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _END: Final = r"(?![A-Za-z0-9])"
 _LINE_CHARS: Final = 300

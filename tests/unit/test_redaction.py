@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stratagem import limits, redaction
 from stratagem.redaction import Level, mask, mask_json
 from tests.unit.debugging.causes_managed import MANAGED
 from tests.unit.debugging.causes_native import NATIVE
@@ -346,3 +347,49 @@ def test_no_text_takes_long(unit: str, level: Level) -> None:
     mask(text, level)
 
     assert thread_time() - begin < 10
+
+
+LONG = "\n".join(
+    [
+        *(
+            f"{syntax.format(token)} at /home/ada/x"
+            for syntax in SYNTAXES
+            for token in TOKENS.values()
+        )
+    ]
+    * 40
+)
+
+
+@pytest.mark.parametrize("level", ["basic", "strict"])
+def test_a_long_text_is_masked_piece_by_piece_to_the_same_end(
+    level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pieces = mask(LONG, level)
+    monkeypatch.setattr(redaction, "_PIECE_CHARS", len(LONG))
+
+    assert len(LONG) > 6 * 32 * 1024
+    assert in_pieces == mask(LONG, level)
+    assert not any(token in in_pieces for token in TOKENS.values())
+
+
+def test_a_private_key_is_masked_wherever_a_piece_ends() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBg\n" * 800 + "-----END PRIVATE KEY-----"
+
+    for offset in (0, 10_000, 20_000, 32 * 1024 - 10, 32 * 1024 + 10):
+        masked = mask("x " * (offset // 2) + key + " y" * 40_000)
+
+        assert "MIIEvQ" not in masked
+        assert masked.count("[key]") == 1
+
+
+def test_what_is_not_masked_in_time_is_not_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MASKING_SECONDS", 0.0)
+
+    assert mask(f"the password is {SECRET}") == "[masked]"
+    assert mask_json({"a": [f"password={SECRET}"], "n": 1}) == {"[masked]": 1}
+    assert mask("[masked]") == "[masked]"
+
+
+def test_a_placeholder_for_what_was_not_seen_stays_as_it_is() -> None:
+    assert mask("[masked]", "strict") == "[masked]"

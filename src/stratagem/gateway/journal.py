@@ -142,12 +142,16 @@ class Pipelines:
     async def _append(self, call: Call, draft: Draft) -> None:
         """Write an event of a run, masked like an execution, and wait until it is safe."""
         level = self._switchboard.foundation.redaction
-        draft = replace(draft, content=_masked(draft.content, level))
 
-        def work(transaction: Transaction) -> None:
-            transaction.append(find_branch(transaction, call.branch), [draft])
+        def write() -> None:
+            masked = replace(draft, content=_masked(draft.content, level))
 
-        await asyncio.to_thread(self._switchboard.foundation.write, call.caller, work)
+            def work(transaction: Transaction) -> None:
+                transaction.append(find_branch(transaction, call.branch), [masked])
+
+            self._switchboard.foundation.write(call.caller, work)
+
+        await asyncio.to_thread(write)
 
     async def _required(self, pipeline: Pipeline, call: Call) -> Any:
         schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)

@@ -10,7 +10,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -184,9 +184,10 @@ class Recorder:
 
 def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
     if isinstance(entry, Extra):
-        return list(entry.drafts)
+        return [_audited(draft, level) for draft in entry.drafts]
     content = dict(entry.content)
-    content["arguments"] = _bounded(mask_json(content.get("arguments"), level))
+    # Bounded first: what is not kept need not be masked.
+    content["arguments"] = mask_json(_bounded(content.get("arguments")), level)
     if correction := content.get("correction"):
         # The arguments are there already, and masked.
         content["correction"] = {
@@ -211,6 +212,15 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
             kept = {"executionId": execution_id, "result": result}
             drafts.append(Draft(names.RESULT_KEPT, kept, names.RESULTS, execution_id))
     return [*drafts, Draft(kind, content, space)]
+
+
+def _audited(draft: Draft, level: Any) -> Draft:
+    """Return an event with what its audit says was given masked."""
+    audit = draft.content.get("audit")
+    if audit is None:
+        return draft
+    masked = {**audit, "given": mask_json(audit["given"], level)}
+    return replace(draft, content={**draft.content, "audit": masked})
 
 
 def _bounded(arguments: Any) -> Any:

@@ -38,6 +38,42 @@ def test_a_certain_correction_is_applied_and_told(shop: Workshop) -> None:
     assert success["correctionResult"]["executionId"] == answer["executionId"]
 
 
+def test_a_correction_that_takes_a_while_is_made_in_a_thread(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CORRECTION_INLINE_SECONDS", -1.0)
+
+    answer = shop.run("search", {"query": "tea", "limit": "3"})
+
+    assert answer["result"]["limit"] == 3
+
+
+def test_a_correction_that_is_not_made_in_time_leaves_the_plain_violations(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CORRECTION_INLINE_SECONDS", -1.0)
+    monkeypatch.setattr(limits, "CORRECTION_SECONDS", -1.0)
+
+    error = shop.fails("search", {"query": "tea", "limit": "3"})
+
+    assert isinstance(error, ValidationFailed)
+    assert error.details["violations"][0]["path"] == "$.limit"
+    assert "time" in error.details["withheld"]
+    assert "corrections" not in error.details
+    monkeypatch.undo()
+    assert shop.run("search", {"query": "tea", "limit": "3"})["result"]["limit"] == 3
+
+
+def test_large_arguments_are_corrected_off_the_event_loop(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On the loop there is no time at all; whatever is corrected was corrected elsewhere.
+    monkeypatch.setattr(limits, "CORRECTION_INLINE_SECONDS", -1.0)
+    query = "tea " * limits.CORRECTION_KEPT_BYTES_MAX
+
+    assert shop.run("search", {"query": query, "limit": "3"})["result"]["limit"] == 3
+
+
 def test_no_event_carries_a_value_of_a_caller(shop: Workshop) -> None:
     shop.run("search", {"query": "my secret garden", "limit": "31337"})
     shop.fails("search", {"needle": "my secret garden"})

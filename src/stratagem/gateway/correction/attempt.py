@@ -8,7 +8,7 @@ Every form that is kept was accepted by the validator of its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from stratagem import limits
@@ -28,7 +28,10 @@ from stratagem.gateway.correction.readings import (
 )
 from stratagem.gateway.correction.schemas import Node
 
-__all__ = ["Attempt", "Exhausted"]
+__all__ = ["Attempt", "Exhausted", "IsLate", "Late"]
+
+# Whether the time for a correction is over.
+IsLate = Callable[[], bool]
 
 
 # What making a validator costs, in steps.
@@ -39,10 +42,24 @@ class Exhausted(Exception):
     """The call would take too long to look into."""
 
 
+class Late(Exhausted):
+    """The time is over in which the call was to be looked into."""
+
+
+def _never() -> bool:
+    return False
+
+
 class Attempt:
     """What belongs to one call: its policy, what was learned, and how much work is left."""
 
-    def __init__(self, policy: Policy, learned: Learned, tool: str | None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        learned: Learned,
+        tool: str | None,
+        is_late: IsLate = _never,
+    ) -> None:
         self.policy = policy
         self.tool = tool
         self.choices: dict[str, Choice] = {}
@@ -50,16 +67,19 @@ class Attempt:
         self.written = ""
         self._learned = learned
         self._left = limits.CORRECTION_STEPS_MAX
+        self._is_late = is_late
 
     def spend(self, steps: int = 1) -> None:
         """Count work done.
 
         Raises:
-            Exhausted: There is no more to spend.
+            Exhausted: There is no more to spend, or no time left to do it in.
         """
         self._left -= steps
         if self._left < 0:
             raise Exhausted
+        if self._is_late():
+            raise Late
 
     def change(
         self, pattern: str, steps: Steps, before: Any, after: Any, *, detail: str = ""

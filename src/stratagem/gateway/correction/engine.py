@@ -14,7 +14,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.gateway.correction import shapes, texts
-from stratagem.gateway.correction.attempt import Attempt, Exhausted
+from stratagem.gateway.correction.attempt import Attempt, Exhausted, IsLate, Late
 from stratagem.gateway.correction.faults import faults, malformed, no_json, too_much
 from stratagem.gateway.correction.learned import Learned, Nothing
 from stratagem.gateway.correction.model import Candidate, Correction, Fault
@@ -39,11 +39,13 @@ def correct(
     learned: Learned = _NOTHING,
     tool: str | None = None,
     categories: Iterable[str] = (),
+    is_late: IsLate | None = None,
 ) -> Correction:
     """Return what a call of a tool meant.
 
     `arguments` are an object, or the text that a model wrote. Arguments that are valid come back
-    as they are. The given objects are never changed.
+    as they are. The given objects are never changed. Once `is_late` says so the call is no
+    longer looked into.
 
     Raises:
         ValidationFailed: The schema is not one.
@@ -61,9 +63,23 @@ def correct(
         return Correction(None, errors=(no_json(str(error)),))
     if not policy.enabled:
         return Correction(None, errors=errors, withheld="Corrections are switched off.")
-    attempt = Attempt(policy, learned, tool)
+    attempt = Attempt(policy, learned, tool, *([is_late] if is_late is not None else []))
+    return _searched(attempt, prepared, arguments, errors, categories)
+
+
+def _searched(
+    attempt: Attempt,
+    schema: Ready,
+    arguments: Any,
+    errors: tuple[Fault, ...],
+    categories: Iterable[str],
+) -> Correction:
     try:
-        candidates = tuple(_candidates(attempt, prepared, arguments))
+        candidates = tuple(_candidates(attempt, schema, arguments))
+    except Late:
+        withheld = "The correction was not found in the time there is for it."
+        fault = too_much("The arguments could not be corrected in time.")
+        return Correction(None, errors=(*errors, fault), withheld=withheld, late=True)
     except Exhausted:
         too_large = too_much("The arguments are too large to be corrected.")
         return Correction(None, errors=(*errors, too_large))

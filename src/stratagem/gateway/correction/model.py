@@ -167,6 +167,8 @@ class Correction:
     errors: tuple[Fault, ...] = ()
     ambiguous: tuple[Choice, ...] = ()
     withheld: str | None = None
+    # Whether it was given up because its time was over: more time might tell more.
+    late: bool = False
 
     @property
     def valid(self) -> bool:

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from stratagem import limits
@@ -105,10 +106,7 @@ class LearningCorrector:
         started = time.perf_counter()
         try:
             in_force = await self._looked_up(tool, call)
-            teacher = teacher_of(call.caller.actor, call.context.get("agentId"))
-            found = self.examiner.examine(
-                tool, call.arguments, call.branch, teacher, in_force=in_force
-            )
+            found = await self._examined(tool, call, in_force)
         except StratagemError as error:
             raise self._unavailable(tool, call, violations, error) from error
         if self.examiner.remote:
@@ -162,6 +160,18 @@ class LearningCorrector:
         if self.examiner.remote:
             return await asyncio.to_thread(self.examiner.look, tool.name, call.branch)
         return self.examiner.policy(call.branch, tool.name)
+
+    async def _examined(self, tool: Tool, call: Call, in_force: InForce) -> Correction:
+        """Return what the engine makes of a call, in a thread where that takes a while."""
+        teacher = teacher_of(call.caller.actor, call.context.get("agentId"))
+        examine = partial(
+            self.examiner.examine, tool, call.arguments, call.branch, teacher, in_force=in_force
+        )
+        if is_brief(call.arguments):
+            found = examine(seconds=limits.CORRECTION_INLINE_SECONDS)
+            if not found.late:
+                return found
+        return await asyncio.to_thread(examine)
 
     def _weigh(self, tool: Tool, call: Call, found: Correction, policy: Policy) -> None:
         """Have everything read that deciding about a correction takes."""

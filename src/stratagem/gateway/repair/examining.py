@@ -159,8 +159,11 @@ class Examiner:
         teacher: str = "",
         *,
         in_force: InForce | None = None,
+        seconds: float | None = None,
     ) -> Correction:
         """Return what the engine makes of arguments; `teacher` is the caller's (`teacher_of`).
+
+        It takes at most about so many seconds of the processor.
 
         Raises:
             CorrectionUnavailable: The policy cannot be read, or the engine does not work.
@@ -176,8 +179,10 @@ class Examiner:
                 learned=learned,
                 tool=tool.name,
                 categories=(tool.category,),
+                is_late=lambda: time.thread_time() > until,
             )
 
+        until = time.thread_time() + (limits.CORRECTION_SECONDS if seconds is None else seconds)
         about = (tool.name, tool.revision, tool.category, in_force.stamp, stamp)
         started = time.perf_counter()
         try:

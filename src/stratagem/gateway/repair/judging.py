@@ -19,7 +19,6 @@ from stratagem.gateway.repair.places import is_of_schema, names_of
 from stratagem.gateway.repair.teaching import Lesson, pattern_id
 from stratagem.gateway.repair.telling import Teller
 from stratagem.gateway.tools import Tool
-from stratagem.redaction import mask_json
 
 if TYPE_CHECKING:
     from stratagem.gateway.switchboard import Switchboard
@@ -107,9 +106,9 @@ class Judge:
             "at": self._switchboard.foundation.store.now(),
         }
         if audited:
-            content["audit"] = self._audited(call.arguments, found, None)
+            content["audit"] = _audited(call.arguments, found, None)
         told = {
-            **content,
+            **{name: each for name, each in content.items() if name != "audit"},
             "error": withheld or "No correction is certain.",
             "strategiesAttempted": content["strategies"],
             "suggestedActions": ["Confirm an offered correction."]
@@ -199,22 +198,8 @@ class Judge:
             "error": (record.get("error") or {}).get("code"),
         }
         if applied.given is not None:
-            outcome["audit"] = self._audited(applied.given, applied.found, candidate)
+            outcome["audit"] = _audited(applied.given, applied.found, candidate)
         return outcome
-
-    def _audited(
-        self, given: Any, found: Correction, candidate: Candidate | None
-    ) -> dict[str, Any]:
-        """Return the record that `requireAuditLog` asks for: what was given, and each step."""
-        level = self._switchboard.foundation.redaction
-        return {
-            "given": mask_json(given, level),
-            "faults": [{"type": each.type.value, "path": each.path} for each in found.errors],
-            "steps": [
-                {"path": each.path, "pattern": each.pattern, "reasoning": each.reasoning}
-                for each in (candidate.changes if candidate else ())
-            ],
-        }
 
     def _look_at(self, tool: str, branch: str, patterns: Sequence[str]) -> None:
         """Tell of patterns that have stopped working, once their failure is written."""
@@ -271,4 +256,19 @@ def _about(tool: Tool, call: Call, found: Correction) -> dict[str, Any]:
         "agentId": call.context.get("agentId"),
         "channelId": call.context.get("channelId"),
         "requestId": call.context.get("requestId"),
+    }
+
+
+def _audited(given: Any, found: Correction, candidate: Candidate | None) -> dict[str, Any]:
+    """Return the record that `requireAuditLog` asks for: what was given, and each step.
+
+    What was given is masked when it is written.
+    """
+    return {
+        "given": given,
+        "faults": [{"type": each.type.value, "path": each.path} for each in found.errors],
+        "steps": [
+            {"path": each.path, "pattern": each.pattern, "reasoning": each.reasoning}
+            for each in (candidate.changes if candidate else ())
+        ],
     }

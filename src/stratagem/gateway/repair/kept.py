@@ -51,6 +51,8 @@ class KeptCorrections:
                 return known[1]
             self.misses += 1
         made = make()
+        if made.late:
+            return made
         with self._lock:
             self._kept[key] = (self._clock() + limits.CORRECTION_CACHE_SECONDS, made)
             self._kept.move_to_end(key)

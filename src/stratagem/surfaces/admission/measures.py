@@ -15,6 +15,7 @@ from typing import Final
 from stratagem import limits
 from stratagem.access.identity import Identity
 from stratagem.errors import RateLimited
+from stratagem.surfaces.admission.turns import Turns
 
 __all__ = ["Bucket", "Measures"]
 
@@ -76,6 +77,7 @@ class Measures:
         # Sockets that have not said yet who they are.
         self.unknown: set[str] = set()
         self._paused = 0
+        self.large = Turns()
 
     def count(self, identity: Identity) -> None:
         """Count a request.

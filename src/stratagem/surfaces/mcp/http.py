@@ -44,4 +44,4 @@ def application(
             enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
         ),
     )
-    return UnreadBodies(SessionTracking(app, callers))
+    return UnreadBodies(SessionTracking(app, callers), admission.measures.large)

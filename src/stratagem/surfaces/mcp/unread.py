@@ -1,4 +1,8 @@
-"""HTTP bodies that the protocol's parser gives up on, answered under the request's own id."""
+"""HTTP bodies before and after the protocol's parser.
+
+Large ones wait for their turn, for the parser holds the event loop; those that it gives up on are
+answered under the request's own id.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from mcp_types import PARSE_ERROR, JSONRPCResponse
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stratagem import limits
+from stratagem.surfaces.admission.turns import Turns, sender_of
 from stratagem.surfaces.mcp.salvage import answer_to
 
 __all__ = ["UnreadBodies"]
@@ -21,8 +27,9 @@ _BAD_REQUEST: Final = 400
 class UnreadBodies:
     """Looks again at what was refused as no JSON, after every other check has been passed."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, turns: Turns) -> None:
         self._app = app
+        self._turns = turns
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or answer what could not be read of it."""
@@ -38,9 +45,16 @@ class UnreadBodies:
             else:
                 await send(message)
 
+        size = 0
+
         async def listen() -> Message:
+            nonlocal size
             message = await receive()
             asked.append(message.get("body", b""))
+            size += len(asked[-1])
+            if size > limits.REQUEST_INLINE_BYTES and not message.get("more_body"):
+                takes = size / limits.PROTOCOL_BYTES_PER_SECOND
+                await self._turns.wait(sender_of(scope), takes)
             return message
 
         await self._app(scope, listen, note)

@@ -16,6 +16,7 @@ from stratagem.errors import OperationNotFound, StratagemError
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
 from stratagem.surfaces.admission.admitting import ADMITTED, Admission
+from stratagem.surfaces.admission.turns import Turns
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.rest.answers import answered, refused
 from stratagem.surfaces.rest.arguments import arguments_of
@@ -34,7 +35,7 @@ CallerOf = Callable[[Request], Caller]
 
 def application(database: Database, admission: Admission) -> ASGIApp:
     """Return the routes as an ASGI application."""
-    caller_of = _caller_of(admission)
+    caller_of, turns = _caller_of(admission), admission.measures.large
     paths = [
         Path("/health", _health, methods=["GET"]),
         Path("/ready", Readiness(database).answer, methods=["GET"]),
@@ -43,17 +44,17 @@ def application(database: Database, admission: Admission) -> ASGIApp:
         Path("/api/docs", docs, methods=["GET"]),
         Path("/", landing, methods=["GET"]),
         *(
-            Path(route.path, _endpoint(route, database, caller_of), methods=[route.method])
+            Path(route.path, _endpoint(route, database, caller_of, turns), methods=[route.method])
             for route in every()
         ),
     ]
     return Router([*paths, *_wrong_methods(paths)], default=_Missing())
 
 
-def _endpoint(route: Route, database: Database, caller_of: CallerOf) -> Endpoint:
+def _endpoint(route: Route, database: Database, caller_of: CallerOf, turns: Turns) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
-            arguments = await arguments_of(request, route)
+            arguments = await arguments_of(request, route, turns)
             caller = as_asked(caller_of(request), request)
             with answering(request):
                 answer = await database.call_async(route.operation, arguments, caller)

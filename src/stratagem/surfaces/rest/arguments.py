@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from stratagem.errors import InvalidInput, ValidationFailed
 from stratagem.operations import input_schema
+from stratagem.surfaces.admission.turns import Turns
 from stratagem.surfaces.rest.bodies import read_json
 from stratagem.surfaces.rest.routes import Route
 
@@ -18,7 +19,7 @@ __all__ = ["arguments_of"]
 _TRUE: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-async def arguments_of(request: Request, route: Route) -> dict[str, Any]:
+async def arguments_of(request: Request, route: Route, turns: Turns) -> dict[str, Any]:
     """Return the arguments that a request gives.
 
     Raises:
@@ -27,7 +28,7 @@ async def arguments_of(request: Request, route: Route) -> dict[str, Any]:
     """
     arguments: dict[str, Any] = {}
     if route.body:
-        body = await read_json(request)
+        body = await read_json(request, turns)
         if not isinstance(body, Mapping):
             raise InvalidInput(f"The body is a JSON object, not {type(body).__name__}.")
         arguments |= body

@@ -30,7 +30,7 @@ from stratagem.surfaces.mcp.tools import encodable
 from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
 from stratagem.surfaces.socket.guarding import (
-    BoundedJson,
+    BoundedPosts,
     GuardedServer,
     OnlyWebsockets,
     TooDeep,
@@ -71,6 +71,7 @@ class Sockets:
         self._polls = channel is None or number is not None
         self._server = GuardedServer(
             admission.measures.unknown,
+            admission.measures.large,
             number,
             async_mode="asgi",
             client_manager=self._rooms,
@@ -78,7 +79,6 @@ class Sockets:
             # Host and Origin are checked before a request comes here.
             cors_allowed_origins="*",
             max_http_buffer_size=limits.REQUEST_BYTES_MAX,
-            json=BoundedJson,
             logger=False,
             engineio_logger=False,
         )
@@ -91,7 +91,9 @@ class Sockets:
     def application(self) -> ASGIApp:
         """Return the server as an ASGI application."""
         app: ASGIApp = socketio.ASGIApp(self._server, socketio_path=PATH)
-        return app if self._polls else OnlyWebsockets(app)
+        if not self._polls:
+            return OnlyWebsockets(app)
+        return BoundedPosts(app, self._server.is_known)
 
     def start(self) -> None:
         """Tell clients of other processes of what happens here, whether or not there are any here.

@@ -5,27 +5,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 import orjson
 import socketio
-from starlette.types import ASGIApp, Receive, Scope, Send
+from engineio.packet import Packet
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
+from stratagem.surfaces.admission.turns import Turns
 from stratagem.surfaces.rest.answers import refused
 from stratagem.surfaces.rest.bodies import check_depth
 from stratagem.surfaces.together.relaying import numbered
 
-__all__ = ["BoundedJson", "GuardedServer", "OnlyWebsockets", "TooDeep"]
+__all__ = ["BoundedJson", "BoundedPosts", "GuardedServer", "OnlyWebsockets", "TooDeep"]
 
 logger = logging.getLogger(__name__)
 
 _NAMESPACE: Final = "/"
-_EVENT_NAME: Final = re.compile(rb'\s*\[\s*("(?:[^"\\]|\\.){0,200}")')
+_EVENT_NAME: Final = re.compile(rb'\s*+\[\s*+("(?:[^"\\]|\\.){0,200}+")')
 # The first characters of packets that announce pieces of binary data to come.
 _BINARY: Final = ("5", "6")
+# The longest of the layer below says which transports there are.
+_PACKET_CHARS_MAX: Final = 4_096
 _MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
 
 
@@ -62,16 +69,43 @@ class BoundedJson:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
+class _ShortJson:
+    """JSON of the layer below: its own packets are short, and others are read by this one."""
+
+    dumps = BoundedJson.dumps
+
+    @staticmethod
+    def loads(text: str | bytes, **_options: Any) -> Any:
+        """Read what a packet of that layer may be; anything else is left as it is.
+
+        Raises:
+            ValueError: It is longer than those, or no JSON.
+        """
+        if len(text) > _PACKET_CHARS_MAX:
+            raise ValueError("read by the layer above")
+        return orjson.loads(text)
+
+
 class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
     """Keeps count of sockets that have not said who they are, and lets go of them in time."""
 
-    def __init__(self, unknown: set[str], number: int | None = None, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(
+        self, unknown: set[str], turns: Turns, number: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(json=BoundedJson, **options)
+        # Set by the line above for both layers: the lower one would read every message as well.
+        Packet.json = _ShortJson
+        self._turns = turns
         if number is not None:
             new_id = self.eio.generate_id
             self.eio.generate_id = lambda: numbered(number, new_id())
         self._unknown = unknown
         self._waiting: set[asyncio.Task[None]] = set()
+
+    def is_known(self, eio_sid: str) -> bool:
+        """Whether a socket has said who it is."""
+        sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
+        return sid is not None and self.manager.is_connected(sid, _NAMESPACE)
 
     async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> Any:
         self._unknown.add(eio_sid)
@@ -82,25 +116,43 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
 
     async def _handle_connect(self, eio_sid: str, namespace: str | None, data: Any) -> None:
         await super()._handle_connect(eio_sid, namespace, data)
-        if self._is_known(eio_sid):
+        if self.is_known(eio_sid):
             self._unknown.discard(eio_sid)
 
     async def _handle_eio_message(self, eio_sid: str, data: Any) -> None:
         """Take a message; one that is none ends its own socket, without a word in the log.
 
-        Nothing here takes binary data, of which a packet may announce any amount.
+        Nothing here takes binary data, of which a packet may announce any amount. Whoever is not
+        known has nothing to say but who they are.
         """
         try:
             if not isinstance(data, str) or data.startswith(_BINARY):
                 raise ValueError("binary data")
-            await super()._handle_eio_message(eio_sid, data)
+            if len(data) > limits.UNKNOWN_SOCKET_BYTES_MAX and not self.is_known(eio_sid):
+                raise ValueError("long, and of nobody known")
+            if len(data) <= limits.REQUEST_INLINE_BYTES:
+                await super()._handle_eio_message(eio_sid, data)
+            else:
+                await self._handle_large(eio_sid, data)
         except _MALFORMED as error:
             logger.debug("a message was malformed: %s", type(error).__name__)
             await self._turn_out(eio_sid)
 
+    async def _handle_large(self, eio_sid: str, data: str) -> None:
+        """Take an event or an acknowledgement that is too large to be read on the loop."""
+        read = partial(self.packet_class, encoded_packet=data)
+        found = await self._turns.run(eio_sid, read)
+        given = (eio_sid, found.namespace, found.id, found.data)
+        if found.packet_type == socketio.packet.EVENT:
+            await self._handle_event(*given)
+        elif found.packet_type == socketio.packet.ACK:
+            await self._handle_ack(*given)
+        else:
+            raise ValueError("large, and neither an event nor an acknowledgement")
+
     async def _turn_out(self, eio_sid: str) -> None:
         """End a socket that does not speak the protocol; it is told so where it is known."""
-        if self._is_known(eio_sid):
+        if self.is_known(eio_sid):
             error = InvalidInput(
                 "The message is no event with JSON that can be read.",
                 hint="Send [name, object] as the Socket.IO clients do, without binary data.",
@@ -119,9 +171,51 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
             self._unknown.discard(eio_sid)
             await self.eio.disconnect(eio_sid)
 
-    def _is_known(self, eio_sid: str) -> bool:
-        sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
-        return sid is not None and self.manager.is_connected(sid, _NAMESPACE)
+
+class BoundedPosts:
+    """Hands on what a polling client sends in one piece, and not more than it may send."""
+
+    def __init__(self, app: ASGIApp, is_known: Callable[[str], bool]) -> None:
+        self._app = app
+        self._is_known = is_known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        most = self._bytes_max(scope)
+        parts: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            more = message.get("more_body", False)
+            if size > most:
+                error = RequestTooLarge(f"The body is larger than {most:,} bytes.", limit=most)
+                await refused(error, enveloped=True)(scope, receive, send)
+                return
+        await self._app(
+            scope, _after({"type": "http.request", "body": b"".join(parts)}, receive), send
+        )
+
+    def _bytes_max(self, scope: Scope) -> int:
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        known = any(map(self._is_known, query.get("sid", ())))
+        return limits.REQUEST_BYTES_MAX if known else limits.UNKNOWN_SOCKET_BYTES_MAX
+
+
+def _after(first: Message, receive: Receive) -> Receive:
+    """Receive one message, and then what comes after it."""
+    waiting = [first]
+
+    async def receive_next() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return receive_next
 
 
 class OnlyWebsockets:

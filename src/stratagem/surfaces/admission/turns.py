@@ -1,0 +1,92 @@
+"""Large bodies are read one at a time, callers in rotation, and with a rest after each.
+
+A parser holds the interpreter until it is done, wherever it runs: a caller who sends one large
+body after the other would take it from everybody else. After each body the next one waits for a
+multiple of the time that this one took, so that reading takes a share of the interpreter that
+others do not notice. Whoever sends many waits for their own: the next turn is another caller's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import TypeVar
+
+from anyio import to_thread
+from starlette.types import Scope
+
+from stratagem import limits
+from stratagem.surfaces.mcp.callers import ADMITTED
+
+__all__ = ["Turns", "sender_of"]
+
+T = TypeVar("T")
+
+
+def sender_of(scope: Scope) -> str:
+    """Return whose turn it is when a large body of a request is read."""
+    admitted = scope.get(ADMITTED)
+    if admitted is not None:
+        return str(admitted.identity.key)
+    return str((scope.get("client") or ("",))[0])
+
+
+class Turns:
+    """Who may read a large body now. Runs on one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._busy = False
+
+    async def run(self, caller: str, work: Callable[[], T]) -> T:
+        """Do the work in a thread when it is the caller's turn; what it raises is raised."""
+        await self._enter(caller)
+        began = time.perf_counter()
+        try:
+            return await to_thread.run_sync(work)
+        finally:
+            self._rest(time.perf_counter() - began)
+
+    async def wait(self, caller: str, seconds: float) -> None:
+        """Wait for the caller's turn to do elsewhere what takes about so long."""
+        await self._enter(caller)
+        self._rest(seconds)
+
+    async def _enter(self, caller: str) -> None:
+        if self._busy:
+            await self._queue(caller)
+        self._busy = True
+
+    async def _queue(self, caller: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        queue = self._waiting.setdefault(caller, deque())
+        queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in queue:
+                queue.remove(turn)
+                if not queue:
+                    self._waiting.pop(caller, None)
+            elif turn.done() and not turn.cancelled():
+                # It was given the turn, and left: the next one has it.
+                self._next()
+            raise
+
+    def _rest(self, took: float) -> None:
+        rest = took * limits.LARGE_REQUEST_REST
+        asyncio.get_running_loop().call_later(rest, self._next)
+
+    def _next(self) -> None:
+        """Give the turn to the caller who had it longest ago."""
+        while self._waiting:
+            caller, queue = self._waiting.popitem(last=False)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[caller] = queue
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._busy = False

@@ -1,0 +1,210 @@
+"""16. No message makes the server stop: bodies are scanned in linear time, large ones in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from stratagem import limits
+from stratagem.errors import RequestTooLarge
+from stratagem.surfaces.admission.turns import Turns
+from stratagem.surfaces.rest.bodies import check_depth
+from tests.security.house import House, make_token, serving
+
+# Brackets that have the scanner look closer, and then a text that does not end.
+UNENDING = '{"x":[' + "[]," * 70 + '"'
+DEEPEST = limits.VALUE_DEPTH_MAX
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+documents = st.recursive(
+    st.one_of(st.integers(0, 9), st.text('[]{}"\\,: a', max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text('[]{}"\\', max_size=3), inner)
+    ),
+    max_leaves=20,
+)
+
+
+def attack(size: int) -> str:
+    """Return a text of about a size that was once read anew from each of its quotes."""
+    return UNENDING + '\\"' * ((size - len(UNENDING)) // 2)
+
+
+def is_too_deep(body: bytes) -> bool:
+    try:
+        check_depth(body)
+    except RequestTooLarge:
+        return True
+    return False
+
+
+@settings(max_examples=40)
+@given(documents, st.integers(DEEPEST - 3, DEEPEST + 3))
+def test_the_scanner_counts_levels_as_the_parser_finds_them(inner: Any, around: int) -> None:
+    value = inner
+    for _ in range(around):
+        value = [value]
+
+    body = orjson.dumps([*["[]"] * DEEPEST, value])
+
+    assert is_too_deep(body) == (1 + around + _depth(inner) > DEEPEST)
+
+
+def _depth(value: Any) -> int:
+    if not isinstance(value, list | dict):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0)
+
+
+@pytest.mark.parametrize("offset", range(-2, 3))
+def test_the_scanner_remembers_a_text_from_one_slice_to_the_next(offset: int) -> None:
+    text = "x" * (64 * 1024 - 10 + offset) + "[" * 100 + '\\"]' * 5
+
+    assert not is_too_deep(b'["' + text.encode() + b'", [1]]')
+    assert is_too_deep(b'["' + text.encode() + b'", ' + b"[" * 70 + b"]" * 70 + b"]")
+
+
+@pytest.mark.parametrize(
+    "pump",
+    ['\\"', '"', "\\", '"[', "[]", "[[]]", '{"a":', "[" * 60 + "]" * 60 + ",", '"\\', "a", "\\\\"],
+)
+def test_twice_the_body_takes_twice_the_time_whatever_it_says(pump: str) -> None:
+    def seconds(size: int) -> float:
+        body = ("[]" * 70 + "[" + pump * (size // len(pump))).encode()
+        taken = []
+        for _ in range(3):
+            began = time.process_time()
+            is_too_deep(body)
+            taken.append(time.process_time() - began)
+        return sorted(taken)[1]
+
+    # A quadratic scanner would take minutes for the longer one.
+    assert seconds(1_600_000) < 16 * max(seconds(400_000), 0.002)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    path: Path = tmp_path_factory.mktemp("guarded") / "memory.db"
+    tokens = {name: make_token(path, name, "*:write") for name in ("reader", "writer")}
+    with serving(path) as running:
+        running.tokens = tokens
+        yield running
+
+
+def health_seconds(house: House) -> float:
+    began = time.perf_counter()
+    assert house.client().get("/health").status_code == 200
+    return time.perf_counter() - began
+
+
+def is_ended(socket: ClientConnection) -> bool:
+    """Whether the server ends a socket: by its own packet, or as sockets are ended."""
+    try:
+        return socket.recv(timeout=10) == "1"
+    except ConnectionClosed:
+        return True
+
+
+@pytest.mark.parametrize("size", [24 * 1024, 64 * 1024, 1024 * 1024])
+def test_a_message_of_nobody_known_holds_nobody_up(guarded: House, size: int) -> None:
+    address = guarded.url.replace("http", "ws") + "/socket.io/?EIO=4&transport=websocket"
+
+    with connect(address) as socket:
+        socket.recv()
+        socket.send("40" + attack(size))
+        waited = health_seconds(guarded)
+        ended = is_ended(socket)
+
+    assert ended
+    assert waited < 2.0
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_what_a_polling_client_may_send_depends_on_who_it_is(guarded: House, known: bool) -> None:
+    client = guarded.client("writer" if known else None)
+    opened = json.loads(client.get("/socket.io/?EIO=4&transport=polling").text[1:])
+    address = f"/socket.io/?EIO=4&transport=polling&sid={opened['sid']}"
+    if known:
+        assert client.post(address, content="40").status_code == 200
+
+    event = f'42["mcp:tools:list",{{"x":"{"x" * limits.UNKNOWN_SOCKET_BYTES_MAX}"}}]'
+    answer = client.post(address, content=event)
+
+    assert answer.status_code == (200 if known else 413)
+
+
+def test_a_body_without_end_holds_nobody_up(guarded: House) -> None:
+    client = guarded.client("reader")
+
+    began = time.perf_counter()
+    answer = client.post("/api/memory/strata_recall", content=attack(1024 * 1024))
+
+    assert answer.status_code == 400
+    assert time.perf_counter() - began < 5.0
+    assert health_seconds(guarded) < 2.0
+
+
+@pytest.mark.parametrize("levels", [60, 70])
+def test_a_large_event_is_read_as_a_small_one_is(guarded: House, levels: int) -> None:
+    client = guarded.open_socket("writer")
+    deep = json.loads("[" * levels + "]" * levels)
+
+    answer = client.call("mcp:tools:list", {"search": ["x" * 100_000, deep]}, timeout=20)
+
+    assert answer["error"]["code"] == (
+        "REQUEST_TOO_LARGE" if levels > DEEPEST else "VALIDATION_ERROR"
+    )
+    assert client.call("mcp:tools:list", {}, timeout=20)["success"]
+
+
+@pytest.mark.anyio
+async def test_large_bodies_are_read_one_at_a_time_and_callers_take_turns() -> None:
+    turns, read, running = Turns(), list[str](), threading.Lock()
+
+    def work(name: str) -> str:
+        assert running.acquire(blocking=False)
+        time.sleep(0.005)
+        read.append(name)
+        running.release()
+        return name
+
+    names = ["greedy"] * 4 + ["modest"]
+    answers = [turns.run(name, lambda name=name: work(name)) for name in names]  # type: ignore[misc]
+
+    assert await asyncio.gather(*answers) == names
+    assert read.index("modest") <= 2
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_fails_or_is_given_up_is_the_next_ones() -> None:
+    turns, going = Turns(), threading.Event()
+    first = asyncio.create_task(turns.run("one", lambda: going.wait(10)))
+    await asyncio.sleep(0)
+    left = asyncio.create_task(turns.run("two", lambda: None))
+    await asyncio.sleep(0)
+
+    left.cancel()
+    going.set()
+    await first
+    with pytest.raises(ZeroDivisionError):
+        await turns.run("one", lambda: 1 // 0)
+
+    assert await turns.run("three", lambda: "read") == "read"
