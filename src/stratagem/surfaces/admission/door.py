@@ -79,8 +79,6 @@ class Door:
         headers = Headers(scope=scope)
         shown = headers.getlist("authorization")
         if not shown and scope["path"].startswith(_SOCKETS):
-            if b"sid=" not in scope.get("query_string", b""):
-                self._admission.measures.check_unknown()
             return {**scope, ADMITTED: None}
         client = scope.get("client")
         admitted = await self._admission.admit(

@@ -17,7 +17,7 @@ from stratagem.access.identity import Identity
 from stratagem.errors import RateLimited
 from stratagem.surfaces.admission.turns import Turns
 
-__all__ = ["Bucket", "Measures"]
+__all__ = ["Bucket", "Measures", "UnknownSockets"]
 
 _BUCKETS_MAX: Final = 10_000
 _MINUTE: Final = 60.0
@@ -65,6 +65,40 @@ class Bucket:
             self._buckets.popitem(last=False)
 
 
+class UnknownSockets:
+    """Sockets that have not said yet who they are, oldest first.
+
+    There is always room for one more: the oldest of the address that has most of them makes room.
+    So whoever opens many takes places from themselves, and a browser, which says at once who it
+    is, finds one.
+    """
+
+    def __init__(self) -> None:
+        self._addresses: dict[str, str] = {}
+
+    def __contains__(self, socket: str) -> bool:
+        """Whether a socket is one of them."""
+        return socket in self._addresses
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._addresses)
+
+    def add(self, socket: str, address: str) -> str | None:
+        """Count a socket; return the one that has to go, if one has to."""
+        self._addresses[socket] = address
+        if len(self._addresses) <= limits.UNKNOWN_SOCKETS_MAX:
+            return None
+        ((most, _count),) = Counter(self._addresses.values()).most_common(1)
+        oldest = next(each for each, owner in self._addresses.items() if owner == most)
+        self.discard(oldest)
+        return oldest
+
+    def discard(self, socket: str) -> None:
+        """Count a socket no longer: it has said who it is, or is gone."""
+        self._addresses.pop(socket, None)
+
+
 class Measures:
     """What is in use, and by whom."""
 
@@ -74,8 +108,7 @@ class Measures:
         self._requests: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
         self._all = 0
-        # Sockets that have not said yet who they are.
-        self.unknown: set[str] = set()
+        self.unknown = UnknownSockets()
         self._paused = 0
         self.large = Turns()
 
@@ -145,20 +178,6 @@ class Measures:
             RateLimited: All of them are.
         """
         return self._held(self._streams, identity, limits.TOKEN_STREAMS_MAX, "open streams")
-
-    def check_unknown(self) -> None:
-        """Refuse one more socket of nobody known.
-
-        Raises:
-            RateLimited: There are too many already.
-        """
-        if len(self.unknown) >= limits.UNKNOWN_SOCKETS_MAX:
-            raise RateLimited(
-                "Too many sockets have not said who they are.",
-                limit=limits.UNKNOWN_SOCKETS_MAX,
-                retry_after=1,
-                hint="Send the token in the Authorization header, or try again.",
-            )
 
     async def pause(self) -> None:
         """Let somebody wait who asks for too much, as long as few are waiting."""

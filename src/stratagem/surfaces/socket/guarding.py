@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
+from stratagem.surfaces.admission.measures import UnknownSockets
 from stratagem.surfaces.admission.turns import Turns
 from stratagem.surfaces.rest.answers import refused
 from stratagem.surfaces.rest.bodies import check_depth
@@ -90,7 +91,7 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
     """Keeps count of sockets that have not said who they are, and lets go of them in time."""
 
     def __init__(
-        self, unknown: set[str], turns: Turns, number: int | None = None, **options: Any
+        self, unknown: UnknownSockets, turns: Turns, number: int | None = None, **options: Any
     ) -> None:
         super().__init__(json=BoundedJson, **options)
         # Set by the line above for both layers: the lower one would read every message as well.
@@ -108,10 +109,11 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
         return sid is not None and self.manager.is_connected(sid, _NAMESPACE)
 
     async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> Any:
-        self._unknown.add(eio_sid)
-        task = asyncio.ensure_future(self._let_go(eio_sid))
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
+        client = environ["asgi.scope"].get("client") or ("",)
+        surplus = self._unknown.add(eio_sid, client[0])
+        if surplus is not None:
+            self._soon(self._end(surplus))
+        self._soon(self._let_go(eio_sid))
         return await super()._handle_eio_connect(eio_sid, environ)
 
     async def _handle_connect(self, eio_sid: str, namespace: str | None, data: Any) -> None:
@@ -159,7 +161,7 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
             )
             sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
             await self.emit("mcp:error", error.told(), to=sid)
-        await self.eio.disconnect(eio_sid)
+        await self._end(eio_sid)
 
     async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
         self._unknown.discard(eio_sid)
@@ -169,7 +171,21 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
         await asyncio.sleep(limits.UNKNOWN_SOCKET_SECONDS)
         if eio_sid in self._unknown:
             self._unknown.discard(eio_sid)
-            await self.eio.disconnect(eio_sid)
+            await self._end(eio_sid)
+
+    async def _end(self, eio_sid: str) -> None:
+        """End a socket without waiting for its client, which may never take another word."""
+        socket = self.eio.sockets.get(eio_sid)
+        if socket is not None:
+            await socket.close(wait=False)
+            # Whoever writes to its websocket closes it then.
+            await socket.queue.put(None)
+            self.eio.sockets.pop(eio_sid, None)
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
 
 
 class BoundedPosts:
