@@ -38,10 +38,12 @@ __all__ = [
     "ReadOnly",
     "RelationshipNotFound",
     "RequestReused",
+    "RequestTimedOut",
     "RequestTooLarge",
     "ResourceNotFound",
     "Row",
     "ServiceUnavailable",
+    "ShuttingDown",
     "SolutionNotFound",
     "StorageBusy",
     "StorageFull",
@@ -363,6 +365,22 @@ class RequestTooLarge(StratagemError):
     hint_default = "Send less at once."
 
 
+class RequestTimedOut(StratagemError):
+    """The body of a request did not arrive in time; nothing was done."""
+
+    code = "request_timeout"
+    hint_default = "Send the request again, whole."
+    retryable = True
+
+
+class ShuttingDown(StratagemError):
+    """The server was told to stop before the call was answered."""
+
+    code = "shutting_down"
+    hint_default = "Send it again in a moment; the details say whether that is safe."
+    retryable = True
+
+
 class CorrectionUnavailable(StratagemError):
     """The arguments do not fit, and the part that could correct them does not work."""
 
@@ -433,6 +451,8 @@ TABLE: dict[str, Row] = {
     "unauthenticated": Row(401, -32001, 5, "PERMISSION_DENIED"),
     "rate_limited": Row(429, -32029, 6, "RATE_LIMITED"),
     "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE"),
+    "request_timeout": Row(408, -32050, 6, "TIMEOUT"),
+    "shutting_down": Row(503, -32050, 6, "SHUTTING_DOWN"),
     "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),

@@ -444,9 +444,10 @@ TOKEN_REQUESTS_AT_ONCE: Final = 16
 TOKEN_STREAMS_MAX: Final = 64
 # Open requests, streams and sockets of all callers together; each holds memory and a file.
 SERVER_REQUESTS_MAX: Final = 1_000
-# Sockets that have not said who they are, and how long they have to.
+# Sockets that have not said who they are, and how long they have to: a browser takes a fraction
+# of a second. One more ends the oldest of the address that has most of them.
 UNKNOWN_SOCKETS_MAX: Final = 64
-UNKNOWN_SOCKET_SECONDS: Final = 10.0
+UNKNOWN_SOCKET_SECONDS: Final = 5.0
 # What such a socket may send: a token, even one of an issuer, and the name of a workspace.
 UNKNOWN_SOCKET_BYTES_MAX: Final = 32 * 1024
 # Whoever is told to wait is told so a little later, for it would only ask again.
@@ -461,6 +462,47 @@ REFUSALS_WAITING_MAX: Final = 100
 WORKSPACES_OPEN_MAX: Final = 256
 # Branches that holders of tokens switched to, as far as they are remembered.
 SWITCHED_KEPT_MAX: Final = 10_000
+
+# Connections of one process when nobody says, whether or not they ask for anything: each holds a
+# file and some kilobytes. Where all are taken, one that waits for its client makes room.
+CONNECTIONS_MAX: Final = 2_000
+CONNECTIONS_MAX_MAX: Final = 100_000
+# One address holds at most this share of them; a company behind one address fits.
+CONNECTIONS_ADDRESS_SHARE: Final = 0.5
+# Of the files that a process may open, this share and at least so many are not for connections:
+# databases, processes of tools, outbound connections and the log need some.
+FILES_RESERVED_SHARE: Final = 0.25
+FILES_RESERVED_MIN: Final = 128
+# Connections that the kernel holds until they are taken, and how many are taken at a time: what
+# was taken before gets its turn in between.
+CONNECTIONS_BACKLOG: Final = 1_024
+CONNECTIONS_ACCEPTED_AT_ONCE: Final = 16
+# When the system has no file left for a connection, the next attempt waits for this long.
+ACCEPT_PAUSE_SECONDS: Final = 0.2
+# From the connection to its first whole head of a request: a slow line takes a second or two.
+HEAD_SECONDS: Final = 10.0
+# Heads have one or two kilobytes; a token of an issuer adds up to 16.
+HEAD_BYTES_MAX: Final = 64 * 1024
+# A connection whose last request was answered is kept open for the next one.
+KEEP_ALIVE_SECONDS: Final = 5
+# What is sent and not taken: a client that reads nothing for this long is gone or means harm.
+UNREAD_SECONDS: Final = 20.0
+# A body has this long, and a second more for each so many bytes that have come: a modem is faster.
+BODY_SECONDS: Final = 10.0
+BODY_BYTES_PER_SECOND: Final = 8 * 1024
+# Requests whose bodies have not come yet; one more ends the oldest. Half of the places, so that
+# the other half is left for those who say what they want.
+BODIES_AWAITED_MAX: Final = 500
+# A websocket that was told to close has this long to say that it does.
+WEBSOCKET_CLOSE_SECONDS: Final = 2.0
+# How often connections are looked at for what takes too long.
+CONNECTIONS_CHECK_SECONDS: Final = 0.5
+# The same warning is written so often within so many seconds; then it is only counted.
+WARNINGS_ALIKE_MAX: Final = 5
+WARNINGS_ALIKE_SECONDS: Final = 30.0
+# A signal ends a server within the second time. Calls under way have the first to be answered.
+STOPPING_CALL_SECONDS: Final = 2.0
+STOPPING_SECONDS: Final = 3.0
 
 # OAuth. Issuers' tokens have one or two kilobytes; headers of servers end at 16.
 OAUTH_TOKEN_CHARS_MAX: Final = 16_384

@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 import httpx2
 import socketio
-import uvicorn
 
 from stratagem.access.service import Access
 from stratagem.bootstrap import Runtime, Settings, start
@@ -27,7 +26,7 @@ from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.rest.routes import ROUTES
 from stratagem.surfaces.server import http
-from stratagem.surfaces.socket import Sockets
+from stratagem.surfaces.server.lifecycle import HttpServer
 from stratagem.surfaces.socket.events import EVENTS
 
 Surface = Literal["mcp", "rest", "socket"]
@@ -60,6 +59,13 @@ class House:
     tokens: dict[str, str] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
     clients: dict[str, httpx2.Client] = field(default_factory=dict)
+    server: HttpServer | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where the server listens, for whoever speaks to it in bytes."""
+        host, port = self.url.removeprefix("http://").split(":")
+        return host, int(port)
 
     def client(self, token: str | None = None, **headers: str) -> httpx2.Client:
         given = {"authorization": f"Bearer {self.tokens[token]}"} if token else {}
@@ -249,20 +255,10 @@ def serving(path: Path, **options: Any) -> Iterator[House]:
         listener.bind(("127.0.0.1", 0))
         listener.listen(128)
         port = listener.getsockname()[1]
-        admission = http._admission(settings, database)  # noqa: SLF001 -- as the server itself does
-        sockets = Sockets(database, admission)
-        app = http.application(settings, database, port, admission, sockets=sockets)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            ws="websockets-sansio",
-            timeout_graceful_shutdown=1,
-        )
-        server = http._Server(config, database, admission, sockets)  # noqa: SLF001 -- as above
+        server = http.build(settings, database, port)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        house = House(f"http://127.0.0.1:{port}", path, database)
+        house = House(f"http://127.0.0.1:{port}", path, database, server=server)
         try:
             yield house
         finally:

@@ -18,6 +18,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx2
+import psutil  # type: ignore[import-untyped]
 
 import stratagem
 
@@ -163,9 +164,13 @@ class Served:
 
 @contextmanager
 def serving(
-    database: Path, *options: str, env: dict[str, str] | None = None, cwd: Path | None = None
+    database: Path,
+    *options: str,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    limits: dict[int, int] | None = None,
 ) -> Iterator[Served]:
-    """Run `stratagem serve` on a free port of loopback."""
+    """Run `stratagem serve` on a free port of loopback; `limits` are those of `setrlimit`."""
     log = database.with_suffix(".log")
     command = [sys.executable, "-m", "stratagem", "--db", str(database)]
     with log.open("ab") as output:
@@ -176,6 +181,8 @@ def serving(
             env={**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})},
             cwd=cwd,
         )
+    for kind, most in (limits or {}).items():
+        psutil.Process(process.pid).rlimit(kind, (most, most))
     try:
         url = _address(log, process)
         with httpx2.Client(base_url=url, timeout=30, trust_env=False) as client:

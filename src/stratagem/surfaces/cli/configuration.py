@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from stratagem import limits
 from stratagem.errors import InvalidInput, StratagemError
 from stratagem.places import PROJECT_FOLDER
 from stratagem.surfaces.cli.output import printable
@@ -82,6 +83,8 @@ SETTINGS: Final = (
     Setting("oauth_keys", "told by the issuer", "where the issuer's keys are"),
     Setting("workers", "1", "how many processes serve"),
     Setting("redis", "none", "what several servers share Socket.IO events and rates by"),
+    Setting("max_connections", f"{limits.CONNECTIONS_MAX}", "how many connections a process takes"),
+    Setting("trusted_proxy", "none", "proxies whose word about a client's address is taken", " "),
     Setting("log_format", "text", "text or json"),
     Setting("graph", "built in", "what answers questions about the graph of concepts"),
     Setting("vectors", "built in", "what finds concepts by meaning"),

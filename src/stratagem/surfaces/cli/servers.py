@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
 from stratagem.surfaces.cli.session import Session, command
@@ -128,6 +129,23 @@ PublicUrl = Annotated[
         envvar="STRATAGEM_PUBLIC_URL", metavar="URL", help="How clients reach the server."
     ),
 ]
+MaxConnections = Annotated[
+    int,
+    typer.Option(
+        envvar="STRATAGEM_MAX_CONNECTIONS",
+        help="How many connections each process takes.",
+        min=1,
+        max=limits.CONNECTIONS_MAX_MAX,
+    ),
+]
+TrustedProxy = Annotated[
+    list[str] | None,
+    typer.Option(
+        envvar="STRATAGEM_TRUSTED_PROXY",
+        metavar="ADDRESS",
+        help="A proxy or network of them, whose X-Forwarded-For is believed; repeatable.",
+    ),
+]
 
 
 @app.command("serve", rich_help_panel=PANEL)
@@ -149,6 +167,8 @@ def _serve(
     oauth_audience: OauthAudience = None,
     oauth_keys: OauthKeys = None,
     public_url: PublicUrl = None,
+    max_connections: MaxConnections = limits.CONNECTIONS_MAX,
+    trusted_proxy: TrustedProxy = None,
 ) -> None:
     """Serve any number of agents on http://HOST:PORT/mcp, and REST under /api."""
     from stratagem.surfaces.server import run
@@ -169,6 +189,8 @@ def _serve(
             workers=workers,
             log_format=log_format,
             redis=redis,
+            max_connections=max_connections,
+            trusted_proxies=tuple(trusted_proxy or ()),
         )
     )
 
@@ -203,6 +225,8 @@ def _settings(
     workers: int = 1,
     log_format: str = "text",
     redis: str | None = None,
+    max_connections: int = limits.CONNECTIONS_MAX,
+    trusted_proxies: tuple[str, ...] = (),
 ) -> ServerSettings:
     return ServerSettings(
         database=session.database,
@@ -225,6 +249,8 @@ def _settings(
         workers=workers,
         log_format=log_format,
         redis=redis,
+        max_connections=max_connections,
+        trusted_proxies=trusted_proxies,
     )
 
 

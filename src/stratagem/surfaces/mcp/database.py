@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable, StorageUnavailable, StratagemError
 from stratagem.operation import Caller
+from stratagem.surfaces.mcp.calls import Calls
 from stratagem.surfaces.mcp.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Database:
         self._runtime: Runtime | None = None
         self._others: dict[str, Runtime] = {}
         self._closed = False
+        self.calls = Calls()
         self._opened_listeners: list[Callable[[str | None], object]] = []
 
     def when_opened(self, listener: Callable[[str | None], object]) -> None:
@@ -55,10 +57,11 @@ class Database:
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        workspace = caller.workspace
-        opened = self._opened(workspace)
-        runtime = opened if opened is not None else await asyncio.to_thread(self.runtime, workspace)
-        return await runtime.call_async(name, arguments, caller)
+        async with self.calls.under_way(name, arguments):
+            runtime = self._opened(caller.workspace)
+            if runtime is None:
+                runtime = await asyncio.to_thread(self.runtime, caller.workspace)
+            return await runtime.call_async(name, arguments, caller)
 
     def runtime(self, workspace: str | None = None) -> Runtime:
         """Return the open database of a workspace; None is the server's own.

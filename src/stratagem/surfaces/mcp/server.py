@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
-from stratagem.errors import InvalidInput
+from stratagem.errors import InvalidInput, ShuttingDown
 from stratagem.surfaces.mcp import instructions, resources
 from stratagem.surfaces.mcp.callers import Callers
 from stratagem.surfaces.mcp.database import Database
@@ -100,7 +100,13 @@ class _Handlers:
         if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):
             async with told(context):
                 return await self._tools.call_waiting(params.name, arguments, caller)
-        return await self._in_thread(lambda: self._tools.call(params.name, arguments, caller))
+        try:
+            async with self._database.calls.under_way(params.name, arguments):
+                return await self._in_thread(
+                    lambda: self._tools.call(params.name, arguments, caller)
+                )
+        except ShuttingDown as error:
+            return failure(error)
 
     async def list_prompts(self, context: Context, page: Page) -> types.ListPromptsResult:
         _only_page(page)

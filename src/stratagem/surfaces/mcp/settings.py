@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
 
@@ -32,7 +33,8 @@ class ServerSettings:
     `expose`: patterns of registered tools that clients see as tools in their own right.
     `auth`: "token" has everybody show one; "auto" does so from the first token on that is made.
     `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
-    where a proxy stands before it.
+    where a proxy stands before it. `max_connections` is for each process; `trusted_proxies` are
+    addresses and networks whose word about a client's address is taken, and which many share.
     """
 
     database: str
@@ -55,6 +57,8 @@ class ServerSettings:
     auth: str = "auto"
     oauth: OAuthSettings | None = None
     public_url: str | None = None
+    max_connections: int = limits.CONNECTIONS_MAX
+    trusted_proxies: tuple[str, ...] = ()
 
     @property
     def several(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import logging
@@ -10,12 +11,13 @@ import socket
 import tempfile
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from stratagem import limits
 from stratagem.access.lookup import TokenBook
@@ -28,27 +30,33 @@ from stratagem.surfaces.admission.fetching import fetching
 from stratagem.surfaces.mcp import http as protocol
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.server.connections import (
+    Connections,
+    TrustedProxies,
+    guarded_http,
+    guarded_websocket,
+    room_for_connections,
+)
 from stratagem.surfaces.server.crossroads import Crossroads
+from stratagem.surfaces.server.deadlines import Deadlines
 from stratagem.surfaces.server.forgetting import Forgetting
 from stratagem.surfaces.server.gate import Gate, allowed_hosts, origins_of
 from stratagem.surfaces.server.greeting import Found, greeting
+from stratagem.surfaces.server.lifecycle import HttpServer
+from stratagem.surfaces.server.repeated_warnings import RepeatedWarnings
 from stratagem.surfaces.server.requests import RequestIds, log_to_stderr
 from stratagem.surfaces.server.workers import end_with_parent, watch
 from stratagem.surfaces.socket import Sockets
-from stratagem.surfaces.together.channel import Channel
 from stratagem.surfaces.together.neighbours import Neighbours, Seat, Threshold, can_neighbour
-from stratagem.surfaces.together.rates import SharedRates
 from stratagem.surfaces.together.redis import RedisChannel, check_redis
 from stratagem.surfaces.together.relaying import Relaying
 
-__all__ = ["application", "run"]
+__all__ = ["application", "build", "run"]
 
 logger = logging.getLogger(__name__)
 
 # How many ports are tried after the usual one.
 PORTS_TRIED: Final = 20
-# Requests end within this time of a signal, streams that would stay open are cut.
-STOPPING_SECONDS: Final = 3
 # How long a database is waited for before the server listens all the same.
 OPENING_SECONDS: Final = 3.0
 
@@ -57,6 +65,7 @@ def run(settings: ServerSettings) -> None:
     """Listen, say where, and serve until a signal."""
     settings.check_toolsets()
     settings.check_public_url()
+    TrustedProxies(settings.trusted_proxies)
     _log(settings)
     if settings.redis is not None:
         check_redis(settings.redis)
@@ -99,40 +108,65 @@ def _log(settings: ServerSettings) -> None:
     log_to_stderr(settings.log_format)
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_news)
+        handler.addFilter(RepeatedWarnings(time.monotonic))
 
 
 def _serve(
     settings: ServerSettings, listener: socket.socket, database: Database, seat: Seat | None = None
 ) -> None:
-    admission = _admission(settings, database)
-    neighbours = Neighbours(seat) if seat is not None else None
-    channel = neighbours if settings.redis is None else RedisChannel(settings.redis)
-    sockets = Sockets(database, admission, channel=channel, number=seat.number if seat else None)
-    config = uvicorn.Config(
-        application(
-            settings,
-            database,
-            listener.getsockname()[1],
-            admission,
-            sockets=sockets,
-            neighbours=neighbours,
-        ),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=STOPPING_SECONDS,
-        ws="websockets-sansio",
-        ws_max_size=limits.REQUEST_BYTES_MAX,
-    )
+    server = build(settings, database, listener.getsockname()[1], seat)
     database.open_in_background()
     forgetting = Forgetting(settings, database)
     forgetting.start()
     try:
-        listeners = [listener] if seat is None else [listener, seat.listener()]
-        _Server(config, database, admission, sockets, channel).run(sockets=listeners)
+        server.run(sockets=[listener] if seat is None else [listener, seat.listener()])
     finally:
         forgetting.stop()
         database.close()
+
+
+def build(
+    settings: ServerSettings, database: Database, port: int, seat: Seat | None = None
+) -> HttpServer:
+    """Return the server for a port, to be run with the sockets that it listens on."""
+    admission = _admission(settings, database)
+    neighbours = Neighbours(seat) if seat is not None else None
+    channel = neighbours if settings.redis is None else RedisChannel(settings.redis)
+    sockets = Sockets(database, admission, channel=channel, number=seat.number if seat else None)
+    deadlines = Deadlines()
+    connections = Connections(
+        room_for_connections(settings.max_connections),
+        TrustedProxies(settings.trusted_proxies),
+        time.monotonic,
+    )
+    config = uvicorn.Config(
+        application(
+            settings,
+            database,
+            port,
+            admission,
+            sockets=sockets,
+            neighbours=neighbours,
+            deadlines=deadlines,
+        ),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
+        http=guarded_http(AutoHTTPProtocol, connections),
+        ws=guarded_websocket(WebSocketsSansIOProtocol, connections),
+        ws_max_size=limits.REQUEST_BYTES_MAX,
+        forwarded_allow_ips=["127.0.0.1", "::1", *settings.trusted_proxies],
+    )
+    return HttpServer(
+        config,
+        database,
+        admission,
+        sockets,
+        connections=connections,
+        deadlines=deadlines,
+        channel=channel,
+    )
 
 
 def application(
@@ -143,8 +177,10 @@ def application(
     *,
     sockets: Sockets | None = None,
     neighbours: Neighbours | None = None,
+    deadlines: Deadlines | None = None,
 ) -> ASGIApp:
     """Return the server as an ASGI application for a port."""
+    deadlines = deadlines or Deadlines()
     admission = admission or _admission(settings, database)
     hosts = allowed_hosts(settings.host, port, settings.known_names)
     mcp = protocol.application(
@@ -154,70 +190,24 @@ def application(
     ways = Crossroads(mcp, rest.application(database, admission), sockets.application())
     door = Door(ways, settings, admission)
     if neighbours is None:
-        return RequestIds(Gate(door, hosts))
-    return Threshold(RequestIds(Gate(Relaying(door, neighbours), hosts)), neighbours)
+        return RequestIds(deadlines.around(Gate(door, hosts)))
+    gate = Gate(Relaying(door, neighbours), hosts)
+    return Threshold(RequestIds(deadlines.around(gate)), neighbours)
 
 
 def _admission(settings: ServerSettings, database: Database) -> Admission:
     return Admission(settings, database, fetching(settings) if settings.oauth else None)
 
 
-class _Server(uvicorn.Server):
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        database: Database,
-        admission: Admission,
-        sockets: Sockets,
-        channel: Channel | None = None,
-    ) -> None:
-        super().__init__(config)
-        self._database = database
-        self._admission = admission
-        self._sockets = sockets
-        self._channel = channel
-        measures = admission.measures
-        counted = {"requests": measures.rates, "wrong": measures.wrong}
-        self._rates = (
-            [SharedRates(channel, each, what) for what, each in counted.items()] if channel else []
-        )
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin what runs on this loop."""
-        await super().startup(sockets)
-        self._sockets.start()
-        if self._channel is not None:
-            self._channel.start()
-        for rates in self._rates:
-            rates.start()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what runs on this loop before the loop ends."""
-        await super().shutdown(sockets)
-        for rates in self._rates:
-            await rates.close()
-        if self._channel is not None:
-            await self._channel.close()
-        await self._admission.close()
-        await self._database.leave_loop()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Stop in good order; a second signal stops at once, where nobody watches over this one.
-
-        A service manager and the process that watches both tell a worker to end; whoever watches
-        ends in time what does not.
-
-        Unlike its parent it does not send the signal on afterwards: the process has done what
-        it was asked to, and its status says so.
-        """
-        self.force_exit = self.should_exit and multiprocessing.parent_process() is None
-        self.should_exit = True
+# What uvicorn says about answers that we have ended ourselves.
+_NO_NEWS: Final = ("without completing response", "graceful shutdown exceeded")
 
 
 def _is_news(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    cut_off = "without completing response" in record.getMessage()
-    return not cut_off and not isinstance(error, ClientDisconnect)
+    if isinstance(error, ClientDisconnect | asyncio.CancelledError):
+        return False
+    return not any(each in record.getMessage() for each in _NO_NEWS)
 
 
 def _listen(settings: ServerSettings) -> socket.socket:
@@ -230,7 +220,7 @@ def _listen(settings: ServerSettings) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.host, port))
-            listener.listen(128)
+            listener.listen(limits.CONNECTIONS_BACKLOG)
         except OSError as error:
             listener.close()
             if error.errno not in {errno.EADDRINUSE, errno.EACCES}:

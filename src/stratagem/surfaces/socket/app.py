@@ -236,7 +236,8 @@ class Sockets:
             _soon(self._server.emit("mcp:tool:progress", shown, to=client))
 
         try:
-            answer = await Gateway(switchboard, caller).execute(given, progress, execution)
+            async with self._database.calls.under_way("tool_execute", data):
+                answer = await Gateway(switchboard, caller).execute(given, progress, execution)
         except StratagemError as error:
             failed = {**known, "success": False, "error": _failure(error)}
             await self._server.emit("mcp:tool:result", failed, to=client)

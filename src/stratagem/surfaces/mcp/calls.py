@@ -1,0 +1,112 @@
+"""The calls of a server that are under way, and how they end when it stops.
+
+Each is answered on its own surface in its own way, so that a call that is cut off fails as any
+other would: with an error, which says whether it is safe to ask again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from stratagem import limits
+from stratagem.errors import ShuttingDown
+
+__all__ = ["Calls", "not_begun"]
+
+
+class Calls:
+    """See the module. Runs on the server's event loop."""
+
+    def __init__(self) -> None:
+        self._under_way: set[asyncio.Timeout] = set()
+        self._stopping = False
+
+    def __len__(self) -> int:
+        """Count those that are under way."""
+        return len(self._under_way)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether no other call may begin."""
+        return self._stopping
+
+    def stop(self) -> None:
+        """Let no other call begin."""
+        self._stopping = True
+
+    def cut_off(self) -> None:
+        """End the calls that are under way: each raises `ShuttingDown` to whoever answers it."""
+        now = asyncio.get_running_loop().time()
+        for each in self._under_way:
+            each.reschedule(now)
+
+    @asynccontextmanager
+    async def under_way(self, name: str, arguments: Any) -> AsyncIterator[None]:
+        """Count a call of an operation for as long as it lasts.
+
+        Raises:
+            ShuttingDown: The server is stopping, and cannot begin it or wait for its end.
+        """
+        if self._stopping:
+            raise not_begun()
+        course = asyncio.timeout(None)
+        self._under_way.add(course)
+        try:
+            async with course:
+                yield
+        except TimeoutError:
+            if not course.expired():
+                raise
+            raise _cut_off(name, arguments) from None
+        finally:
+            self._under_way.discard(course)
+
+
+def not_begun() -> ShuttingDown:
+    """Return the error of a call that came too late."""
+    return ShuttingDown(
+        "The server is stopping; the call was not begun.",
+        outcome="not_begun",
+        repeat="safe",
+        retry_after=1,
+    )
+
+
+def _cut_off(name: str, arguments: Any) -> ShuttingDown:
+    given = arguments if isinstance(arguments, Mapping) else {}
+    outcome, repeat = "unknown", "unsafe"
+    hint = "Look first whether it was carried out; with a requestId it could be repeated safely."
+    if _only_reads(name, given):
+        outcome, repeat, hint = "nothing_to_do", "safe", "Send it again in a moment."
+    elif (request := _request_of(given)) is not None:
+        repeat = "safe_with_request_id"
+        hint = f"Send it again with the same requestId ({request}): it is carried out only once."
+    return ShuttingDown(
+        f"The server is stopping: {name} had {limits.STOPPING_CALL_SECONDS:g} seconds to end, and "
+        "did not.",
+        outcome=outcome,
+        repeat=repeat,
+        retry_after=1,
+        hint=hint,
+    )
+
+
+def _only_reads(name: str, arguments: Mapping[str, Any]) -> bool:
+    from stratagem.operations import TABLE
+
+    operation = TABLE.get(name)
+    return operation is not None and operation.right_for(arguments) == "read"
+
+
+def _request_of(arguments: Mapping[str, Any]) -> str | None:
+    """Return the id under which a call is carried out once, as callers of all surfaces name it."""
+    context = arguments.get("context")
+    of_context = context if isinstance(context, Mapping) else {}
+    for place in (arguments, of_context):
+        for name in ("requestId", "request_id"):
+            if isinstance(found := place.get(name), str):
+                return found
+    return None

@@ -1,0 +1,314 @@
+"""The open connections of a process: how many there may be, how long each may wait, who goes first.
+
+Whoever connects costs the server a file and some memory before a word was said, so nothing here
+depends on who somebody is. A connection is in one of three states:
+
+* silent: it has not sent the head of its first request;
+* idle: its last request was answered, and the next has not begun;
+* busy: a request is being answered, or it has become a websocket.
+
+Silent and idle connections have a time each. Where all places are taken, the longest silent
+connection of the address that has most of them is closed for the newcomer, then the longest idle
+one; only where all are busy is the newcomer refused. So a flood of silent connections takes places
+from itself: whoever speaks at once is among the youngest. A client that does not take what it was
+sent is cut off in any state.
+
+uvicorn reads and writes the bytes; `guarded_http` and `guarded_websocket` make of its protocols
+such as tell what happens.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal
+
+from stratagem import limits
+from stratagem.errors import ValidationFailed
+
+__all__ = [
+    "Connection",
+    "Connections",
+    "TrustedProxies",
+    "guarded_http",
+    "guarded_websocket",
+    "room_for_connections",
+]
+
+logger = logging.getLogger(__name__)
+
+State = Literal["silent", "idle", "busy"]
+_TOO_LONG_A_HEAD: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
+
+
+class TrustedProxies:
+    """Addresses that many clients share: proxies that the operator named, and this machine.
+
+    A proxy or a load balancer on this machine comes from loopback.
+    """
+
+    def __init__(self, given: Iterable[str] = ()) -> None:
+        """Read addresses and networks.
+
+        Raises:
+            ValidationFailed: One is neither.
+        """
+        self._networks = [_network(each) for each in given]
+
+    def includes(self, address: str) -> bool:
+        """Whether an address is one of them; what is no address is a socket of this machine."""
+        try:
+            own = ipaddress.ip_address(address.partition("%")[0])
+        except ValueError:
+            return True
+        mapped = own.ipv4_mapped if isinstance(own, ipaddress.IPv6Address) else None
+        own = mapped or own
+        return own.is_loopback or any(own in network for network in self._networks)
+
+
+def _network(given: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(given, strict=False)
+    except ValueError as error:
+        raise ValidationFailed(
+            f"{given!r} is neither an address nor a network.",
+            field="trusted_proxies",
+            hint="Such as 10.0.0.7 or 10.0.0.0/24.",
+        ) from error
+
+
+def room_for_connections(wanted: int) -> int:
+    """Return how many connections a process can hold, raising its limit of open files if need be.
+
+    Less than wanted where it may not open enough files; that is logged.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows counts otherwise.
+        return wanted
+    needed = max(
+        int(wanted / (1 - limits.FILES_RESERVED_SHARE)) + 1, wanted + limits.FILES_RESERVED_MIN
+    )
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    reserved = max(limits.FILES_RESERVED_MIN, int(soft * limits.FILES_RESERVED_SHARE))
+    room = max(soft - reserved, soft // 2, 1)
+    logger.warning(
+        "this process may open %s files only: it takes %s connections, not %s; raise the limit "
+        "(LimitNOFILE of the unit, ulimit -n) or lower --max-connections",
+        f"{soft:,}",
+        f"{room:,}",
+        f"{wanted:,}",
+    )
+    return room
+
+
+class Connection:
+    """One connection. `owner` is its address, or nothing where many clients share that."""
+
+    __slots__ = ("begun", "head_bytes", "owner", "state", "taken_at", "transport", "unsent")
+
+    def __init__(self, transport: Any, owner: str, now: float) -> None:
+        self.transport = transport
+        self.owner = owner
+        self.state: State = "silent"
+        # When the present state began, and when the client last took something.
+        self.begun = now
+        self.taken_at = now
+        self.unsent = 0
+        self.head_bytes = 0
+
+
+class Connections:
+    """See the module. Runs on one event loop."""
+
+    def __init__(self, most: int, proxies: TrustedProxies, monotonic: Callable[[], float]) -> None:
+        self.most = most
+        self._of_one_address = max(1, int(most * limits.CONNECTIONS_ADDRESS_SHARE))
+        self._proxies = proxies
+        self._monotonic = monotonic
+        self._open: dict[Any, Connection] = {}
+        self._of: Counter[str] = Counter()
+        # The longest in their state come first.
+        self._silent: dict[str, OrderedDict[Any, Connection]] = {}
+        self._idle: OrderedDict[Any, Connection] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Count those that are open."""
+        return len(self._open)
+
+    def add(self, transport: Any, address: str) -> Connection:
+        """Count a connection from now on."""
+        connection = Connection(transport, self._owner(address), self._monotonic())
+        self._open[transport] = connection
+        self._of[connection.owner] += 1
+        self._silent.setdefault(connection.owner, OrderedDict())[transport] = connection
+        return connection
+
+    def drop(self, transport: Any) -> None:
+        """Count a connection no longer."""
+        connection = self._open.pop(transport, None)
+        if connection is None:
+            return
+        self._leave_state(connection)
+        self._of[connection.owner] -= 1
+        if not self._of[connection.owner]:
+            del self._of[connection.owner]
+
+    def enter(self, connection: Connection, state: State) -> None:
+        """Note that a connection is in another state from now on."""
+        if connection.transport not in self._open:
+            return
+        self._leave_state(connection)
+        connection.state = state
+        connection.begun = self._monotonic()
+        connection.head_bytes = 0
+        if state == "idle":
+            self._idle[connection.transport] = connection
+
+    def make_room(self, address: str) -> bool:
+        """Whether one more connection of an address may be; others may have to go for it."""
+        owner = self._owner(address)
+        while owner and self._of[owner] >= self._of_one_address:
+            if not self._close_one(owner):
+                return False
+        while len(self._open) >= self.most:
+            if not self.close_one():
+                return False
+        return True
+
+    def close_one(self) -> bool:
+        """Close the connection that is missed least, if one waits for its client."""
+        if self._silent:
+            return self._close_one(max(self._silent, key=lambda each: len(self._silent[each])))
+        if self._idle:
+            self._close(next(iter(self._idle.values())))
+            return True
+        return False
+
+    def close_late(self) -> None:
+        """Close what has kept the server waiting for too long."""
+        now = self._monotonic()
+        for of_owner in list(self._silent.values()):
+            self._close_older(of_owner, now - limits.HEAD_SECONDS)
+        # uvicorn closes one that sends nothing after an answer; what is left has sent half a head.
+        self._close_older(self._idle, now - limits.KEEP_ALIVE_SECONDS - limits.HEAD_SECONDS)
+        for each in list(self._open.values()):
+            self._check_taken(each, now)
+
+    def note_taken(self, connection: Connection) -> None:
+        """Note that a client has taken what it was sent."""
+        connection.taken_at = self._monotonic()
+
+    def _close_one(self, owner: str) -> bool:
+        silent = self._silent.get(owner)
+        of_owner = (each for each in self._idle.values() if each.owner == owner)
+        found = next(iter(silent.values())) if silent else next(of_owner, None)
+        if found is not None:
+            self._close(found)
+        return found is not None
+
+    def _close_older(self, connections: OrderedDict[Any, Connection], moment: float) -> None:
+        for each in list(connections.values()):
+            if each.begun > moment:
+                return
+            self._close(each)
+
+    def _check_taken(self, connection: Connection, now: float) -> None:
+        """Cut a client off that takes nothing of what it was sent."""
+        unsent = connection.transport.get_write_buffer_size()
+        if not unsent or unsent < connection.unsent:
+            connection.taken_at = now
+        connection.unsent = unsent
+        if unsent and now - connection.taken_at > limits.UNREAD_SECONDS:
+            self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        """Close a connection, and count it no longer: its file is free a moment later."""
+        self.drop(connection.transport)
+        # Closing would wait until everything was taken.
+        connection.transport.abort()
+
+    def _leave_state(self, connection: Connection) -> None:
+        if connection.state == "idle":
+            self._idle.pop(connection.transport, None)
+        elif connection.state == "silent" and (of_owner := self._silent.get(connection.owner)):
+            of_owner.pop(connection.transport, None)
+            if not of_owner:
+                del self._silent[connection.owner]
+
+    def _owner(self, address: str) -> str:
+        return "" if self._proxies.includes(address) else address
+
+
+def guarded_http(base: type[Any], connections: Connections) -> type[Any]:
+    """Return a protocol of uvicorn's for HTTP whose connections are counted and have their times.
+
+    It makes no difference which of them it is: both keep the request that is being answered in
+    `cycle`, and replace it with the next.
+    """
+
+    class GuardedHttp(base):  # type: ignore[misc]
+        _connection: Connection
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._connection = connections.add(transport, self.client[0] if self.client else "")
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            connections.drop(self.transport)
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            connection = self._connection
+            if connection.state == "busy":
+                return
+            if _is_answering(self) or self.transport.get_protocol() is not self:
+                connections.enter(connection, "busy")
+                return
+            connection.head_bytes += len(data)
+            if connection.head_bytes > limits.HEAD_BYTES_MAX:
+                self.transport.write(_TOO_LONG_A_HEAD)
+                self.transport.close()
+
+        def on_response_complete(self) -> None:
+            connections.enter(self._connection, "idle")
+            super().on_response_complete()
+            # A request that was sent ahead is answered at once.
+            if _is_answering(self):
+                connections.enter(self._connection, "busy")
+
+        def resume_writing(self) -> None:
+            connections.note_taken(self._connection)
+            super().resume_writing()
+
+    return GuardedHttp
+
+
+def _is_answering(protocol: Any) -> bool:
+    return protocol.cycle is not None and not protocol.cycle.response_complete
+
+
+def guarded_websocket(base: type[Any], connections: Connections) -> type[Any]:
+    """Return a protocol of uvicorn's for websockets whose connections are counted."""
+
+    class GuardedWebsocket(base):  # type: ignore[misc]
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            self.close_timeout = limits.WEBSOCKET_CLOSE_SECONDS
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            connections.drop(self.transport)
+            super().connection_lost(exc)
+
+    return GuardedWebsocket
