@@ -145,6 +145,23 @@ TOOLS_LISTED_DEFAULT: Final = 50
 TOOLS_LISTED_MAX: Final = 500
 # As many as one can act upon at once.
 VIOLATIONS_MAX: Final = 10
+# Rules of a schema that hold for one value, references written out. Large schemas of public
+# servers have some hundreds; each is evaluated, and an error kept for each that fails.
+SCHEMA_EXPANSION_MAX: Final = 5_000
+# Schemas for one value that are reached through each other. The validator calls itself for each
+# of them at each level of the arguments, so the product of both is bounded too.
+SCHEMA_HEIGHT_MAX: Final = 64
+VALIDATION_DEPTH_MAX: Final = 4_096
+# Steps of all patterns of a schema, their repetitions written out: each takes memory once, and
+# reads each character.
+PATTERN_STATES_MAX: Final = 20_000
+# Evaluations of one call, and characters times steps of its patterns: half a second at most.
+EVALUATIONS_MAX: Final = 10_000_000
+# Pairs of schema and value that are counted one by one, where a multiplication proves too much:
+# a tenth of a second of Python.
+EVALUATION_PAIRS_MAX: Final = 100_000
+# The validator collects every error before it tells the first, each with a copy of its value.
+VIOLATIONS_BYTES_MAX: Final = 32 * 1024 * 1024
 # A person waits this long; what takes longer is a job, not a call.
 EXECUTION_SECONDS_DEFAULT: Final = 30.0
 EXECUTION_SECONDS_MAX: Final = 600.0
@@ -338,6 +355,11 @@ CORRECTION_BYTES_MAX: Final = 4 * 1024 * 1024
 CORRECTION_REPAIRED_CHARS_MAX: Final = 256 * 1024
 # Conversions that are tried one after the other at one place: JSON in text in a list, and more.
 CORRECTION_CHAIN_MAX: Final = 5
+# Evaluations that a call may take once to be corrected: correcting holds it against the schema
+# many times over.
+CORRECTION_EVALUATIONS_MAX: Final = 2_000_000
+# Objects and lists in arguments of a schema that contains itself in several ways at one place.
+CORRECTION_LEVELS_MAX: Final = 8
 # As many as a caller would look at.
 CORRECTION_CANDIDATES_MAX: Final = 8
 CORRECTION_FAULTS_MAX: Final = 32

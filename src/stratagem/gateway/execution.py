@@ -243,7 +243,8 @@ class Executor:
             f"The arguments of {tool.name} do not fit: {first['path']}: {first['message']}{more}.",
             **pointer(first),
             violations=violations,
-            hint=told.pop("hint", f"Read the schema with tool_help {tool.name}."),
+            hint=told.pop("hint", None)
+            or first.get("hint", f"Read the schema with tool_help {tool.name}."),
             **told,
         )
 
@@ -442,6 +443,13 @@ def _authorise(tool: Tool, call: Call) -> None:
         )
         raise PermissionDenied(
             f"{tool.name} cannot be called: {reason}.", reason=tool.status, tool=tool.name
+        )
+    if tool.fault is not None:
+        raise PermissionDenied(
+            f"{tool.name} cannot be called: {tool.fault}",
+            reason="schema_refused",
+            tool=tool.name,
+            hint="Its owner has to update it with a simpler schema.",
         )
     if call.depth > _DEPTH_MAX:
         raise ValidationFailed(

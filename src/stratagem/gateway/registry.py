@@ -246,7 +246,7 @@ def _warnings(content: Mapping[str, Any]) -> list[str]:
         warnings.append(f"No description: {', '.join(undescribed[:10])}.")
     if not content.get("outputSchema"):
         warnings.append("No outputSchema: results are not checked.")
-    own = schemas.Schema(schema)
+    own = schemas.Schema(schema, field="inputSchema")
     for at, example in enumerate(content.get("examples") or ()):
         if "input" in example and not own.accepts(example["input"]):
             warnings.append(f"examples[{at}].input does not fit inputSchema.")

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from stratagem import limits
 from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
-from stratagem.gateway.schemas import Schema
+from stratagem.gateway.schemas import Schema, excess
 
 __all__ = ["CATEGORY_DEFAULT", "STATUSES", "Configuration", "Status", "Tool", "detailed", "listed"]
 
@@ -86,13 +86,22 @@ class Tool:
     @cached_property
     def input(self) -> Schema:
         """What it takes."""
-        return Schema(self.content["inputSchema"])
+        return Schema(self.content["inputSchema"], field="inputSchema")
 
     @cached_property
     def output(self) -> Schema | None:
         """What it gives, where that was said."""
         schema = self.content.get("outputSchema")
-        return Schema(schema) if schema else None
+        return Schema(schema, field="outputSchema") if schema else None
+
+    @cached_property
+    def fault(self) -> str | None:
+        """Why it cannot be called, though it is registered: an earlier release took its schema."""
+        for name in ("inputSchema", "outputSchema"):
+            schema = self.content.get(name)
+            if schema and (reason := excess(schema, field=name)) is not None:
+                return reason
+        return None
 
     @cached_property
     def permissions(self) -> Permissions:
@@ -111,9 +120,13 @@ class Tool:
 
 def listed(tool: Tool) -> dict[str, Any]:
     """Return what a list shows of a tool."""
-    return {name: tool.content[name] for name in _LISTED if name in tool.content}
+    return {name: tool.content[name] for name in _LISTED if name in tool.content} | _fault(tool)
 
 
 def detailed(tool: Tool) -> dict[str, Any]:
     """Return everything about a tool; its handler holds references to secrets, never secrets."""
-    return {**tool.content, "revision": tool.revision}
+    return {**tool.content, "revision": tool.revision} | _fault(tool)
+
+
+def _fault(tool: Tool) -> dict[str, Any]:
+    return {} if tool.fault is None else {"fault": tool.fault}

@@ -55,7 +55,7 @@ def correct(
     if isinstance(size, Fault):
         return Correction(None, errors=(size,))
     try:
-        if isinstance(arguments, dict) and prepared.validator.is_valid(arguments):
+        if isinstance(arguments, dict) and prepared.bounds.accepts(arguments):
             return Correction(arguments)
         errors = _faults(prepared, arguments, size)
     except ValueError as error:
@@ -132,6 +132,8 @@ def _faults(schema: Ready, arguments: Any, size: int) -> tuple[Fault, ...]:
 
 def _candidates(attempt: Attempt, schema: Ready, arguments: Any) -> Iterator[Candidate]:
     """Yield what the call may have meant, certain first, each one validated as a whole."""
+    if not schema.bounds.is_quick(arguments):
+        raise Exhausted
     found = [
         reading
         for reading in _whole(attempt, schema.root, arguments)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any, Final
-
-import jsonschema_rs
 
 from stratagem import limits
 from stratagem.engine.paths import Steps, render
@@ -32,15 +29,12 @@ _TYPES: Final = {
 
 def faults(schema: Ready, arguments: Any, *, size: int = 0) -> tuple[Fault, ...]:
     """Return what is wrong with arguments, the first few; of large ones only the first."""
-    if size > limits.CORRECTION_REPAIRED_CHARS_MAX:
-        # The validator would find every fault before it tells the first one.
-        try:
-            schema.validator.validate(arguments)
-        except jsonschema_rs.ValidationError as error:
-            return (_fault(error),)
-        return ()
-    found = islice(schema.validator.iter_errors(arguments), limits.CORRECTION_FAULTS_MAX)
-    return tuple(map(_fault, found))
+    # To find every fault of large arguments takes long, even where it takes little memory.
+    most = limits.CORRECTION_FAULTS_MAX if size <= limits.CORRECTION_REPAIRED_CHARS_MAX else 1
+    found = tuple(map(_fault, schema.bounds.errors(arguments, most)))
+    if found or schema.bounds.accepts(arguments):
+        return found
+    return (too_much("The arguments do not fit, and are too large for saying where."),)
 
 
 def malformed(text: str) -> Fault:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import jsonschema_rs
@@ -22,7 +23,7 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.correction.names import Names
 from stratagem.gateway.correction.words import normal
-from stratagem.gateway.schemas import PATTERNS, validator
+from stratagem.gateway.schemas import PATTERNS, Schema, validator
 
 __all__ = ["Node", "Ready", "kind_of", "ready"]
 
@@ -33,6 +34,8 @@ _ROOT: Final = "whole"
 _REFERENCES_MAX: Final = 32
 # So far inside is a parameter looked for that stands in the wrong place.
 _DEPTH_MAX: Final = 3
+# And so many are looked at: definitions that are used again and again make millions of ways.
+_WAYS_MAX: Final = 5_000
 _KINDS: Final[Mapping[type, str]] = {
     type(None): "null",
     bool: "boolean",
@@ -80,16 +83,15 @@ def _made(data: bytes) -> Ready:
     document = orjson.loads(data)
     try:
         return Ready(document, referring=b'"$ref"' in data)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        raise _refused(str(error).partition("\n")[0]) from error
+    except ValidationFailed as error:
+        raise _refused(error.message.removesuffix("."), **error.details) from error
 
 
 def _refused(reason: str, **details: Any) -> ValidationFailed:
     return ValidationFailed(
         f"`schema` is no JSON Schema to correct by: {reason[:_SHOWN_CHARS]}.",
-        field="schema",
         hint="Give a JSON Schema of 2020-12 that refers to nothing outside itself.",
-        **details,
+        **{"field": "schema", **details},
     )
 
 
@@ -100,11 +102,24 @@ def _validator(schema: Any) -> Any:
         return validator(schema, PATTERNS[1])
 
 
+class _Guarded:
+    """Takes no value that is too much work for a schema that contains itself in several ways."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def is_valid(self, value: Any) -> bool:
+        return self._schema.is_quick(value) and self._schema.accepts(value)
+
+
 class Ready:
     """A schema with its validators and its root node."""
 
     def __init__(self, document: Any, *, referring: bool) -> None:
-        self.validator = _validator(document)
+        # What may be held against it, and how many of its errors may be asked for.
+        self.bounds = Schema(document)
+        self._unbounded = self.bounds.work.load is None
+        self.validator = _Guarded(self.bounds) if self._unbounded else self.bounds.validator
         self.document = _turned(document) if referring else document
         self._referring = referring
         self.root = Node(self, self.document, validator=self.validator)
@@ -114,8 +129,13 @@ class Ready:
         if self._referring and isinstance(schema, dict):
             schema = {**schema, "$defs": {_ROOT: self.document}}
         try:
-            return _validator(schema)
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+            return _Guarded(Schema(schema)) if self._unbounded else _validator(schema)
+        except (
+            ValidationFailed,
+            jsonschema_rs.ValidationError,
+            jsonschema_rs.ReferencingError,
+            ValueError,
+        ):
             return None
 
     def target(self, reference: str) -> Any:
@@ -300,16 +320,18 @@ class Node:
         ways: list[tuple[str, ...]] = []
         level: list[tuple[tuple[str, ...], Node]] = [((), self)]
         for _ in range(_DEPTH_MAX):
-            level = [
+            following = (
                 ((*way, name), form)
                 for way, node in level
                 for name, inner in node.properties.items()
                 for form in (inner.branches or [inner])
                 if "object" in form.types
-            ]
+            )
+            level = list(islice(following, _WAYS_MAX))
             # Several forms of one object may have the same name.
-            ways += dict.fromkeys((*way, name) for way, node in level for name in node.properties)
-        return ways
+            found = ((*way, name) for way, node in level for name in node.properties)
+            ways += dict.fromkeys(islice(found, _WAYS_MAX))
+        return ways[:_WAYS_MAX]
 
 
 def _types(view: Mapping[str, Any]) -> frozenset[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.correction import FaultType, correct
 
@@ -74,8 +75,9 @@ def test_a_pattern_that_explodes_does_not(pattern: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_references_in_a_circle_end(schema: Any) -> None:
-    assert correct(schema, {"a": {"a": 1}, "b": "x"}).applied is None
+def test_references_in_a_circle_are_refused(schema: Any) -> None:
+    with pytest.raises(ValidationFailed, match="refers to itself for the same value"):
+        correct(schema, {"a": {"a": 1}, "b": "x"})
 
 
 def test_thousands_of_parameters_are_handled() -> None:
@@ -103,11 +105,14 @@ def test_hundreds_of_unknown_names_are_given_up() -> None:
     assert outcome.errors[-1].type is FaultType.LIMIT_EXCEEDED
 
 
-def test_branches_upon_branches_are_given_up() -> None:
+def test_branches_upon_branches_are_refused() -> None:
     def forms(depth: int) -> dict[str, Any]:
         return {"anyOf": [forms(depth - 1)] * 3} if depth else {"type": "integer"}
 
-    assert correct({"properties": {"a": forms(9)}}, {"a": "zz"}).applied is None
+    assert correct({"properties": {"a": forms(6)}}, {"a": "zz"}).applied is None
+    with pytest.raises(ValidationFailed) as refused:
+        correct({"properties": {"a": forms(9)}}, {"a": "zz"})
+    assert refused.value.details["limit"] == limits.SCHEMA_EXPANSION_MAX
 
 
 @pytest.mark.parametrize(
