@@ -15,7 +15,7 @@ from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.operation import Caller
 from stratagem.storage.sqlite.appending import Adapters
-from stratagem.storage.sqlite.schema import VERSION
+from stratagem.storage.sqlite.format import VERSION
 from tests.contracts.samples import Clock, salts
 
 FOLDER = Path(__file__).parent

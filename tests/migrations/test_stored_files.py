@@ -10,7 +10,7 @@ import pytest
 
 import stratagem
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
-from stratagem.storage.sqlite.schema import VERSION
+from stratagem.storage.sqlite.format import VERSION
 
 FOLDER = Path(__file__).parent
 FORMATS = list(range(1, VERSION + 1))

@@ -28,3 +28,5 @@ class SqliteTransaction(SqlReceiving, SqliteReader):
     """See `stratagem.storage.contract.Transaction`."""
 
     projector = SqliteProjector
+    # Nobody else can write, and the commit has looked at it.
+    checks_format = False

@@ -8,12 +8,14 @@ from typing import Any
 import apsw
 import orjson
 
-from stratagem.engine.lineage import View
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Lineage, View
 from stratagem.engine.records import Kinds
-from stratagem.storage.contract import Found
+from stratagem.storage.contract import Found, Version
 from stratagem.storage.relational.reading import Held, Names, SqlReader
 from stratagem.storage.sqlite.connection import DAMAGE, translation
-from stratagem.storage.sqlite.statements import STATEMENTS, statement
+from stratagem.storage.sqlite.format import check_format
+from stratagem.storage.sqlite.statements import SQL, STATEMENTS, statement
 
 __all__ = ["Held", "Names", "SqliteReader"]
 
@@ -23,7 +25,12 @@ def _array(items: Sequence[Any]) -> str:
 
 
 class SqliteReader(SqlReader):
-    """See `stratagem.storage.contract.Reader`."""
+    """See `stratagem.storage.contract.Reader`.
+
+    `checks_format`: whether another process may raise the format while this reader is in use.
+    """
+
+    checks_format = True
 
     statements = STATEMENTS
     faults = (apsw.Error, *DAMAGE)
@@ -32,6 +39,25 @@ class SqliteReader(SqlReader):
     def __init__(self, connection: apsw.Connection, kinds: Kinds, names: Names) -> None:
         super().__init__(connection, kinds, names)
         self._connection = connection
+        # The commit of somebody else that the format was last looked at after.
+        self._checked_at = -1
+
+    def current(self, lineage: Lineage, space: Space, key: str) -> Version | None:
+        version = super().current(lineage, space, key)
+        # Only now: a connection learns of others' commits by reading.
+        if self.checks_format and self._connection.data_version() != self._checked_at:
+            self.check_format()
+        return version
+
+    def check_format(self) -> None:
+        """Refuse to read on where a newer Stratagem has upgraded the file since it was opened.
+
+        Raises:
+            DatabaseTooNew: It has.
+        """
+        version, read_models = self._execute(SQL["formats"]).fetchone()
+        check_format(version, read_models, self._connection.filename)
+        self._checked_at = self._connection.data_version()
 
     def matches(
         self,

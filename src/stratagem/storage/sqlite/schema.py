@@ -10,21 +10,18 @@ import apsw
 
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.errors import DatabaseCorrupt, DatabaseTooNew, StorageUnavailable
+from stratagem.errors import DatabaseCorrupt, StorageUnavailable
 from stratagem.storage.contract import Request
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import APPLICATION_ID, MEMORY
+from stratagem.storage.sqlite.format import READ_MODELS_VERSION, VERSION, check_format
 from stratagem.storage.sqlite.reading import Held
 from stratagem.storage.sqlite.statements import SQL, migrations, script
 
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
-__all__ = ["READ_MODELS_VERSION", "VERSION", "open_writer"]
-
-VERSION = max(number for number, _ in migrations())
-# Raised with every change to read_models.sql or to what is written into them.
-READ_MODELS_VERSION = 3
+__all__ = ["open_writer"]
 
 
 def open_writer(store: SqliteStore) -> apsw.Connection:
@@ -89,25 +86,25 @@ def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
             path=path,
             hint="Name another file with --db.",
         )
-    if version > VERSION:
-        raise DatabaseTooNew(
-            f"The database has format {version}; this Stratagem reads up to {VERSION}.",
-            path=path,
-            format=version,
-            supported=VERSION,
-        )
+    check_format(version, None if empty else _read_models_version(connection), path)
 
 
 def _is_current(connection: apsw.Connection) -> bool:
     if connection.pragma("user_version") != VERSION:
         return False
+    return _read_models_version(connection) == READ_MODELS_VERSION
+
+
+def _read_models_version(connection: apsw.Connection) -> int | None:
     row = connection.execute(SQL["setting"], ("read_models_version",)).fetchone()
-    return row is not None and row[0] == READ_MODELS_VERSION
+    return None if row is None else int(row[0])
 
 
 def _upgrade(connection: apsw.Connection, store: SqliteStore) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
+        # Whoever upgraded it meanwhile may have been a newer Stratagem.
+        _refuse_foreign(connection, store.location)
         if not _is_current(connection):
             _migrate(connection, store)
         connection.execute("COMMIT")

@@ -16,7 +16,7 @@ from weakref import WeakSet
 import apsw
 
 from stratagem import limits
-from stratagem.engine.events import Event, Head, Space
+from stratagem.engine.events import GENESIS, Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
@@ -25,8 +25,10 @@ from stratagem.storage.relational.grouping import Group, Ticket, Writers
 from stratagem.storage.sqlite import examining, maintenance, schema
 from stratagem.storage.sqlite.appending import Adapters, SqliteTransaction
 from stratagem.storage.sqlite.connection import MEMORY, Durability, connect, translated
+from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.locking import WriterLock
 from stratagem.storage.sqlite.reading import Held, Names, SqliteReader
+from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watching import Watcher
 
 __all__ = ["MEMORY", "SqliteStore"]
@@ -93,13 +95,15 @@ class SqliteStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
-        reader = self.reader()
+        reader = self._own_reader()
         connection = self.thread_connection()
         with translated(self.location):
             nested = connection.in_transaction
             if not nested:
                 connection.execute("BEGIN")
             try:
+                if not nested:
+                    reader.check_format()
                 yield reader
             finally:
                 if not nested:
@@ -115,6 +119,7 @@ class SqliteStore:
         if self.read_only:
             raise ReadOnly("The database was opened for reading only.")
         with self._writers.leading, translated(self.location), self.locked():
+            self._head_to_write_after(self._writer)
             return work(self._writer)
 
     @contextmanager
@@ -235,12 +240,24 @@ class SqliteStore:
         with translated(self.location), self.locked():
             self._commit_locked(batch)
 
+    def _head_to_write_after(self, connection: apsw.Connection) -> Head:
+        """Return the head, in the transaction that is to write after it.
+
+        Raises:
+            DatabaseTooNew: A newer Stratagem has upgraded the file while this one had it open.
+        """
+        row = connection.execute(SQL["head_to_write_after"]).fetchone()
+        if row is None:
+            return Head(0, 0, GENESIS)
+        check_format(row[3], row[4], self.location)
+        return Head(*row[:3])
+
     def _commit_locked(self, batch: list[Ticket]) -> None:
         connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
         names = Held()
         try:
-            head = SqliteReader(connection, self.kinds, names).head()
+            head = self._head_to_write_after(connection)
 
             def transaction(request: Request, head: Head) -> SqliteTransaction:
                 return self.transaction(connection, request, head, names)

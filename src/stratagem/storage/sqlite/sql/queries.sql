@@ -24,6 +24,18 @@ v.deleted = 0 AND (v.expires_at IS NULL OR v.expires_at > ?1) AND CASE v.branch 
 -- The newest event.
 SELECT seq, at, hash FROM events ORDER BY seq DESC LIMIT 1
 
+-- name: formats
+-- The version of the log's tables, and that of the read models.
+SELECT (SELECT user_version FROM pragma_user_version),
+    (SELECT value FROM settings WHERE name = 'read_models_version')
+
+-- name: head_to_write_after
+-- The newest event, the versions of the file, and the mark of a copy that is not finished.
+SELECT seq, at, hash, (SELECT user_version FROM pragma_user_version),
+    (SELECT value FROM settings WHERE name = 'read_models_version'),
+    (SELECT value FROM settings WHERE name = 'unfinished_copy')
+FROM events ORDER BY seq DESC LIMIT 1
+
 -- name: branch_by_name
 -- The live branch of a name.
 SELECT id, name, parent, fork_seq, deleted_seq FROM branches
