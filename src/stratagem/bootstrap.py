@@ -37,6 +37,7 @@ from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
 from stratagem.storage import copying
+from stratagem.storage.clocks import clock_gap
 from stratagem.storage.contract import Progress, Store
 from stratagem.storage.copying import Copied
 from stratagem.storage.relational.appending import Adapters
@@ -142,6 +143,16 @@ class Runtime:
             return await operation.run_async(self.switchboard, given, caller)
         part = getattr(self, operation.part)
         return await asyncio.to_thread(operation.run, part, given, caller)
+
+    def look_at_clock(self) -> None:
+        """Warn in the log where the clock has jumped."""
+        self.foundation.store.look_at_clock()
+
+    def clock_warning(self) -> str | None:
+        """Say how far the log is ahead of the clock, and what to do; None where it is not."""
+        store = self.foundation.store
+        gap = clock_gap(store.reader(), store.now())
+        return gap.warning if gap else None
 
     def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, BaseModel]:
         operation = operations.find(name)

@@ -64,6 +64,9 @@ LINEAGE_DEPTH_MAX: Final = 64
 
 # How long a write waits for another process before it says that the store is busy.
 LOCK_WAIT_SECONDS: Final = 30.0
+# A log whose recorded time is so much ahead of the clock is said to be: clocks that are kept right
+# differ by less. The SQL of both stores has the same number, in an index and in `sequence_ahead`.
+CLOCK_AHEAD_SECONDS: Final = 1.0
 # How many concurrent writes share one commit.
 GROUP_COMMIT_MAX: Final = 256
 

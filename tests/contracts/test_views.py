@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 
 from stratagem import limits
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import StratagemError
 from stratagem.storage.contract import Store, Transaction
+from stratagem.storage.views import Views
 from tests.contracts.samples import (
     MAIN,
+    NOTE,
     SECOND,
     START,
     TESTER,
@@ -291,3 +295,37 @@ def test_a_lineage_has_a_limit_that_the_error_names(store: Store) -> None:
     assert len(deepest) == limits.LINEAGE_DEPTH_MAX
     assert refused.value.details["limit"] == limits.LINEAGE_DEPTH_MAX
     assert store.reader().branch("deeper") is None
+
+
+def shown(store: Store, as_of: str | int | None = None) -> tuple[set[int], int]:
+    """Return the notes that a view shows, among all of them, and how many it counts."""
+    with store.snapshot() as reader:
+        view = Views(store, UTC).view(reader, MAIN, as_of)
+        everything = list(range(1, reader.head().sequence + 1))
+        return reader.visible_among(view, everything), reader.tally(view, NOTE)
+
+
+def test_expiry_goes_by_the_clock_where_the_log_ran_ahead_of_it(store: Store, clock: Clock) -> None:
+    first = append(store, a_note("first"))
+    clock.advance(1_000_000)
+    ahead = append(store, a_note("ahead"))
+    clock.advance(-1_000_000)
+
+    def work(transaction: Transaction) -> tuple[int, int]:
+        draft = a_note("brief", expires_at=transaction.wall + 10 * SECOND)
+        written = transaction.append(live(transaction, MAIN), [draft])[0]
+        return written.sequence, written.at
+
+    brief, at = store.write(work, TESTER)
+    present = shown(store)
+    clock.advance(20)
+    last = append(store, a_note("last"))
+    clock.advance(10)
+
+    assert present == ({first, ahead, brief}, 3)
+    assert shown(store) == ({first, ahead, last}, 3)
+    for moment in (f"@{brief}", at, "25s ago"):
+        assert shown(store, moment) == ({first, ahead, brief}, 3)
+    assert shown(store, f"@{last}") == ({first, ahead, last}, 3)
+    assert shown(store, "15s ago") == ({first, ahead}, 2)
+    assert shown(store, "5s ago") == ({first, ahead, last}, 3)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from pathlib import Path
 
+import pytest
+
 import stratagem
+from stratagem.access.kinds import TOKEN_CREATED, TOKENS
+from stratagem.access.service import Access
+from stratagem.access.tokens import Token
+from stratagem.bootstrap import Settings, start
 from stratagem.engine import moments
+from stratagem.engine.events import Draft
+from stratagem.errors import ValidationFailed
+from stratagem.operation import Caller
+from stratagem.projections.leases import Lease
+from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.relational.appending import Adapters
 from tests.faults.opening import examine, open_with
 
 MICROSECONDS = 1_000_000
 HOUR = 3600 * MICROSECONDS
 NOON = 1_800_000_000 * MICROSECONDS
+CENTURY = 100 * 365 * 24 * HOUR
 
 
 class Clock:
@@ -89,3 +103,239 @@ def test_two_processes_with_different_clocks_agree_on_the_order(tmp_path: Path) 
         assert one.memory.status().clock_ahead_seconds == 3600
         assert other.memory.status().clock_ahead_seconds is None
         assert examine(one) == []
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def jumped(db: stratagem.Stratagem, clock: Clock, by: int = CENTURY) -> int:
+    """Write once while the clock is far ahead; return the version."""
+    clock.now += by
+    version = db.memory.store("far", "ahead").version
+    clock.now -= by
+    return version
+
+
+@pytest.mark.parametrize("by", [CENTURY, HOUR])
+def test_what_is_written_after_a_jump_expires_by_the_clock(
+    tmp_path: Path, clock: Clock, by: int
+) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        jumped(db, clock, by)
+        stored = db.memory.store("brief", "fjord", ttl="2s")
+        during = (db.memory.recall("brief"), len(list(db.memory.search("fjord"))))
+        keys_during = db.memory.status().keys
+
+        clock.now += 3 * MICROSECONDS
+
+        assert during[0] is not None
+        assert during[0].expires == moments.iso(NOON + 2 * MICROSECONDS)
+        assert during[1] == 1
+        assert db.memory.recall("brief") is None
+        assert list(db.memory.search("fjord")) == []
+        assert db.memory.status().keys == keys_during - 1
+        for moment in (f"@{stored.version}", stored.timestamp, "2 seconds ago"):
+            seen = db.memory.recall("brief", as_of=moment)
+            assert seen is not None, moment
+            assert [hit.key for hit in db.memory.search("fjord", as_of=moment)] == ["brief"]
+        assert db.memory.recall("brief", as_of="1 second ago") is None
+        assert examine(db) == []
+
+
+def test_what_is_written_after_the_clock_was_set_back_expires_by_the_clock(
+    tmp_path: Path, clock: Clock
+) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        db.memory.store("city", "Oslo")
+        clock.now -= 5 * HOUR
+        db.memory.store("brief", 1, ttl="2s")
+        there = db.memory.recall("brief")
+
+        clock.now += 3 * MICROSECONDS
+
+        assert there is not None
+        assert db.memory.recall("brief") is None
+        assert db.memory.store("brief", 2).status == "created"
+        assert db.memory.forget("brief").deleted
+
+
+def test_an_expired_entry_is_neither_expected_forgotten_nor_merged_after_a_jump(
+    tmp_path: Path, clock: Clock
+) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        jumped(db, clock)
+        db.memory.fork("trial")
+        version = db.memory.store("brief", 1, ttl="2s").version
+        db.memory.store("brief", 2, ttl="2s", branch="trial")
+        clock.now += 3 * MICROSECONDS
+
+        assert not db.memory.forget("brief").deleted
+        with pytest.raises(stratagem.StratagemError, match="no entry"):
+            db.memory.store("brief", 3, expected_version=version)
+        assert list(db.memory.merge("trial").results) == []
+        assert db.memory.recall("brief") is None
+
+
+def test_words_for_a_time_count_from_the_clock_after_a_jump(tmp_path: Path, clock: Clock) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        db.memory.store("city", "before")
+        clock.now += HOUR
+        jumped(db, clock)
+        written = {}
+        for hour in range(1, 6):
+            clock.now += HOUR
+            written[hour] = db.memory.store("city", hour)
+        clock.now += HOUR // 2
+
+        def seen(as_of: str) -> object:
+            entry = db.memory.recall("city", as_of=as_of)
+            return entry and entry.value
+
+        assert [seen(f"{hours}h ago") for hours in range(6)] == [5, 4, 3, 2, 1, "before"]
+        assert seen(moments.iso(clock.now - 2 * HOUR)) == 3
+        for hour, stored in written.items():
+            assert seen(stored.timestamp) == hour
+            assert seen(f"@{stored.version}") == hour
+        db.memory.fork("earlier", as_of="2h ago")
+        forked = db.memory.recall("city", branch="earlier")
+        assert forked is not None
+        assert forked.value == 3
+        with pytest.raises(ValidationFailed, match="future"):
+            seen(moments.iso(clock.now + 2 * CENTURY))
+
+
+def test_words_for_a_time_still_find_their_place_once_the_clock_caught_up(
+    tmp_path: Path, clock: Clock
+) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        jumped(db, clock, 10 * HOUR)
+        clock.now += HOUR
+        db.memory.store("city", "Oslo")
+        clock.now += 20 * HOUR
+        db.memory.store("city", "Bergen")
+
+        entry = db.memory.recall("city", as_of="15h ago")
+
+        assert db.memory.status().clock_ahead_seconds is None
+        assert entry is not None
+        assert entry.value == "Oslo"
+
+
+def test_a_rebuild_after_a_jump_changes_nothing(tmp_path: Path, clock: Clock) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        jumped(db, clock)
+        db.memory.store("brief", "fjord", ttl="10s")
+        db.memory.store("gone", "fjord", ttl="1s")
+        clock.now += 3 * MICROSECONDS
+        before = (db.memory.status().keys, [hit.key for hit in db.memory.search("fjord")])
+
+        db.runtime.foundation.store.rebuild(lambda *_: None)
+
+        after = (db.memory.status().keys, [hit.key for hit in db.memory.search("fjord")])
+        assert before == after == (2, ["brief"])
+
+
+def test_a_jump_is_told_by_status_with_where_it_began(tmp_path: Path, clock: Clock) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        db.memory.store("city", "Oslo")
+        since = jumped(db, clock)
+        db.memory.store("city", "Bergen")
+
+        status = db.memory.status()
+
+        assert status.clock_ahead_seconds == CENTURY / MICROSECONDS
+        assert status.clock_ahead_since == since
+        assert status.clock_warning is not None
+        assert f"100 years ahead of this machine's clock since @{since}" in status.clock_warning
+        clock.now += CENTURY + HOUR
+        assert db.memory.status().clock_warning is None
+
+
+def test_a_jump_is_told_once_in_the_log_of_the_process(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> int:
+        return sum("ahead of this machine's clock" in each.message for each in caplog.records)
+
+    with (
+        caplog.at_level(logging.WARNING),
+        open_with(tmp_path / "clock.db", clock=clock) as db,
+    ):
+        db.memory.store("city", 0)
+        assert warnings() == 0
+        jumped(db, clock)
+        for number in range(5):
+            clock.now += 10 * MICROSECONDS
+            db.memory.store("city", number)
+        assert warnings() == 1
+
+        clock.now -= HOUR
+        for number in range(5):
+            db.memory.store("city", number)
+        assert warnings() == 2
+
+
+def test_a_lease_of_a_clock_that_was_ahead_does_not_outlast_it(
+    tmp_path: Path, clock: Clock
+) -> None:
+    with open_with(tmp_path / "clock.db", clock=clock) as db:
+        store = db.runtime.foundation.store
+        store.write(lambda t: t.register_projection("mirror", ["entry"]), Request("tester"))
+        clock.now += CENTURY
+        assert Lease(store, "mirror", "first").take()
+        clock.now -= CENTURY
+
+        assert Lease(store, "mirror", "second").take()
+        assert not Lease(store, "mirror", "third").take()
+        clock.now += 31 * MICROSECONDS
+        assert Lease(store, "mirror", "third").take()
+
+
+def tokens(db: stratagem.Stratagem) -> Access:
+    return Access(db.runtime.foundation, Caller(), random.randbytes)
+
+
+def test_a_token_ends_by_the_clock_after_a_jump(tmp_path: Path, clock: Clock) -> None:
+    with open_every(tmp_path / "clock.db", clock) as db:
+        jumped(db, clock)
+
+        made, _secret = tokens(db).create("t1", ["memory:read"], {"default": "reader"}, seconds=8)
+        clock.now += 7 * MICROSECONDS
+        during = [token.state(clock.now) for token in tokens(db).every()]
+        clock.now += 2 * MICROSECONDS
+
+        assert made.expires_at == NOON + 8 * MICROSECONDS
+        assert during == ["active"]
+        assert [token.state(clock.now) for token in tokens(db).every()] == ["expired"]
+
+
+def test_a_token_that_the_first_release_counted_from_the_recorded_time_ends_by_the_clock(
+    tmp_path: Path, clock: Clock
+) -> None:
+    with open_every(tmp_path / "clock.db", clock) as db:
+        jumped(db, clock)
+
+        def as_it_was(transaction: Transaction) -> None:
+            ends = transaction.at + 8 * MICROSECONDS
+            token = Token("id", "old", "hash", frozenset(), {}, transaction.at, ends)
+            branch = transaction.branch("default")
+            assert branch is not None
+            draft = Draft(TOKEN_CREATED, token.content(), TOKENS, token.id)
+            transaction.append(branch, [draft])
+
+        db.runtime.foundation.store.write(as_it_was, Request("tester"))
+        during = [token.state(clock.now) for token in tokens(db).every()]
+        clock.now += 9 * MICROSECONDS
+
+        assert during == ["active"]
+        assert [token.state(clock.now) for token in tokens(db).every()] == ["expired"]
+
+
+def open_every(path: Path, clock: Clock) -> stratagem.Stratagem:
+    """Open a database with every system, by a clock that somebody sets."""
+    adapters = Adapters(clock, random.randbytes)
+    return stratagem.Stratagem(
+        start(Settings(str(path), embedder="none", adapters=adapters)), Caller()
+    )

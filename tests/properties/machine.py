@@ -112,11 +112,10 @@ class Histories(RuleBasedStateMachine):
             return None, self.model.sequence, self.clock.now
         if kind == 1:
             wanted = pick % self.model.sequence + 1
-            end, at = self.model.end_of(wanted)
-            return f"@{wanted}", end, at
+            return f"@{wanted}", *self.model.end_of(wanted)
         first, last = self.model.times[0][1], max(self.clock.now, self.model.times[-1][1])
         time = first + pick * 7_919 % max(last - first, 1)
-        return time, self.model.sequence_at(time), time
+        return time, *self.model.place_of(time, self.clock.now)
 
     # --- writes
 
@@ -127,13 +126,12 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=picks, key=keys, value=json_values, tags=tag_sets, ttl=st.sampled_from([0, 0, 5]))
     def store(self, pick: int, key: Key, value: Any, tags: list[str], ttl: int) -> None:
         line = self.line(pick)
-        at = self.model.next_time(self.clock.now)
-        there = key in line.now().shown(at)
+        there = key in line.now().shown(self.clock.now)
         content = {"value": value}
         if tags:
             content["tags"] = sorted(set(tags))
         if ttl:
-            content["expires_at"] = at + ttl * SECOND
+            content["expires_at"] = self.clock.now + ttl * SECOND
             self.brief = True
 
         answer = self.memory.store(
@@ -152,7 +150,7 @@ class Histories(RuleBasedStateMachine):
     )
     def store_at_path(self, pick: int, key: Key, value: Any, path: list[str]) -> None:
         line = self.line(pick)
-        node = line.now().shown(self.model.next_time(self.clock.now)).get(key)
+        node = line.now().shown(self.clock.now).get(key)
         content: dict[str, Any] = dict(node.content or {}) if node else {"value": {}}
         changed = _changed_at(content["value"], path, value)
         dotted = "$." + ".".join(path)
@@ -169,7 +167,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=picks, key=keys, off=st.integers(-1, 1))
     def compare_and_set(self, pick: int, key: Key, off: int) -> None:
         line = self.line(pick)
-        node = line.now().shown(self.model.next_time(self.clock.now)).get(key)
+        node = line.now().shown(self.clock.now).get(key)
         version = node.sequence if node else 0
         if version + off < 0:
             return
@@ -190,7 +188,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=picks, key=keys)
     def forget(self, pick: int, key: Key) -> None:
         line = self.line(pick)
-        there = key in line.now().shown(self.model.next_time(self.clock.now))
+        there = key in line.now().shown(self.clock.now)
 
         answer = self.memory.forget(key[1], namespace=key[0], branch=line.name)
 

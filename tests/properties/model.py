@@ -97,7 +97,8 @@ class Model:
 
     def __init__(self, now: int) -> None:
         self.sequence = 1
-        self.times = [(1, now)]
+        # The last sequence of each transaction, its recorded time, and what the clock said.
+        self.times = [(1, now, now)]
         default = Line(1, "default", states=[(1, State())])
         self.lines = [default]
         self.subjects: dict[Key, int] = {}
@@ -106,20 +107,28 @@ class Model:
     def live(self) -> list[Line]:
         return [line for line in self.lines if line.deleted is None]
 
-    def next_time(self, clock: int) -> int:
-        return max(clock, self.times[-1][1] + 1)
-
-    def sequence_at(self, time: int) -> int:
-        return max((sequence for sequence, at in self.times if at <= time), default=0)
+    def place_of(self, time: int, clock: int) -> tuple[int, int]:
+        """Return where the log stood at a time, and what the clock said then."""
+        for end, at, wall in self.times:
+            if at == time:
+                return end, wall
+        ahead = [
+            (wall, end)
+            for end, at, wall in self.times
+            if at - wall > 1_000_000 and wall <= time < at and time <= clock
+        ]
+        if ahead:
+            return max(ahead)[1], time
+        return max((end for end, at, _ in self.times if at <= time), default=0), time
 
     def end_of(self, sequence: int) -> tuple[int, int]:
-        """Return the last sequence of the transaction that an event is in, and its time."""
-        return next((end, at) for end, at in self.times if end >= sequence)
+        """Return the end of the transaction that an event is in, and what the clock said."""
+        return next((end, wall) for end, _, wall in self.times if end >= sequence)
 
     def commit(self, events: int, clock: int) -> None:
-        at = self.next_time(clock)
+        at = max(clock, self.times[-1][1] + 1)
         self.sequence += events
-        self.times.append((self.sequence, at))
+        self.times.append((self.sequence, at, clock))
 
     def change(self, line: Line) -> State:
         """Begin a change of a branch: return the copy to change."""

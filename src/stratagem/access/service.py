@@ -74,8 +74,8 @@ class Access:
                     field="name",
                     hint="Choose another.",
                 )
-            expires = None if seconds is None else transaction.at + seconds * _SECOND
-            made = replace(token, created_at=transaction.at, expires_at=expires)
+            expires = None if seconds is None else transaction.wall + seconds * _SECOND
+            made = replace(token, created_at=transaction.wall, expires_at=expires)
             self._append(transaction, kinds.TOKEN_CREATED, kinds.TOKENS, made.id, made.content())
             return made
 
@@ -108,7 +108,7 @@ class Access:
                 )
             if token.revoked_at is not None:
                 return token
-            ended = replace(token, revoked_at=transaction.at)
+            ended = replace(token, revoked_at=transaction.wall)
             content = ended.content()
             self._append(transaction, kinds.TOKEN_REVOKED, kinds.TOKENS, ended.id, content)
             return ended
@@ -145,10 +145,23 @@ class Access:
 def every_token(reader: Reader, foundation: Foundation) -> list[Token]:
     """Return every token that a state of the log has, revoked ones too."""
     return [
-        Token.read(orjson.loads(version.payload))
+        _by_the_clock(reader, version, Token.read(orjson.loads(version.payload)))
         for _key, version in _every(reader, foundation, kinds.TOKENS)
         if version.payload is not None
     ]
+
+
+def _by_the_clock(reader: Reader, version: Version, token: Token) -> Token:
+    """Return a token with the end that the clock gives it.
+
+    The first release counted from the recorded time, which may lie years ahead of the clock.
+    Such a token says that it was created at the recorded time of its event.
+    """
+    if token.expires_at is None or token.created_at != version.at:
+        return token
+    wall = reader.wall_of(version.sequence)
+    ahead = version.at - wall if wall is not None else 0
+    return replace(token, expires_at=token.expires_at - ahead) if ahead else token
 
 
 def record_act(foundation: Foundation, caller: Caller, operation: str) -> None:

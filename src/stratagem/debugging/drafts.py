@@ -93,7 +93,7 @@ def outcome_draft(
         "incident_id": solution.incident_id,
         "worked": worked,
         # A merge writes it anew, and evidence ages from when it was seen.
-        "at": transaction.at,
+        "at": transaction.wall,
         **place.content,
     }
     optional = {

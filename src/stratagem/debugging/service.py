@@ -320,7 +320,7 @@ class Debugging(Bound):
 
         def work(transaction: Transaction) -> str:
             lookup_id = new_id("look", transaction)
-            kept = {"lookup_id": lookup_id, "at": transaction.at, **content}
+            kept = {"lookup_id": lookup_id, "at": transaction.wall, **content}
             draft = Draft(kinds.SOLUTIONS_RANKED, kept, kinds.LOOKUPS)
             transaction.append(find_branch(transaction, name), [draft])
             return lookup_id

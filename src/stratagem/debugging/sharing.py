@@ -126,7 +126,7 @@ class _Taking:
         if self._knows_outcome(transaction, view, content):
             return None
         # Nobody has seen the future: a clock elsewhere was wrong.
-        content["at"] = min(content["at"], transaction.at)
+        content["at"] = min(content["at"], transaction.wall)
         return outcome_event(content)
 
     def _twin(self, reader: Reader, view: View, content: Content) -> str | None:

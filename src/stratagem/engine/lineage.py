@@ -56,7 +56,7 @@ class Lineage(tuple[Cut, ...]):  # noqa: SLOT001 -- `numbers` is kept in the ins
 
 
 class View(NamedTuple):
-    """A branch, seen at a moment. `time` decides what has expired."""
+    """A branch, seen at a moment. `time`, what the clock said then, decides what has expired."""
 
     branch: Branch
     lineage: Lineage

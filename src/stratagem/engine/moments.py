@@ -11,7 +11,9 @@ would answer a question about the past with the wrong past, and nobody would not
 * A weekday is the last one before today. Midnight is the start of the day it is said of.
 * A time without an offset is in the caller's zone. Where the clocks were set back it happened
   twice, where they were set forward never: both are refused.
-* Nothing lies in the future, and nothing before 1970.
+* Nothing lies in the future, and nothing before 1970. A log whose recorded time ran ahead of the
+  clock has moments that the clock has not reached: `latest` says how far they go. Words that count
+  from now count from the clock all the same.
 """
 
 from __future__ import annotations
@@ -113,10 +115,13 @@ _EPOCH_UNITS: Final = (
 _EPOCH_RANGE: Final = range(10**14, 10**17)
 
 
-def parse(expression: str | int, *, now: int, zone: tzinfo, field: str = "as_of") -> Moment:
+def parse(
+    expression: str | int, *, now: int, zone: tzinfo, field: str = "as_of", latest: int = 0
+) -> Moment:
     """Return the moment that an expression means.
 
     `now` is in microseconds since 1970; `zone` is where days and times without an offset are.
+    `latest` is a moment after now that is no future: the log was written that far.
 
     Raises:
         ValidationFailed: It means no moment, or more than one, or one in the future.
@@ -132,7 +137,7 @@ def parse(expression: str | int, *, now: int, zone: tzinfo, field: str = "as_of"
         expression = str(max(-_EPOCH_MAX, min(expression, _EPOCH_MAX)))
     given = " ".join(expression.split())
     check_text(given, field=field, chars_max=limits.TIME_WORDS_CHARS_MAX)
-    asked = _Asked(given.casefold(), given, now, zone, field)
+    asked = _Asked(given.casefold(), given, now, zone, field, max(now, latest))
     for read in _READERS:
         moment = read(asked)
         if moment is not None:
@@ -180,6 +185,7 @@ class _Asked:
     now: int
     zone: tzinfo
     field: str
+    latest: int
 
     @property
     def here(self) -> datetime:
@@ -200,7 +206,7 @@ class _Asked:
         )
 
     def instant(self, at: int, *, relative: bool) -> AtTime:
-        if at > self.now:
+        if at > self.latest:
             raise self.in_future()
         if at < 0:
             raise self.before_1970()
@@ -405,11 +411,12 @@ def _day_end(asked: _Asked, day: date, *, named: bool) -> Moment:
     today = asked.here.date()
     if day == today:
         return Head()
-    if day > today:
+    if _micros(datetime.combine(day, time(), asked.zone)) > asked.latest:
         raise asked.in_future()
     next_day = datetime.combine(day + timedelta(days=1), time(), asked.zone)
     # Where the clocks change at midnight, the earlier reading (fold=0) starts the day.
-    return asked.instant(_micros(next_day) - 1, relative=named)
+    end = _micros(next_day) - 1
+    return asked.instant(min(end, asked.latest) if day > today else end, relative=named)
 
 
 def _clock(text: str) -> time | None:

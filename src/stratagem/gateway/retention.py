@@ -65,11 +65,12 @@ def erase_old(
         )
     if foundation.store.read_only:
         raise ReadOnly("The database was opened for reading only.")
-    until = foundation.store.now() - timedelta(days=days) // timedelta(microseconds=1)
+    now = foundation.store.now()
+    until = now - timedelta(days=days) // timedelta(microseconds=1)
     after = int(foundation.store.reader().setting(_LOOKED_TO) or 0)
     doomed: list[int] = []
     looked_to, more = after, False
-    for event in _older(foundation, after, until):
+    for event in _older(foundation, after, until, now):
         if event.kind in _FORGOTTEN and event.payload is not None:
             if len(doomed) == most:
                 more = True
@@ -82,12 +83,21 @@ def erase_old(
     return {"erased": erased, "days": days, "more": more}
 
 
-def _older(foundation: Foundation, after: int, until: int) -> Iterator[Event]:
-    """Return the events before a moment; later ones are not even read."""
+def _older(foundation: Foundation, after: int, until: int, now: int) -> Iterator[Event]:
+    """Return the events before a moment of the clock; later ones are not even read.
+
+    One of a clock that ran ahead is as old as the next event of a clock that was right.
+    """
+    undated: list[Event] = []
     for event in foundation.store.log(after):
-        if event.at >= until:
+        if event.wall > now:
+            undated.append(event)
+        elif event.wall >= until:
             return
-        yield event
+        else:
+            yield from undated
+            undated.clear()
+            yield event
 
 
 def _erase(foundation: Foundation, caller: Caller, doomed: list[int]) -> int:

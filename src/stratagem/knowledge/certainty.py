@@ -107,7 +107,7 @@ def neighbours(transaction: Transaction, view: View, concept_id: str) -> list[st
 
 def settle(transaction: Transaction, branch: Branch, drafts: Sequence[Draft]) -> None:
     """Compute anew what a merge has changed the evidence of."""
-    view = View(branch, transaction.lineage(branch), transaction.at)
+    view = View(branch, transaction.lineage(branch), transaction.wall)
     touched: set[str] = set()
     for each in drafts:
         assert each.key is not None or each.space not in {CONCEPTS, RELATIONSHIPS}

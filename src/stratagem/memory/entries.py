@@ -85,12 +85,12 @@ class _Write:
     def fit(self, transaction: Transaction, lineage: Lineage) -> None:
         """Check the write against what is there, and complete it from that."""
         if self.ttl is not None:
-            self.content["expires_at"] = transaction.at + self.ttl
+            self.content["expires_at"] = transaction.wall + self.ttl
         if self.expected_version is None and self.steps is None:
             return
         version = transaction.current(lineage, entries(self.namespace), self.key)
         content = orjson.loads(version.payload) if version and version.payload else None
-        if version is None or content is None or expired(content, transaction.at):
+        if version is None or content is None or expired(content, transaction.wall):
             version = content = None
         if self.expected_version is not None:
             self._compare(version)
@@ -256,7 +256,7 @@ class Entries(Bound):
             there = [
                 key
                 for key in dict.fromkeys(keys)
-                if live(transaction.current(lineage, space, key), transaction.at)
+                if live(transaction.current(lineage, space, key), transaction.wall)
             ]
             if not there:
                 return {"deleted": False, "keys": []}

@@ -180,6 +180,8 @@ class Status:
     durability: str
     read_only: bool
     clock_ahead_seconds: float | None = None
+    clock_ahead_since: int | None = None
+    clock_warning: str | None = None
     note: str | None = None
 
 

@@ -244,10 +244,12 @@ def _say_history(answer: Mapping[str, Any]) -> str:
 
 
 def _say_status(answer: Mapping[str, Any]) -> str:
-    return (
+    line = (
         f"Branch {answer['branch']!r}, namespace {answer['namespace']!r}: {answer['keys']} keys, "
         f"{answer['events']} events, {answer['branches']} branches."
     )
+    warnings = [answer["clock_warning"]] if answer.get("clock_warning") else []
+    return _with_note([line, *warnings], answer)
 
 
 def _say_purged(answer: Mapping[str, Any]) -> str:

@@ -41,6 +41,7 @@ from stratagem.memory.models import (
 from stratagem.search.index import Ranked
 from stratagem.search.snippets import snippet
 from stratagem.storage import contract
+from stratagem.storage.clocks import clock_gap
 from stratagem.storage.contract import Reader, Request, Transaction
 from stratagem.storage.views import find_branch
 
@@ -302,7 +303,7 @@ class Memory(Entries, Branching):
                 caller.branch = DEFAULT_BRANCH
             view = self._views.view(reader, caller.branch)
             head = reader.head()
-            ahead = (head.at - self._store.now()) / 1_000_000
+            gap = clock_gap(reader, self._store.now())
             return Status(
                 version=foundation.version,
                 branch=caller.branch,
@@ -318,7 +319,9 @@ class Memory(Entries, Branching):
                 unembedded=reader.unembedded_count() if index.embedder else 0,
                 durability=foundation.durability,
                 read_only=self._store.read_only,
-                clock_ahead_seconds=round(ahead, 3) if ahead > 1 else None,
+                clock_ahead_seconds=gap.seconds if gap else None,
+                clock_ahead_since=gap.since if gap else None,
+                clock_warning=gap.warning if gap else None,
                 note=note,
             )
 

@@ -27,6 +27,7 @@ __all__ = ["Feeder", "Worker"]
 logger = logging.getLogger(__name__)
 
 _JOIN_SECONDS: Final = 3.0
+_WAIT_MAX: Final = round(2 * limits.OUTBOX_DELAY_SECONDS_MAX * 1_000_000)
 Follow = Callable[[Callable[[int], None]], Callable[[], None]]
 
 
@@ -53,7 +54,8 @@ class Feeder:
 
     def step(self) -> bool:
         """Do some of the work there is; return whether there may be more."""
-        if self._store.now() < self._not_before:
+        # A clock that was set back by more than any wait is no reason to wait for it.
+        if self._store.now() < self._not_before <= self._store.now() + _WAIT_MAX:
             return False
         try:
             worked = self._build() or self._delivery.round() > 0

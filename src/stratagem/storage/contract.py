@@ -216,7 +216,7 @@ class Reader(Catalogue, OutboxReader, Protocol):
         ...
 
     def sequence_at(self, at: int) -> int:
-        """Return the last sequence at or before a time; 0 when there is none."""
+        """Return the last sequence at or before a recorded time; 0 when there is none."""
         ...
 
     def end_of(self, sequence: int) -> int | None:
@@ -224,7 +224,18 @@ class Reader(Catalogue, OutboxReader, Protocol):
         ...
 
     def time_of(self, sequence: int) -> int | None:
-        """Return the time of an event."""
+        """Return the recorded time of an event."""
+        ...
+
+    def wall_of(self, sequence: int) -> int | None:
+        """Return what the clock said when an event was written."""
+        ...
+
+    def sequence_ahead(self, wall: int) -> int | None:
+        """Return the last event up to a time of the clock, among those recorded later than that.
+
+        There are none where the log's recorded time never ran ahead of the clock.
+        """
         ...
 
     def hash_of(self, sequence: int) -> bytes | None:
@@ -375,7 +386,12 @@ class Transaction(Reader, Outbox, Protocol):
 
     @property
     def at(self) -> int:
-        """The time that every event of this transaction has."""
+        """The recorded time that every event of this transaction has."""
+        ...
+
+    @property
+    def wall(self) -> int:
+        """What the clock says; whatever is to end at some time is counted from it."""
         ...
 
     def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
@@ -438,6 +454,10 @@ class Store(Protocol):
 
     def now(self) -> int:
         """Return the time, in microseconds since 1970."""
+        ...
+
+    def look_at_clock(self) -> None:
+        """Warn in the log of this process where the clock has jumped, as every write does."""
         ...
 
     def reader(self) -> Reader:

@@ -1,4 +1,9 @@
-"""From a branch's name and words for a time to the view that a read goes through."""
+"""From a branch's name and words for a time to the view that a read goes through.
+
+The time of a view is one of the clock, never of the record: what is to end at some time was
+counted from the clock of its write. A view of the present has the clock's time now; one of the past
+has what the clock said when the log stood there (docs/adr/0011).
+"""
 
 from __future__ import annotations
 
@@ -60,9 +65,12 @@ class Views:
             return known
         with self._store.snapshot() as reader:
             head = reader.head()
-            moment = self._moment(head.at, as_of)
-            view = self._at(reader, find_branch(reader, branch), moment)
-        if view.limit < head.sequence and not _is_relative(moment):
+            now = self._store.now()
+            moment = self._moment(now, head.at, as_of)
+            view = self._at(reader, find_branch(reader, branch), moment, now)
+        # Where the log is ahead of the clock, the clock may yet show the same time again.
+        settled = head.at <= now and view.limit < head.sequence
+        if settled and not _is_relative(moment):
             if len(self._pasts) >= _RESOLVED_MAX:
                 self._pasts.clear()
             self._pasts[branch, as_of] = (view.lineage, view.time)
@@ -84,21 +92,22 @@ class Views:
             ValidationFailed: The moment is unclear, or lies in the future.
         """
         found = find_branch(reader, branch)
+        now = self._store.now()
         if as_of is None:
-            return View(found, reader.lineage(found), self._store.now())
-        return self._at(reader, found, self._moment(reader.head().at, as_of))
+            return View(found, reader.lineage(found), now)
+        return self._at(reader, found, self._moment(now, reader.head().at, as_of), now)
 
-    def _at(self, reader: Reader, branch: Branch, moment: moments.Moment) -> View:
+    def _at(self, reader: Reader, branch: Branch, moment: moments.Moment, now: int) -> View:
         if isinstance(moment, moments.Head):
-            return View(branch, reader.lineage(branch), self._store.now())
-        limit = _place(reader, moment)
-        time = moment.at if isinstance(moment, moments.AtTime) else reader.time_of(limit)
-        return View(branch, reader.lineage(branch, limit), time or 0)
+            return View(branch, reader.lineage(branch), now)
+        if isinstance(moment, moments.AtTime):
+            limit, time = _at_time(reader, moment.at, now)
+        else:
+            limit, time = _at_sequence(reader, moment.sequence)
+        return View(branch, reader.lineage(branch, limit), time)
 
-    def _moment(self, latest: int, as_of: str | int) -> moments.Moment:
-        # A log whose clock ran ahead has moments later than the clock; they are not the future.
-        now = max(self._store.now(), latest)
-        return moments.parse(as_of, now=now, zone=self._zone)
+    def _moment(self, now: int, latest: int, as_of: str | int) -> moments.Moment:
+        return moments.parse(as_of, now=now, zone=self._zone, latest=latest)
 
 
 def _is_relative(moment: moments.Moment) -> bool:
@@ -129,16 +138,29 @@ def find_branch(reader: Reader, name: str, *, field: str = "branch") -> Branch:
     )
 
 
-def _place(reader: Reader, moment: moments.Moment) -> int:
-    if isinstance(moment, moments.AtTime):
-        return reader.sequence_at(moment.at)
-    assert isinstance(moment, moments.AtSequence)
-    end = reader.end_of(moment.sequence)
+def _at_time(reader: Reader, time: int, now: int) -> tuple[int, int]:
+    """Return where the log stood at a time, and what the clock said then.
+
+    The recorded time of a write names that write. Any other time is one of the clock: between two
+    recorded times the two are the same, and while the log was ahead of the clock only the clock
+    has shown it.
+    """
+    limit = reader.sequence_at(time)
+    if reader.time_of(limit) == time:
+        return limit, reader.wall_of(limit) or 0
+    if time <= now and (ahead := reader.sequence_ahead(time)) is not None:
+        return ahead, time
+    return limit, time
+
+
+def _at_sequence(reader: Reader, sequence: int) -> tuple[int, int]:
+    """Return the end of the transaction that wrote an event, and what the clock said then."""
+    end = reader.end_of(sequence)
     if end is None:
         head = reader.head().sequence
         raise ValidationFailed(
-            f"The log has no sequence {moment.sequence}; the latest is {head}.",
+            f"The log has no sequence {sequence}; the latest is {head}.",
             field="as_of",
             limit=head,
         )
-    return min(end, OPEN_END)
+    return min(end, OPEN_END), reader.wall_of(end) or 0

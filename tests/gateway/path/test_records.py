@@ -129,6 +129,28 @@ def test_what_is_old_loses_its_content_and_nothing_else_does(aged: Stratagem, cl
     assert aged.runtime.foundation.store.examine(lambda *_: None, None) == []
 
 
+def test_what_is_old_is_told_by_the_clock_where_the_log_ran_ahead_of_it(
+    aged: Stratagem, clock: Clock
+) -> None:
+    clock.now += 1000 * DAY
+    calculate(aged, "111 + 111")
+    aged.runtime.switchboard.recorder.settle()
+    clock.now -= 1000 * DAY
+    undated = aged.call("executions_erase")
+    calculate(aged, "222 + 222")
+    aged.runtime.switchboard.recorder.settle()
+    clock.now += 100 * DAY
+    calculate(aged, "333 + 333")
+
+    answer = aged.call("executions_erase")
+
+    assert undated["erased"] == 0
+    assert answer["erased"] == 2
+    assert b"111 + 111" not in content(aged)
+    assert b"222 + 222" not in content(aged)
+    assert b"333 + 333" in content(aged)
+
+
 def test_a_pass_is_bounded_and_the_next_one_goes_on(aged: Stratagem, clock: Clock) -> None:
     for number in range(5):
         calculate(aged, f"{number} + 1")

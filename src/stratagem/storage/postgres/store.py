@@ -30,6 +30,7 @@ from stratagem.engine.records import Kinds
 from stratagem.engine.values import check_text
 from stratagem.errors import ReadOnly, StorageUnavailable, StratagemError
 from stratagem.places import shown_place
+from stratagem.storage.clocks import ClockWatch
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
 from stratagem.storage.postgres import examining, maintenance, pooling, schema
 from stratagem.storage.postgres.appending import PostgresTransaction
@@ -92,6 +93,7 @@ class PostgresStore:
         self._local = threading.local()
         self._writers = Writers(self._commit, most=limits.SERVER_GROUP_MAX)
         self._unusable = ""
+        self._clock_watch = ClockWatch(self.location)
         self._listeners: list[Listener] = []
         opening = partial(
             connect,
@@ -120,6 +122,9 @@ class PostgresStore:
 
     def now(self) -> int:
         return self._adapters.clock() + self._ahead
+
+    def look_at_clock(self) -> None:
+        self._clock_watch.look(self.reader().head(), self.now(), self.reader)
 
     def reader(self) -> Reader:
         return self._own_reader()
@@ -330,7 +335,9 @@ class PostgresStore:
         """
         row = self.session(connection).execute(SQL["head_to_write_after"]).fetchone()
         schema.check_read_models(self, row[3])
-        return Head(*row[:3])
+        head = Head(*row[:3])
+        self._clock_watch.look(head, self.now(), lambda: self.reader_over(self.session(connection)))
+        return head
 
     def _exclusively(self, work: Callable[[PostgresSession], T]) -> T:
         """Run work in a transaction with every other writer of the workspace kept out."""

@@ -62,10 +62,10 @@ class SqlTransaction(SqlReader, SqlOutbox):
         self._request = request
         self._head = head
         self._projector = self.projector(session, self, indexer)
-        self._wall = adapters.clock()
+        self.wall = adapters.clock()
         self._first = head.sequence + 1
         # Later than every earlier transaction, even when the clock was set back.
-        self.at = max(self._wall, head.at + 1)
+        self.at = max(self.wall, head.at + 1)
 
     def head(self) -> Head:
         return self._head
@@ -193,7 +193,7 @@ class SqlTransaction(SqlReader, SqlOutbox):
             rows.append(row)
             facts.append(fact)
         self._session.executemany(self._sql["insert_event"], rows)
-        replaced = self._projector.apply(facts, self.at)
+        replaced = self._projector.apply(facts, self.wall)
         self._post(branch, facts)
         return [
             Appended(fact.sequence, self.at, before)
@@ -228,7 +228,7 @@ class SqlTransaction(SqlReader, SqlOutbox):
             self._head.hash,
             sequence=sequence,
             at=self.at,
-            wall=self._wall,
+            wall=self.wall,
             branch=branch,
             kind=draft.kind,
             actor=request.actor,
@@ -238,7 +238,7 @@ class SqlTransaction(SqlReader, SqlOutbox):
         )
         self._head = Head(sequence, self.at, link)
         row = (
-            sequence, self.at, self._wall, branch, draft.kind, space_id, subject, request.actor,
+            sequence, self.at, self.wall, branch, draft.kind, space_id, subject, request.actor,
             request.id, draft.origin, payload, salt, content, link,
         )  # fmt: skip
         fact = Fact(

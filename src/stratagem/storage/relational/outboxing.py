@@ -7,12 +7,17 @@ from typing import Any, Final
 
 import orjson
 
+from stratagem import limits
 from stratagem.storage.outbox import Parcel, Postponed, Registration, Tally, Undelivered
 
 __all__ = ["SqlOutbox", "SqlOutboxReader"]
 
 _PENDING: Final = "pending"
 _FAILED: Final = "failed"
+# Twice as long as any wait or lease is: clocks of several machines differ a little. What lies
+# farther ahead was written by a clock that was wrong, and would hold everything up until then.
+_DELAY_MAX: Final = round(3 * limits.OUTBOX_DELAY_SECONDS_MAX * 1_000_000)
+_LEASE_MAX: Final = round(2 * limits.OUTBOX_LEASE_SECONDS * 1_000_000)
 
 
 class SqlOutboxReader:
@@ -29,7 +34,7 @@ class SqlOutboxReader:
         ]
 
     def outbox_due(self, name: str, *, now: int, limit: int) -> list[Parcel]:
-        rows = self._execute(self._sql["outbox_due"], (name, now, limit))
+        rows = self._execute(self._sql["outbox_due"], (name, now, limit, now + _DELAY_MAX))
         return [Parcel(*row) for row in rows]
 
     def outbox_waiting(self, name: str, subjects: Sequence[int]) -> dict[int, int]:
@@ -68,8 +73,8 @@ class SqlOutbox(SqlOutboxReader):
         self._execute(self._sql["delete_projection"], (name,))
 
     def lease_projection(self, name: str, owner: str, *, now: int, until: int) -> bool:
-        row = self._execute(self._sql["lease_projection"], (name, owner, now, until)).fetchone()
-        return row is not None
+        parameters = (name, owner, now, until, now + _LEASE_MAX)
+        return self._execute(self._sql["lease_projection"], parameters).fetchone() is not None
 
     def settle_outbox(self, name: str, subjects: Sequence[int], *, upto: int) -> int:
         parameters = (name, upto, self._array(subjects))

@@ -89,10 +89,13 @@ class Projector(ABC):
         # Versions of the group at hand, which are not in the table yet.
         self._newest: dict[tuple[int, int], _Before] = {}
 
-    def apply(self, facts: Sequence[Fact], at: int) -> list[int | None]:
-        """Bring the read models up to date; return the version visible at `at` each replaced."""
+    def apply(self, facts: Sequence[Fact], wall: int) -> list[int | None]:
+        """Bring the read models up to date; return the version each replaced that was visible.
+
+        `wall` is what the clock says; it decides what has expired.
+        """
         rows = _Rows()
-        replaced = [self._project(fact, rows, at) for fact in facts]
+        replaced = [self._project(fact, rows, wall) for fact in facts]
         self._write(rows)
         self._newest.clear()
         return replaced
@@ -104,7 +107,7 @@ class Projector(ABC):
             self._reader.tallied(branch, kind, live)
         self._tallies.clear()
 
-    def _project(self, fact: Fact, rows: _Rows, at: int) -> int | None:
+    def _project(self, fact: Fact, rows: _Rows, wall: int) -> int | None:
         if fact.kind in BRANCH_EVENTS:
             self._project_branch(fact)
             return None
@@ -130,7 +133,7 @@ class Projector(ABC):
             rows.numbers += [(fact.space_id, *number, fact.sequence) for number in meaning.numbers]
         if meaning.text is not None:
             self._index(fact, meaning, meaning.text, rows)
-        if before is None or (before.expires_at is not None and before.expires_at <= at):
+        if before is None or (before.expires_at is not None and before.expires_at <= wall):
             return None
         return before.sequence
 

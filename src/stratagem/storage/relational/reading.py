@@ -136,6 +136,14 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
         at: int | None = self._one("time_of", sequence)
         return at
 
+    def wall_of(self, sequence: int) -> int | None:
+        wall: int | None = self._one("wall_of", sequence)
+        return wall
+
+    def sequence_ahead(self, wall: int) -> int | None:
+        sequence: int | None = self._one("sequence_ahead", wall)
+        return sequence
+
     def hash_of(self, sequence: int) -> bytes | None:
         found: bytes | None = self._one("hash_of", sequence)
         return found

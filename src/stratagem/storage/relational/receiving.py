@@ -40,9 +40,10 @@ class SqlReceiving(SqlTransaction):
             self._head = Head(0, 0, GENESIS)
         self._check(events)
         projector = self.projector(self._session, self, self._indexer, embed=False)
-        for at, together in groupby(events, key=lambda event: event.at):
-            facts = self._take(list(together))
-            projector.apply(facts, at)
+        for _at, transaction in groupby(events, key=lambda event: event.at):
+            together = list(transaction)
+            facts = self._take(together)
+            projector.apply(facts, together[0].wall)
             projector.end_transaction(facts[-1].sequence)
             for fact in facts:
                 self._post(fact.branch, [fact])

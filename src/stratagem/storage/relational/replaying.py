@@ -32,7 +32,7 @@ def replay(reader: SqlReader, projector: Projector, progress: Progress) -> None:
         for group in _transactions(rows):
             if group[0][1] != ended and after:
                 projector.end_transaction(after)
-            projector.apply([fact(row) for row in group], group[0][1])
+            projector.apply([fact(row) for row in group], wall=group[0][2])
             after, ended = group[-1][0], group[0][1]
         progress(after, total, "replaying the log")
     projector.end_transaction(after)

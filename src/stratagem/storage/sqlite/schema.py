@@ -124,7 +124,7 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
     if before == 0:
         connection.execute(script("read_models.sql"))
         _begin_log(connection, store)
-    else:
+    elif _read_models_version(connection) != READ_MODELS_VERSION:
         maintenance.replay_all(connection, store, lambda _done, _total, _what: None)
     connection.execute(SQL["set_setting"], ("read_models_version", READ_MODELS_VERSION))
 

@@ -19,6 +19,7 @@ from stratagem import limits
 from stratagem.engine.events import GENESIS, Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
+from stratagem.storage.clocks import ClockWatch
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
 from stratagem.storage.relational import replaying
 from stratagem.storage.relational.grouping import Group, Ticket, Writers
@@ -69,6 +70,7 @@ class SqliteStore:
         self._connections: WeakSet[apsw.Connection] = WeakSet()
         self._writers = Writers(self._commit)
         self._watchers: list[Watcher] = []
+        self._clock_watch = ClockWatch(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._unusable = ""
         self._file: tuple[int, int] | None = None
@@ -83,6 +85,9 @@ class SqliteStore:
 
     def now(self) -> int:
         return self._adapters.clock()
+
+    def look_at_clock(self) -> None:
+        self._clock_watch.look(self.reader().head(), self.now(), self.reader)
 
     def reader(self) -> Reader:
         return self._own_reader()
@@ -250,7 +255,11 @@ class SqliteStore:
         if row is None:
             return Head(0, 0, GENESIS)
         check_format(row[3], row[4], self.location)
-        return Head(*row[:3])
+        head = Head(*row[:3])
+        self._clock_watch.look(
+            head, self.now(), lambda: SqliteReader(connection, self.kinds, Names())
+        )
+        return head
 
     def _commit_locked(self, batch: list[Ticket]) -> None:
         connection = self._writer

@@ -120,6 +120,7 @@ def _examined(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any
     ):
         findings = runtime.foundation.store.examine(report, anchor)
         head = runtime.foundation.store.reader().head()
+        warning = runtime.clock_warning()
     return {
         "healthy": not findings,
         "database": shown_place(session.database),
@@ -129,6 +130,7 @@ def _examined(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any
             {"what": each.what, "where": each.where, "repairable": each.repairable}
             for each in findings
         ],
+        "warnings": [warning] if warning else [],
     }
 
 
@@ -150,6 +152,8 @@ def _show_report(output: Output) -> Any:
         for finding in report["findings"]:
             kind = "repairable" if finding["repairable"] else "damaged"
             output.line(f"{kind}  {finding['what']} ({finding['where']})", "red")
+        for warning in report["warnings"]:
+            output.line(f"warning  {warning}", "yellow")
         output.line(_verdict(report))
 
     return show

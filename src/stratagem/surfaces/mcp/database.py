@@ -192,7 +192,7 @@ class Database:
         from stratagem.bootstrap import Settings, built_in, start
 
         given = self._settings
-        return start(
+        runtime = start(
             Settings(
                 place or given.database,
                 durability=cast("Literal['full', 'fast']", given.durability),
@@ -205,6 +205,8 @@ class Database:
                 allow_hosts=given.allow_hosts,
             )
         )
+        runtime.look_at_clock()
+        return runtime
 
     def _try_to_open(self) -> None:
         try:

@@ -68,8 +68,17 @@ SELECT count(*) FROM branches WHERE workspace = $1 AND deleted_seq IS NULL
 SELECT seq FROM events WHERE workspace = $1 AND at <= $2 ORDER BY at DESC, seq DESC LIMIT 1
 
 -- name: time_of
--- The time of an event.
+-- The recorded time of an event.
 SELECT at FROM events WHERE workspace = $1 AND seq = $2
+
+-- name: wall_of
+-- What the clock said when an event was written.
+SELECT wall FROM events WHERE workspace = $1 AND seq = $2
+
+-- name: sequence_ahead
+-- The last event up to a time of the clock, among those that were recorded ahead of it.
+SELECT seq FROM events WHERE workspace = $1 AND at - wall > 1000000 AND wall <= $2 AND at > $2
+ORDER BY wall DESC, seq DESC LIMIT 1
 
 -- name: hash_of
 -- The hash of an event.
@@ -651,9 +660,11 @@ DELETE FROM projections WHERE workspace = $1 AND name = $2
 DELETE FROM outbox WHERE workspace = $1 AND projection = $2
 
 -- name: lease_projection
--- Take a projection ($2) for an owner ($3) until a time ($5), unless another has it now ($4).
+-- Take a projection ($2) for an owner ($3) until a time ($5), unless another has it now ($4). No
+-- lease reaches beyond $6, but by a clock that was wrong.
 UPDATE projections SET lease_owner = $3, lease_until = $5
-WHERE workspace = $1 AND name = $2 AND (lease_owner = $3 OR lease_until <= $4) RETURNING name
+WHERE workspace = $1 AND name = $2
+    AND (lease_owner = $3 OR lease_until <= $4 OR lease_until > $6) RETURNING name
 
 -- name: set_built
 -- Say what a projection was made with.
@@ -673,11 +684,13 @@ INSERT INTO outbox (workspace, projection, seq, subject) VALUES ($1, $2, $3, $4)
 ON CONFLICT DO NOTHING
 
 -- name: outbox_due
--- The records with a pending row whose time has come, those that wait longest first.
+-- The records with a pending row whose time has come, those that wait longest first. None waits
+-- beyond $5, but by a clock that was wrong.
 SELECT subject, min(seq), max(seq), min(attempts) FROM outbox
 WHERE workspace = $1 AND projection = $2 AND subject IN (
     SELECT subject FROM outbox
-    WHERE workspace = $1 AND projection = $2 AND status = 'pending' AND next_at <= $3
+    WHERE workspace = $1 AND projection = $2 AND status = 'pending'
+        AND (next_at <= $3 OR next_at > $5)
     ORDER BY seq LIMIT $4)
 GROUP BY subject ORDER BY min(seq)
 

@@ -63,8 +63,17 @@ SELECT count(*) FROM branches WHERE deleted_seq IS NULL
 SELECT seq FROM events WHERE at <= ?1 ORDER BY at DESC, seq DESC LIMIT 1
 
 -- name: time_of
--- The time of an event.
+-- The recorded time of an event.
 SELECT at FROM events WHERE seq = ?1
+
+-- name: wall_of
+-- What the clock said when an event was written.
+SELECT wall FROM events WHERE seq = ?1
+
+-- name: sequence_ahead
+-- The last event up to a time of the clock, among those that were recorded ahead of it.
+SELECT seq FROM events WHERE at - wall > 1000000 AND wall <= ?1 AND at > ?1
+ORDER BY wall DESC, seq DESC LIMIT 1
 
 -- name: hash_of
 -- The hash of an event.
@@ -537,9 +546,10 @@ DELETE FROM projections WHERE name = ?1
 DELETE FROM outbox WHERE projection = ?1
 
 -- name: lease_projection
--- Take a projection (?1) for an owner (?2) until a time (?4), unless another has it now (?3).
+-- Take a projection (?1) for an owner (?2) until a time (?4), unless another has it now (?3). No
+-- lease reaches beyond ?5, but by a clock that was wrong.
 UPDATE projections SET lease_owner = ?2, lease_until = ?4
-WHERE name = ?1 AND (lease_owner = ?2 OR lease_until <= ?3) RETURNING name
+WHERE name = ?1 AND (lease_owner = ?2 OR lease_until <= ?3 OR lease_until > ?5) RETURNING name
 
 -- name: set_built
 -- Say what a projection was made with.
@@ -558,11 +568,13 @@ INSERT INTO outbox (projection, seq, subject) VALUES (?, ?, ?)
 INSERT INTO outbox (projection, seq, subject) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
 
 -- name: outbox_due
--- The records with a pending row whose time has come, those that wait longest first.
+-- The records with a pending row whose time has come, those that wait longest first. None waits
+-- beyond ?4, but by a clock that was wrong.
 SELECT subject, min(seq), max(seq), min(attempts) FROM outbox
 WHERE projection = ?1 AND subject IN (
     SELECT subject FROM outbox
-    WHERE projection = ?1 AND status = 'pending' AND next_at <= ?2 ORDER BY seq LIMIT ?3)
+    WHERE projection = ?1 AND status = 'pending' AND (next_at <= ?2 OR next_at > ?4)
+    ORDER BY seq LIMIT ?3)
 GROUP BY subject ORDER BY min(seq)
 
 -- name: outbox_waiting
