@@ -14,11 +14,10 @@ import lzma
 import os
 import shutil
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,7 +25,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.access.workspaces import HOME, home_of, place_within
-from stratagem.bootstrap import copy, workspaces
+from stratagem.bootstrap import copy, discard_copy, finish_copy, mark_copy, workspaces
 from stratagem.errors import (
     DatabaseCorrupt,
     InvalidInput,
@@ -36,9 +35,11 @@ from stratagem.errors import (
 )
 from stratagem.places import is_address, shown_place
 from stratagem.storage.contract import Progress
+from stratagem.storage.copy_mark import CopyMark
 from stratagem.storage.copying import Copied
+from stratagem.storage.scratch import scratch_folder
 
-__all__ = ["Kept", "backup", "copy_all", "restore"]
+__all__ = ["Kept", "backup", "copy_all", "discard", "restore"]
 
 _LIST: Final = "backup.json"
 _FORMAT: Final = 1
@@ -83,7 +84,9 @@ def backup(database: str, file: Path, chosen: Sequence[str], progress: Progress)
         for name in names:
             target = folder / _file_of(name)
             place = _place(database, name)
-            copied = copy(place, str(target), _about(name, names, progress))
+            mark = CopyMark.of_this_process("backup", shown_place(place))
+            copied = copy(place, str(target), _about(name, names, progress), mark)
+            finish_copy(str(target))
             _close(target)
             head = copied.head
             kept.append(Kept(name, head.sequence, f"{head.sequence}:{head.hash.hex()}"))
@@ -108,9 +111,11 @@ def restore(file: Path, database: str, chosen: Sequence[str], progress: Progress
     if not file.is_file():
         raise StorageUnavailable(f"There is no backup at {file}.", path=str(file))
     with _told(file):
+        mark = CopyMark.of_this_process("restore", str(file.absolute()))
         if _is_database(file):
             _chosen([HOME], chosen, str(file))
-            copied = copy(str(file), database, progress)
+            copied = copy(str(file), database, progress, mark)
+            finish_copy(database)
             return [Kept(HOME, copied.head.sequence, _text(copied.head))]
         with zipfile.ZipFile(file) as archive:
             held = _held(archive, file)
@@ -120,9 +125,14 @@ def restore(file: Path, database: str, chosen: Sequence[str], progress: Progress
             names = _chosen([each.workspace for each in held], chosen, str(file))
             wanted = [each for each in held if each.workspace in names]
             _check_target(database, wanted)
-            for each in wanted:
-                place = database if len(wanted) == 1 else place_within(database, each.workspace)
-                _restore_one(archive, each, place, _about(each.workspace, names, progress))
+            places = [
+                database if len(wanted) == 1 else place_within(database, each.workspace)
+                for each in wanted
+            ]
+            with _together(places, mark):
+                for each, place in zip(wanted, places, strict=True):
+                    told = _about(each.workspace, names, progress)
+                    _restore_one(archive, each, place, told, mark)
     return wanted
 
 
@@ -133,15 +143,50 @@ def copy_all(source: str, target: str, progress: Progress) -> tuple[dict[str, Co
     what was copied, and the workspaces that were not.
     """
     names = workspaces(source) or [HOME]
+    mark = CopyMark.of_this_process("copy", shown_place(source))
     one = any("#" in place and is_address(place) for place in (source, target))
     if one or names == [HOME]:
         home = home_of(source)
-        return {home: copy(source, target, progress)}, [name for name in names if name != home]
+        copied = {home: copy(source, target, progress, mark)}
+        finish_copy(target)
+        return copied, [name for name in names if name != home]
     copied = {}
-    for name in names:
-        places = place_within(source, name), place_within(target, name)
-        copied[name] = copy(*places, _about(name, names, progress))
+    with _together([place_within(target, name) for name in names], mark):
+        for name in names:
+            places = place_within(source, name), place_within(target, name)
+            copied[name] = copy(*places, _about(name, names, progress), mark)
     return copied, []
+
+
+def discard(database: str) -> list[str]:
+    """Throw away what an interrupted copy or restore wrote into a database; say which workspaces.
+
+    What was there before it, and workspaces that it had not to do with, are left alone.
+
+    Raises:
+        InvalidInput: Nothing there is unfinished, or it held something of the same log before.
+        StorageBusy: The copy is still being made.
+    """
+    names = [name for name in workspaces(database) if discard_copy(_place(database, name))]
+    if not names:
+        raise InvalidInput(
+            f"No copy into {shown_place(database)} is unfinished.", hint="There is nothing to do."
+        )
+    if not is_address(database):
+        # Where a folder was made for workspaces, and none is left.
+        with suppress(OSError):
+            Path(f"{database}-workspaces").rmdir()
+    return names
+
+
+@contextmanager
+def _together(places: Sequence[str], mark: CopyMark) -> Iterator[None]:
+    """Have several databases stay unfinished until all of them are copied."""
+    for place in places:
+        mark_copy(place, mark)
+    yield
+    for place in places:
+        finish_copy(place)
 
 
 def _is_database(file: Path) -> bool:
@@ -150,15 +195,17 @@ def _is_database(file: Path) -> bool:
         return stream.read(len(_DATABASE)) == _DATABASE
 
 
-def _restore_one(archive: zipfile.ZipFile, kept: Kept, place: str, progress: Progress) -> None:
+def _restore_one(
+    archive: zipfile.ZipFile, kept: Kept, place: str, progress: Progress, mark: CopyMark
+) -> None:
     beside = None if is_address(place) else Path(place).absolute().parent
     if beside is not None:
         beside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".stratagem-", dir=beside) as folder:
-        source = Path(folder) / "restored.db"
+    with scratch_folder(".stratagem-", beside) as folder:
+        source = folder / "restored.db"
         with archive.open(_file_of(kept.workspace)) as packed, source.open("wb") as unpacked:
             shutil.copyfileobj(packed, unpacked, limits.BACKUP_CHUNK_BYTES)
-        copied = copy(str(source), place, progress)
+        copied = copy(str(source), place, progress, mark)
     if _text(copied.head) != kept.head:
         raise DatabaseCorrupt(
             f"The workspace {kept.workspace} does not end where the backup says it does.",

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,7 +23,13 @@ from stratagem.access.service import record_act
 from stratagem.access.workspaces import files_of
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.engine.records import Kinds
-from stratagem.errors import ServiceUnavailable, StorageUnavailable, ValidationFailed
+from stratagem.errors import (
+    InvalidInput,
+    ServiceUnavailable,
+    StorageBusy,
+    StorageUnavailable,
+    ValidationFailed,
+)
 from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
@@ -39,6 +45,7 @@ from stratagem.search.index import Index
 from stratagem.storage import copying
 from stratagem.storage.clocks import clock_gap
 from stratagem.storage.contract import Progress, Store
+from stratagem.storage.copy_mark import CopyMark, read_mark, remove_mark, set_mark
 from stratagem.storage.copying import Copied
 from stratagem.storage.relational.appending import Adapters
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
@@ -55,6 +62,9 @@ __all__ = [
     "built_in",
     "copy",
     "database_path",
+    "discard_copy",
+    "finish_copy",
+    "mark_copy",
     "start",
     "workspaces",
 ]
@@ -74,7 +84,7 @@ class Settings:
     `external` says which services outside of the database are used; None asks the environment.
     `deliver`: whether this process tells them, in the background, what they have to know.
     `path` is a file, or the address of a PostgreSQL server, where each `workspace` is a log of
-    its own; the address may name it after a "#".
+    its own; the address may name it after a "#". `copying`: also one that a copy is unfinished in.
     """
 
     path: str
@@ -88,6 +98,7 @@ class Settings:
     deliver: bool = True
     workspace: str = DEFAULT
     allow_hosts: tuple[str, ...] = ()
+    copying: bool = False
 
 
 class Runtime:
@@ -232,14 +243,81 @@ def workspaces(database: str) -> list[str]:
     return held(address)
 
 
-def copy(source: str, target: str, progress: Progress) -> Copied:
-    """Copy a database into another that is empty, or go on with a copy that was begun."""
-    quiet: dict[str, Any] = {"embedder": "none", "deliver": False, "external": ExternalSettings()}
+def copy(source: str, target: str, progress: Progress, mark: CopyMark) -> Copied:
+    """Copy a database into another that is empty, or go on with a copy that was begun.
+
+    The target stays marked as unfinished until `finish_copy`.
+    """
+    mark = replace(mark, made=not _is_there(target))
     with (
-        closing(start(Settings(source, read_only=True, **quiet))) as here,
-        closing(start(Settings(target, **quiet))) as there,
+        closing(start(_plain(source, read_only=True))) as here,
+        closing(start(_plain(target, copying=True))) as there,
     ):
-        return copying.copy(here.foundation.store, there.foundation.store, progress)
+        return copying.copy(here.foundation.store, there.foundation.store, progress, mark)
+
+
+def mark_copy(target: str, mark: CopyMark) -> None:
+    """Mark a database that is empty as the target of a copy; one that holds something is left."""
+    mark = replace(mark, made=not _is_there(target))
+    with closing(start(_plain(target, copying=True))) as there:
+        if copying.is_empty(there.foundation.store):
+            set_mark(there.foundation.store, mark)
+
+
+def finish_copy(target: str) -> None:
+    """Say that a copy is whole."""
+    with closing(start(_plain(target, copying=True))) as there:
+        remove_mark(there.foundation.store)
+
+
+def discard_copy(target: str) -> bool:
+    """Throw away what an unfinished copy wrote into a database; False where there is none.
+
+    Raises:
+        StorageBusy: The copy is still being made.
+        InvalidInput: The database held something before, which cannot be told apart from it.
+    """
+    if not _is_there(target):
+        return False
+    with closing(start(_plain(target, copying=True))) as there:
+        store = there.foundation.store
+        mark = read_mark(store.reader())
+        if mark is None:
+            return False
+        if mark.process_lives:
+            raise StorageBusy(
+                f"Process {mark.process} is still copying into it.", path=store.location
+            )
+        if mark.events > 1:
+            raise InvalidInput(
+                f"The database held {mark.events:,} events of the same log before.",
+                hint=f"Repeat the `stratagem {mark.command}` to go on with it.",
+                path=store.location,
+            )
+        store.discard()
+    if not mark.made:
+        start(_plain(target)).close()
+    return True
+
+
+def _plain(path: str, *, read_only: bool = False, copying: bool = False) -> Settings:
+    """Return how a database is opened to be copied: with nothing that stands on it."""
+    return Settings(
+        path,
+        embedder="none",
+        read_only=read_only,
+        deliver=False,
+        external=ExternalSettings(),
+        copying=copying,
+    )
+
+
+def _is_there(database: str) -> bool:
+    """Whether there is a database at a place."""
+    if not is_address(database):
+        return Path(database).is_file()
+    address, _, workspace = database.partition("#")
+    return (workspace or DEFAULT) in workspaces(address)
 
 
 def _check(settings: Settings) -> None:
@@ -268,6 +346,7 @@ def _store(settings: Settings, path: str, index: Index) -> Store:
             adapters=settings.adapters,
             durability=settings.durability,
             read_only=settings.read_only,
+            copying=settings.copying,
         )
     address, _, workspace = path.partition("#")
     return _postgres()(
@@ -280,6 +359,7 @@ def _store(settings: Settings, path: str, index: Index) -> Store:
         durability=settings.durability,
         read_only=settings.read_only,
         server_clock=settings.adapters.clock is _microseconds,
+        copying=settings.copying,
     )
 
 

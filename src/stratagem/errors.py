@@ -16,6 +16,7 @@ __all__ = [
     "BranchNotFound",
     "BranchProtected",
     "ConceptNotFound",
+    "CopyUnfinished",
     "CorrectionUnavailable",
     "DatabaseCorrupt",
     "DatabaseTooNew",
@@ -268,6 +269,13 @@ class DatabaseTooNew(StratagemError):
     hint_default = "Upgrade: pip install --upgrade stratagem."
 
 
+class CopyUnfinished(StratagemError):
+    """A copy or a restore into the database was interrupted."""
+
+    code = "copy_unfinished"
+    hint_default = "Repeat the command to go on, or repeat it with --discard to throw it away."
+
+
 class ServiceUnavailable(StratagemError):
     """A part that this operation needs is not there."""
 
@@ -466,6 +474,7 @@ TABLE: dict[str, Row] = {
     "storage_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR"),
     "database_corrupt": Row(500, -32050, 7, "DATABASE_CORRUPT"),
     "database_too_new": Row(500, -32050, 7, "DATABASE_TOO_NEW"),
+    "copy_unfinished": Row(503, -32050, 7, "COPY_UNFINISHED"),
     "service_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR"),
     "auto_correction_unavailable": Row(503, -32050, 6, "AUTO_CORRECTION_UNAVAILABLE"),
     "neo4j_error": Row(500, -32050, 6, "NEO4J_ERROR"),

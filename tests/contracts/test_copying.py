@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import stratagem
-from stratagem import bootstrap
+from stratagem import backups
 from stratagem.errors import ImportRefused
 from stratagem.memory.entries import Item
 from stratagem.storage.contract import Request, Store, Transaction
@@ -131,8 +131,8 @@ def test_a_copy_goes_on_where_it_ended(openers: Openers, source: str, target: st
 
 COPYING = """
 import sys
-from stratagem import bootstrap
-bootstrap.copy(sys.argv[1], sys.argv[2], lambda *_: print("moved", flush=True))
+from stratagem import backups
+backups.copy_all(sys.argv[1], sys.argv[2], lambda *_: print("moved", flush=True))
 """
 
 
@@ -155,7 +155,7 @@ def test_a_copy_whose_process_was_killed_goes_on(
         assert process.stdout is not None
         process.stdout.readline()
         process.kill()
-    copied = bootstrap.copy(source, target, quiet)
+    (copied,) = backups.copy_all(source, target, quiet)[0].values()
 
     assert 0 < copied.events < copied.head.sequence
     with (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -30,6 +29,7 @@ from stratagem.memory.sources import (
     read_lines,
     refusing,
 )
+from stratagem.storage.scratch import scratch_folder
 
 __all__ = ["FORMAT", "VERSION", "BranchFile", "write_branch_file"]
 
@@ -74,14 +74,12 @@ def write_branch_file(
     has its name.
     """
     try:
-        # Readable by its owner alone: an export holds all that the memory holds.
-        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
+        with scratch_folder(f".{path.name}.", path.parent) as folder:
+            aside = folder / "export"
+            # Readable by its owner alone: an export holds all that the memory holds.
+            handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             size, digest = _write(handle, {"format": FORMAT, "version": VERSION, **header}, lines)
-            Path(aside).replace(path)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
+            aside.replace(path)
     except OSError as error:
         kind = StorageFull if error.errno == errno.ENOSPC else StorageUnavailable
         raise kind(f"{path} cannot be written: {error.strerror}.", path=str(path)) from error

@@ -507,6 +507,10 @@ class Store(Protocol):
         """
         ...
 
+    def discard(self) -> None:
+        """Remove the whole log for good, and close; only an unfinished copy is ever discarded."""
+        ...
+
     def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
         """Call with the head's sequence after commits of any process; return how to stop.
 

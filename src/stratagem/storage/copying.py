@@ -13,12 +13,13 @@ from typing import Final, NamedTuple
 
 from stratagem.engine.events import Event, Head
 from stratagem.errors import DatabaseCorrupt, ImportRefused
-from stratagem.storage.contract import Progress, Request, Store
+from stratagem.storage.contract import Progress, Store
+from stratagem.storage.copy_mark import COPYING as _COPYING
+from stratagem.storage.copy_mark import CopyMark, set_mark
 
-__all__ = ["Copied", "copy"]
+__all__ = ["Copied", "copy", "is_empty"]
 
 _PAGE: Final = 1_000
-_COPYING: Final = Request("stratagem")
 
 
 class Copied(NamedTuple):
@@ -30,8 +31,16 @@ class Copied(NamedTuple):
     head: Head
 
 
-def copy(source: Store, target: Store, progress: Progress) -> Copied:
+def is_empty(store: Store) -> bool:
+    """Whether nothing was written to a store but the event that every log begins with."""
+    return store.reader().head().sequence <= 1
+
+
+def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None = None) -> Copied:
     """Copy a log into an empty store, or go on with a copy that was begun.
+
+    The target is marked before anything arrives; whoever called takes the mark away once all that
+    belongs together is copied.
 
     Raises:
         ImportRefused: The target holds another log.
@@ -42,6 +51,8 @@ def copy(source: Store, target: Store, progress: Progress) -> Copied:
     with source.snapshot() as reader:
         head = reader.head()
         begin = _begin(source, target)
+        if mark is not None:
+            set_mark(target, mark)
         for batch in _transactions(source.log(begin), head.sequence):
             target.write(methodcaller("receive", batch), _COPYING)
             progress(batch[-1].sequence, head.sequence, "copying events")
@@ -66,7 +77,8 @@ def _begin(source: Store, target: Store) -> int:
         return 0
     raise ImportRefused(
         "The target holds another log.",
-        hint="Name a target that is empty, or one that an earlier copy of this source began.",
+        hint="Name a target that is empty, or one that an earlier copy of this source began. "
+        "What an interrupted copy of another source left in it goes with --discard.",
         path=target.location,
     )
 

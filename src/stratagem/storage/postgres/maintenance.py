@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from stratagem.engine.events import Space
 from stratagem.storage.contract import Progress, Request
 from stratagem.storage.postgres.appending import PostgresProjector
-from stratagem.storage.postgres.connection import PostgresSession, translated
+from stratagem.storage.postgres.connection import SCHEMA, PostgresSession, translated
 from stratagem.storage.postgres.reading import VECTOR_INDEX, Held
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.relational import replaying
@@ -17,7 +17,7 @@ from stratagem.storage.relational.erasing import erase
 if TYPE_CHECKING:
     from stratagem.storage.postgres.store import PostgresStore
 
-__all__ = ["READ_MODELS", "count_rows", "index_vectors", "purge", "replay", "replay_all"]
+__all__ = ["READ_MODELS", "count_rows", "index_vectors", "purge", "remove", "replay", "replay_all"]
 
 # All but vectors, which are kept: they depend on a text alone, and cost the most.
 READ_MODELS: Final = (
@@ -64,6 +64,15 @@ def purge(
     if erased:
         replay_all(session, store, lambda _done, _total, _what: None)
     return erased
+
+
+def remove(session: PostgresSession) -> None:
+    """Take everything of a workspace away, its name too, in the transaction at hand."""
+    tables = session.execute(SQL["workspace_tables"].replace("{schema}", SCHEMA)).fetchall()
+    for (table,) in tables:
+        session.execute(SQL["empty"].replace("{table}", table))
+    session.execute(SQL["remove_head"])
+    session.execute(SQL["remove_workspace"])
 
 
 def count_rows(store: PostgresStore) -> None:

@@ -17,6 +17,7 @@ from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
 from stratagem.storage.contract import Request
+from stratagem.storage.copy_mark import SETTING, refuse_unfinished
 from stratagem.storage.postgres import maintenance
 from stratagem.storage.postgres.connection import SCHEMA, Connection
 from stratagem.storage.postgres.reading import Held
@@ -63,6 +64,9 @@ def enter(connection: Connection, store: PostgresStore) -> int:
 def begin(store: PostgresStore, connection: Connection) -> None:
     """Write a workspace's first event, or replay it where an older version wrote it."""
     session = store.session(connection)
+    if not store.copying:
+        mark = session.execute(SQL["setting"], (SETTING,)).fetchone()
+        refuse_unfinished(mark[0] if mark else None, store.location)
     row = session.execute(SQL["setting"], ("read_models_version",)).fetchone()
     if row is not None and row[0] == READ_MODELS_VERSION:
         return

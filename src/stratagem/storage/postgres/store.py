@@ -32,6 +32,7 @@ from stratagem.errors import ReadOnly, StorageUnavailable, StratagemError
 from stratagem.places import shown_place
 from stratagem.storage.clocks import ClockWatch
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
+from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.postgres import examining, maintenance, pooling, schema
 from stratagem.storage.postgres.appending import PostgresTransaction
 from stratagem.storage.postgres.connection import (
@@ -75,6 +76,7 @@ class PostgresStore:
         read_only: bool = False,
         server_clock: bool = False,
         lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
+        copying: bool = False,
     ) -> None:
         self.workspace = check_text(
             workspace, field="workspace", chars_max=limits.WORKSPACE_NAME_CHARS_MAX
@@ -82,6 +84,7 @@ class PostgresStore:
         self.location = shown_place(f"{address}#{workspace}")
         self.kinds = kinds
         self.read_only = read_only
+        self.copying = copying
         self.indexer = indexer
         self._address = address
         self._adapters = adapters
@@ -184,6 +187,11 @@ class PostgresStore:
     def index_vectors(self, *, at_least: int = limits.SERVER_EXACT_VECTORS_MAX) -> bool:
         """Give a workspace with many vectors an index; see `maintenance.index_vectors`."""
         return maintenance.index_vectors(self, at_least=at_least)
+
+    def discard(self) -> None:
+        # Whoever has the workspace open finds nothing to lock, and is refused.
+        self._exclusively(maintenance.remove)
+        self.close()
 
     def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
         listener = Listener(
@@ -319,7 +327,12 @@ class PostgresStore:
     def _lock(self, session: PostgresSession) -> None:
         """Wait for this workspace's turn to write."""
         row = session.execute(SQL["lock_head"]).fetchone()
-        assert row is not None, "the workspace has no row to lock"
+        if row is None:
+            raise StorageUnavailable(
+                "The workspace was removed while it was open.",
+                hint="Open it again.",
+                path=self.location,
+            )
         if self._server_clock:
             # Servers on several machines then agree on the time.
             self._ahead = row[0] - self._adapters.clock()
@@ -332,9 +345,12 @@ class PostgresStore:
 
         Raises:
             DatabaseTooNew: A newer server made the read models anew while this one was running.
+            CopyUnfinished: Something is being copied into it.
         """
         row = self.session(connection).execute(SQL["head_to_write_after"]).fetchone()
         schema.check_read_models(self, row[3])
+        if not self.copying:
+            refuse_unfinished(row[4], self.location)
         head = Head(*row[:3])
         self._clock_watch.look(head, self.now(), lambda: self.reader_over(self.session(connection)))
         return head

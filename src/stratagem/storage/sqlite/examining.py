@@ -7,15 +7,14 @@ functions of the log, so any difference is damage, and a rebuild mends it.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from stratagem.storage.contract import Finding, Progress
 from stratagem.storage.relational import chain
+from stratagem.storage.scratch import scratch_folder
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import translated
 from stratagem.storage.sqlite.reading import Names, SqliteReader
@@ -52,10 +51,10 @@ def _file(connection: apsw.Connection) -> Iterator[Finding]:
 
 
 def _read_models(store: SqliteStore, progress: Progress) -> list[Finding]:
-    with tempfile.TemporaryDirectory(prefix="stratagem-doctor-") as folder:
+    with scratch_folder("stratagem-doctor-") as folder:
         # A database in memory can only be attached by its URI.
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-        fresh = apsw.Connection(str(Path(folder) / "fresh.db"), flags=flags)
+        fresh = apsw.Connection(str(folder / "fresh.db"), flags=flags)
         fresh.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         try:
             fresh.pragma("synchronous", "off")

@@ -12,6 +12,7 @@ from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseCorrupt, StorageUnavailable
 from stratagem.storage.contract import Request
+from stratagem.storage.copy_mark import SETTING, refuse_unfinished
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import APPLICATION_ID, MEMORY
 from stratagem.storage.sqlite.format import READ_MODELS_VERSION, VERSION, check_format
@@ -35,6 +36,7 @@ def open_writer(store: SqliteStore) -> apsw.Connection:
         _refuse_other_than_files(store.location, read_only=store.read_only)
     connection = store.connect()
     _refuse_foreign(connection, store.location)
+    _refuse_copy(connection, store)
     if store.read_only:
         _refuse_outdated(connection, store.location)
         return connection
@@ -87,6 +89,14 @@ def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
             hint="Name another file with --db.",
         )
     check_format(version, None if empty else _read_models_version(connection), path)
+
+
+def _refuse_copy(connection: apsw.Connection, store: SqliteStore) -> None:
+    """Refuse a file that a copy has not finished, unless it is the copy that goes on."""
+    if store.copying or not connection.pragma("schema_version"):
+        return
+    row = connection.execute(SQL["setting"], (SETTING,)).fetchone()
+    refuse_unfinished(row[0] if row else None, store.location)
 
 
 def _is_current(connection: apsw.Connection) -> bool:

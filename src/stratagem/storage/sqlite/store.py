@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -21,6 +22,7 @@ from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.clocks import ClockWatch
 from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
+from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational import replaying
 from stratagem.storage.relational.grouping import Group, Ticket, Writers
 from stratagem.storage.sqlite import examining, maintenance, schema
@@ -32,7 +34,10 @@ from stratagem.storage.sqlite.reading import Held, Names, SqliteReader
 from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watching import Watcher
 
-__all__ = ["MEMORY", "SqliteStore"]
+__all__ = ["BESIDE", "MEMORY", "SqliteStore"]
+
+# What an open database has beside its file; all of it is made again.
+BESIDE = ("-wal", "-shm", "-vectors", ".lock")
 
 T = TypeVar("T")
 
@@ -52,12 +57,14 @@ class SqliteStore:
         durability: Durability = "full",
         read_only: bool = False,
         lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
+        copying: bool = False,
     ) -> None:
         # Threads connect later, and the working directory may be another by then.
         path = path if path == MEMORY else os.path.abspath(path)  # noqa: PTH100
         self.kinds = kinds
         self.location = path
         self.read_only = read_only
+        self.copying = copying
         self._indexer = indexer
         self._adapters = adapters
         self._durability: Durability = durability
@@ -161,6 +168,14 @@ class SqliteStore:
             self, request, space=space, key=key, sequence=sequence, sequences=sequences
         )
 
+    def discard(self) -> None:
+        def remove(_writer: apsw.Connection) -> None:
+            for end in (*BESIDE, ""):
+                Path(f"{self.location}{end}").unlink(missing_ok=True)
+
+        self.exclusive(remove)
+        self.close()
+
     def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
         watcher = Watcher(lambda: self.reader().head().sequence, heard)
         self._watchers.append(watcher)
@@ -250,11 +265,14 @@ class SqliteStore:
 
         Raises:
             DatabaseTooNew: A newer Stratagem has upgraded the file while this one had it open.
+            CopyUnfinished: Something is being copied into it.
         """
         row = connection.execute(SQL["head_to_write_after"]).fetchone()
         if row is None:
             return Head(0, 0, GENESIS)
         check_format(row[3], row[4], self.location)
+        if not self.copying:
+            refuse_unfinished(row[5], self.location)
         head = Head(*row[:3])
         self._clock_watch.look(
             head, self.now(), lambda: SqliteReader(connection, self.kinds, Names())

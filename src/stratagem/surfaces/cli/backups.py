@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from stratagem.surfaces.cli.copying import Discard, discard_unfinished
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.session import Session, command
@@ -54,9 +55,18 @@ def _restore(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
     workspace: Workspace = None,
+    discard: Discard = False,
 ) -> None:
-    """Put a backup into a database that is empty: the one of --db, or your own."""
+    """Put a backup into a database that is empty: the one of --db, or your own.
+
+    What was interrupted goes on when the command is repeated; until then the database cannot be
+    used. With --discard it is thrown away instead, and nothing is restored.
+    """
     from stratagem.backups import restore
+
+    if discard:
+        discard_unfinished(session, session.database)
+        return
 
     with progress(session.output) as report:
         kept = restore(file, session.database, workspace or (), report)

@@ -13,23 +13,37 @@ from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.upkeep import PANEL
 
-__all__ = ["app"]
+__all__ = ["Discard", "app", "discard_unfinished"]
 
 app = typer.Typer()
+Discard = Annotated[
+    bool,
+    typer.Option(
+        "--discard", metavar="", help="Throw away what an interrupted run of this command wrote."
+    ),
+]
 Place = typer.Argument(help="A file, or postgresql://…; after a # one workspace of it.")
 
 
 @app.command("copy", rich_help_panel=PANEL)
 @command
 def _copy(
-    session: Session, *, source: Annotated[str, Place], target: Annotated[str, Place]
+    session: Session,
+    *,
+    source: Annotated[str, Place],
+    target: Annotated[str, Place],
+    discard: Discard = False,
 ) -> None:
     """Copy a database, all workspaces and their history, into another that is empty.
 
-    What was interrupted goes on where it ended when the command is repeated.
+    What was interrupted goes on where it ended when the command is repeated; until then the target
+    cannot be used. With --discard it is thrown away instead, and nothing is copied.
     """
     from stratagem.backups import copy_all
 
+    if discard:
+        discard_unfinished(session, target)
+        return
     with progress(session.output) as report:
         copied, left_out = copy_all(source, target, report)
     parts = [
@@ -49,6 +63,18 @@ def _copy(
         answer["head"] = parts[0]["head"]
     answer |= {"workspaces": parts, "leftOut": left_out}
     session.output.answer(answer, _show)
+
+
+def discard_unfinished(session: Session, target: str) -> None:
+    """Throw away what an interrupted copy or restore wrote into a database."""
+    from stratagem.backups import discard
+
+    names = discard(target)
+    said = ", ".join(map(printable, names))
+    session.output.answer(
+        {"discarded": names},
+        lambda console, _: console.print(f"Threw away the unfinished copy: {said}."),
+    )
 
 
 def _show(console: Console, answer: Mapping[str, Any]) -> None:

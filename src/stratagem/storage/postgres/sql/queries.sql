@@ -35,10 +35,12 @@ SELECT pg_notify('stratagem', $1::bigint || ':' || $2::bigint)
 SELECT seq, at, hash FROM events WHERE workspace = $1 ORDER BY seq DESC LIMIT 1
 
 -- name: head_to_write_after
--- The newest event, and which version of the read models the workspace has come to.
-SELECT e.seq, e.at, e.hash, s.value
+-- The newest event, which version of the read models the workspace has come to, and the mark of a
+-- copy that is not finished.
+SELECT e.seq, e.at, e.hash, s.value, c.value
 FROM events e
 LEFT JOIN settings s ON s.workspace = $1 AND s.name = 'read_models_version'
+LEFT JOIN settings c ON c.workspace = $1 AND c.name = 'unfinished_copy'
 WHERE e.workspace = $1 ORDER BY e.seq DESC LIMIT 1
 
 -- name: branch_by_name
@@ -807,3 +809,16 @@ INSERT INTO workspaces (name) VALUES ($1) ON CONFLICT DO NOTHING
 -- name: found_head
 -- Give a workspace the row that its writers lock.
 INSERT INTO heads (workspace) VALUES ($1) ON CONFLICT DO NOTHING
+
+-- name: workspace_tables
+-- Every table that has rows of workspaces.
+SELECT table_name FROM information_schema.columns
+WHERE table_schema = '{schema}' AND column_name = 'workspace' AND table_name <> 'heads'
+
+-- name: remove_head
+-- Take away the row that the writers of a workspace lock.
+DELETE FROM heads WHERE workspace = $1
+
+-- name: remove_workspace
+-- Take a workspace's number and name away.
+DELETE FROM workspaces WHERE id = $1
