@@ -338,7 +338,7 @@ class Debugging(Bound):
         with self._store.snapshot() as reader:
             found = reader.branch(branch) or reader.deleted_branch(branch)
             assert found is not None
-            now = reader.time_of(sequence) or 0
+            now = reader.wall_of(sequence) or 0
 
             def standing(limit: int) -> dict[str, Any]:
                 view = View(found, reader.lineage(found, limit), now)
