@@ -58,8 +58,14 @@ KINDS = Kinds(
             writes=NOTE_WRITTEN,
             deletes=NOTE_ERASED,
             set_fields=frozenset({"tags"}),
+            erasable=("text",),
         ),
-        RecordKind(HAPPENING, (EventKind(HAPPENED, _happened, gives_context=True),)),
+        RecordKind(
+            HAPPENING,
+            (EventKind(HAPPENED, _happened, gives_context=True),),
+            erasable=("text",),
+            quoting=("quoted",),
+        ),
     )
 )
 

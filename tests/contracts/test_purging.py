@@ -30,11 +30,11 @@ from tests.contracts.samples import (
 
 
 def purge_note(store: Store, key: str) -> int:
-    return store.purge(TESTER, space=notes(), key=key, sequence=None)
+    return store.purge(TESTER, space=notes(), key=key, sequence=None).events
 
 
 def purge_happening(store: Store, sequence: int) -> int:
-    return store.purge(TESTER, space=happenings(), key=None, sequence=sequence)
+    return store.purge(TESTER, space=happenings(), key=None, sequence=sequence).events
 
 
 def test_a_purged_record_is_gone_from_every_view(store: Store) -> None:
@@ -65,7 +65,7 @@ def test_many_events_are_purged_at_once(store: Store) -> None:
         TESTER, space=happenings(), key=None, sequence=None, sequences=sequences[:2]
     )
 
-    assert erased == 2
+    assert erased.events == 2
     assert [event.payload is None for event in store.log() if event.sequence in sequences] == [
         True,
         True,
@@ -226,3 +226,39 @@ def test_the_log_can_grow_and_be_purged_again_after_a_purge(store: Store) -> Non
     assert matching(store, "secret") == []
     assert text_of(store, "a", "trial") == "kept"
     assert examine(store) == []
+
+
+def test_what_records_of_calls_quote_is_purged_with_it(store: Store) -> None:
+    secret = "the treasure lies under the old oak"
+    append(store, a_note("map", secret))
+    quoting = append(store, a_happening("call", quoted={"result": [f"it says: {secret}!"]}))
+    naming = append(store, a_happening("call", quoted={"arguments": {"key": "map"}}))
+    silent = append(store, a_happening("call", quoted={"result": "nothing"}))
+    append(store, a_note("other", f"I know that {secret}"))
+
+    erased = store.purge(TESTER, space=notes(), key="map", sequence=None)
+
+    gone = {event.sequence for event in store.log() if event.payload is None}
+    assert erased.events == 1
+    assert erased.copies == {"happening": 2}
+    assert erased.elsewhere == {"note": 1}
+    assert {quoting, naming} <= gone
+    assert silent not in gone
+    assert text_of(store, "other") is not None
+    assert examine(store) == []
+
+
+def test_a_kept_result_that_quotes_it_is_purged_with_it(store: Store) -> None:
+    append(store, a_note("map", "the treasure lies under the old oak"))
+    asked = Request("tester", "r1", b"f")
+    store.write(lambda _transaction: {"said": "the oak is old"}, Request("t", "r0", b"f"))
+    store.write(lambda _transaction: {"said": "the treasure lies under the old oak"}, asked)
+
+    erased = store.purge(TESTER, space=notes(), key="map", sequence=None)
+
+    assert erased.results == 1
+    with pytest.raises(RequestReused, match="purged since"):
+        store.write(lambda _transaction: {}, asked)
+    assert store.write(lambda _transaction: {}, Request("t", "r0", b"f")) == {
+        "said": "the oak is old"
+    }

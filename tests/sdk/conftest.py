@@ -18,7 +18,7 @@ from tests.sdk.hosting import Prepared, host
 @pytest.fixture
 def embedded(tmp_path: Path) -> Iterator[Stratagem]:
     wanted = Wanted(tmp_path / "embedded.db", Clock())
-    with closing(Stratagem(wanted.start(), Caller())) as db:
+    with closing(Stratagem(wanted.start(), Caller(authority="operator"))) as db:
         yield db
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import uvicorn
 
 from stratagem.bootstrap import Runtime
+from stratagem.operation import Caller
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.server import http
@@ -22,6 +23,11 @@ class Prepared(Database):
     def __init__(self, settings: ServerSettings, runtime: Runtime) -> None:
         super().__init__(settings)
         self._runtime = runtime
+
+    async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
+        """Run an operation as if an administrator's token had been shown."""
+        caller.authority = "operator"
+        return await super().call_async(name, arguments, caller)
 
 
 class Host:

@@ -93,6 +93,7 @@ MEMORY = (
     step("switch nowhere", "memory.switch", "nowhere"),
     step("delete default", "memory.delete", "default"),
     step("purge", "memory.purge", "city"),
+    step("erase", "memory.erase", "shelf"),
     step("purged", "memory.recall", "city"),
     step("repeat", "memory.store", "once", 1, request_id="r1"),
     step("repeated", "memory.store", "once", 1, request_id="r1"),

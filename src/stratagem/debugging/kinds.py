@@ -127,5 +127,5 @@ KINDS: Final = (
     RecordKind(SUCCESS, (EventKind(FIX_WORKED, _outcome),)),
     RecordKind(FAILURE, (EventKind(FIX_FAILED, _outcome),)),
     RecordKind(REPEAT, (EventKind(OUTCOME_REPEATED, _outcome),)),
-    RecordKind(LOOKUP, (EventKind(SOLUTIONS_RANKED, _lookup),)),
+    RecordKind(LOOKUP, (EventKind(SOLUTIONS_RANKED, _lookup),), quoting=("query",)),
 )

@@ -92,6 +92,11 @@ class RecordKind:
     `writes` is a stream: its events stand for themselves, and a merge carries them over.
     Of `yielding` fields a merge keeps the target's value where both sides changed it.
 
+    `erasable`: the payload fields that hold what callers wrote; when a record is purged, copies of
+    them are looked for in the `quoting` fields of other kinds, which hold what calls were made with
+    and what they gave. A record that quotes what is purged loses its content with it, and kept
+    results that name it by its `named_by` field go too.
+
     A `derived` kind follows from other records: a merge leaves it out, and `settle` brings it
     up to date; it is called with the transaction, the branch and what the merge wrote to it.
     """
@@ -105,6 +110,9 @@ class RecordKind:
     yielding: frozenset[str] = field(default_factory=frozenset)
     grouped: bool = False
     derived: bool = False
+    erasable: tuple[str, ...] = ()
+    quoting: tuple[str, ...] = ()
+    named_by: str | None = None
     settle: Callable[[Any, Any, Sequence[Draft]], None] | None = None
 
 
@@ -115,6 +123,12 @@ class Kinds:
         self.records = {kind.name: kind for kind in kinds}
         self.events = {event.name: event for kind in self.records.values() for event in kind.events}
         self.grouped = frozenset(name for name, kind in self.records.items() if kind.grouped)
+        self.quoting = {
+            event.name: kind
+            for kind in self.records.values()
+            if kind.quoting
+            for event in kind.events
+        }
         self.deletions = frozenset(name for name, event in self.events.items() if event.deletes)
 
     def record(self, name: str) -> RecordKind:

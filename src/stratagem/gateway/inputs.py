@@ -253,6 +253,7 @@ class RetentionInput(Input):
         le=limits.EXECUTION_DAYS_KEPT_MAX,
         description="Older ones lose their content",
     )
+    preview: bool = Field(default=False, description="Erase nothing; say how many there are")
 
 
 class CacheInput(Input):

@@ -15,7 +15,7 @@ import orjson
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import PURGED_AT, Reader, Transaction
 
 __all__ = ["Kept", "configure", "forget", "read"]
 
@@ -28,13 +28,13 @@ _NAMES: Final = ("enabled", "seconds", "bytes_max")
 class Kept(NamedTuple):
     """What holds for the results of a tool.
 
-    `version` is that of the rules, and `forgotten` what was forgotten last: of all tools, and of
-    this one.
+    `version` is that of the rules, and `forgotten` what was forgotten last: of all tools, of this
+    one, and by purging something, which any result may quote.
     """
 
     version: int
     rules: Mapping[str, Any]
-    forgotten: tuple[int, int]
+    forgotten: tuple[int, int, int]
 
 
 def read(reader: Reader, view: View, tool: str) -> Kept:
@@ -47,7 +47,11 @@ def read(reader: Reader, view: View, tool: str) -> Kept:
     return Kept(
         rules.sequence if rules else 0,
         {name: content.get(name) for name in _NAMES},
-        (every.sequence if every else 0, own.sequence if own else 0),
+        (
+            every.sequence if every else 0,
+            own.sequence if own else 0,
+            int(reader.setting(PURGED_AT) or 0),
+        ),
     )
 
 

@@ -139,9 +139,15 @@ def _deleted(_content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(deleted=True)
 
 
-def _simple(name: str, writes: str, deletes: str) -> RecordKind:
+def _simple(name: str, writes: str, deletes: str, quoting: tuple[str, ...] = ()) -> RecordKind:
     events = (EventKind(writes, _plain), EventKind(deletes, _deleted, deletes=True))
-    return RecordKind(name, events, writes=writes, deletes=deletes)
+    return RecordKind(name, events, writes=writes, deletes=deletes, quoting=quoting)
+
+
+# Where records of calls say what callers and tools have said.
+_CALL: Final = ("arguments", "result", "error", "context", "correction")
+_RUN: Final = ("definition", "input", "result", "error")
+_AUDIT: Final = ("audit",)
 
 
 KINDS: Final = (
@@ -172,34 +178,56 @@ KINDS: Final = (
         names.EXECUTION_OK,
         (EventKind(names.EXECUTION_SUCCEEDED, _execution),),
         grouped=True,
+        quoting=_CALL,
+        named_by="executionId",
     ),
     RecordKind(
         names.EXECUTION_FAILED,
         (EventKind(names.EXECUTION_FAILED_EVENT, _execution),),
         grouped=True,
+        quoting=_CALL,
+        named_by="executionId",
     ),
-    RecordKind(names.CORRECTION_OK, (EventKind(names.CORRECTION_HELD, _correction),), grouped=True),
     RecordKind(
-        names.CORRECTION_FAILED, (EventKind(names.CORRECTION_FELL, _correction),), grouped=True
+        names.CORRECTION_OK,
+        (EventKind(names.CORRECTION_HELD, _correction),),
+        grouped=True,
+        quoting=_AUDIT,
+    ),
+    RecordKind(
+        names.CORRECTION_FAILED,
+        (EventKind(names.CORRECTION_FELL, _correction),),
+        grouped=True,
+        quoting=_AUDIT,
     ),
     RecordKind(
         names.CORRECTION_REFUSED,
         (EventKind(names.CORRECTION_WITHHELD, _refused),),
         grouped=True,
+        quoting=_AUDIT,
     ),
-    RecordKind(names.CORRECTION_OPEN, (EventKind(names.CORRECTION_LEFT_OPEN, _plain),)),
+    RecordKind(
+        names.CORRECTION_OPEN,
+        (EventKind(names.CORRECTION_LEFT_OPEN, _plain),),
+        quoting=_AUDIT,
+    ),
     RecordKind(names.LESSON_FOR, (EventKind(names.LESSON_CONFIRMED, _lesson),), grouped=True),
     RecordKind(
         names.LESSON_AGAINST, (EventKind(names.LESSON_CONTRADICTED, _lesson),), grouped=True
     ),
-    RecordKind(names.RECOMMENDATION, (EventKind(names.TOOLS_RECOMMENDED, _recommendation),)),
-    RecordKind(names.STEP, (EventKind(names.STEP_RECORDED, _step),)),
+    RecordKind(
+        names.RECOMMENDATION,
+        (EventKind(names.TOOLS_RECOMMENDED, _recommendation),),
+        quoting=("intent", "context"),
+    ),
+    RecordKind(names.STEP, (EventKind(names.STEP_RECORDED, _step),), quoting=_RUN),
     RecordKind(
         names.PIPELINE_RUN,
         (EventKind(names.PIPELINE_STARTED, _plain), EventKind(names.PIPELINE_ENDED, _plain)),
         writes=names.PIPELINE_ENDED,
+        quoting=_RUN,
     ),
-    _simple(names.RESULT, names.RESULT_KEPT, names.RESULT_DROPPED),
+    _simple(names.RESULT, names.RESULT_KEPT, names.RESULT_DROPPED, quoting=("result",)),
     _simple(names.GRANT, names.SECRET_GRANTED, names.SECRET_WITHDRAWN),
     _simple(names.SERVER, names.SERVER_ADDED, names.SERVER_REMOVED),
     _simple(names.PROVIDER, names.PROVIDER_CONFIGURED, names.PROVIDER_REMOVED),

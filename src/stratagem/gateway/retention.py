@@ -41,7 +41,7 @@ class Retention:
     def erase(self, given: inputs.RetentionInput) -> dict[str, Any]:
         """Erase what executions that are old enough were called with, and what they gave."""
         self._recorder.settle()
-        return erase_old(self._foundation, self._caller, days=given.days)
+        return erase_old(self._foundation, self._caller, days=given.days, preview=given.preview)
 
 
 def erase_old(
@@ -50,8 +50,11 @@ def erase_old(
     *,
     days: float = limits.EXECUTION_DAYS_KEPT,
     most: int = limits.EXECUTIONS_ERASED_MAX,
+    preview: bool = False,
 ) -> dict[str, Any]:
     """Erase the content of executions older than some days, at most so many of them.
+
+    With `preview` nothing is erased: the answer says how many would be.
 
     Raises:
         ReadOnly: The database was opened for reading only.
@@ -77,6 +80,8 @@ def erase_old(
                 break
             doomed.append(event.sequence)
         looked_to = event.sequence
+    if preview:
+        return {"erased": 0, "found": len(doomed), "days": days, "more": more, "preview": True}
     erased = _erase(foundation, caller, doomed)
     if looked_to > after:
         foundation.write(caller, lambda transaction: _note(transaction, looked_to))
@@ -103,13 +108,14 @@ def _older(foundation: Foundation, after: int, until: int, now: int) -> Iterator
 def _erase(foundation: Foundation, caller: Caller, doomed: list[int]) -> int:
     if not doomed:
         return 0
-    return foundation.store.purge(
+    erased = foundation.store.purge(
         Request(caller.actor),
         space=names.EXECUTIONS_OK,
         key=None,
         sequence=None,
         sequences=doomed,
     )
+    return erased.events
 
 
 def _note(transaction: Transaction, sequence: int) -> None:

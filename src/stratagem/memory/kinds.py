@@ -79,6 +79,7 @@ KINDS: Final = (
         set_fields=frozenset({"tags"}),
         yielding=frozenset({"expires_at"}),
         validate=_check_merged,
+        erasable=("value",),
     ),
-    RecordKind(EVENT, (EventKind(EVENT_LOGGED, _logged, gives_context=True),)),
+    RecordKind(EVENT, (EventKind(EVENT_LOGGED, _logged, gives_context=True),), erasable=("data",)),
 )

@@ -18,6 +18,7 @@ __all__ = [
     "Hit",
     "Logged",
     "MergeResult",
+    "Purged",
     "SearchResults",
     "Status",
     "Stored",
@@ -110,6 +111,22 @@ class Forgotten:
     keys: list[str] = field(default_factory=list)
     version: int | None = None
     timestamp: str | None = None
+
+
+@dataclass(slots=True)
+class Purged:
+    """Something was erased for good.
+
+    `copies` counts the records of calls, by kind, that quoted it and lost their content with it;
+    `elsewhere` those of callers' own that hold the same text and were left. `pending`: somebody was
+    reading, so that the file still holds the bytes.
+    """
+
+    erased: int
+    copies: dict[str, int] = field(default_factory=dict)
+    elsewhere: dict[str, int] = field(default_factory=dict)
+    pending: bool = False
+    note: str = ""
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ from stratagem.memory.models import (
     Hit,
     Logged,
     MergeResult,
+    Purged,
     SearchResults,
     Status,
     Stored,
@@ -42,7 +43,7 @@ from stratagem.search.index import Ranked
 from stratagem.search.snippets import snippet
 from stratagem.storage import contract
 from stratagem.storage.clocks import clock_gap
-from stratagem.storage.contract import Reader, Request, Transaction
+from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
 __all__ = ["Memory"]
@@ -300,7 +301,7 @@ class Memory(Entries, Branching):
         with self._store.snapshot() as reader:
             if reader.branch(caller.branch) is None:
                 note = f"The branch {caller.branch!r} is gone; {DEFAULT_BRANCH!r} is current now."
-                caller.branch = DEFAULT_BRANCH
+                caller.switch_to(DEFAULT_BRANCH)
             view = self._views.view(reader, caller.branch)
             head = reader.head()
             gap = clock_gap(reader, self._store.now())
@@ -330,9 +331,16 @@ class Memory(Entries, Branching):
     ) -> int:
         """Erase an entry or a logged event for good; return how many events lost their content.
 
-        It goes from the log, every branch, every past moment and the index. The chain still
-        verifies. Backups and exports made earlier are out of reach.
+        It goes from the log, every branch, every past moment and the index, and so does what
+        records of calls quote of it. The chain still verifies. Backups and exports made earlier
+        are out of reach.
         """
+        return self.erase(key, namespace=namespace, sequence=sequence).erased
+
+    def erase(
+        self, key: str | None = None, *, namespace: str | None = None, sequence: int | None = None
+    ) -> Purged:
+        """Purge, and return what was erased besides, and what was left."""
         if (key is None) == (sequence is None):
             raise MissingRequired("Name a key, or the sequence of a logged event.", field="key")
         if key is not None:
@@ -346,11 +354,16 @@ class Memory(Entries, Branching):
             field="namespace",
             chars_max=limits.NAMESPACE_CHARS_MAX,
         )
-        space = entries(where)
-        request = Request(self._caller.actor)
-        erased = self._store.purge(request, space=space, key=key, sequence=sequence)
-        self._foundation.index.forget_vectors()
-        return erased
+        erased = self._foundation.purge(
+            self._caller, space=entries(where), key=key, sequence=sequence
+        )
+        note = "Backups and exports made earlier are out of reach."
+        if erased.pending:
+            note += " Somebody was reading: purge again to clear the last pages of the file."
+        results = {"kept_result": erased.results} if erased.results else {}
+        return Purged(
+            erased.events, {**erased.copies, **results}, {**erased.elsewhere}, erased.pending, note
+        )
 
     def branch(
         self,

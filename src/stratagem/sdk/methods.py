@@ -27,6 +27,7 @@ _OTHER: Final[Mapping[str, _Other]] = {
     "recall_many": _Other("strata_recall", part="results"),
     "time_range": _Other("strata_history"),
     "purge": _Other("strata_purge", part="erased"),
+    "erase": _Other("strata_purge"),
     "branches": _Other(_BRANCH, {"action": "list"}),
     **{
         action: _Other(_BRANCH, {"action": action})

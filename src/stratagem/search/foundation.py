@@ -12,16 +12,29 @@ import orjson
 
 from stratagem import limits
 from stratagem.engine import values
+from stratagem.engine.events import Space
 from stratagem.operation import Caller
 from stratagem.search.external import External
 from stratagem.search.index import Index
 from stratagem.search.kept import Kept
-from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.contract import Erased, Request, Store, Transaction
 from stratagem.storage.views import Views
 
-__all__ = ["Bound", "Foundation"]
+__all__ = ["Bound", "Foundation", "PurgeListeners"]
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class PurgeListeners:
+    """What has to be done before something is purged, and after it, by whoever keeps copies.
+
+    `before`: what waits to be written is written, or it would be written afterwards. `after`: what
+    is held in memory is let go of.
+    """
+
+    before: list[Callable[[], object]] = field(default_factory=list)
+    after: list[Callable[[], object]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,19 @@ class Foundation:
     redaction: Literal["none", "basic", "strict"] = "basic"
     external: External = field(default_factory=External)
     kept: Kept = field(default_factory=Kept)
+    purge_listeners: PurgeListeners = field(default_factory=PurgeListeners)
+
+    def purge(
+        self, caller: Caller, *, space: Space, key: str | None, sequence: int | None
+    ) -> Erased:
+        """Erase a record or an event for good, with whatever quotes it here."""
+        for work in self.purge_listeners.before:
+            work()
+        erased = self.store.purge(Request(caller.actor), space=space, key=key, sequence=sequence)
+        self.index.forget_vectors()
+        for work in self.purge_listeners.after:
+            work()
+        return erased
 
     async def read_async(self, work: Callable[[], T]) -> T:
         """Run a short read of the store without making the event loop wait for a network.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -23,8 +23,10 @@ from stratagem.storage.catalogue import Catalogue
 from stratagem.storage.outbox import Outbox, OutboxReader
 
 __all__ = [
+    "PURGED_AT",
     "Appended",
     "Document",
+    "Erased",
     "Finding",
     "Found",
     "Hit",
@@ -40,6 +42,10 @@ __all__ = [
     "VectorRow",
     "Version",
 ]
+
+# The setting that says after which event something was purged last. What was kept in memory before
+# may hold a copy of it, and is not used any more.
+PURGED_AT = "purged_at"
 
 T = TypeVar("T")
 
@@ -154,6 +160,23 @@ class Remembered(NamedTuple):
     result: bytes | None
     first: int
     last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What a purge has erased, and what it left.
+
+    `events` lost their content because they are what was named. `copies` counts the records, by
+    kind, that lost theirs because they quoted it, `results` the kept answers to requests that did.
+    `elsewhere` counts, by kind, the records of callers' own that hold the same text: they are
+    left. `pending`: somebody was reading meanwhile, so that the file still holds the bytes.
+    """
+
+    events: int = 0
+    copies: Mapping[str, int] = field(default_factory=dict)
+    results: int = 0
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    pending: bool = False
 
 
 class Indexer(Protocol):
@@ -500,10 +523,11 @@ class Store(Protocol):
         key: str | None,
         sequence: int | None,
         sequences: Sequence[int] = (),
-    ) -> int:
-        """Erase a record's or an event's content for good; return how many events lost it.
+    ) -> Erased:
+        """Erase a record's or an event's content for good, with what records of calls quote of it.
 
-        `sequences` are many events at once: the read models are made anew only once.
+        `sequences` are many events at once: the read models are made anew only once, and nothing
+        else is looked through.
         """
         ...
 

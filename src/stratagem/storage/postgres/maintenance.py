@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from stratagem.engine.events import Space
-from stratagem.storage.contract import Progress, Request
+from stratagem.storage.contract import Erased, Progress, Request
 from stratagem.storage.postgres.appending import PostgresProjector
 from stratagem.storage.postgres.connection import SCHEMA, PostgresSession, translated
 from stratagem.storage.postgres.reading import VECTOR_INDEX, Held
@@ -56,12 +56,12 @@ def purge(
     key: str | None,
     sequence: int | None,
     sequences: Sequence[int] = (),
-) -> int:
+) -> Erased:
     """Erase content from the log and from everything made of it, in the transaction at hand."""
     head = store.reader_over(session).head()
     transaction = store.transaction(session, request, head, Held())
     erased = erase(transaction, space=space, key=key, sequence=sequence, sequences=sequences)
-    if erased:
+    if erased.events:
         replay_all(session, store, lambda _done, _total, _what: None)
     return erased
 

@@ -31,7 +31,15 @@ from stratagem.engine.values import check_text
 from stratagem.errors import ReadOnly, StorageUnavailable, StratagemError
 from stratagem.places import shown_place
 from stratagem.storage.clocks import ClockWatch
-from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
+from stratagem.storage.contract import (
+    Erased,
+    Finding,
+    Indexer,
+    Progress,
+    Reader,
+    Request,
+    Transaction,
+)
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.postgres import examining, maintenance, pooling, schema
 from stratagem.storage.postgres.appending import PostgresTransaction
@@ -168,7 +176,7 @@ class PostgresStore:
         key: str | None,
         sequence: int | None,
         sequences: Sequence[int] = (),
-    ) -> int:
+    ) -> Erased:
         erased = self._exclusively(
             lambda session: maintenance.purge(
                 session,
@@ -180,7 +188,7 @@ class PostgresStore:
                 sequences=sequences,
             )
         )
-        if erased:
+        if erased.events:
             self._vacuum()
         return erased
 

@@ -139,6 +139,10 @@ class SqlTransaction(SqlReader, SqlOutbox):
         for name in ("erase_events", "erase_results", "erase_vectors"):
             self._execute(self._sql[name], (self._array(sequences),))
 
+    def erase_request(self, actor: str, request: str) -> None:
+        """Remove the remembered result of a request; that it was answered stays known."""
+        self._execute(self._sql["erase_request"], (actor, request))
+
     def erase_subject(self, subject: int, name: str) -> None:
         """Give a subject a name that says nothing."""
         self._execute(self._sql["erase_subject"], (subject, name))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import apsw
 
 from stratagem.engine.events import Space
-from stratagem.storage.contract import Progress, Request
+from stratagem.storage.contract import Erased, Progress, Request
 from stratagem.storage.relational import replaying
 from stratagem.storage.relational.erasing import erase
 from stratagem.storage.sqlite.appending import SqliteProjector
@@ -68,10 +69,10 @@ def purge(
     key: str | None,
     sequence: int | None,
     sequences: Sequence[int] = (),
-) -> int:
+) -> Erased:
     """Erase content from the log and from everything made of it."""
 
-    def work(connection: apsw.Connection) -> int:
+    def work(connection: apsw.Connection) -> Erased:
         connection.execute("BEGIN IMMEDIATE")
         try:
             head = SqliteReader(connection, store.kinds, Names()).head()
@@ -79,7 +80,7 @@ def purge(
             erased = erase(
                 transaction, space=space, key=key, sequence=sequence, sequences=sequences
             )
-            if erased:
+            if erased.events:
                 replay_all(connection, store, lambda _done, _total, _what: None)
             connection.execute("COMMIT")
         except BaseException:
@@ -88,7 +89,11 @@ def purge(
             raise
         # Freed pages and the write-ahead log still hold the bytes until these two ran.
         connection.execute("VACUUM")
-        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            # Somebody reads an older state: it is erased all the same, but not overwritten yet.
+            return replace(erased, pending=True)
         return erased
 
     return store.exclusive(work)

@@ -21,7 +21,15 @@ from stratagem.engine.events import GENESIS, Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.clocks import ClockWatch
-from stratagem.storage.contract import Finding, Indexer, Progress, Reader, Request, Transaction
+from stratagem.storage.contract import (
+    Erased,
+    Finding,
+    Indexer,
+    Progress,
+    Reader,
+    Request,
+    Transaction,
+)
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational import replaying
 from stratagem.storage.relational.grouping import Group, Ticket, Writers
@@ -163,7 +171,7 @@ class SqliteStore:
         key: str | None,
         sequence: int | None,
         sequences: Sequence[int] = (),
-    ) -> int:
+    ) -> Erased:
         return maintenance.purge(
             self, request, space=space, key=key, sequence=sequence, sequences=sequences
         )

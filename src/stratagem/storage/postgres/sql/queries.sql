@@ -591,6 +591,11 @@ UPDATE subjects SET key = $3 WHERE workspace = $1 AND id = $2
 UPDATE requests SET result = NULL, fingerprint = '' WHERE workspace = $1 AND EXISTS (
     SELECT 1 FROM unnest($2::bigint[]) w WHERE w BETWEEN first_seq AND last_seq)
 
+-- name: erase_request
+-- Remove one remembered result, and the fingerprint of its arguments.
+UPDATE requests SET result = NULL, fingerprint = '' WHERE workspace = $1 AND actor = $2
+    AND request = $3
+
 -- name: erase_vectors
 -- Remove the vectors of some events (an array of sequences).
 DELETE FROM vectors WHERE workspace = $1 AND seq = ANY ($2::bigint[])

@@ -473,6 +473,10 @@ UPDATE subjects SET key = ?2 WHERE id = ?1
 UPDATE requests SET result = NULL, fingerprint = x'' WHERE EXISTS (
     SELECT 1 FROM json_each(?1) w WHERE w.value BETWEEN first_seq AND last_seq)
 
+-- name: erase_request
+-- Remove one remembered result, and the fingerprint of its arguments.
+UPDATE requests SET result = NULL, fingerprint = x'' WHERE actor = ?1 AND request = ?2
+
 -- name: erase_vectors
 -- Remove the vectors of some events (a JSON array of sequences).
 DELETE FROM vectors WHERE seq IN (SELECT value FROM json_each(?1))
