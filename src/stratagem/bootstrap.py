@@ -85,6 +85,8 @@ class Settings:
     `deliver`: whether this process tells them, in the background, what they have to know.
     `path` is a file, or the address of a PostgreSQL server, where each `workspace` is a log of
     its own; the address may name it after a "#". `copying`: also one that a copy is unfinished in.
+    `allow_hosts` are private hosts that tools may call, `allow_callables` the Python functions that
+    stored tools may name ("package.tools:*"); None is any, for a program that opens its own.
     """
 
     path: str
@@ -99,6 +101,7 @@ class Settings:
     workspace: str = DEFAULT
     allow_hosts: tuple[str, ...] = ()
     copying: bool = False
+    allow_callables: tuple[str, ...] | None = None
 
 
 class Runtime:
@@ -126,8 +129,10 @@ class Runtime:
                         self.foundation,
                         operations.TABLE,
                         self.call_async,
+                        check_operation=self._check_nested,
                         schema_of=operations.full_schema,
                         allow_hosts=self._settings.allow_hosts,
+                        allow_callables=self._settings.allow_callables,
                         advisor=DebuggingAdvisor(self.foundation),
                         random=self._settings.adapters.entropy,
                     )
@@ -167,8 +172,14 @@ class Runtime:
 
     def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, BaseModel]:
         operation = operations.find(name)
-        operations.authorise(operation, arguments, caller)
-        return operation, operations.read_input(operation, arguments)
+        database = _database_of(self.foundation.store.location) if caller.local else None
+        return operation, operations.prepare(operation, arguments, caller, database=database)
+
+    def _check_nested(self, name: str, arguments: Any, caller: Caller) -> None:
+        """Refuse what a tool may not run on a caller's behalf; without arguments, ever."""
+        operations.check_reach(name, caller)
+        if arguments is not None:
+            self._prepared(name, arguments, caller)
 
     async def leave_loop(self) -> None:
         """End the connections that live on this event loop, before it ends."""
@@ -188,6 +199,11 @@ class Runtime:
 def _is_act(operation: Operation, arguments: Any, caller: Caller) -> bool:
     """Whether a holder of a token uses an administrator's right."""
     return caller.scopes is not None and operation.right_for(arguments) == "admin"
+
+
+def _database_of(location: str) -> str | None:
+    """Return the database to name in a command; an address may hold a password."""
+    return None if location == MEMORY or is_address(location) else location
 
 
 def start(settings: Settings) -> Runtime:

@@ -6,15 +6,25 @@ translation of the gathered table (`stratagem.operations`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
 from stratagem.errors import PermissionDenied, ReadOnly
 
-__all__ = ["DEFAULT_TOOLSETS", "MADE_UP", "Caller", "Operation", "Right", "object_schema"]
+__all__ = [
+    "DEFAULT_TOOLSETS",
+    "MADE_UP",
+    "Authority",
+    "Caller",
+    "Operation",
+    "PersonNeeded",
+    "Right",
+    "object_schema",
+]
 
 # What a token may do with the operations of a toolset. An administrator may do all of it, and
 # whoever may write may read.
@@ -25,6 +35,14 @@ _INCLUDED: dict[Right, tuple[Right, ...]] = {
     "execute": ("execute", "admin"),
     "admin": ("admin",),
 }
+
+# How it is known on whose behalf somebody calls. "operator": the command line, the SDK, the server
+# itself. "token": what the token says. "agent": a model on the other end of stdio, whose words may
+# be those of a web page it has read. "network": whoever reaches a server that has no tokens yet.
+Authority = Literal["operator", "token", "agent", "network"]
+
+# A longer command is shown without its arguments, which are then read from stdin.
+_COMMAND_CHARS_MAX: Final = 2_000
 
 # How a request id begins that a client made up by itself: whoever called does not know it.
 MADE_UP = "made-up:"
@@ -43,6 +61,11 @@ class Caller:
     what its token allows, such as "memory:write" or "*:read"; None is everything, for callers
     whose own the database is. `workspace` says which of a server's databases it works on; None is
     the server's own.
+
+    `authority` says how far the caller's word goes; whoever does not say is an agent. `of_host`:
+    its token is an administrator's of the server's own workspace, and so of the machine.
+    `toolsets` are those whose operations a tool may run on its behalf; None is all of them.
+    `origin` is the same caller, less restricted: a branch that one switches to is the other's too.
     """
 
     actor: str = "sdk"
@@ -53,6 +76,16 @@ class Caller:
     read_only: bool = False
     scopes: frozenset[str] | None = None
     workspace: str | None = None
+    authority: Authority = "agent"
+    of_host: bool = False
+    toolsets: frozenset[str] | None = None
+    origin: Caller | None = None
+
+    def switch_to(self, branch: str) -> None:
+        """Make a branch the current one."""
+        self.branch = branch
+        if self.origin is not None:
+            self.origin.switch_to(branch)
 
     def may(self, toolset: str, right: Right) -> bool:
         """Whether the caller's token allows something."""
@@ -76,19 +109,111 @@ class Caller:
         if self.read_only and right != "read":
             raise ReadOnly(f"This server only reads; {what} writes.")
 
-    def require_trust(self, what: str, means: str = "runs code on the server") -> None:
-        """Refuse what runs code of the caller's choice or the like, unless it is known who that is.
+    def require_known(self, what: str) -> None:
+        """Refuse what runs code, even in a sandbox, unless it is known who asks for it.
 
         Raises:
-            PermissionDenied: The caller is somebody on the network without a token for it.
+            PermissionDenied: The caller is somebody on the network, or no administrator.
         """
-        known = self.local or self.scopes is not None
-        if not known or not self.may("gateway", "admin"):
+        if self.authority == "network" or not self.may("gateway", "admin"):
             raise PermissionDenied(
-                f"{what} {means}; that takes an administrator's token, the command line or "
-                "the SDK.",
+                f"{what} runs code on the server; that takes an administrator's token, the "
+                "command line or the SDK.",
                 required="gateway:admin",
             )
+
+    def speaks_for_person(self, toolset: str, *, of_host: bool = False) -> bool:
+        """Whether a person stands behind the call: an operator, or an administrator's token."""
+        if self.authority == "operator":
+            return True
+        return (
+            self.authority == "token"
+            and self.may(toolset, "admin")
+            and (self.of_host or not of_host)
+        )
+
+    def require_person(
+        self,
+        toolset: str,
+        what: str,
+        reason: str,
+        command: Sequence[str],
+        *,
+        of_host: bool = False,
+    ) -> None:
+        """Refuse what takes a person's word, and say by which command a person gives it.
+
+        Raises:
+            PermissionDenied: No person stands behind the call.
+        """
+        if self.speaks_for_person(toolset, of_host=of_host):
+            return
+        whose = "an administrator of the server's own workspace" if of_host else "an administrator"
+        line = _command_line(command)
+        raise PermissionDenied(
+            f"{what} {reason}: that takes a person's word, by the command line, the SDK or the "
+            f"token of {whose}.",
+            required=f"{toolset}:admin",
+            command=line,
+            hint=f"Have a person run: {line}",
+        )
+
+    def sees_contents_of(self, actor: str) -> bool:
+        """Whether the caller may see what a call of somebody said, and what it was told."""
+        return self.actor == actor or self.sees_every_call
+
+    @property
+    def sees_every_call(self) -> bool:
+        """Whether the caller may see the contents of others' calls, as administrators may.
+
+        Before there are tokens, whoever reaches a server on loopback owns all of it.
+        """
+        return self.authority == "network" or self.speaks_for_person("gateway")
+
+    def reach(self) -> list[Any]:
+        """Return, as JSON, everything that an answer to the caller may depend on."""
+        return [
+            self.actor,
+            self.namespace,
+            self.branch,
+            self.workspace,
+            self.read_only,
+            self.authority,
+            self.of_host,
+            None if self.scopes is None else sorted(self.scopes),
+            None if self.toolsets is None else sorted(self.toolsets),
+        ]
+
+
+def _always(_given: BaseModel) -> bool:
+    return True
+
+
+def _never(_given: BaseModel) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class PersonNeeded:
+    """Why an operation takes a person's word, and the command by which a person gives it.
+
+    `applies`: with which arguments it does. `of_host`: with which it acts on the machine, so that
+    the administrator of another workspace has no say. `command` returns the words after
+    `stratagem`.
+    """
+
+    reason: str
+    command: Callable[[BaseModel], Sequence[str]]
+    applies: Callable[[BaseModel], bool] = _always
+    of_host: Callable[[BaseModel], bool] = _never
+
+
+def _command_line(words: Sequence[str]) -> str:
+    line = shlex.join(["stratagem", *words])
+    if len(line) <= _COMMAND_CHARS_MAX:
+        return line
+    kept = [word if len(word) <= _COMMAND_CHARS_MAX // 10 else "-" for word in words]
+    return f"{shlex.join(['stratagem', *kept])} (with the same arguments on stdin)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +223,8 @@ class Operation:
     `reading_actions`: of an operation that takes an `action`, those that write nothing.
     `part` is the part of the runtime that it runs on. `run_async` is there where waiting is
     most of the work; `run` then does the same for callers that have no event loop. `right` is
-    what it takes to call it, where that does not follow from what it does.
+    what it takes to call it, where that does not follow from what it does. `person`: it takes a
+    person's word besides. `irreversible`: what it does cannot be undone, which always does.
     """
 
     name: str
@@ -116,6 +242,12 @@ class Operation:
     part: Literal["foundation", "switchboard"] = "foundation"
     run_async: Callable[[Any, BaseModel, Caller], Awaitable[dict[str, Any]]] | None = None
     right: Right | None = None
+    person: PersonNeeded | None = None
+    irreversible: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a row that could let an agent do what nobody can undo."""
+        assert self.person is not None or not self.irreversible, self.name
 
     def right_for(self, arguments: Mapping[str, Any]) -> Right:
         """Return what it takes to call the operation with these arguments."""

@@ -13,7 +13,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from stratagem.errors import InvalidInput, MissingRequired, OperationNotFound, ValidationFailed
+from stratagem.errors import (
+    InvalidInput,
+    MissingRequired,
+    OperationNotFound,
+    PermissionDenied,
+    ValidationFailed,
+)
 from stratagem.operation import DEFAULT_TOOLSETS, Caller, Operation
 
 __all__ = [
@@ -23,11 +29,13 @@ __all__ = [
     "TOOLSETS",
     "Table",
     "authorise",
+    "check_reach",
     "find",
     "full_schema",
     "input_schema",
     "may_call",
     "of_toolsets",
+    "prepare",
     "read_input",
 ]
 
@@ -131,6 +139,59 @@ def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
     caller.require(_scope(operation), right, what)
     for toolset in _ALSO_WRITTEN.get((operation.name, str(action)), ()):
         caller.require(toolset, "write", what)
+
+
+def prepare(
+    operation: Operation, arguments: Any, caller: Caller, *, database: str | None = None
+) -> BaseModel:
+    """Return the checked arguments of an operation that a caller may run with them.
+
+    `database` is named in the command that a person is asked to run, where one has to be.
+
+    Raises:
+        PermissionDenied: The caller may not, or no person stands behind the call.
+        ReadOnly: Nothing may be written in its name.
+        StratagemError: The arguments are wrong.
+    """
+    authorise(operation, arguments, caller)
+    given = read_input(operation, arguments)
+    person = operation.person
+    if person is not None and person.applies(given):
+        caller.require_person(
+            _scope(operation),
+            operation.name,
+            person.reason,
+            [*_place_options(caller, database), *person.command(given)],
+            of_host=person.of_host(given),
+        )
+    return given
+
+
+def _place_options(caller: Caller, database: str | None) -> list[str]:
+    """Return the options by which a command works where the caller does."""
+    own = Caller()
+    options = {
+        "--db": database,
+        "--namespace": caller.namespace if caller.namespace != own.namespace else None,
+        "--branch": caller.branch if caller.branch != own.branch else None,
+    }
+    return [word for name, each in options.items() if each is not None for word in (name, each)]
+
+
+def check_reach(name: str, caller: Caller) -> None:
+    """Refuse that a tool runs an operation of a toolset that is not on for the caller.
+
+    Raises:
+        PermissionDenied: It is not on.
+    """
+    toolset = find(name).toolset
+    if caller.toolsets is not None and toolset not in caller.toolsets:
+        on = ",".join([*sorted(caller.toolsets), toolset])
+        raise PermissionDenied(
+            f"{name} belongs to the toolset {toolset!r}, which is not on here.",
+            toolset=toolset,
+            hint=f"Whoever starts the server can turn it on: --toolsets {on}",
+        )
 
 
 def may_call(operation: Operation, caller: Caller) -> bool:

@@ -73,7 +73,7 @@ class Embedded:
     switches = True
 
     def __init__(self, wanted: Wanted) -> None:
-        self._db = Stratagem(wanted.start(), Caller())
+        self._db = Stratagem(wanted.start(), Caller(authority="operator"))
 
     def run(self, name: str, arguments: Answer) -> Answer:
         try:
@@ -86,6 +86,15 @@ class Embedded:
         self._db.close()
 
 
+class Trusted(ProcessCaller):
+    """A client behind which a person stands, as behind an administrator's token."""
+
+    def of(self, context: Any) -> Caller:
+        caller = super().of(context)
+        caller.authority = "operator"
+        return caller
+
+
 class Mcp:
     """The MCP server, with the official client, in this process."""
 
@@ -96,7 +105,7 @@ class Mcp:
             str(wanted.path), toolsets=("memory", "debugging", "knowledge", "admin")
         )
         self._database = Prepared(settings, wanted.start())
-        server = build(settings, self._database, ProcessCaller(settings))
+        server = build(settings, self._database, Trusted(settings))
         self._opening = start_blocking_portal()
         self._portal = self._opening.__enter__()
         self._session = self._portal.wrap_async_context_manager(Client(server, mode="legacy"))

@@ -10,7 +10,7 @@ from stratagem.gateway.journal import PipelineRunner
 from stratagem.gateway.repair.corrector import Advisor, LearningCorrector
 from stratagem.gateway.runners.client import ClientRunner
 from stratagem.gateway.runners.contract import Runner
-from stratagem.gateway.runners.operation import CallOperation, OperationRunner
+from stratagem.gateway.runners.operation import CallOperation, CheckOperation, OperationRunner
 from stratagem.gateway.switchboard import GatewaySettings, Runners, Switchboard
 from stratagem.gateway.tools import Tool
 from stratagem.operation import Operation
@@ -28,19 +28,24 @@ def assemble(
     table: Mapping[str, Operation],
     call_operation: CallOperation,
     *,
+    check_operation: CheckOperation,
     schema_of: Callable[[str], dict[str, Any]],
     allow_hosts: tuple[str, ...] = (),
+    allow_callables: tuple[str, ...] | None = None,
     environment: Mapping[str, str] | None = None,
     random: Callable[[int], bytes] = os.urandom,
     advisor: Advisor | None = None,
 ) -> Switchboard:
     """Return the gateway of a database."""
     settings = GatewaySettings(
-        allow_hosts=allow_hosts, environment=os.environ if environment is None else environment
+        allow_hosts=allow_hosts,
+        allow_callables=allow_callables,
+        environment=os.environ if environment is None else environment,
     )
     switchboard = Switchboard(
         foundation,
         runners=lambda switchboard: _runners(switchboard, call_operation),
+        check_operation=check_operation,
         builtin=[*_builtin(foundation), *_operations(table, schema_of)],
         settings=settings,
         random=random,
@@ -61,7 +66,7 @@ def _runners(switchboard: Switchboard, call_operation: CallOperation) -> Runners
             "openapi": lambda: _openapi(switchboard),
             "mcp": lambda: _upstream(switchboard),
             "pipeline": lambda: PipelineRunner(switchboard.pipelines),
-            "python": _python,
+            "python": lambda: _python(switchboard),
             "client": ClientRunner,
             "code": lambda: _code(switchboard),
             "builtin": lambda: _builtin_runner(switchboard),
@@ -95,10 +100,10 @@ def _upstream(switchboard: Switchboard) -> Runner:
     )
 
 
-def _python() -> Runner:
+def _python(switchboard: Switchboard) -> Runner:
     from stratagem.gateway.runners.python import PythonRunner
 
-    return PythonRunner()
+    return PythonRunner(allowed=switchboard.settings.allow_callables)
 
 
 def _code(switchboard: Switchboard) -> Runner:
@@ -155,6 +160,7 @@ def _operations(
                 "handler": {
                     "type": "operation",
                     "operation": each.name,
+                    "erases": each.irreversible,
                     "context": _context_place(schema_of(each.name)),
                 },
                 "configuration": {"idempotent": each.read_only or each.idempotent},

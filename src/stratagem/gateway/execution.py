@@ -36,6 +36,7 @@ from stratagem.gateway.lanes import Lanes
 from stratagem.gateway.rates import Rates
 from stratagem.gateway.recording import Entry
 from stratagem.gateway.runners.contract import Run, Runner
+from stratagem.gateway.runners.operation import CheckOperation
 from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.gateway.schemas import pointer
 from stratagem.gateway.secrets import GrantedSecrets
@@ -48,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 _DEPTH_MAX: Final = 8
 _BACKOFF_SECONDS: Final = 0.1
+# Handlers whose answers depend on nothing about the caller.
+_SAME_FOR_ALL: Final = frozenset({"builtin", "code", "mcp", "openapi", "webhook"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,13 @@ class Parts:
     """What the path is made of."""
 
     resolve: Callable[[str, str], Awaitable[tuple[Tool, View]]]
+    check_operation: CheckOperation
     secrets: Callable[[Tool], Awaitable[GrantedSecrets]]
     runners: Mapping[str, Runner]
     rates: Rates
     cache: Cache
     # What was forgotten last of a tool's results, on any server.
-    forgotten: Callable[[str], Awaitable[tuple[int, int]]]
+    forgotten: Callable[[str], Awaitable[tuple[int, int, int]]]
     breakers: Breakers
     lanes: Lanes
     record: Callable[[Entry], None]
@@ -182,9 +186,12 @@ class Executor:
         tool, view = await parts.resolve(call.branch, call.tool)
         course.tool = tool
         _authorise(tool, call)
+        self._check_operation(tool, None, call)
         per_minute = tool.configuration.calls_per_minute or limits.CALLS_PER_MINUTE_DEFAULT
         parts.rates.take(call.caller.actor, tool.name, per_minute)
         course.arguments = await self._fitting(course, tool)
+        # Before the cache is looked at: it may hold what this caller could not have been told.
+        self._check_operation(tool, course.arguments, call)
         key = await self._cache_key(tool, course, view)
         if key is not None:
             found, kept = parts.cache.get(key)
@@ -206,6 +213,11 @@ class Executor:
         if key is not None:
             parts.cache.put(key, tool.name, result, tool.configuration.cache_seconds)
         return result, data
+
+    def _check_operation(self, tool: Tool, arguments: Any, call: Call) -> None:
+        """Refuse an operation that the caller could not run; without arguments, ever."""
+        if tool.handler.get("type") == "operation":
+            self._parts.check_operation(tool.handler["operation"], arguments, call.caller)
 
     async def _begin(self, course: _Course, tool: Tool) -> None:
         """Ask whether the tool may be run; that it may not says nothing about the tool."""
@@ -231,6 +243,8 @@ class Executor:
         )
         told: dict[str, Any] = {}
         corrected = confirms or (call.correct and tool.input.is_quick(given))
+        # Nobody guesses what is to be erased for good.
+        corrected = corrected and not tool.handler.get("erases")
         if corrected and self._parts.corrector is not None:
             correction = await self._parts.corrector.correct(tool, call, violations)
             told = correction.told
@@ -255,10 +269,11 @@ class Executor:
         forgotten = await self._parts.forgotten(tool.name)
         if not self._parts.cache.enabled:
             return None
-        # A caller's permissions may narrow what the tool does, so they are part of the key; whom
-        # a result was computed for is too, where the tool asks who is calling.
-        scopes = sorted(call.caller.scopes) if call.caller.scopes is not None else None
-        own = [call.caller.actor, scopes] if tool.handler.get("type") == "operation" else None
+        # A caller's permissions may narrow what the tool does, so they are part of the key; what
+        # the caller may do is too, wherever the tool may run operations on the caller's behalf or
+        # ask who is calling. Only of these kinds is it known that they do not.
+        kind = tool.handler.get("type")
+        own = None if kind in _SAME_FOR_ALL else call.caller.reach()
         narrowed = call.permissions
         return caching.key_of(
             [tool.name, tool.revision, course.arguments, view.branch.name, own, narrowed, forgotten]
@@ -380,7 +395,8 @@ class Executor:
             "revision": tool.revision,
             "caller": call.caller.actor,
             "context": dict(call.context),
-            "arguments": course.arguments,
+            # What is erased must not be named by the record of its erasure.
+            "arguments": {} if tool.handler.get("erases") else course.arguments,
             "status": status,
             "startedAt": course.started_at,
             **self._metadata(course),

@@ -29,7 +29,7 @@ from stratagem.gateway.pipelines import (
 )
 from stratagem.gateway.runners.contract import Handler, Run
 from stratagem.redaction import mask_json
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import PURGED_AT, Transaction
 from stratagem.storage.views import find_branch
 
 if TYPE_CHECKING:
@@ -70,13 +70,20 @@ class Pipelines:
             ExecutionNotFound: There is no such run of the caller's own.
             ValidationFailed: It has ended.
         """
-        begun, contents = await asyncio.to_thread(self._recorded, run_id, call.branch)
-        if begun["caller"] != call.caller.actor and not call.caller.may("gateway", "admin"):
+        begun, contents, purged = await asyncio.to_thread(self._recorded, run_id, call.branch)
+        if not call.caller.sees_contents_of(begun["caller"]):
             # What its steps have given was for whoever began it.
             raise _unknown(run_id)
         if "success" in begun:
             raise ValidationFailed(
                 f"The run {run_id} has ended.", field="runId", hint="Run the pipeline anew."
+            )
+        if purged:
+            # A step whose record is gone would be run a second time.
+            raise ValidationFailed(
+                f"Something was purged since the run {run_id} began, perhaps some of its steps.",
+                field="runId",
+                hint="See what it did, and run the pipeline anew.",
             )
         if any(each.pop("masked", False) for each in (begun, *contents)):
             # With a mask in place of a value another call would be made than was meant.
@@ -174,7 +181,10 @@ class Pipelines:
             name: tool.content["inputSchema"] for name, tool in tools.items() if tool is not None
         }
 
-    def _recorded(self, run_id: str, branch: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _recorded(
+        self, run_id: str, branch: str
+    ) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
+        """Return what is known of a run, and whether anything was purged since it began."""
         foundation = self._switchboard.foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, branch)
@@ -182,10 +192,11 @@ class Pipelines:
             if version is None or version.payload is None:
                 raise _unknown(run_id)
             hits = reader.hits(reader.faceted(view, names.facet_run(run_id)))
+            purged = int(reader.setting(PURGED_AT) or 0) > version.sequence
         contents = [orjson.loads(hits[each].payload) for each in sorted(hits)]
         for content in contents:
             del content["runId"]
-        return orjson.loads(version.payload), contents
+        return orjson.loads(version.payload), contents, purged
 
 
 class PipelineRunner:

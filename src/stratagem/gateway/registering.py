@@ -8,6 +8,14 @@ from typing import Any
 from stratagem.gateway import inputs
 from stratagem.gateway.exchange import Exchange
 from stratagem.gateway.library import Library
+from stratagem.gateway.person import (
+    ADD_SERVER,
+    APPROVE_SERVER,
+    ERASE,
+    GRANT,
+    REGISTER,
+    UPDATE,
+)
 from stratagem.gateway.retention import Retention
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
@@ -104,6 +112,7 @@ OPERATIONS: tuple[Operation, ...] = (
             validation="object",
         ),
         toolset="registry",
+        person=REGISTER,
     ),
     row(
         "tool_update",
@@ -115,6 +124,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=say_registered,
         gives=object_schema(required=("toolId", "changes"), toolId="string", changes="object"),
         toolset="registry",
+        person=UPDATE,
     ),
     row(
         "tool_remove",
@@ -143,7 +153,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "executions_erase",
         "Erase old executions",
-        "Erase for good what calls older than some days were made with, and what they gave.",
+        "Erase for good what calls older than some days were made with, and what they gave; with "
+        "`preview`, say how many.",
         inputs.RetentionInput,
         Retention,
         "erase",
@@ -151,6 +162,8 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         right="admin",
         destructive=True,
+        person=ERASE,
+        irreversible=True,
     ),
     row(
         "cache_configure",
@@ -183,6 +196,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("granted",), granted="boolean"),
         toolset="registry",
         right="admin",
+        person=GRANT,
     ),
     row(
         "secret_withdraw",
@@ -287,6 +301,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         waits=True,
         right="admin",
+        person=ADD_SERVER,
     ),
     row(
         "server_refresh",
@@ -299,6 +314,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         waits=True,
         right="admin",
+        person=APPROVE_SERVER,
     ),
     row(
         "server_remove",

@@ -23,6 +23,7 @@ from stratagem import limits
 from stratagem.errors import (
     ExecutionFailed,
     ExecutionNotFound,
+    PermissionDenied,
     RequestReused,
     StratagemError,
     ValidationFailed,
@@ -63,6 +64,7 @@ class _Claim:
             answer: Answer = self._write(refuse)
         except _UnclaimedError:
             return None
+        self._check_reach(answer)
         return str(answer["executionId"])
 
     def make(self, execution_id: str) -> None:
@@ -71,9 +73,23 @@ class _Claim:
         Raises:
             BegunElsewhereError: It stands for another one, of a moment ago.
         """
-        answer: Answer = self._write(lambda _transaction: {"executionId": execution_id})
+        made = {"executionId": execution_id, "reach": self._reach()}
+        answer: Answer = self._write(lambda _transaction: made)
         if answer["executionId"] != execution_id:
+            self._check_reach(answer)
             raise BegunElsewhereError(answer["executionId"])
+
+    def _check_reach(self, answer: Answer) -> None:
+        """Refuse the outcome of a call that was made with other rights than the caller has now."""
+        if answer.get("reach", self._reach()) != self._reach():
+            raise PermissionDenied(
+                "This request id stands for a call that was made with other rights than yours.",
+                field="requestId",
+                hint="Use a new request id.",
+            )
+
+    def _reach(self) -> str:
+        return sha256(orjson.dumps(self.call.caller.reach())).hexdigest()
 
     def _write(self, work: Any) -> Answer:
         answer: Answer = self.switchboard.foundation.write(

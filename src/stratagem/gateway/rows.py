@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel
 
 from stratagem.gateway.switchboard import Switchboard
-from stratagem.operation import Caller, Operation, Right
+from stratagem.operation import Caller, Operation, PersonNeeded, Right
 
 __all__ = ["Answer", "row", "say_json"]
 
@@ -39,6 +39,8 @@ def row(  # noqa: PLR0917 -- a row of a table
     right: Right | None = None,
     reads: bool = False,
     destructive: bool = False,
+    person: PersonNeeded | None = None,
+    irreversible: bool = False,
 ) -> Operation:
     """Return the row of a method. `waits`: it is a coroutine, for waiting is most of its work."""
     return Operation(
@@ -55,6 +57,8 @@ def row(  # noqa: PLR0917 -- a row of a table
         destructive=destructive,
         part="switchboard",
         right=right,
+        person=person,
+        irreversible=irreversible,
     )
 
 

@@ -11,22 +11,41 @@ from typing import Any, TypeVar
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments
-from stratagem.engine.lineage import OPEN_END
+from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
 from stratagem.gateway import executions, inputs, keeping, secrets
 from stratagem.gateway.calls import Call, call_of
+from stratagem.gateway.person import call_command, runs_outside
 from stratagem.gateway.runners.contract import ProgressReport
+from stratagem.gateway.runners.python import PythonRunner
 from stratagem.gateway.switchboard import Switchboard
 from stratagem.gateway.tools import Tool, detailed, listed
 from stratagem.operation import Caller
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import Reader, Transaction
 
 __all__ = ["Gateway"]
 
 T = TypeVar("T")
 Answer = dict[str, Any]
 
-# Registering one of these is running code of one's choice on the server.
+# What everybody who may look at executions sees of those of others.
+_METADATA = frozenset(
+    {
+        "executionId",
+        "tool",
+        "toolId",
+        "revision",
+        "caller",
+        "status",
+        "startedAt",
+        "duration",
+        "cached",
+        "provider",
+        "attempts",
+    }
+)
+# Registering one of these is running code of one's choice on the server, if in a sandbox. Those
+# that run outside of it take more: `person` has them.
 _RUNS_CODE = frozenset({"python", "code", "mcp", "operation"})
 
 
@@ -120,7 +139,10 @@ class Gateway:
             fitting = [tool for tool in every if _fits(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = executions.performances(reader, view, [tool.name for tool in page])
-            shown = [{**listed(tool), "performance": figures[tool.name]} for tool in page]
+            shown = [
+                {**listed(tool), **self._refusal(tool), "performance": figures[tool.name]}
+                for tool in page
+            ]
         return {
             "tools": shown,
             "total": len(fitting),
@@ -135,7 +157,7 @@ class Gateway:
             tool = self._registry.find(reader, view, given.tool_id)
             figures = executions.statistics(reader, view, tool.name)
         figures["lastUsed"] = _iso(figures["lastUsed"])
-        return {"tool": {**detailed(tool), "statistics": figures}}
+        return {"tool": {**detailed(tool), **self._refusal(tool), "statistics": figures}}
 
     def help(self, given: inputs.HelpInput) -> Answer:
         """Return what a model needs to call a tool: its schema in words, and examples."""
@@ -258,7 +280,7 @@ class Gateway:
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch))
             if given.execution_id is not None:
-                return {"executions": [_shown(executions.find(reader, view, given.execution_id))]}
+                return {"executions": [self._seen(reader, view, given.execution_id)]}
             tool = given.tool_id
             if tool is not None:
                 known = self._registry.get(reader, view, tool)
@@ -274,8 +296,11 @@ class Gateway:
                 before=read_cursor(given.cursor, start=OPEN_END),
                 limit=given.limit,
             )
-        answer: Answer = {"executions": [_shown(each) for each in page]}
+        answer: Answer = {"executions": [_shown(each, self._caller) for each in page]}
         return answer | ({"next": str(following)} if following is not None else {})
+
+    def _seen(self, reader: Reader, view: View, execution_id: str) -> Answer:
+        return _shown(executions.find(reader, view, execution_id), self._caller)
 
     # --- upkeep
 
@@ -303,7 +328,6 @@ class Gateway:
 
     def grant(self, given: inputs.GrantInput) -> Answer:
         """Let a tool send a secret to a host."""
-        self._caller.require_trust("Granting a secret", "hands out what only its owner may")
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
@@ -370,18 +394,34 @@ class Gateway:
 
         self._write(work, None, "cache_clear", {})
 
+    def _refusal(self, tool: Tool) -> Answer:
+        """Return why a tool can be seen and not called, where the operator allows no more."""
+        if tool.handler.get("type") != "python":
+            return {}
+        runner = self._switchboard.runners["python"]
+        assert isinstance(runner, PythonRunner)
+        refusal = runner.refusal(tool.handler)
+        return {} if refusal is None else {"callable": False, "refusal": refusal}
+
     def _may_handle(self, handler: Mapping[str, Any]) -> None:
         """Refuse code from whoever is no administrator."""
         kind = handler.get("type")
         if kind in _RUNS_CODE:
-            self._caller.require_trust(f"A handler of type {kind!r}")
+            self._caller.require_known(f"A handler of type {kind!r}")
 
     def _may_change(self, tool: Tool, changed: Mapping[str, Any]) -> None:
         """Refuse that somebody lifts a quarantine, or changes what runs code."""
-        lifted = changed.get("status") == "active" and tool.handler.get("type") in _RUNS_CODE
-        if (lifted or "permissions" in changed) and not self._caller.may("gateway", "admin"):
+        if changed.get("status") == "active" and tool.handler.get("type") in _RUNS_CODE:
+            self._caller.require_person(
+                "gateway",
+                "tool_update",
+                f"approves {tool.name}, which runs code",
+                call_command("tool_update", {"toolId": tool.name, "status": "active"}),
+                of_host=runs_outside(tool.handler),
+            )
+        if "permissions" in changed and not self._caller.may("gateway", "admin"):
             raise PermissionDenied(
-                "Only an administrator may approve a tool or change its permissions.",
+                "Only an administrator may change the permissions of a tool.",
                 required="gateway:admin",
             )
 
@@ -447,11 +487,16 @@ def _fits(tool: Tool, given: inputs.ListToolsInput) -> bool:
     )
 
 
-def _shown(record: Mapping[str, Any]) -> Answer:
-    return {
-        **{name: each for name, each in record.items() if name != "sequence"},
-        "startedAt": _iso(record["startedAt"]),
-    }
+def _shown(record: Mapping[str, Any], caller: Caller) -> Answer:
+    """Return an execution: the caller's own as it was recorded, another's without its contents."""
+    own = caller.sees_contents_of(record["caller"])
+    names = [name for name in record if name != "sequence" and (own or name in _METADATA)]
+    shown = {**{name: record[name] for name in names}, "startedAt": _iso(record["startedAt"])}
+    if own:
+        return shown
+    if error := record.get("error"):
+        shown["error"] = {"code": error["code"]}
+    return {**shown, "withheld": "Contents are shown to whoever called, and to administrators."}
 
 
 def _iso(microseconds: int | None) -> str | None:

@@ -153,8 +153,6 @@ class Sources:
         from stratagem.gateway.runners.upstream import read_definition
 
         definition = read_definition(given.definition()).as_json()
-        if definition["transport"] == "stdio":
-            self._caller.require_trust("Starting a server of one's own")
         # One that cannot be listed is not kept.
         await self._switchboard.home.join(lambda: self._tried(definition))
         await asyncio.to_thread(self._keep_server, definition)

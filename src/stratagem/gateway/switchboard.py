@@ -26,6 +26,7 @@ from stratagem.gateway.recording import Recorder
 from stratagem.gateway.registry import Registry
 from stratagem.gateway.repeating import Repeats
 from stratagem.gateway.runners.contract import Handler, Runner
+from stratagem.gateway.runners.operation import CheckOperation
 from stratagem.gateway.secrets import GrantedSecrets, grants
 from stratagem.gateway.tools import Tool
 from stratagem.search.foundation import Foundation
@@ -52,6 +53,7 @@ class GatewaySettings:
     """What the gateway may reach, and where it takes secrets from."""
 
     allow_hosts: tuple[str, ...] = ()
+    allow_callables: tuple[str, ...] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     @property
@@ -113,6 +115,7 @@ class Switchboard:
         *,
         runners: Callable[[Switchboard], Runners],
         builtin: Sequence[Tool],
+        check_operation: CheckOperation,
         settings: GatewaySettings | None = None,
         corrector: Callable[[Switchboard], Corrector] | None = None,
         random: Callable[[int], bytes] = os.urandom,
@@ -128,6 +131,9 @@ class Switchboard:
         self.recorder = Recorder(foundation)
         self.cache = Cache(time.monotonic)
         self._cache_rules = 0
+        self._purged_at = 0
+        foundation.purge_listeners.before.append(self.recorder.settle)
+        foundation.purge_listeners.after.append(self.cache.clear)
         self.lanes = Lanes()
         self.repeats = Repeats(self)
         self.metrics = Metrics()
@@ -136,6 +142,7 @@ class Switchboard:
         self.executor = Executor(
             Parts(
                 resolve=self._resolve,
+                check_operation=check_operation,
                 secrets=self._secrets,
                 runners=self.runners,
                 rates=Rates(time.monotonic),
@@ -223,11 +230,15 @@ class Switchboard:
         view = self.foundation.views.view(reader, branch)
         return self.registry.find(reader, view, name), view
 
-    async def _forgotten(self, tool: str) -> tuple[int, int]:
+    async def _forgotten(self, tool: str) -> tuple[int, int, int]:
         kept = await self.foundation.read_async(lambda: self._kept(tool))
         if kept.version != self._cache_rules:
             self._cache_rules = kept.version
             self.cache.configure(**kept.rules)
+        if kept.forgotten[-1] != self._purged_at:
+            # Another process has purged something: results from before are not held on to.
+            self._purged_at = kept.forgotten[-1]
+            self.cache.clear()
         return kept.forgotten
 
     def _kept(self, tool: str) -> keeping.Kept:

@@ -96,7 +96,7 @@ class Branching(Bound):
         with self._store.snapshot() as reader:
             branch = find_branch(reader, wanted, field="name")
             info = self._info(reader, branch)
-        self._caller.branch = wanted
+        self._caller.switch_to(wanted)
         info.current = True
         return info
 
@@ -128,7 +128,7 @@ class Branching(Bound):
         )
         self._views.forget(wanted)
         if self._caller.branch == wanted:
-            self._caller.branch = DEFAULT_BRANCH
+            self._caller.switch_to(DEFAULT_BRANCH)
         return BranchInfo(**answer)
 
     def restore(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
@@ -234,7 +234,12 @@ class Branching(Bound):
 
     def _may_see(self, space: Space) -> bool:
         """Whether the caller may read the system that a record is of: branches carry them all."""
-        return space.kind in {ENTRY, EVENT} or self._caller.may(space.namespace, "read")
+        if space.kind in {ENTRY, EVENT}:
+            return True
+        if self._store.kinds.record(space.kind).quoting and not self._caller.sees_every_call:
+            # Records of calls hold what others have said, and were told.
+            return False
+        return self._caller.may(space.namespace, "read")
 
     def _info(self, reader: Reader, branch: Branch) -> BranchInfo:
         parent = reader.branch_by_id(branch.parent) if branch.parent is not None else None

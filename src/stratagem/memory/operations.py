@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel
@@ -14,7 +14,7 @@ from stratagem.errors import MergeConflict, MissingRequired
 from stratagem.memory import inputs
 from stratagem.memory.models import Entry
 from stratagem.memory.service import Memory
-from stratagem.operation import MADE_UP, Caller, Operation, object_schema
+from stratagem.operation import MADE_UP, Caller, Operation, PersonNeeded, object_schema
 from stratagem.search.foundation import Foundation
 
 __all__ = ["OPERATIONS"]
@@ -133,8 +133,20 @@ def _status(memory: Memory, _given: inputs.StatusInput) -> Answer:
 
 
 def _purge(memory: Memory, given: inputs.PurgeInput) -> Answer:
-    erased = memory.purge(given.key, namespace=given.namespace, sequence=given.sequence)
-    return {"erased": erased, "note": "Backups and exports made earlier are out of reach."}
+    answer: Answer = plain(
+        memory.erase(given.key, namespace=given.namespace, sequence=given.sequence)
+    )
+    return answer
+
+
+def _purge_command(given: BaseModel) -> list[str]:
+    asked = cast("inputs.PurgeInput", given)
+    options = {"--sequence": asked.sequence, "--namespace": asked.namespace}
+    words = [
+        word for name, each in options.items() if each is not None for word in (name, str(each))
+    ]
+    # A key may begin with a dash.
+    return ["purge", *words, *(["--", asked.key] if asked.key is not None else [])]
 
 
 def _bound(run: Callable[[Memory, M], Answer]) -> Callable[[Any, Any, Caller], Answer]:
@@ -254,7 +266,16 @@ def _say_status(answer: Mapping[str, Any]) -> str:
 
 def _say_purged(answer: Mapping[str, Any]) -> str:
     count = answer["erased"]
-    return f"Erased {count} {'event' if count == 1 else 'events'}. {answer['note']}"
+    said = [f"Erased {count} {'event' if count == 1 else 'events'}."]
+    if answer.get("copies"):
+        said.append(f"Records that quoted it lost their content: {_counts(answer['copies'])}.")
+    if answer.get("elsewhere"):
+        said.append(f"The same text is left in: {_counts(answer['elsewhere'])}.")
+    return " ".join([*said, answer["note"]])
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
 
 
 def _with_note(lines: list[str], answer: Mapping[str, Any]) -> str:
@@ -396,12 +417,20 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="admin",
         title="Purge",
         description="Erase an entry or a logged event for good: from the log, every branch, every "
-        "past moment and the index. Cannot be undone.",
+        "past moment, the index and records of calls that quote it. Cannot be undone.",
         input_model=inputs.PurgeInput,
-        output_schema=object_schema(required=("erased",), erased="integer", note="string"),
+        output_schema=object_schema(
+            required=("erased",),
+            erased="integer",
+            copies="object",
+            elsewhere="object",
+            note="string",
+        ),
         run=_bound(_purge),
         summarise=_say_purged,
         destructive=True,
         idempotent=True,
+        person=PersonNeeded("erases for good", _purge_command),
+        irreversible=True,
     ),
 )

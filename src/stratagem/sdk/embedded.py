@@ -99,7 +99,7 @@ def open_database(
         workspace=workspace,
     )
     runtime = start(settings)
-    caller = Caller(actor=actor, namespace=namespace, branch=branch)
+    caller = Caller(actor=actor, namespace=namespace, branch=branch, authority="operator")
     try:
         runtime.foundation.views.confirm(branch)
     except BaseException:

@@ -52,7 +52,7 @@ def aged(tmp_path: Path, clock: Clock) -> Iterator[Stratagem]:
     """Give a database whose clock the test sets."""
     adapters = Adapters(clock, lambda count: bytes(_random(count)))
     settings = Settings(str(tmp_path / "aged.db"), embedder="none", adapters=adapters)
-    opened = Stratagem(start(settings), Caller())
+    opened = Stratagem(start(settings), Caller(authority="operator"))
     yield opened
     opened.close()
 

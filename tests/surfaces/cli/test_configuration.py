@@ -74,6 +74,14 @@ def test_a_list_of_a_file_is_taken_by_the_command(cli: Cli, project: Path) -> No
     assert "nonsense" in cli.refused("serve", "--port", "0", code=2)
 
 
+def test_a_project_does_not_say_which_functions_run(cli: Cli, project: Path) -> None:
+    project.write_text('allow_callables = ["os:system"]\n', "utf-8")
+
+    told = cli.refused("config", code=2)
+
+    assert "a project may have been written by anybody" in told
+
+
 def test_passwords_are_not_shown(cli: Cli) -> None:
     addresses = {
         "STRATAGEM_DB": f"postgresql://ada:{HIDDEN}@db.example/team?password={HIDDEN}#blue",

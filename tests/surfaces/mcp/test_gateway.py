@@ -214,12 +214,11 @@ async def test_reference_servers_are_upstreams(
     kept = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
     entity = {"name": "Oslo", "entityType": "city", "observations": ["by the sea"]}
 
-    async with connected(path, toolsets=("gateway", "registry"), expose=("ech*",)) as client:
+    with stratagem.open(str(path), embedder="none") as db:
         for name, script, env in (("everything", everything, {}), ("memory", memory, kept)):
             args = [script, "stdio"] if name == "everything" else [script]
-            given = {"name": name, "command": node, "args": args, "env": env}
-            added = await client.call_tool("server_add", given)
-            assert not added.is_error, text_of(added)
+            db.call("server_add", {"name": name, "command": node, "args": args, "env": env})
+    async with connected(path, toolsets=("gateway", "registry"), expose=("ech*",)) as client:
         echoed = await client.call_tool(
             "tool_execute", {"toolName": "echo", "arguments": {"message": "hello"}}
         )
@@ -282,7 +281,10 @@ async def test_a_client_hears_how_far_a_tool_has_come(busy: Path, mode: Mode) ->
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         heard.append((progress, total, message))
 
-    async with connected(busy, mode, toolsets=("gateway",), expose=("hums",)) as client:
+    allowed = ("tests.surfaces.mcp.test_gateway:*",)
+    async with connected(
+        busy, mode, toolsets=("gateway",), expose=("hums",), allow_callables=allowed
+    ) as client:
         given = {"toolName": "counts", "arguments": {}}
         quiet = await client.call_tool("tool_execute", given)
         told = await client.call_tool("tool_execute", given, progress_callback=hear)
@@ -305,7 +307,8 @@ async def test_progress_is_heard_over_http(busy: Path) -> None:
     ) -> None:
         heard.append(progress)
 
-    with http_server(busy, toolsets=("gateway",)) as address:
+    allowed = ("tests.surfaces.mcp.test_gateway:counts",)
+    with http_server(busy, toolsets=("gateway",), allow_callables=allowed) as address:
         async with Client(f"{address}/mcp") as client:
             await client.call_tool(
                 "tool_execute", {"toolName": "counts", "arguments": {}}, progress_callback=hear

@@ -195,11 +195,11 @@ async def test_a_tool_of_another_toolset_is_not_there(path: Path) -> None:
 async def test_toolsets_choose_the_tools(path: Path) -> None:
     async with connected(path, toolsets=("memory", "admin")) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        await call(client, "strata_store", key="a", value=1)
-        answer = await call(client, "strata_purge", key="a")
+        refused = await client.call_tool("strata_purge", {"key": "a"})
 
     assert names == [*HINTS, "strata_purge", "restore_concept"]
-    assert answer["erased"] == 1
+    # It is listed for whoever serves people; an agent is told the command.
+    assert refused.is_error
 
 
 def failing_operation() -> Operation:

@@ -12,8 +12,10 @@ from typing import Any
 from stratagem.gateway.runners.contract import Handler, Run
 from stratagem.operation import Caller
 
-__all__ = ["CallOperation", "OperationRunner"]
+__all__ = ["CallOperation", "CheckOperation", "OperationRunner"]
 
+# Refuses an operation, or arguments of it, that a tool may not run on a caller's behalf.
+CheckOperation = Callable[[str, Any, Caller], None]
 CallOperation = Callable[[str, dict[str, Any], Caller], Awaitable[dict[str, Any]]]
 
 

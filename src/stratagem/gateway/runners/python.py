@@ -3,7 +3,8 @@
 A handler names its function in one of two ways: `{"type": "python", "name": NAME}` is a function
 that was added in this process or that an installed package offers under the entry point group
 `stratagem.tools`; `{"type": "python", "callable": "package.module:function"}` is imported when it
-is first called. Nothing is imported to list what there is.
+is first called, and only if the operator allows it (`callables.py`). Nothing is imported to list
+what there is.
 
 A coroutine runs on the event loop, anything else in a thread; both are stopped when the attempt
 is cancelled (`threads.py` says what that can do, and what it cannot).
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module, metadata
 from typing import Any, Final
@@ -23,8 +24,15 @@ from pydantic_core import PydanticSerializationError
 
 from stratagem import limits
 from stratagem.engine import values
-from stratagem.errors import ExecutionFailed, StratagemError, ToolNotFound, ValidationFailed
+from stratagem.errors import (
+    ExecutionFailed,
+    PermissionDenied,
+    StratagemError,
+    ToolNotFound,
+    ValidationFailed,
+)
 from stratagem.gateway.reading import refusal
+from stratagem.gateway.runners.callables import CallableList
 from stratagem.gateway.runners.contract import Handler, ProgressReport, Run
 from stratagem.gateway.runners.functions import PythonTool, described, tool
 from stratagem.gateway.runners.threads import Threads
@@ -40,8 +48,12 @@ _CAUGHT: Final = (Exception, SystemExit, KeyboardInterrupt)
 class PythonRunner:
     """Runs functions as tools."""
 
-    def __init__(self, threads: Threads | None = None) -> None:
+    def __init__(
+        self, threads: Threads | None = None, *, allowed: Sequence[str] | None = None
+    ) -> None:
+        """Run functions; `allowed` are those that a handler may name, None is any."""
         self._threads = threads or Threads()
+        self._allowed = CallableList(allowed)
         self._tools: dict[str, PythonTool] = {}
         self._entry_points: dict[str, metadata.EntryPoint] | None = None
 
@@ -91,6 +103,7 @@ class PythonRunner:
                 "`handler.callable` is written package.module:function.", field="handler.callable"
             )
         if name is None:
+            self._allowed.require(str(place))
             return []
         if not isinstance(name, str):
             raise ValidationFailed("`handler.name` is text.", field="handler.name")
@@ -99,6 +112,8 @@ class PythonRunner:
 
     async def run(self, handler: Handler, run: Run) -> Any:
         """Call the function, and return what it returns as plain JSON."""
+        if "callable" in handler:
+            self._allowed.require(_key(handler))
         found = self._tools.get(_key(handler))
         if found is None:
             # Importing may take long, and may run anything.
@@ -117,6 +132,16 @@ class PythonRunner:
             raise _failure(error) from error
         return _plain(found, result)
 
+    def refusal(self, handler: Handler) -> str | None:
+        """Return why the function of a handler may not be called, or None."""
+        if "callable" not in handler:
+            return None
+        try:
+            self._allowed.require(_key(handler))
+        except PermissionDenied as error:
+            return f"{error.message} {error.hint}"
+        return None
+
     async def close(self) -> None:
         """End nothing: the threads that are left end with the process."""
 
@@ -128,7 +153,10 @@ class PythonRunner:
 
     def _found(self, handler: Handler, key: str) -> PythonTool:
         if "callable" in handler:
-            return described(_imported(lambda: _at(key), key))
+            self._allowed.require(key)
+            found = _imported(lambda: _at(key), key)
+            self._allowed.require(key, found)
+            return described(found)
         point = self._points().get(key)
         if point is None:
             raise ToolNotFound(

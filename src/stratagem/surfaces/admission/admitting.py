@@ -32,6 +32,8 @@ __all__ = ["ADMITTED", "NOTED", "Admission", "Admitted"]
 
 logger = logging.getLogger(__name__)
 
+# Whoever has it in the server's own workspace is an administrator of the machine.
+HOST_SCOPE: Final = "gateway:admin"
 # Where the scope of a request keeps what the log says about it.
 NOTED: Final = "stratagem.noted"
 
@@ -144,12 +146,19 @@ class Admission:
         found = self._callers.get(key)
         if found is None:
             found = self._callers[key] = replace(
-                self.new_caller(admitted, surface), can_switch=not self._settings.several
+                self.new_caller(admitted, surface),
+                can_switch=not self._settings.several,
+                toolsets=None,
             )
         self._callers.move_to_end(key)
         if len(self._callers) > limits.SWITCHED_KEPT_MAX:
             self._callers.popitem(last=False)
-        return found
+        reached = self._reached(surface)
+        return found if reached is None else replace(found, toolsets=reached, origin=found)
+
+    def _reached(self, surface: str) -> frozenset[str] | None:
+        """Return what tools may run for clients: over MCP what is on, elsewhere all there is."""
+        return frozenset(self._settings.toolsets) if surface == "mcp" else None
 
     def new_caller(
         self, admitted: Admitted | None, surface: str, *, can_switch: bool = False
@@ -164,6 +173,8 @@ class Admission:
             # Over HTTP the server's environment says nothing about the client's.
             local=False,
             read_only=settings.read_only,
+            authority="network",
+            toolsets=self._reached(surface),
         )
         if admitted is None:
             return caller
@@ -172,6 +183,8 @@ class Admission:
             actor=admitted.identity.actor,
             scopes=admitted.identity.rights[admitted.workspace],
             workspace=None if admitted.workspace == self._home else admitted.workspace,
+            authority="token",
+            of_host=HOST_SCOPE in admitted.identity.rights.get(self._home, ()),
         )
 
     async def close(self) -> None:

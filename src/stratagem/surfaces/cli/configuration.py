@@ -48,6 +48,8 @@ class Setting:
     what: str
     # What parts the values of one that can be repeated, in the environment.
     between: str = ","
+    # Whether a project's file may have it: somebody else may have written that one.
+    of_projects: bool = True
 
     @property
     def variable(self) -> str:
@@ -76,6 +78,13 @@ SETTINGS: Final = (
     Setting("server_name", "none", "names that a server is reached by", " "),
     Setting("public_url", "none", "how clients reach the server behind a proxy"),
     Setting("allow_hosts", "none", "private hosts that registered tools may call", " "),
+    Setting(
+        "allow_callables",
+        "none",
+        "Python functions that registered tools may run",
+        " ",
+        of_projects=False,
+    ),
     Setting("sandbox_network", "no", "yes: sandboxed code may be given the network"),
     Setting("auth", "auto", "whether a token is needed: auto or token"),
     Setting("oauth_issuer", "none", "whose JWTs are taken"),
@@ -219,6 +228,12 @@ def _read(file: Path) -> dict[str, str]:
                 f"{file} has a setting that does not exist: {name}.",
                 path=str(file),
                 hint=f"There are: {', '.join(_KNOWN)}.",
+            )
+        if file.parent.name == PROJECT_FOLDER and not _KNOWN[name].of_projects:
+            raise InvalidInput(
+                f"{file} cannot set {name}: a project may have been written by anybody.",
+                path=str(file),
+                hint=f"Set it in your own {FILE_NAME}, or as {_KNOWN[name].variable}.",
             )
         parts = value if isinstance(value, list) else [value]
         if not all(isinstance(each, str | int | float) for each in parts):

@@ -49,6 +49,15 @@ AllowHost = Annotated[
     ),
 ]
 
+AllowCallable = Annotated[
+    list[str] | None,
+    typer.Option(
+        envvar="STRATAGEM_ALLOW_CALLABLES",
+        metavar="MODULE:FUNCTION",
+        help="A Python function that registered tools may run; MODULE:* is all it defines.",
+    ),
+]
+
 
 @app.command("mcp", rich_help_panel=PANEL)
 @command
@@ -58,6 +67,7 @@ def _mcp(
     toolsets: Toolsets = None,
     expose: Expose = None,
     allow_host: AllowHost = None,
+    allow_callable: AllowCallable = None,
 ) -> None:
     """Serve one agent on stdin and stdout. This is what an agent's settings start."""
     from stratagem.surfaces.mcp import run_stdio
@@ -65,7 +75,13 @@ def _mcp(
     # Standard output belongs to the protocol.
     session.output.json = False
     run_stdio(
-        _settings(session, toolsets, expose=_names(expose), allow_hosts=tuple(allow_host or ()))
+        _settings(
+            session,
+            toolsets,
+            expose=_names(expose),
+            allow_hosts=tuple(allow_host or ()),
+            allow_callables=tuple(allow_callable or ()),
+        )
     )
 
 
@@ -159,6 +175,7 @@ def _serve(
     port: Port = None,
     server_name: ServerName = None,
     allow_host: AllowHost = None,
+    allow_callable: AllowCallable = None,
     workers: Workers = 1,
     log_format: LogFormat = "text",
     redis: Redis = None,
@@ -182,6 +199,7 @@ def _serve(
             port_given=port is not None,
             server_names=tuple(server_name or ()),
             allow_hosts=tuple(allow_host or ()),
+            allow_callables=tuple(allow_callable or ()),
             expose=_names(expose),
             auth=auth,
             oauth=_oauth(oauth_issuer, oauth_audience, oauth_keys),
@@ -218,6 +236,7 @@ def _settings(
     port_given: bool = False,
     server_names: tuple[str, ...] = (),
     allow_hosts: tuple[str, ...] = (),
+    allow_callables: tuple[str, ...] = (),
     expose: tuple[str, ...] = (),
     auth: Auth = "auto",
     oauth: OAuthSettings | None = None,
@@ -242,6 +261,7 @@ def _settings(
         port_given=port_given,
         server_names=server_names,
         allow_hosts=allow_hosts,
+        allow_callables=allow_callables,
         expose=expose,
         auth=auth,
         oauth=oauth,

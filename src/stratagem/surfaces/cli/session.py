@@ -94,7 +94,7 @@ class Session:
         """Who calls. A process ends with its command, so it has nothing to switch."""
         from stratagem.operation import Caller
 
-        return Caller(ACTOR, self.namespace, self.branch, can_switch=False)
+        return Caller(ACTOR, self.namespace, self.branch, can_switch=False, authority="operator")
 
     @contextmanager
     def runtime(
@@ -115,9 +115,8 @@ class Session:
             embedder=self.embedder,
             read_only=bool(self.options.read_only) if read_only is None else read_only,
             redaction=self.options.redaction or "basic",
-            allow_hosts=tuple(
-                os.environ.get("STRATAGEM_ALLOW_HOSTS", "").replace(",", " ").split()
-            ),
+            allow_hosts=_listed("STRATAGEM_ALLOW_HOSTS"),
+            allow_callables=_listed("STRATAGEM_ALLOW_CALLABLES"),
         )
         runtime = start(settings)
         try:
@@ -134,6 +133,10 @@ class Session:
     @property
     def _path(self) -> Path:
         return database_path(self.options.db)
+
+
+def _listed(variable: str) -> tuple[str, ...]:
+    return tuple(os.environ.get(variable, "").replace(",", " ").split())
 
 
 def command(run: Callable[..., None]) -> Callable[..., None]:

@@ -41,7 +41,12 @@ class ProcessCaller:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._caller = Caller(
-            "mcp", settings.namespace, settings.branch, read_only=settings.read_only
+            "mcp",
+            settings.namespace,
+            settings.branch,
+            read_only=settings.read_only,
+            authority="agent",
+            toolsets=frozenset(settings.toolsets),
         )
 
     def of(self, context: Context) -> Caller:

@@ -203,6 +203,7 @@ class Database:
                 external=None if place is None else built_in(),
                 workspace=workspace,
                 allow_hosts=given.allow_hosts,
+                allow_callables=given.allow_callables,
             )
         )
         runtime.look_at_clock()

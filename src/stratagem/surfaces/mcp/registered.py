@@ -66,8 +66,15 @@ class Registered:
                 input_schema={"type": "object", **each["inputSchema"]},
             )
             for each in listed
-            if self.exposes(each["name"])
+            if self.exposes(each["name"]) and self._reaches(each["name"])
         ]
+
+    def _reaches(self, name: str) -> bool:
+        """Whether a tool is no operation of a toolset that is not on."""
+        from stratagem.operations import TABLE
+
+        operation = TABLE.get(name)
+        return operation is None or operation.toolset in self._settings.toolsets
 
     def exposes(self, name: str) -> bool:
         """Whether a tool is to be seen in its own right."""

@@ -69,13 +69,15 @@ TEMPLATES = [
 ]
 
 
-def read(database: Database, uri: str, caller: Caller, protocol_version: str) -> ReadResourceResult:
-    """Return what is at an address.
+def read(
+    database: Database, uri: str, caller: Caller, protocol_version: str, *, served: bool
+) -> ReadResourceResult:
+    """Return what is at an address; there is nothing where entries are not `served`.
 
     Raises:
         MCPError: Nothing is there, or it cannot be read.
     """
-    operation, arguments = _parse(uri) or _refuse(uri, protocol_version)
+    operation, arguments = (_parse(uri) if served else None) or _refuse(uri, protocol_version)
     try:
         answer = database.call(operation, arguments, caller)
     except StratagemError as error:

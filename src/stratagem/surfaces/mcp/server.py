@@ -77,6 +77,11 @@ class _Handlers:
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
 
     @property
+    def _shows_entries(self) -> bool:
+        """Whether entries can be read by their addresses: where they can be recalled."""
+        return "memory" in self._settings.toolsets
+
+    @property
     def shows_resources(self) -> bool:
         """Whether lists have resources of the registry in them."""
         return self._registered.shows_resources
@@ -129,7 +134,7 @@ class _Handlers:
 
     async def list_resources(self, context: Context, page: Page) -> types.ListResourcesResult:
         _only_page(page)
-        listed = resources.RESOURCES
+        listed = resources.RESOURCES if self._shows_entries else []
         if self._registered.shows_resources:
             caller = self._callers.of(context)
             listed = [*listed, *await self._in_thread(lambda: self._registered.resources(caller))]
@@ -139,7 +144,8 @@ class _Handlers:
         self, _context: Context, page: Page
     ) -> types.ListResourceTemplatesResult:
         _only_page(page)
-        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+        listed = resources.TEMPLATES if self._shows_entries else []
+        return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
@@ -149,7 +155,9 @@ class _Handlers:
         if params.uri.startswith(PREFIX) and self._registered.shows_resources:
             return await self._in_thread(lambda: self._registered.read(params.uri, caller))
         return await self._in_thread(
-            lambda: resources.read(self._database, params.uri, caller, version)
+            lambda: resources.read(
+                self._database, params.uri, caller, version, served=self._shows_entries
+            )
         )
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -29,7 +29,8 @@ class ServerSettings:
 
     `namespace` and `branch` are each client's defaults. `port_given`: the port was asked for,
     so no other will do. `server_names` are names by which browsers and proxies may reach the
-    server besides the loopback ones; `allow_hosts` are private hosts that tools may call.
+    server besides the loopback ones; `allow_hosts` are private hosts that tools may call, and
+    `allow_callables` the Python functions that stored tools may name.
     `expose`: patterns of registered tools that clients see as tools in their own right.
     `auth`: "token" has everybody show one; "auto" does so from the first token on that is made.
     `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
@@ -50,6 +51,7 @@ class ServerSettings:
     port_given: bool = False
     server_names: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
+    allow_callables: tuple[str, ...] = ()
     expose: tuple[str, ...] = ()
     log_format: str = "text"
     workers: int = 1

@@ -23,7 +23,7 @@ from stratagem.errors import (
 from stratagem.gateway.inputs import ExecuteInput
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
-from stratagem.operations import authorise, find, read_input
+from stratagem.operations import find, prepare
 from stratagem.surfaces.admission.admitting import ADMITTED, Admission, Admitted
 from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.tools import encodable
@@ -219,9 +219,7 @@ class Sockets:
 
     async def _execute(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
         """Run a tool, with progress on the way, and the result as an event of its own."""
-        operation = find("tool_execute")
-        authorise(operation, data, caller)
-        given = read_input(operation, data)
+        given = prepare(find("tool_execute"), data, caller)
         assert isinstance(given, ExecuteInput)
         runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
         switchboard = runtime.switchboard

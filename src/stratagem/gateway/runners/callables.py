@@ -1,0 +1,54 @@
+"""Which Python functions a stored tool may name: those on the operator's list.
+
+A pattern is `package.module:function` or `package.module:*`. An asterisk stands for one function
+that the module itself defines: a module that has imported `os` does not offer `os.system`, nor
+what it took over from another module. Functions that are added in a program, and those that an
+installed package offers under an entry point, are named by nobody else and need no list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from stratagem.errors import PermissionDenied
+
+__all__ = ["CallableList"]
+
+SETTING = "STRATAGEM_ALLOW_CALLABLES"
+
+
+class CallableList:
+    """The functions that an operator allows; None allows any."""
+
+    def __init__(self, patterns: Sequence[str] | None) -> None:
+        self._exact = None if patterns is None else frozenset(patterns)
+        self._patterns = [each.partition(":") for each in patterns or () if "*" in each]
+
+    def require(self, place: str, function: Any = None) -> None:
+        """Refuse a function that is not on the list.
+
+        With the function itself, a pattern allows it only if its module defines it.
+
+        Raises:
+            PermissionDenied: The operator does not allow it.
+        """
+        if self._exact is None or place in self._exact:
+            return
+        module, _, path = place.partition(":")
+        defined = function is None or getattr(function, "__module__", None) == module
+        if defined and "." not in path and any(self._fits(module, path)):
+            return
+        raise PermissionDenied(
+            f"The operator does not allow Python tools to call {place}.",
+            callable=place,
+            setting=SETTING,
+            hint=f"Whoever starts the server can: --allow-callable {place}, or {SETTING}={place}.",
+        )
+
+    def _fits(self, module: str, path: str) -> list[bool]:
+        return [
+            fnmatchcase(module, of) and fnmatchcase(path, name)
+            for of, _colon, name in self._patterns
+        ]

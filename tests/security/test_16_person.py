@@ -1,0 +1,294 @@
+"""16. What runs code, starts programs, hands out secrets or erases takes a person's word."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult, TextContent
+
+import stratagem
+from stratagem.errors import PermissionDenied
+from stratagem.operation import Caller
+from stratagem.operations import TABLE, find, prepare
+from tests.security.house import EVERY_TOOLSET, SURFACES, House, Surface, make_token, serving
+from tests.surfaces.mcp.clients import connected
+
+pytestmark = pytest.mark.anyio
+
+_TOOL = {"name": "pwn", "description": "Runs.", "inputSchema": {"type": "object"}}
+# Arguments with which each operation takes a person's word, and what the command has to say.
+RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
+    "strata_purge": ({"key": "it's mine"}, "purge -- 'it'\"'\"'s mine'"),
+    "executions_erase": ({"days": 0}, "tools retention --days 0"),
+    "secret_grant": (
+        {"tool": "hook", "name": "KEY", "host": "evil.example"},
+        "tools grant hook KEY evil.example",
+    ),
+    "server_add": ({"name": "sh", "command": "/bin/sh", "args": ["-c", "id"]}, "/bin/sh"),
+    "server_refresh": ({"name": "sh", "approve": True}, "tools refresh sh --approve"),
+    "tool_register": (
+        {**_TOOL, "handler": {"type": "python", "callable": "os:system"}},
+        "os:system",
+    ),
+    "tool_update": (
+        {"toolId": "calculator", "handler": {"type": "python", "callable": "os:system"}},
+        "os:system",
+    ),
+}
+# Of these the machine is concerned, so that another workspace's administrator has no say.
+OF_HOST = ("secret_grant", "server_add", "tool_register", "tool_update")
+
+
+def nested(name: str, arguments: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every way of running an operation by another."""
+    steps = [{"id": "a", "tool": name, "arguments": arguments}]
+    yield "tool_execute", {"toolName": name, "arguments": arguments}
+    yield "tools_batch", {"executions": [{"toolName": name, "arguments": arguments}]}
+    yield "tools_pipeline", {"steps": steps}
+    call = {"id": "c1", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    message = {"role": "assistant", "tool_calls": [{"type": "function", **call}]}
+    yield "provider_call", {"provider": "openai", "payload": {"choices": [{"message": message}]}}
+
+
+def said(result: CallToolResult) -> str:
+    words = "".join(each.text for each in result.content if isinstance(each, TextContent))
+    return f"{words} {result.structured_content}".replace("PERMISSION_DENIED", "permission_denied")
+
+
+def test_every_operation_that_takes_a_persons_word_is_tried() -> None:
+    assert {name for name, row in TABLE.items() if row.person is not None} == set(RESERVED)
+
+
+def test_whatever_cannot_be_undone_takes_a_persons_word() -> None:
+    final = re.compile(r"for good|cannot be undone|irreversibl", re.IGNORECASE)
+
+    forgotten = [
+        name
+        for name, row in TABLE.items()
+        if final.search(row.description) and not (row.irreversible and row.person)
+    ]
+
+    assert forgotten == []
+
+
+def test_content_is_erased_in_two_places_only() -> None:
+    """Whoever adds a third has an operation to mark as irreversible."""
+    source = Path(stratagem.__file__).parent
+    callers = {
+        str(file.relative_to(source))
+        for file in source.rglob("*.py")
+        if re.search(r"store\.purge\(|_foundation\.purge\(", file.read_text("utf-8"))
+    }
+
+    assert callers == {"search/foundation.py", "memory/service.py", "gateway/retention.py"}
+    assert {name for name, row in TABLE.items() if row.irreversible} == {
+        "strata_purge",
+        "executions_erase",
+    }
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_an_operator_may(name: str) -> None:
+    prepare(find(name), RESERVED[name][0], Caller("cli", authority="operator"))
+
+
+@pytest.mark.parametrize("name", RESERVED)
+@pytest.mark.parametrize(
+    "caller",
+    [
+        Caller("whoever"),
+        Caller("mcp", authority="agent"),
+        Caller("rest", authority="network", local=False),
+        Caller("member", authority="token", scopes=frozenset({"*:write", "*:execute"})),
+        # A scope alone is nobody's word: it has to come from a token.
+        Caller("agent", authority="agent", scopes=frozenset({"*:admin"})),
+    ],
+    ids=lambda caller: f"{caller.actor}-{caller.authority}",
+)
+def test_nobody_else_may(name: str, caller: Caller) -> None:
+    with pytest.raises(PermissionDenied):
+        prepare(find(name), RESERVED[name][0], caller)
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_an_administrator_of_another_workspace_is_none_of_the_host(name: str) -> None:
+    scopes = frozenset({"*:admin"})
+    host = Caller("token:a", authority="token", scopes=scopes, of_host=True)
+    guest = Caller("token:b", authority="token", scopes=scopes, workspace="red")
+
+    prepare(find(name), RESERVED[name][0], host)
+    if name in OF_HOST:
+        with pytest.raises(PermissionDenied, match="of the server's own workspace"):
+            prepare(find(name), RESERVED[name][0], guest)
+    else:
+        prepare(find(name), RESERVED[name][0], guest)
+
+
+async def test_an_agent_on_stdio_is_told_which_command_a_person_runs(tmp_path: Path) -> None:
+    async with connected(tmp_path / "m.db", toolsets=EVERY_TOOLSET, embedder="none") as client:
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        for name, (arguments, words) in RESERVED.items():
+            answer = await client.call_tool(name, arguments)
+            refusal = answer.structured_content
+            assert answer.is_error, name
+            assert refusal is not None
+            assert refusal["error"] == "permission_denied", (name, refusal)
+            command = refusal["details"]["command"]
+            assert command.startswith(f"stratagem --db {tmp_path}/m.db "), command
+            assert words in command
+            assert shlex.split(command)[0] == "stratagem"
+            assert command in refusal["hint"]
+
+    assert set(RESERVED) <= listed
+
+
+async def test_no_tool_does_for_an_agent_what_it_may_not(tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    async with connected(tmp_path / "m.db", toolsets=EVERY_TOOLSET, embedder="none") as client:
+        await client.call_tool("strata_store", {"key": "it's mine", "value": "kept"})
+        for name, (arguments, _words) in RESERVED.items():
+            every = name in {"strata_purge", "tool_register"}
+            for way, given in list(nested(name, arguments))[: None if every else 1]:
+                answer = await client.call_tool(way, given)
+                assert "permission_denied" in said(answer), (name, way, said(answer))
+        definition = {"name": "p", "steps": [{"id": "a", "tool": "strata_purge", "arguments": {}}]}
+        saved = await client.call_tool("tools_pipeline", {**definition, "saveAs": "purger"})
+        assert not saved.is_error, said(saved)
+        found = await client.call_tool("strata_recall", {"key": "it's mine"})
+        tools = await client.call_tool("tools_list", {"search": "pwn"})
+
+    assert found.structured_content is not None
+    assert found.structured_content["value"] == "kept"
+    assert tools.structured_content is not None
+    assert tools.structured_content["tools"] == []
+    assert not marker.exists()
+
+
+async def test_tools_reach_only_the_toolsets_that_are_on(tmp_path: Path) -> None:
+    """The second of the audit's reproductions: nothing of the registry was listed."""
+    toolsets = ("memory", "debugging", "gateway")
+    on = {name for name, row in TABLE.items() if row.toolset in toolsets}
+    async with connected(tmp_path / "m.db", toolsets=toolsets, embedder="none") as client:
+        for name in sorted(set(TABLE) - on):
+            answer = await client.call_tool("tool_execute", {"toolName": name, "arguments": {}})
+            assert "permission_denied" in said(answer), (name, said(answer))
+            assert f"--toolsets debugging,gateway,memory,{TABLE[name].toolset}" in said(answer)
+        steps = [
+            {"id": "a", "tool": "strata_store", "arguments": {"key": "k", "value": 1}},
+            {"id": "b", "tool": "create_concept", "arguments": {"name": "x", "explanation": "y"}},
+        ]
+        run = await client.call_tool("tools_pipeline", {"steps": steps})
+        saved = await client.call_tool(
+            "tools_pipeline", {"name": "both", "steps": steps, "saveAs": "both"}
+        )
+        ran = await client.call_tool("tool_execute", {"toolName": "both", "arguments": {}})
+        stored = await client.call_tool(
+            "tool_execute", {"toolName": "strata_recall", "arguments": {"key": "k"}}
+        )
+        added = await client.call_tool(
+            "tool_execute", {"toolName": "calculator", "arguments": {"expression": "1+1"}}
+        )
+
+    assert "not on here" in said(run)
+    assert not saved.is_error
+    assert "not on here" in said(ran)
+    assert not stored.is_error
+    assert not added.is_error
+
+
+async def test_a_correction_is_no_way_round(tmp_path: Path) -> None:
+    async with connected(
+        tmp_path / "m.db", toolsets=("memory", "gateway"), embedder="none"
+    ) as client:
+        answer = await client.call_tool(
+            "tool_execute",
+            {"toolName": "strata_purge", "arguments": {"kye": "x"}, "correctionId": "corr_1"},
+        )
+
+    assert "permission_denied" in said(answer)
+
+
+async def test_without_memory_no_address_shows_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with stratagem.open(str(path), embedder="none") as db:
+        db.memory.store("k", "secret")
+
+    async with connected(path, toolsets=("gateway",), embedder="none") as client:
+        listed = await client.list_resources()
+        with pytest.raises(Exception, match="nothing at"):
+            await client.read_resource("stratagem://entries/default/k")
+
+    assert [str(each.uri) for each in listed.resources] == []
+
+
+async def test_code_runs_in_the_sandbox_for_whoever_it_did(tmp_path: Path) -> None:
+    handler = {"type": "code", "language": "python", "code": "result = 1"}
+    async with connected(tmp_path / "m.db", toolsets=EVERY_TOOLSET, embedder="none") as client:
+        made = await client.call_tool("tool_register", {**_TOOL, "handler": handler})
+
+    assert not made.is_error, said(made)
+
+
+@pytest.fixture(scope="module")
+def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A server with an administrator of its own, and one of another workspace."""
+    path = tmp_path_factory.mktemp("guests") / "memory.db"
+    tokens = {
+        "admin": make_token(path, "admin", "*:admin"),
+        "red": make_token(path, "red", "*:admin", roles={"red": "admin"}),
+        "both": make_token(path, "both", "*:admin", roles={"default": "reader", "red": "admin"}),
+        "member": make_token(path, "member", "*:write", "*:execute"),
+    }
+    with serving(path, allow_callables=("json:dumps",)) as running:
+        running.tokens = tokens
+        yield running
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("token", ["red", "both", "member"])
+def test_no_token_but_the_hosts_administrator_runs_programs(
+    guests: House, surface: Surface, token: str
+) -> None:
+    workspace = None if token == "member" else "red"
+    for name in OF_HOST:
+        outcome = guests.call(surface, token, name, RESERVED[name][0], workspace)
+        assert outcome.error == "permission_denied", (name, outcome)
+
+
+def test_an_administrator_of_a_workspace_erases_in_it(guests: House) -> None:
+    guests.call("rest", "red", "strata_store", {"key": "k", "value": "v"}, "red")
+
+    outcome = guests.call("rest", "red", "strata_purge", {"key": "k"}, "red")
+
+    assert outcome.error is None
+    assert outcome.answer["erased"] == 1
+
+
+def test_the_operator_says_which_functions_may_be_called(guests: House) -> None:
+    definition = {**_TOOL, "handler": {"type": "python", "callable": "os:system"}}
+    allowed = {
+        **definition,
+        "name": "dump",
+        "handler": {"type": "python", "callable": "json:dumps"},
+    }
+
+    refused = guests.call("rest", "admin", "tool_register", definition)
+    taken = guests.call("rest", "admin", "tool_register", allowed)
+
+    assert refused.error == "permission_denied"
+    assert "--allow-callable os:system" in refused.text
+    assert taken.error is None
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_without_tokens_nobody_on_the_network_may(tmp_path: Path, surface: Surface) -> None:
+    with serving(tmp_path / "memory.db") as open_house:
+        for name, (arguments, _words) in RESERVED.items():
+            outcome = open_house.call(surface, None, name, arguments)
+            assert outcome.error == "permission_denied", (name, outcome)
