@@ -96,7 +96,7 @@ def test_maintenance_goes_on_after_connections_were_cut(server: Server, stack: E
     cut_all(server)
     store.rebuild(lambda *_: None)
 
-    assert erased == 1
+    assert erased.events == 1
     assert examine(store) == []
 
 
