@@ -8,10 +8,11 @@ exit code, so that one condition looks alike on every surface.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 __all__ = [
     "TABLE",
+    "Blame",
     "BranchExists",
     "BranchNotFound",
     "BranchProtected",
@@ -57,6 +58,7 @@ __all__ = [
     "ValidationFailed",
     "VectorServiceFailed",
     "VersionConflict",
+    "blame_of",
 ]
 
 
@@ -428,57 +430,79 @@ class InternalFault(StratagemError):
     hint_default = "This is a defect: please report it with the message."
 
 
+# Whose fault a failure is. `arguments`: what was asked for, so that asking again does not help.
+# `caller`: who asked, likewise. `tool`: what was called, so that others may meet it too. `nobody`:
+# it says nothing about either, and may be gone the next time.
+Blame = Literal["arguments", "caller", "tool", "nobody"]
+
+# Failures that say by their reason that the tool is not to blame, whatever their code is.
+_EXCUSES: Final = frozenset({"cancelled", "circuit_open", "callers_time"})
+
+
 class Row(NamedTuple):
-    """How one error code looks on each surface."""
+    """How one error code looks on each surface, and whose fault it is."""
 
     http_status: int
     json_rpc_code: int
     exit_code: int
     gateway_code: str
+    blame: Blame
 
 
 TABLE: dict[str, Row] = {
-    "invalid_input": Row(400, -32602, 2, "VALIDATION_ERROR"),
-    "missing_required": Row(400, -32602, 2, "VALIDATION_ERROR"),
-    "validation_error": Row(422, -32602, 2, "VALIDATION_ERROR"),
-    "unknown_operation": Row(404, -32601, 2, "TOOL_NOT_FOUND"),
-    "branch_not_found": Row(404, -32004, 3, "BRANCH_NOT_FOUND"),
-    "incident_not_found": Row(404, -32004, 3, "INCIDENT_NOT_FOUND"),
-    "solution_not_found": Row(404, -32004, 3, "SOLUTION_NOT_FOUND"),
-    "lookup_not_found": Row(404, -32004, 3, "LOOKUP_NOT_FOUND"),
-    "concept_not_found": Row(404, -32004, 3, "CONCEPT_NOT_FOUND"),
-    "relationship_not_found": Row(404, -32004, 3, "RELATIONSHIP_NOT_FOUND"),
-    "path_not_found": Row(404, -32004, 3, "PATH_NOT_FOUND"),
-    "tool_not_found": Row(404, -32004, 3, "TOOL_NOT_FOUND"),
-    "resource_not_found": Row(404, -32004, 3, "RESOURCE_NOT_FOUND"),
-    "execution_not_found": Row(404, -32004, 3, "EXECUTION_NOT_FOUND"),
-    "tool_exists": Row(409, -32009, 4, "VALIDATION_ERROR"),
-    "execution_error": Row(502, -32010, 8, "EXECUTION_ERROR"),
-    "timeout": Row(504, -32010, 8, "TIMEOUT"),
-    "permission_denied": Row(403, -32003, 5, "PERMISSION_DENIED"),
-    "unauthenticated": Row(401, -32001, 5, "PERMISSION_DENIED"),
-    "rate_limited": Row(429, -32029, 6, "RATE_LIMITED"),
-    "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE"),
-    "request_timeout": Row(408, -32050, 6, "TIMEOUT"),
-    "shutting_down": Row(503, -32050, 6, "SHUTTING_DOWN"),
-    "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS"),
-    "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED"),
-    "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT"),
-    "merge_conflict": Row(409, -32009, 4, "MERGE_CONFLICT"),
-    "request_id_reused": Row(409, -32009, 4, "REQUEST_ID_REUSED"),
-    "switch_unavailable": Row(409, -32009, 4, "SWITCH_UNAVAILABLE"),
-    "read_only": Row(403, -32003, 5, "PERMISSION_DENIED"),
-    "import_refused": Row(422, -32602, 2, "IMPORT_REFUSED"),
-    "storage_busy": Row(503, -32050, 6, "EXECUTION_ERROR"),
-    "storage_full": Row(507, -32050, 6, "EXECUTION_ERROR"),
-    "storage_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR"),
-    "database_corrupt": Row(500, -32050, 7, "DATABASE_CORRUPT"),
-    "database_too_new": Row(500, -32050, 7, "DATABASE_TOO_NEW"),
-    "copy_unfinished": Row(503, -32050, 7, "COPY_UNFINISHED"),
-    "service_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR"),
-    "auto_correction_unavailable": Row(503, -32050, 6, "AUTO_CORRECTION_UNAVAILABLE"),
-    "neo4j_error": Row(500, -32050, 6, "NEO4J_ERROR"),
-    "chromadb_error": Row(500, -32050, 6, "CHROMADB_ERROR"),
-    "embedding_error": Row(500, -32050, 6, "EMBEDDING_ERROR"),
-    "internal_error": Row(500, -32603, 1, "EXECUTION_ERROR"),
+    "invalid_input": Row(400, -32602, 2, "VALIDATION_ERROR", "arguments"),
+    "missing_required": Row(400, -32602, 2, "VALIDATION_ERROR", "arguments"),
+    "validation_error": Row(422, -32602, 2, "VALIDATION_ERROR", "arguments"),
+    "unknown_operation": Row(404, -32601, 2, "TOOL_NOT_FOUND", "arguments"),
+    "branch_not_found": Row(404, -32004, 3, "BRANCH_NOT_FOUND", "arguments"),
+    "incident_not_found": Row(404, -32004, 3, "INCIDENT_NOT_FOUND", "arguments"),
+    "solution_not_found": Row(404, -32004, 3, "SOLUTION_NOT_FOUND", "arguments"),
+    "lookup_not_found": Row(404, -32004, 3, "LOOKUP_NOT_FOUND", "arguments"),
+    "concept_not_found": Row(404, -32004, 3, "CONCEPT_NOT_FOUND", "arguments"),
+    "relationship_not_found": Row(404, -32004, 3, "RELATIONSHIP_NOT_FOUND", "arguments"),
+    "path_not_found": Row(404, -32004, 3, "PATH_NOT_FOUND", "arguments"),
+    "tool_not_found": Row(404, -32004, 3, "TOOL_NOT_FOUND", "arguments"),
+    "resource_not_found": Row(404, -32004, 3, "RESOURCE_NOT_FOUND", "arguments"),
+    "execution_not_found": Row(404, -32004, 3, "EXECUTION_NOT_FOUND", "arguments"),
+    "tool_exists": Row(409, -32009, 4, "VALIDATION_ERROR", "arguments"),
+    "execution_error": Row(502, -32010, 8, "EXECUTION_ERROR", "tool"),
+    "timeout": Row(504, -32010, 8, "TIMEOUT", "tool"),
+    "permission_denied": Row(403, -32003, 5, "PERMISSION_DENIED", "caller"),
+    "unauthenticated": Row(401, -32001, 5, "PERMISSION_DENIED", "caller"),
+    "rate_limited": Row(429, -32029, 6, "RATE_LIMITED", "nobody"),
+    "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE", "arguments"),
+    "request_timeout": Row(408, -32050, 6, "TIMEOUT", "arguments"),
+    "shutting_down": Row(503, -32050, 6, "SHUTTING_DOWN", "arguments"),
+    "branch_exists": Row(409, -32009, 4, "BRANCH_EXISTS", "arguments"),
+    "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED", "arguments"),
+    "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT", "arguments"),
+    "merge_conflict": Row(409, -32009, 4, "MERGE_CONFLICT", "arguments"),
+    "request_id_reused": Row(409, -32009, 4, "REQUEST_ID_REUSED", "arguments"),
+    "switch_unavailable": Row(409, -32009, 4, "SWITCH_UNAVAILABLE", "arguments"),
+    "read_only": Row(403, -32003, 5, "PERMISSION_DENIED", "caller"),
+    "import_refused": Row(422, -32602, 2, "IMPORT_REFUSED", "arguments"),
+    "storage_busy": Row(503, -32050, 6, "EXECUTION_ERROR", "nobody"),
+    "storage_full": Row(507, -32050, 6, "EXECUTION_ERROR", "nobody"),
+    "storage_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR", "nobody"),
+    "database_corrupt": Row(500, -32050, 7, "DATABASE_CORRUPT", "nobody"),
+    "database_too_new": Row(500, -32050, 7, "DATABASE_TOO_NEW", "nobody"),
+    "copy_unfinished": Row(503, -32050, 7, "COPY_UNFINISHED", "nobody"),
+    "service_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR", "tool"),
+    "auto_correction_unavailable": Row(503, -32050, 6, "AUTO_CORRECTION_UNAVAILABLE", "nobody"),
+    "neo4j_error": Row(500, -32050, 6, "NEO4J_ERROR", "tool"),
+    "chromadb_error": Row(500, -32050, 6, "CHROMADB_ERROR", "tool"),
+    "embedding_error": Row(500, -32050, 6, "EMBEDDING_ERROR", "tool"),
+    "internal_error": Row(500, -32603, 1, "EXECUTION_ERROR", "tool"),
 }
+
+
+def blame_of(code: str | None, reason: Any = None) -> Blame:
+    """Return whose fault a failure is, by its code and the reason in its details.
+
+    Breakers and a tool's reliability count what is the tool's fault alone; a pipeline does not
+    try again what is the caller's; a correction learns nothing from what is nobody's.
+    """
+    if reason in _EXCUSES:
+        return "nobody"
+    row = TABLE.get(code or "")
+    return "tool" if row is None else row.blame

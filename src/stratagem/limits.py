@@ -191,6 +191,9 @@ CACHE_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
 # Failures in a row after which a tool is left alone, and for how long.
 BREAKER_FAILURES: Final = 5
 BREAKER_SECONDS: Final = 30.0
+# Breakers at a time, with names of hosts that callers choose; the oldest that is closed goes first.
+BREAKERS_MAX: Final = 1_000
+CIRCUIT_CHARS_MAX: Final = 320
 # How many executions wait at most, and how long, before they are written together.
 RECORDS_TOGETHER_MAX: Final = 500
 RECORD_SECONDS: Final = 0.1

@@ -2,7 +2,8 @@
 
 Closed: calls pass. Open, after so many failures in a row: calls are refused at once. Half-open,
 when the time is over: one call is let through; if it succeeds the breaker closes, else it opens
-again. What the caller did wrong (bad arguments, no permission) is no failure of the tool.
+again. What is the caller's fault, or nobody's (`errors.blame_of`), is no failure of the tool. Where
+callers choose what is called, as with `api_caller`, each host has a breaker of its own.
 """
 
 from __future__ import annotations
@@ -80,7 +81,10 @@ class Breakers:
 
     def fail(self, tool: str, reason: str) -> None:
         """Note that a tool failed."""
-        breaker = self._breakers.setdefault(tool, _Breaker())
+        breaker = self._breakers.get(tool)
+        if breaker is None:
+            self._make_room()
+            breaker = self._breakers[tool] = _Breaker()
         breaker.failures += 1
         breaker.trial = False
         breaker.reason = reason
@@ -90,6 +94,13 @@ class Breakers:
         ):
             breaker.opened_at = self._clock()
             self._change(tool, breaker, "open", reason)
+
+    def _make_room(self) -> None:
+        """Forget the oldest breaker; one that is open goes last."""
+        if len(self._breakers) < limits.BREAKERS_MAX:
+            return
+        closed = (name for name, each in self._breakers.items() if each.state == "closed")
+        del self._breakers[next(closed, next(iter(self._breakers)))]
 
     def leave(self, tool: str) -> None:
         """Note that a call ended without saying anything about the tool."""

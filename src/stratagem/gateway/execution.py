@@ -11,7 +11,6 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 import orjson
@@ -19,13 +18,14 @@ import orjson
 from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.errors import (
-    TABLE,
+    Blame,
     ExecutionFailed,
     ExecutionTimeout,
     InternalFault,
     PermissionDenied,
     StratagemError,
     ValidationFailed,
+    blame_of,
 )
 from stratagem.gateway import cache as caching
 from stratagem.gateway import tracing
@@ -151,7 +151,8 @@ class Executor:
             if course.cancelled and not task.uncancel():
                 # This call alone was to end, not whatever it is a part of.
                 raise await self._failed(course, _cancelled(call.tool)) from None
-            self._close(course, "failed", {"code": "cancelled", "message": "It was cancelled."})
+            ended = {"code": "cancelled", "message": "It was cancelled.", "blame": "nobody"}
+            self._close(course, "failed", ended)
             raise
         except BegunElsewhereError:
             raise
@@ -198,18 +199,20 @@ class Executor:
             if found:
                 course.cached = True
                 return kept, orjson.dumps(kept)
-        parts.breakers.enter(tool.name)
-        await self._begin(course, tool)
+        circuit = tool.circuit(course.arguments)
+        parts.breakers.enter(circuit)
+        await self._begin(course, circuit)
         try:
             result = await self._run(course, tool)
             data = _checked_output(tool, result)
         except asyncio.CancelledError:
-            parts.breakers.leave(tool.name)
+            parts.breakers.leave(circuit)
             raise
         except Exception as error:
-            self._note_failure(tool, error)
+            _excuse(error, tool, course)
+            self._note_failure(circuit, error)
             raise
-        parts.breakers.succeed(tool.name)
+        parts.breakers.succeed(circuit)
         if key is not None:
             parts.cache.put(key, tool.name, result, tool.configuration.cache_seconds)
         return result, data
@@ -219,14 +222,14 @@ class Executor:
         if tool.handler.get("type") == "operation":
             self._parts.check_operation(tool.handler["operation"], arguments, call.caller)
 
-    async def _begin(self, course: _Course, tool: Tool) -> None:
+    async def _begin(self, course: _Course, circuit: str) -> None:
         """Ask whether the tool may be run; that it may not says nothing about the tool."""
         if course.call.begin is None:
             return
         try:
             await course.call.begin(course.execution_id)
         except BaseException:
-            self._parts.breakers.leave(tool.name)
+            self._parts.breakers.leave(circuit)
             raise
 
     async def _fitting(self, course: _Course, tool: Tool) -> Mapping[str, Any]:
@@ -354,19 +357,23 @@ class Executor:
 
         return report
 
-    def _note_failure(self, tool: Tool, error: Exception) -> None:
+    def _note_failure(self, circuit: str, error: Exception) -> None:
         answered = isinstance(error, ExecutionFailed) and error.answered
-        if answered or _is_callers_fault(error):
-            self._parts.breakers.leave(tool.name)
+        if answered or _blame(error) != "tool":
+            self._parts.breakers.leave(circuit)
         else:
             # Its words may repeat one caller's arguments; others are told of what kind it was.
             code = error.code if isinstance(error, StratagemError) else InternalFault.code
-            self._parts.breakers.fail(tool.name, code)
+            self._parts.breakers.fail(circuit, code)
 
     async def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
         """Return the error as the caller sees it: with the execution's id, and what may help."""
         error.details = {**error.details, "executionId": course.execution_id}
-        recorded: dict[str, Any] = {"code": error.code, "message": error.message}
+        recorded: dict[str, Any] = {
+            "code": error.code,
+            "message": error.message,
+            "blame": _blame(error),
+        }
         if (advice := await self._advice(course, error)) is not None:
             error.details["knownFix"] = advice
             # By these a later success finds what it may owe it to.
@@ -441,12 +448,19 @@ class Executor:
         return metadata
 
 
-def _is_callers_fault(error: Exception) -> bool:
-    """Whether an error says nothing about the tool: another caller would not have met it."""
-    return (
-        isinstance(error, StratagemError)
-        and TABLE[error.code].http_status < HTTPStatus.INTERNAL_SERVER_ERROR
-    )
+def _blame(error: Exception) -> Blame:
+    if not isinstance(error, StratagemError):
+        return blame_of(InternalFault.code)
+    return blame_of(error.code, error.details.get("reason"))
+
+
+def _excuse(error: Exception, tool: Tool, course: _Course) -> None:
+    """Note where time ran out that the caller had chosen, or that the caller's own code took."""
+    seconds = course.call.seconds
+    chosen = seconds is not None and seconds < tool.configuration.seconds
+    chosen = chosen or (tool.target == "url" and "timeout" in course.arguments)
+    if isinstance(error, ExecutionTimeout) and (chosen or tool.target == "code"):
+        error.details.setdefault("reason", "callers_time")
 
 
 def _authorise(tool: Tool, call: Call) -> None:

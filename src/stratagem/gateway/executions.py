@@ -13,7 +13,7 @@ from stratagem.engine.evidence import Observation, believe
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import ExecutionNotFound
 from stratagem.gateway import names
-from stratagem.gateway.kinds import CALLERS_FAULTS
+from stratagem.gateway.kinds import is_evidence
 from stratagem.storage.contract import Reader
 
 __all__ = ["find", "history", "percentile", "performances", "statistics"]
@@ -118,8 +118,7 @@ def _durations(reader: Reader, view: View, tool: str) -> list[float]:
 
 def _ran(record: Mapping[str, Any]) -> bool:
     """Whether a call came to the tool: how long a refusal took says nothing about the tool."""
-    refused = (record.get("error") or {}).get("code") in CALLERS_FAULTS
-    return not refused and not record.get("cached")
+    return is_evidence(record.get("error") or {}) and not record.get("cached")
 
 
 def percentile(ordered: list[float], part: float) -> float | None:

@@ -12,14 +12,21 @@ from typing import Any, Final
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
 from stratagem.gateway import names
 
-__all__ = ["CALLERS_FAULTS", "KINDS", "parameter_words"]
+__all__ = ["KINDS", "is_evidence", "parameter_words"]
 
 # A schema nested deeper than this says no more about what a tool is for.
 _WORDS_DEPTH_MAX: Final = 4
 _WORDS_CHARS_MAX: Final = 8_000
-CALLERS_FAULTS: Final = frozenset(
+# Records that were written before they said whose fault it was are read as they always were.
+_NO_EVIDENCE: Final = frozenset(
     {"validation_error", "missing_required", "invalid_input", "permission_denied", "rate_limited"}
 )
+
+
+def is_evidence(error: Mapping[str, Any]) -> bool:
+    """Whether a recorded failure says something about the tool."""
+    blame = error.get("blame")
+    return error.get("code") not in _NO_EVIDENCE if blame is None else blame == "tool"
 
 
 def parameter_words(schema: Any, depth: int = 0) -> list[str]:
@@ -86,8 +93,8 @@ def _execution(content: Mapping[str, Any], _key: str | None) -> Projection:
     if error.get("knownFix"):
         facets.append(names.facet_fix(content["tool"]))
     # What the caller did wrong is no evidence against the tool.
-    mistaken = error.get("code") in CALLERS_FAULTS
-    return Projection(facets=tuple(facets), group=None if mistaken else content["tool"])
+    group = content["tool"] if is_evidence(error) else None
+    return Projection(facets=tuple(facets), group=group)
 
 
 def _correction(content: Mapping[str, Any], _key: str | None) -> Projection:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from stratagem import limits
 from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
@@ -111,6 +112,23 @@ class Tool:
             # Code says itself what it needs; only an administrator can have registered it.
             own = self.handler.get("permissions")
         return read_permissions(own or {})
+
+    @property
+    def target(self) -> str | None:
+        """What a built-in tool works on that is the caller's own: `code` or a `url`."""
+        target = self.content.get("target") if self.handler.get("type") == "builtin" else None
+        return target if isinstance(target, str) else None
+
+    def circuit(self, arguments: Any) -> str:
+        """Return by what name its failures are counted: the host, where callers choose it."""
+        url = arguments.get("url") if isinstance(arguments, Mapping) else None
+        if self.target != "url" or not isinstance(url, str):
+            return self.name
+        try:
+            host = urlsplit(url).netloc.rpartition("@")[2].casefold()
+        except ValueError:
+            host = ""
+        return f"{self.name} {host}"[: limits.CIRCUIT_CHARS_MAX]
 
     @property
     def requirements(self) -> Mapping[str, Any]:

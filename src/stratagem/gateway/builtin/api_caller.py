@@ -31,6 +31,8 @@ TOOL: Final[dict[str, Any]] = {
         "an administrator allowed the host."
     ),
     "category": "integration",
+    # Whether it can be reached says something about that host alone.
+    "target": "url",
     "inputSchema": {
         "type": "object",
         "properties": {

@@ -83,6 +83,8 @@ TOOL: Final[dict[str, Any]] = {
             },
         },
     ],
+    # How long it takes is the code's own doing, and says nothing about the sandbox.
+    "target": "code",
     # Code may draw random numbers.
     "cacheable": False,
     "idempotent": False,

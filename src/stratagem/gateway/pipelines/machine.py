@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from stratagem import limits
-from stratagem.errors import StratagemError, ValidationFailed
+from stratagem.errors import StratagemError, ValidationFailed, blame_of
 from stratagem.gateway.pipelines import templates
 from stratagem.gateway.pipelines.definition import Fallback, Pipeline, Step
 from stratagem.gateway.pipelines.expressions import truthy
@@ -42,17 +42,7 @@ Required: TypeAlias = Callable[[str], Sequence[str]]
 
 _SETTLED: Final = frozenset({"finished", "recovered", "failed"})
 # What is wrong now will be wrong at the next attempt too.
-_FINAL_CODES: Final = frozenset(
-    {
-        "invalid_input",
-        "missing_required",
-        "permission_denied",
-        "request_too_large",
-        "tool_not_found",
-        "unauthenticated",
-        "validation_error",
-    }
-)
+_FINAL: Final = frozenset({"arguments", "caller"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +275,8 @@ def _failed(state: State, position: int, item: Item, error: Mapping[str, Any]) -
     """Return an item after a failure: to be tried again, to be replaced, or failed for good."""
     step = state.step
     item = replace(item, error=error)
-    again = item.attempt < step.attempts and error.get("code") not in _FINAL_CODES
+    blame = blame_of(error.get("code"), (error.get("details") or {}).get("reason"))
+    again = item.attempt < step.attempts and blame not in _FINAL
     if again and not item.fallback:
         return replace(item, status="waiting", attempt=item.attempt + 1)
     if item.fallback or not isinstance(step.on_error, Fallback):

@@ -22,10 +22,9 @@ from stratagem.errors import (
     ExecutionFailed,
     ExecutionTimeout,
     InternalFault,
-    PermissionDenied,
-    RateLimited,
     StratagemError,
     ValidationFailed,
+    blame_of,
 )
 from stratagem.gateway.breaker import Breakers
 from stratagem.gateway.calls import Call
@@ -53,9 +52,8 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED_MAX: Final = 10_000
 _LOSING_SECONDS: Final = 60.0
-# These ended a call before the tool could say anything about its arguments.
-_NO_VERDICT: Final = (ExecutionTimeout, InternalFault, PermissionDenied, RateLimited)
-_CANCELLED: Final = "cancelled"
+# These blame the tool, and yet it said nothing about its arguments.
+_NO_ANSWER: Final = (ExecutionTimeout, InternalFault)
 
 
 _UNAUDITED: Final = "Corrections have to be recorded, and nothing can be written."
@@ -377,6 +375,6 @@ def _with_given(applied: Applied, call: Call, policy: Policy) -> Applied:
 
 def _is_mute(error: StratagemError) -> bool:
     """Whether an error says nothing about the arguments: the tool never looked at them."""
-    if isinstance(error, ExecutionFailed):
-        return error.safe or error.details.get("reason") == _CANCELLED
-    return isinstance(error, _NO_VERDICT)
+    if isinstance(error, _NO_ANSWER) or (isinstance(error, ExecutionFailed) and error.safe):
+        return True
+    return blame_of(error.code, error.details.get("reason")) in {"caller", "nobody"}
