@@ -66,6 +66,7 @@ class VectorMap:
         self._lock = threading.Lock()
         self._columns: Columns | None = None
         self._inode = 0
+        self._bytes = 0
         self._order: tuple[int, NDArray[np.int64]] | None = None
 
     def nearest(
@@ -119,11 +120,12 @@ class VectorMap:
         """
         with self._lock:
             columns = self._columns
-        if columns is not None and not _belongs(columns, reader):
-            with suppress(OSError), self._exclusive():
-                if _belongs(columns, reader):
-                    return
-            self.discard()
+        if columns is None or (not self._was_replaced() and _belongs(columns, reader)):
+            return
+        with suppress(OSError), self._exclusive():
+            if not self._was_replaced() and _belongs(columns, reader):
+                return
+        self.discard()
 
     def discard(self) -> None:
         """Forget everything; it is read from the database again when next needed."""
@@ -185,10 +187,11 @@ class VectorMap:
             columns = self._columns
             if (
                 columns is None
+                # First of all: of a file that was cut not even the header can be touched.
+                or self._was_replaced()
                 or columns.get("generation") != generation
                 or columns.get("position") < head
                 or columns.get("last_id") < (reader.vector_last() or 0)
-                or self._was_replaced()
             ):
                 columns = self._brought_up(reader, generation, head)
             return columns, columns.get("count")
@@ -251,7 +254,8 @@ class VectorMap:
 
     def _map(self, path: Path, capacity: int) -> Columns:
         with path.open("r+b") as file:
-            buffer = mmap.mmap(file.fileno(), self._size(capacity))
+            self._bytes = self._size(capacity)
+            buffer = mmap.mmap(file.fileno(), self._bytes)
             self._inode = os.fstat(file.fileno()).st_ino
         return Columns(buffer, self._dimensions, self._codes.words, capacity)
 
@@ -290,13 +294,18 @@ class VectorMap:
         return columns
 
     def _was_replaced(self) -> bool:
-        """Whether another process put a new file in place of the one mapped here."""
+        """Whether the file mapped here has another in its place, or was cut.
+
+        To touch a page of a map that its file no longer has ends the process: so this is asked
+        before anything else, with every use. We ourselves never cut a file, we replace it.
+        """
         if self._path is None:
             return False
         try:
-            return self._path.stat().st_ino != self._inode
+            found = self._path.stat()
         except OSError:
             return True
+        return found.st_ino != self._inode or found.st_size < self._bytes
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
