@@ -25,7 +25,15 @@ import orjson
 
 from stratagem import limits
 from stratagem.access.workspaces import HOME, home_of, place_within
-from stratagem.bootstrap import copy, discard_copy, finish_copy, mark_copy, workspaces
+from stratagem.bootstrap import (
+    Rescued,
+    copy,
+    discard_copy,
+    finish_copy,
+    mark_copy,
+    rescue,
+    workspaces,
+)
 from stratagem.errors import (
     DatabaseCorrupt,
     InvalidInput,
@@ -65,8 +73,17 @@ class Kept(NamedTuple):
     head: str
 
 
-def backup(database: str, file: Path, chosen: Sequence[str], progress: Progress) -> list[Kept]:
+def backup(
+    database: str,
+    file: Path,
+    chosen: Sequence[str],
+    progress: Progress,
+    *,
+    rescued: dict[str, Rescued] | None = None,
+) -> list[Kept]:
     """Write the workspaces of a database, or only those chosen, into a file that is not there yet.
+
+    With `rescued`, what can be read of damaged ones is written, and what is lost put into it.
 
     Raises:
         InvalidInput: The file exists, or there is no such workspace.
@@ -84,11 +101,16 @@ def backup(database: str, file: Path, chosen: Sequence[str], progress: Progress)
         for name in names:
             target = folder / _file_of(name)
             place = _place(database, name)
-            mark = CopyMark.of_this_process("backup", shown_place(place))
-            copied = copy(place, str(target), _about(name, names, progress), mark)
-            finish_copy(str(target))
+            about = _about(name, names, progress)
+            if rescued is None:
+                mark = CopyMark.of_this_process("backup", shown_place(place))
+                head = copy(place, str(target), about, mark).head
+                finish_copy(str(target))
+            else:
+                target.unlink(missing_ok=True)
+                rescued[name] = rescue(place, str(target), about)
+                head = rescued[name].head
             _close(target)
-            head = copied.head
             kept.append(Kept(name, head.sequence, f"{head.sequence}:{head.hash.hex()}"))
         archive = folder / "archive"
         _pack(archive, folder, kept, progress)

@@ -7,12 +7,13 @@ import logging
 import os
 import threading
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from platformdirs import user_data_dir
 from pydantic import BaseModel
@@ -22,8 +23,10 @@ from stratagem.access.kinds import KINDS as ACCESS_KINDS
 from stratagem.access.service import record_act
 from stratagem.access.workspaces import files_of
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
+from stratagem.engine.events import Head
 from stratagem.engine.records import Kinds
 from stratagem.errors import (
+    DatabaseCorrupt,
     InvalidInput,
     ServiceUnavailable,
     StorageBusy,
@@ -48,6 +51,10 @@ from stratagem.storage.contract import Progress, Store
 from stratagem.storage.copy_mark import CopyMark, read_mark, remove_mark, set_mark
 from stratagem.storage.copying import Copied
 from stratagem.storage.relational.appending import Adapters
+from stratagem.storage.rescue import Loss, Rescue, fill
+from stratagem.storage.scratch import scratch_folder
+from stratagem.storage.sqlite.examining import examine_unopened
+from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
 
@@ -57,14 +64,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "Rescued",
     "Runtime",
     "Settings",
     "built_in",
+    "clock_warning",
     "copy",
     "database_path",
     "discard_copy",
+    "examine_unopened",
     "finish_copy",
     "mark_copy",
+    "open_store",
+    "rescue",
+    "scratch_folder",
     "start",
     "workspaces",
 ]
@@ -166,9 +179,7 @@ class Runtime:
 
     def clock_warning(self) -> str | None:
         """Say how far the log is ahead of the clock, and what to do; None where it is not."""
-        store = self.foundation.store
-        gap = clock_gap(store.reader(), store.now())
-        return gap.warning if gap else None
+        return clock_warning(self.foundation.store)
 
     def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, BaseModel]:
         operation = operations.find(name)
@@ -206,6 +217,24 @@ def _database_of(location: str) -> str | None:
     return None if location == MEMORY or is_address(location) else location
 
 
+def clock_warning(store: Store) -> str | None:
+    """Say how far a log is ahead of the clock, and what to do; None where it is not."""
+    gap = clock_gap(store.reader(), store.now())
+    return gap.warning if gap else None
+
+
+@contextmanager
+def open_store(settings: Settings) -> Iterator[Store]:
+    """Open a database and nothing that stands on it: what is damaged may not bear the rest."""
+    _check(settings)
+    path = settings.path
+    if path != MEMORY and not is_address(path):
+        path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
+    store = _store(settings, path, _index(settings, path, settings.embedder))
+    with closing(store):
+        yield store
+
+
 def start(settings: Settings) -> Runtime:
     """Open a database, creating it where there is none."""
     _check(settings)
@@ -227,7 +256,7 @@ def start(settings: Settings) -> Runtime:
             Subscribed(CONCEPT, RELATIONSHIP, TYPES),
             beside=_beside(path, "chroma"),
         )
-        projections.register()
+        _register(projections)
     except BaseException:
         store.close()
         raise
@@ -238,6 +267,14 @@ def start(settings: Settings) -> Runtime:
     if settings.deliver:
         projections.start()
     return Runtime(foundation, settings, projections)
+
+
+def _register(projections: Projections) -> None:
+    try:
+        projections.register()
+    except DatabaseCorrupt as error:
+        # What is told to services elsewhere must not keep anyone from reading or mending the rest.
+        logger.warning("No service outside of the database is told anything: %s", error.message)
 
 
 def built_in() -> ExternalSettings:
@@ -334,6 +371,43 @@ def _is_there(database: str) -> bool:
         return Path(database).is_file()
     address, _, workspace = database.partition("#")
     return (workspace or DEFAULT) in workspaces(address)
+
+
+class Rescued(NamedTuple):
+    """A new database of what could be read of a damaged one, and what could not."""
+
+    head: Head
+    losses: list[Loss]
+    unverified: list[int]
+
+
+def rescue(source: str, target: str, progress: Progress) -> Rescued:
+    """Make a healthy database, in a file that is not there yet, of what can be read of another.
+
+    Raises:
+        ValidationFailed: The source is no file.
+    """
+    if is_address(source) or source == MEMORY:
+        raise ValidationFailed(
+            "Only a database in a file can be read around its damage.",
+            field="rescue",
+            hint="PostgreSQL keeps its own pages: restore one of its backups, or see its "
+            "zero_damaged_pages and then export.",
+        )
+    quiet: dict[str, Any] = {"deliver": False, "external": ExternalSettings()}
+    with (
+        salvage(source, progress) as found,
+        closing(start(Settings(target, durability="fast", **quiet))) as there,
+    ):
+        made = Rescue(found)
+        store = there.foundation.store
+        fill(store, made.events(progress))
+        findings = store.examine(progress, None)
+        if findings:
+            raise DatabaseCorrupt(
+                f"What was rescued is not healthy: {findings[0].what}", where=findings[0].where
+            )
+        return Rescued(store.reader().head(), made.losses, made.unverified)
 
 
 def _check(settings: Settings) -> None:

@@ -261,7 +261,7 @@ class DatabaseCorrupt(StratagemError):
     """The file is damaged, or is not a Stratagem database."""
 
     code = "database_corrupt"
-    hint_default = "Run `stratagem doctor` on it; restore a backup if the log itself is damaged."
+    hint_default = "Run `stratagem doctor`: it says what is damaged, and what mends or saves it."
 
 
 class DatabaseTooNew(StratagemError):

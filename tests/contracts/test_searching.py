@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Store
 from tests.contracts.samples import (
     HAPPENING,
@@ -238,12 +239,14 @@ def test_a_hit_tells_what_its_event_was_about(store: Store) -> None:
     note = append(store, a_note("k", "red"))
     happening = append(store, a_happening("blue"))
 
-    hits = store.reader().hits([note, happening, 999])
+    hits = store.reader().hits([note, happening])
 
     assert set(hits) == {note, happening}
     assert (hits[note].space, hits[note].key) == (notes(), "k")
     assert (hits[happening].space.kind, hits[happening].key) == (HAPPENING, None)
     assert hits[happening].payload == b'{"text":"blue"}'
+    with pytest.raises(DatabaseCorrupt, match="no event 999"):
+        store.reader().hits([note, 999])
 
 
 def test_the_index_knows_how_many_texts_it_holds_and_how_common_a_word_is(store: Store) -> None:

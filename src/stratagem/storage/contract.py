@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,11 +144,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something `doctor` found wrong, in words, and whether a rebuild mends it."""
+    """Something `doctor` found wrong, in words, and whether `--repair` mends it.
+
+    `part` is what is damaged: the log, what is made from it (read models, indexes), or the file
+    that holds both.
+    """
 
     what: str
     where: str
     repairable: bool
+    part: Literal["log", "derived", "file"] = "log"
 
 
 class Remembered(NamedTuple):
@@ -344,7 +349,11 @@ class Reader(Catalogue, OutboxReader, Protocol):
         ...
 
     def hits(self, sequences: Sequence[int]) -> dict[int, Hit]:
-        """Return what a search result shows of some events."""
+        """Return what a search result shows of some events.
+
+        Raises:
+            DatabaseCorrupt: One of them is not there, or is not what was written.
+        """
         ...
 
     def changed_subjects(self, cut: Cut, after: int) -> list[int]:
@@ -364,7 +373,11 @@ class Reader(Catalogue, OutboxReader, Protocol):
         ...
 
     def payloads(self, sequences: Sequence[int]) -> dict[int, Version]:
-        """Return the versions at some sequences."""
+        """Return the versions at some sequences.
+
+        Raises:
+            DatabaseCorrupt: One of them is not there, or is not what was written.
+        """
         ...
 
     def knowledge(self, branch: int, sequence: int) -> Vector:
@@ -509,6 +522,14 @@ class Store(Protocol):
 
     def rebuild(self, progress: Progress) -> None:
         """Make every read model anew from the log."""
+        ...
+
+    def repair(self, progress: Progress) -> None:
+        """Make everything that `examine` calls repairable anew, from the log.
+
+        Raises:
+            DatabaseCorrupt: The log itself is damaged.
+        """
         ...
 
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:

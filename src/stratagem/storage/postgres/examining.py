@@ -1,5 +1,8 @@
 """What `doctor` checks in PostgreSQL.
 
+Pages are the server's own business (its checksums find damage, and its backups mend it). Where the
+extension amcheck is installed, each index is compared with its table.
+
 The read models of the workspace are made again from the log in tables of the same names that only
 this connection sees, and compared with those in use, row by row. All of it is one transaction that
 sees one state, and it is never committed.
@@ -10,9 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from psycopg import errors as faults
+
 from stratagem.storage.contract import Finding, Progress
 from stratagem.storage.postgres import maintenance
-from stratagem.storage.postgres.connection import SCHEMA, PostgresSession, translated
+from stratagem.storage.postgres.connection import (
+    SCHEMA,
+    Connection,
+    PostgresSession,
+    translated,
+)
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.relational import chain
 
@@ -31,8 +41,10 @@ def examine(
     # A connection of its own: statements prepared before would still mean the tables in use.
     with translated(store.location), store.connect(examining=True) as connection:
         session = store.session(connection)
+        damaged = list(_indexes(connection))
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         findings = list(chain.check(store.reader_over(session), progress, expect))
+        findings += damaged
         if not findings:
             for table in maintenance.READ_MODELS:
                 session.execute(_named("beside", table))
@@ -40,6 +52,23 @@ def examine(
             findings = list(_differences(session, progress))
         session.execute("ROLLBACK")
     return findings[:_FINDINGS_MAX]
+
+
+def _indexes(connection: Connection) -> Iterator[Finding]:
+    """Have the server compare its indexes with their tables, where it has amcheck."""
+    found = connection.execute(SQL["amcheck_schema"].encode()).fetchone()
+    if found is None:
+        return
+    for number, name, table in connection.execute(_named("btree_indexes").encode()).fetchall():
+        sql = SQL["check_index"].replace("{amcheck}", found[0]).replace("{index}", str(number))
+        try:
+            connection.execute(sql.encode())
+        except faults.InsufficientPrivilege:
+            # Whoever installed it did not grant it to this user.
+            return
+        except (faults.IndexCorrupted, faults.DataCorrupted) as error:
+            words = f"The index {name} differs from its table: {error.diag.message_primary}"
+            yield Finding(words, f"index {name} of {table}", repairable=True, part="derived")
 
 
 def _differences(session: PostgresSession, progress: Progress) -> Iterator[Finding]:
@@ -50,13 +79,13 @@ def _differences(session: PostgresSession, progress: Progress) -> Iterator[Findi
             words = f"The read model {table} differs from the log."
             if table.startswith("text"):
                 words = "The search index differs from the log."
-            yield Finding(words, _place(row), repairable=True)
+            yield Finding(words, _place(row), repairable=True, part="derived")
     for name, words in (
         ("vector_differences", "A text has neither a vector nor a place in the queue for one."),
         ("vector_strays", "A vector belongs to no text."),
     ):
         if row := session.execute(_named(name)).fetchone():
-            yield Finding(words, _place((0, *row)), repairable=True)
+            yield Finding(words, _place((0, *row)), repairable=True, part="derived")
 
 
 def _named(name: str, table: str = "") -> str:

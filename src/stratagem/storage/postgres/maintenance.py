@@ -17,8 +17,18 @@ from stratagem.storage.relational.erasing import erase
 if TYPE_CHECKING:
     from stratagem.storage.postgres.store import PostgresStore
 
-__all__ = ["READ_MODELS", "count_rows", "index_vectors", "purge", "remove", "replay", "replay_all"]
+__all__ = [
+    "READ_MODELS",
+    "count_rows",
+    "index_vectors",
+    "purge",
+    "reindex",
+    "remove",
+    "replay",
+    "replay_all",
+]
 
+_LOG_TABLES: Final = ("events", "subjects", "spaces", "requests", "settings")
 # All but vectors, which are kept: they depend on a text alone, and cost the most.
 READ_MODELS: Final = (
     "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns", "texts",
@@ -84,6 +94,16 @@ def count_rows(store: PostgresStore) -> None:
     with translated(store.location), store.connect() as connection:
         for table in ("events", "subjects", "vectors", *READ_MODELS):
             connection.execute(f"ANALYZE {table}".encode())
+
+
+def reindex(store: PostgresStore, progress: Progress) -> None:
+    """Make the indexes of every table anew; other workspaces go on meanwhile."""
+    tables = (*_LOG_TABLES, "vectors", *READ_MODELS)
+    with translated(store.location), store.connect() as connection:
+        connection.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
+        for place, table in enumerate(tables):
+            progress(place, len(tables), "making indexes anew")
+            connection.execute(SQL["reindex"].replace("{table}", table).encode())
 
 
 def index_vectors(store: PostgresStore, *, at_least: int) -> bool:

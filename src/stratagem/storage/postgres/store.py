@@ -165,6 +165,10 @@ class PostgresStore:
         self._exclusively(lambda session: maintenance.replay_all(session, self, progress))
         self._names.branches.clear()
 
+    def repair(self, progress: Progress) -> None:
+        maintenance.reindex(self, progress)
+        self.rebuild(progress)
+
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
         return examining.examine(self, progress, expect)
 

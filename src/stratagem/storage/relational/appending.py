@@ -12,7 +12,7 @@ from stratagem.engine.events import SALT_BYTES, Draft, Head, Space, content_hash
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Branch, Lineage
 from stratagem.engine.records import Kinds
 from stratagem.errors import RequestReused
-from stratagem.storage.contract import Appended, Indexer, Request
+from stratagem.storage.contract import Appended, Indexer, Remembered, Request
 from stratagem.storage.relational.outboxing import SqlOutbox
 from stratagem.storage.relational.projecting import (
     BRANCH_CREATED,
@@ -23,6 +23,7 @@ from stratagem.storage.relational.projecting import (
     Projector,
 )
 from stratagem.storage.relational.reading import Held, SqlReader
+from stratagem.storage.relational.requests import is_repeat, sealed
 from stratagem.storage.relational.sessions import Session
 
 __all__ = ["Adapters", "SqlTransaction"]
@@ -155,37 +156,32 @@ class SqlTransaction(SqlReader, SqlOutbox):
         row = self._row("request", self._request.actor, self._request.id)
         if row is None:
             return None
-        if row[1] is None:
+        kept = Remembered(self._request.actor, self._request.id, *row)
+        if kept.result is None:
             raise RequestReused(
                 "This request was answered before, and its result has been purged since.",
                 field="request_id",
                 request_id=self._request.id,
             )
-        if row[0] != self._request.fingerprint:
+        if not is_repeat(kept, self._request.fingerprint):
             raise RequestReused(
                 "This request id was used before, with other arguments.",
                 field="request_id",
                 request_id=self._request.id,
             )
-        result: bytes = row[1]
-        return result
+        return kept.result
 
     def finish(self, result: Any) -> None:
         """Complete the read models and remember the result."""
         if self._head.sequence >= self._first:
             self._projector.end_transaction(self._head.sequence)
         if self._request.id is not None:
-            self._execute(
-                self._sql["insert_request"],
-                (
-                    self._request.actor,
-                    self._request.id,
-                    self._request.fingerprint,
-                    orjson.dumps(result),
-                    self._first,
-                    self._head.sequence,
-                ),
-            )
+            request = self._request
+            kept = Remembered(
+                request.actor, self._request.id, request.fingerprint, orjson.dumps(result),
+                self._first, self._head.sequence,
+            )  # fmt: skip
+            self._execute(self._sql["insert_request"], sealed(kept))
 
     def _append(self, branch: int, drafts: Sequence[Draft]) -> list[Appended]:
         salts = self._adapters.entropy(SALT_BYTES * len(drafts))

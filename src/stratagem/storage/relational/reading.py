@@ -7,7 +7,7 @@ and give; what only one store can do lies in its own reader.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import GENESIS, Head, Space
 from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, trace
 from stratagem.engine.records import FACET_MARK, Kinds
-from stratagem.errors import ValidationFailed
+from stratagem.errors import DatabaseCorrupt, ValidationFailed
 from stratagem.storage.contract import (
     Found,
     Hit,
@@ -32,6 +32,7 @@ from stratagem.storage.outbox import Registration
 from stratagem.storage.relational.cataloguing import SqlCatalogue
 from stratagem.storage.relational.outboxing import SqlOutboxReader
 from stratagem.storage.relational.sessions import Session
+from stratagem.storage.relational.verification import missing, verify
 
 __all__ = ["Held", "Names", "SqlReader"]
 
@@ -108,7 +109,8 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
         known = self._names.branches.get(branch)
         if known is None:
             row = self._execute(self._sql["branch_by_id"], (branch,)).fetchone()
-            assert row is not None, f"branch {branch} is referred to but not there"
+            if row is None:
+                raise DatabaseCorrupt(f"The branch {branch} is referred to, but not there.")
             known = self._names.branches[branch] = Branch(*row)
         return known
 
@@ -159,20 +161,25 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
             ).fetchone()
         except self.faults as error:
             raise self._translation(error) from error
-        if row is None or row[2] in self.kinds.deletions or row[3] is None:
+        if row is None:
             return None
-        return _new(Version, row)
+        verify(row, space, key)
+        if row[2] in self.kinds.deletions or row[3] is None:
+            return None
+        return _new(Version, row[:5])
 
     def current_many(self, lineage: Lineage, subjects: Sequence[int]) -> dict[int, Record]:
         rows = self._execute(
             self._fit("current_many", len(lineage), 2, subject="s.id"),
             (self._array(subjects), *lineage.numbers),
         )
-        return {
-            row[0]: Record(row[0], Space(row[1], row[2]), row[3], Version(*row[4:]))
-            for row in rows
-            if row[6] not in self.kinds.deletions and row[7] is not None
-        }
+        found = {}
+        for subject, kind, namespace, key, *row in rows:
+            space = Space(kind, namespace)
+            version = _version(row, space, key)
+            if version.kind not in self.kinds.deletions and version.payload is not None:
+                found[subject] = Record(subject, space, key, version)
+        return found
 
     def names(self, subjects: Sequence[int]) -> dict[int, tuple[Space, str]]:
         rows = self._execute(self._sql["subject_names"], (self._array(subjects),))
@@ -186,7 +193,8 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
         for branch, end in lineage:
             if number is not None and len(found) < limit:
                 parameters = (number, key, branch, min(end, before - 1), limit - len(found))
-                found += [Version(*row) for row in self._execute(self._sql["history"], parameters)]
+                rows = self._execute(self._sql["history"], parameters)
+                found += [_version(row, space, key) for row in rows]
         return found
 
     def records(
@@ -194,10 +202,11 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
     ) -> tuple[list[tuple[str, Version]], str | None]:
         sql = self._fit("records", len(lineage), 4, subject="s.id")
         rows = self._execute(sql, (self.space_id(space), after, limit, *lineage.numbers)).fetchall()
+        found = [(row[0], _version(row[1:], space, row[0])) for row in rows]
         page = [
-            (row[0], Version(*row[1:]))
-            for row in rows
-            if row[3] not in self.kinds.deletions and row[4] is not None
+            (key, version)
+            for key, version in found
+            if version.kind not in self.kinds.deletions and version.payload is not None
         ]
         return page, rows[-1][0] if len(rows) == limit else None
 
@@ -210,7 +219,8 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
         for branch, end in reversed(lineage):
             if number is not None and len(found) < limit and end > after:
                 parameters = (branch, after, end, number, limit - len(found))
-                found += [Version(*row) for row in self._execute(self._sql["stream"], parameters)]
+                rows = self._execute(self._sql["stream"], parameters)
+                found += [_version(row, space, None) for row in rows]
         return [version for version in found if version.payload is not None]
 
     def spaces(self, kind: str | None = None) -> dict[int, Space]:
@@ -287,10 +297,14 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
 
     def hits(self, sequences: Sequence[int]) -> dict[int, Hit]:
         rows = self._execute(self._sql["hits"], (self._array(sequences),))
-        return {
-            at: Hit(at, time, event, Space(kind, namespace), key, payload, actor)
-            for at, time, event, kind, namespace, key, payload, actor in rows
-        }
+        found = {}
+        for kind, namespace, key, *row in rows:
+            space = Space(kind, namespace)
+            verify(row, space, key)
+            sequence, at, event, payload, actor, *_ = row
+            found[sequence] = Hit(sequence, at, event, space, key, payload, actor)
+        _refuse_missing(found, sequences)
+        return found
 
     def changed_subjects(self, cut: Cut, after: int) -> list[int]:
         rows = self._execute(self._sql["changed_subjects"], (cut.branch, after, cut.limit))
@@ -298,10 +312,13 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
 
     def changed_stream(self, cut: Cut, after: int) -> list[StreamEvent]:
         rows = self._execute(self._sql["changed_stream"], (cut.branch, after, cut.limit))
-        return [
-            StreamEvent(at, branch, event, origin, Space(kind, namespace), payload)
-            for at, branch, event, origin, kind, namespace, payload in rows
-        ]
+        found = []
+        for branch, origin, kind, namespace, *row in rows:
+            space = Space(kind, namespace)
+            version = _version(row, space, None)
+            event = (version.sequence, branch, version.kind, origin, space, version.payload)
+            found.append(StreamEvent(*event))
+        return found
 
     def branch_of(self, sequence: int) -> int:
         return int(self._one("branch_of", sequence))
@@ -317,7 +334,12 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
 
     def payloads(self, sequences: Sequence[int]) -> dict[int, Version]:
         rows = self._execute(self._sql["payloads"], (self._array(sequences),))
-        return {row[0]: Version(*row) for row in rows}
+        found = {}
+        for kind, namespace, key, *row in rows:
+            space = None if kind is None else Space(kind, namespace)
+            found[row[0]] = _version(row, space, key)
+        _refuse_missing(found, sequences)
+        return found
 
     def knowledge(self, branch: int, sequence: int) -> Vector:
         merged = self._one("knows", branch, sequence)
@@ -415,3 +437,16 @@ class SqlReader(SqlCatalogue, SqlOutboxReader):
     @abstractmethod
     def _array(items: Sequence[Any]) -> Any:
         """Return items as the one parameter that the statements take them by."""
+
+
+def _version(row: Sequence[Any], space: Space | None, key: str | None) -> Version:
+    """Return a row of the log as a version, once it was found to be what was written."""
+    verify(row, space, key)
+    return Version(*row[:5])
+
+
+def _refuse_missing(found: Container[int], sequences: Sequence[int]) -> None:
+    """Refuse events that a read model refers to and the log does not have."""
+    for sequence in sequences:
+        if sequence not in found:
+            raise missing(sequence)

@@ -11,6 +11,7 @@ from stratagem.engine.events import Event, Space
 from stratagem.storage.contract import Progress
 from stratagem.storage.relational.projecting import Fact, Projector
 from stratagem.storage.relational.reading import SqlReader
+from stratagem.storage.relational.verification import verify
 
 __all__ = ["PAGE", "events", "fact", "replay"]
 
@@ -39,8 +40,9 @@ def replay(reader: SqlReader, projector: Projector, progress: Progress) -> None:
 
 
 def fact(row: Any) -> Fact:
-    """Return a row of the log as the read models need it."""
+    """Return a row of the log as the read models need it, once it was found to be genuine."""
     space = Space(row[5], row[6]) if row[5] is not None else None
+    verify((row[0], row[1], row[4], row[11], row[8], row[12], row[13]), space, row[7])
     content = orjson.loads(row[11]) if row[11] is not None else None
     return Fact(
         row[0], row[3], row[4], row[15], space, row[16], row[7], fresh=False, content=content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from stratagem.storage.contract import Document
 from stratagem.storage.relational.appending import Adapters
@@ -30,3 +31,10 @@ class SqliteTransaction(SqlReceiving, SqliteReader):
     projector = SqliteProjector
     # Nobody else can write, and the commit has looked at it.
     checks_format = False
+
+    def set_setting(self, name: str, value: Any) -> None:
+        # A seal that is broken stays so, for `doctor` to find.
+        broken = self._execute(self._sql["broken_seal"]).fetchone()
+        super().set_setting(name, value)
+        if broken is None:
+            self._execute(self._sql["seal_settings"])

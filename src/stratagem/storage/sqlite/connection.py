@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
 
 import apsw
 import orjson
@@ -25,7 +29,10 @@ __all__ = [
     "DAMAGE",
     "MEMORY",
     "Durability",
+    "add_functions",
     "connect",
+    "immutable_uri",
+    "is_frozen",
     "translated",
     "translation",
 ]
@@ -71,7 +78,50 @@ def connect(
     connection.pragma("synchronous", "full" if durability == "full" else "normal")
     connection.pragma("cache_size", -_CACHE_KIB)
     connection.pragma("temp_store", "memory")
+    add_functions(connection)
     return connection
+
+
+def is_frozen(path: str) -> bool:
+    """Whether a file lies where nothing can be written, as on a read-only medium.
+
+    SQLite wants two files beside one in its write-ahead mode, even to read it. Where they cannot be
+    made it has to be told that nobody changes the file; where they are, somebody uses it.
+
+    Raises:
+        StorageUnavailable: A part of the database is in a file that cannot be read alone.
+    """
+    folder = Path(path).parent
+    if os.access(folder, os.W_OK) or not os.access(path, os.R_OK):
+        return False
+    if Path(f"{path}-shm").exists():
+        return False
+    written = Path(f"{path}-wal")
+    if written.exists() and written.stat().st_size:
+        raise StorageUnavailable(
+            "The last writes lie in a file beside the database, and the folder cannot be written.",
+            hint=f"Copy {Path(path).name} and {written.name} to a folder that can be written.",
+            path=path,
+        )
+    return True
+
+
+def immutable_uri(path: str) -> str:
+    """Return the address of a file that nobody changes."""
+    return f"file:{quote(path)}?immutable=1"
+
+
+def add_functions(connection: apsw.Connection) -> None:
+    """Give a connection the functions that our statements use."""
+    connection.create_scalar_function("checksum", _checksum, 2, deterministic=True)
+
+
+def _checksum(*given: Any) -> int | None:
+    """Return what tells data of a number from any that differ in a bit."""
+    number, data = given
+    if not isinstance(number, int) or not isinstance(data, str | bytes):
+        return None
+    return zlib.crc32(data.encode() if isinstance(data, str) else data, number & 0xFFFF_FFFF)
 
 
 @contextmanager

@@ -1,32 +1,53 @@
-"""What `doctor` checks.
+"""What `doctor` checks in a file.
 
-The chain is recomputed from the events themselves. The read models are made again from
-the log in a database of their own and compared with those in use, row by row: they are
-functions of the log, so any difference is damage, and a rebuild mends it.
+The chain is recomputed from the events themselves. The read models are made again from the log in a
+database of their own and compared with those in use, row by row: they are functions of the log, so
+any difference is damage. SQLite compares every index with its table, and says which page is broken.
+
+Three kinds of damage are told apart. What is made from the log can be made again. A file whose
+pages are in disorder can be written anew, as long as every event is in it. Only what happened to
+events themselves cannot be mended, and then each one is named.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
+from stratagem.engine.records import Kinds
+from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Finding, Progress
 from stratagem.storage.relational import chain
+from stratagem.storage.relational.requests import is_genuine
+from stratagem.storage.rescue import Loss, Rescue, ranges
 from stratagem.storage.scratch import scratch_folder
 from stratagem.storage.sqlite import maintenance
-from stratagem.storage.sqlite.connection import translated
+from stratagem.storage.sqlite.connection import DAMAGE, MEMORY, add_functions, translated
 from stratagem.storage.sqlite.reading import Names, SqliteReader
+from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.statements import SQL, script
 
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
-__all__ = ["examine"]
+__all__ = ["describe_losses", "examine", "examine_unopened"]
 
-_COMPARED = ("branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns")
-_FINDINGS_MAX = 100
+_COMPARED: Final = (
+    "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns",
+)  # fmt: skip
+_READ_MODELS: Final = frozenset((*_COMPARED, "vectors", "unembedded", "texts", "terms"))
+_REQUESTS_AT_ONCE: Final = 1_000
+_FINDINGS_MAX: Final = 100
+_NAMES_MAX: Final = 5
+_UNREADABLE: Final = (apsw.Error, *DAMAGE, DatabaseCorrupt)
+_TREE: Final = re.compile(r"[Tt]ree ([0-9]{1,10})")
+_INDEX: Final = re.compile(r"index ([A-Za-z0-9_]{1,64})")
+_PAGE: Final = re.compile(r"[Pp]age ([0-9]{1,10})")
 
 
 def examine(
@@ -35,19 +56,185 @@ def examine(
     """Check the file, the chain and the read models; say what is wrong."""
     with translated(store.location):
         connection = store.connect()
-        reader = SqliteReader(connection, store.kinds, Names())
-        connection.execute("BEGIN")
-        findings = [*_file(connection), *chain.check(reader, progress, expect)]
-        connection.execute("COMMIT")
+        structure = list(_structure(connection))
+        log = _log(store, connection, progress, expect)
+        findings = [*log, *_told_by(structure, whole=all(each.part != "log" for each in log))]
+        if not log:
+            findings += [*_settings(connection), *_requests(connection)]
         if not findings:
             findings = _read_models(store, progress)
     return findings[:_FINDINGS_MAX]
 
 
-def _file(connection: apsw.Connection) -> Iterator[Finding]:
-    for (line,) in connection.execute("PRAGMA integrity_check"):
-        if line != "ok":
-            yield Finding(f"SQLite's own check says: {line}", "file", repairable=False)
+def examine_unopened(path: str, progress: Progress) -> list[Finding]:
+    """Say what is lost of a file that SQLite cannot open, page by page."""
+    return [
+        Finding("SQLite cannot open the file.", path, repairable=False, part="file"),
+        *_losses(path, progress),
+    ]
+
+
+def describe_losses(losses: list[Loss]) -> Iterator[tuple[str, str]]:
+    """Say which events are lost, run by run, and which records they were about."""
+    by_sequence = {loss.sequence: loss for loss in losses}
+    for first, last in ranges(by_sequence):
+        keys = [by_sequence[at].key for at in range(first, last + 1)]
+        named = list(dict.fromkeys(repr(key) for key in keys if key is not None))
+        more = f" and {len(named) - _NAMES_MAX} more" if len(named) > _NAMES_MAX else ""
+        about = f" about {', '.join(named[:_NAMES_MAX])}{more}" if named else ""
+        yield _run(first, last), about
+
+
+def _run(first: int, last: int) -> str:
+    return f"event {first}" if first == last else f"events {first} to {last}"
+
+
+def _log(
+    store: SqliteStore,
+    connection: apsw.Connection,
+    progress: Progress,
+    expect: tuple[int, str] | None,
+) -> list[Finding]:
+    try:
+        found = _chain(store, connection, progress, expect)
+        reason = "a name was altered"
+    except _UNREADABLE as error:
+        if store.location == MEMORY:
+            raise
+        found, reason = [], str(error)
+    else:
+        if not found or expect is not None or store.location == MEMORY:
+            return found
+    if lost := list(_losses(store.location, progress)):
+        return found or lost
+    # Events lie in leaves, and names in two places: the tables may be damaged and the log whole.
+    words = f"The tables of the log are damaged: {reason}."
+    return [Finding(words, "every event can be read", repairable=True, part="file")]
+
+
+def _chain(
+    store: SqliteStore,
+    connection: apsw.Connection,
+    progress: Progress,
+    expect: tuple[int, str] | None,
+) -> list[Finding]:
+    connection.execute("BEGIN")
+    try:
+        reader = SqliteReader(connection, store.kinds, Names())
+        return list(chain.check(reader, progress, expect))
+    finally:
+        connection.execute("COMMIT")
+
+
+def _losses(path: str, progress: Progress) -> Iterator[Finding]:
+    with salvage(path, progress) as found:
+        rescue = Rescue(found)
+        for _ in rescue.events(progress):
+            pass
+    for where, about in describe_losses(rescue.losses):
+        yield Finding(f"Lost{about}: nothing of it can be read.", where, repairable=False)
+    for first, last in ranges(rescue.unverified):
+        yield Finding("It does not fit the event before it.", _run(first, last), repairable=False)
+    for first, last in ranges(sorted(rescue.emptied)):
+        words = "An event lost its content without a purge."
+        yield Finding(words, _run(first, last), repairable=False)
+
+
+def _structure(connection: apsw.Connection) -> Iterator[Finding]:
+    """Have SQLite check its pages and compare every index with its table."""
+    whole = list(_check(connection, ""))
+    if whole == ["ok"]:
+        return
+    objects: list[Any] = []
+    with suppress(*_UNREADABLE):
+        objects = connection.execute(SQL["objects"]).fetchall()
+    roots = {root: name for _, name, _, root in objects if root}
+    owners = {name: table for _, name, table, _ in objects}
+    indexes = {name for kind, name, _, _ in objects if kind == "index"}
+    told: set[str] = set()
+    for kind, table, _, _ in objects:
+        if kind == "table" and not _is_shadow(table):
+            for line in _check(connection, table):
+                if line != "ok":
+                    told.add(line)
+                    name = _named(line, roots) or table
+                    yield _finding(line, name, owners.get(name, table), index=name in indexes)
+    for line in whole:
+        if line != "ok" and line not in told:
+            name = _named(line, roots)
+            table = owners.get(name, "") if name else ""
+            yield _finding(line, name or "", table, index=name in indexes)
+
+
+def _check(connection: apsw.Connection, table: str) -> Iterator[str]:
+    argument = f"('{table}')" if table else ""
+    try:
+        for (line,) in connection.execute(f"PRAGMA integrity_check{argument}"):
+            # SQLite writes several lines into one row.
+            yield from (each for each in line.splitlines() if not each.startswith("***"))
+    except _UNREADABLE as error:
+        yield str(error)
+
+
+def _named(line: str, roots: dict[int, str]) -> str | None:
+    """Return the table or index that a line of SQLite's is about."""
+    if found := _INDEX.search(line):
+        return found[1]
+    found = _TREE.search(line)
+    return roots.get(int(found[1])) if found else None
+
+
+def _finding(line: str, name: str, table: str, *, index: bool) -> Finding:
+    page = _PAGE.search(line)
+    on_page = f", page {page[1]}" if page else ""
+    if index and table not in _READ_MODELS:
+        words = f"The index {name} differs from its table: {line}"
+        return Finding(words, f"index {name} of {table}{on_page}", repairable=True, part="derived")
+    if table in _READ_MODELS or _is_shadow(table):
+        what = f"index {name} of {table}" if index else f"read model {table}"
+        words = f"The {what} is damaged: {line}"
+        return Finding(words, f"{what}{on_page}", repairable=True, part="derived")
+    where = f"table {name}{on_page}" if name else "the file as a whole"
+    return Finding(f"SQLite's own check says: {line}", where, repairable=True, part="file")
+
+
+def _is_shadow(table: str) -> bool:
+    """Whether a table is one of those that FTS5 keeps its index in."""
+    return table.startswith("texts_")
+
+
+def _told_by(structure: list[Finding], *, whole: bool) -> list[Finding]:
+    """Return what SQLite found; a file can only be written anew while its log is whole."""
+    if whole:
+        return structure
+    return [replace(each, repairable=each.part == "derived") for each in structure]
+
+
+def _settings(connection: apsw.Connection) -> Iterator[Finding]:
+    try:
+        broken = connection.execute(SQL["broken_seal"]).fetchone() is not None
+    except _UNREADABLE:
+        broken = True
+    if broken:
+        words = "The settings are not those that were written."
+        yield Finding(words, "table settings", repairable=True, part="derived")
+
+
+def _requests(connection: apsw.Connection) -> Iterator[Finding]:
+    """Say which remembered results were altered; those of older versions cannot be checked."""
+    reader = SqliteReader(connection, Kinds(()), Names())
+    after = ("", "")
+    try:
+        while page := reader.requests(after, _REQUESTS_AT_ONCE):
+            for each in page:
+                if not is_genuine(each):
+                    words = "A remembered result was altered; a repair forgets it."
+                    where = f"request {each.request!r} of {each.actor!r}"
+                    yield Finding(words, where, repairable=True, part="derived")
+            after = (page[-1].actor, page[-1].request)
+    except (*_UNREADABLE, TypeError) as error:
+        words = f"The remembered results cannot be read: {error}. A repair forgets the rest."
+        yield Finding(words, "table requests", repairable=True, part="derived")
 
 
 def _read_models(store: SqliteStore, progress: Progress) -> list[Finding]:
@@ -56,6 +243,7 @@ def _read_models(store: SqliteStore, progress: Progress) -> list[Finding]:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         fresh = apsw.Connection(str(folder / "fresh.db"), flags=flags)
         fresh.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        add_functions(fresh)
         try:
             fresh.pragma("synchronous", "off")
             fresh.execute(script("read_models.sql"))
@@ -71,19 +259,36 @@ def _read_models(store: SqliteStore, progress: Progress) -> list[Finding]:
 
 
 def _differences(fresh: apsw.Connection, progress: Progress) -> Iterator[Finding]:
-    for place, table in enumerate(_COMPARED):
-        progress(place, len(_COMPARED), "comparing the read models")
-        difference = SQL["differences"].replace("{table}", table)
-        if row := fresh.execute(difference).fetchone():
-            words = f"The read model {table} differs from the log."
-            yield Finding(words, _place(row), repairable=True)
-    for name, words in (
-        ("text_differences", "The search index differs from the log."),
-        ("vector_differences", "A text has neither a vector nor a place in the queue for one."),
-        ("vector_strays", "A vector belongs to no text."),
-    ):
-        if row := fresh.execute(SQL[name]).fetchone():
-            yield Finding(words, _place(row), repairable=True)
+    questions = [
+        *(
+            (
+                SQL["differences"].replace("{table}", table),
+                f"The read model {table} differs from the log.",
+            )
+            for table in _COMPARED
+        ),
+        *((SQL[name], words) for name, words in _QUESTIONS.items()),
+    ]
+    for place, (question, words) in enumerate(questions):
+        progress(place, len(questions), "comparing the read models")
+        try:
+            row = fresh.execute(question).fetchone()
+        except _UNREADABLE as error:
+            row = (str(error),)
+        if row:
+            yield Finding(words, _place(row), repairable=True, part="derived")
+
+
+_QUESTIONS: Final = {
+    "text_differences": "The search index differs from the log.",
+    "term_differences": "The search index does not find a word.",
+    "length_differences": "The search index has the length of a text wrong.",
+    "average_differences": "The search index has the average length of texts wrong.",
+    "vector_differences": "A text has neither a vector nor a place in the queue for one.",
+    "vector_strays": "A vector belongs to no text.",
+    "queue_strays": "Something waits for a vector and is no text.",
+    "altered_vectors": "A vector was altered.",
+}
 
 
 def _place(row: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -19,7 +19,7 @@ from stratagem.storage.sqlite.statements import SQL, script
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
-__all__ = ["purge", "rebuild", "replay", "replay_all"]
+__all__ = ["keep_setting", "purge", "rebuild", "replay", "replay_all"]
 
 
 def rebuild(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
@@ -42,7 +42,8 @@ def replay_all(connection: apsw.Connection, store: SqliteStore, progress: Progre
     connection.execute(script("drop_read_models.sql"))
     connection.execute(script("read_models.sql"))
     replay(connection, store, progress)
-    connection.execute(SQL["adopt_vectors"])
+    checked = connection.execute(SQL["kept_checksums"]).fetchone()
+    connection.execute(SQL["adopt_vectors" if checked else "adopt_unchecked_vectors"])
     connection.execute(SQL["drop_kept_vectors"])
     connection.execute(SQL["settle_unembedded"])
     bump_generation(connection)
@@ -58,7 +59,15 @@ def replay(connection: apsw.Connection, store: SqliteStore, progress: Progress) 
 def bump_generation(connection: apsw.Connection) -> None:
     """Tell every process that its copy of the vectors is out of date."""
     row = connection.execute(SQL["setting"], ("vector_generation",)).fetchone()
-    connection.execute(SQL["set_setting"], ("vector_generation", (row[0] if row else 0) + 1))
+    keep_setting(connection, "vector_generation", (row[0] if row else 0) + 1)
+
+
+def keep_setting(connection: apsw.Connection, name: str, value: Any) -> None:
+    """Keep a setting of the database, and seal all of them; a broken seal stays for `doctor`."""
+    broken = connection.execute(SQL["broken_seal"]).fetchone()
+    connection.execute(SQL["set_setting"], (name, value))
+    if broken is None:
+        connection.execute(SQL["seal_settings"])
 
 
 def purge(

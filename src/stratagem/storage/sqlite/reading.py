@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import getmembers, isfunction
 from typing import Any
 
 import apsw
@@ -17,7 +19,7 @@ from stratagem.storage.sqlite.connection import DAMAGE, translation
 from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.statements import SQL, STATEMENTS, statement
 
-__all__ = ["Held", "Names", "SqliteReader"]
+__all__ = ["Held", "LookupReader", "Names", "SqliteReader"]
 
 
 def _array(items: Sequence[Any]) -> str:
@@ -85,6 +87,27 @@ class SqliteReader(SqlReader):
 
     def _translation(self, error: Exception) -> Exception:
         return translation(error, self._connection.filename)
+
+
+def _translating(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def look_up(self: SqliteReader, *given: Any, **named: Any) -> Any:
+        try:
+            return method(self, *given, **named)
+        except SqliteReader.faults as error:
+            raise self._translation(error) from error
+
+    return look_up
+
+
+class LookupReader(SqliteReader):
+    """A reader outside of any transaction: whatever it meets, its errors are ours."""
+
+
+# A look-up of a value translates by itself: it is asked for more than all the others together.
+for _name, _method in getmembers(SqliteReader, isfunction):
+    if not _name.startswith("_") and _name != "current":
+        setattr(LookupReader, _name, _translating(_method))
 
 
 def _first_varint(data: bytes) -> int:

@@ -41,7 +41,7 @@ def open_writer(store: SqliteStore) -> apsw.Connection:
         _refuse_outdated(connection, store.location)
         return connection
     _use_wal(connection, store)
-    if not _is_current(connection):
+    if not _is_current(connection) and not _is_altered(connection):
         with store.locked():
             _upgrade(connection, store)
     return connection
@@ -70,7 +70,7 @@ def _use_wal(connection: apsw.Connection, store: SqliteStore) -> None:
 
 
 def _refuse_outdated(connection: apsw.Connection, path: str) -> None:
-    if not _is_current(connection):
+    if not _is_current(connection) and not _is_altered(connection):
         raise StorageUnavailable(
             "The database is empty or of an older version.",
             path=path,
@@ -88,7 +88,9 @@ def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
             path=path,
             hint="Name another file with --db.",
         )
-    check_format(version, None if empty else _read_models_version(connection), path)
+    # A number that was altered says nothing; `doctor` then finds what is wrong with it.
+    believed = not empty and not _is_altered(connection)
+    check_format(version, _read_models_version(connection) if believed else None, path)
 
 
 def _refuse_copy(connection: apsw.Connection, store: SqliteStore) -> None:
@@ -108,6 +110,13 @@ def _is_current(connection: apsw.Connection) -> bool:
 def _read_models_version(connection: apsw.Connection) -> int | None:
     row = connection.execute(SQL["setting"], ("read_models_version",)).fetchone()
     return None if row is None else int(row[0])
+
+
+def _is_altered(connection: apsw.Connection) -> bool:
+    """Whether the settings, which say the version, are not those that were written."""
+    if connection.pragma("user_version") != VERSION:
+        return False
+    return connection.execute(SQL["broken_seal"]).fetchone() is not None
 
 
 def _upgrade(connection: apsw.Connection, store: SqliteStore) -> None:
@@ -136,7 +145,7 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
         _begin_log(connection, store)
     elif _read_models_version(connection) != READ_MODELS_VERSION:
         maintenance.replay_all(connection, store, lambda _done, _total, _what: None)
-    connection.execute(SQL["set_setting"], ("read_models_version", READ_MODELS_VERSION))
+    maintenance.keep_setting(connection, "read_models_version", READ_MODELS_VERSION)
 
 
 def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:

@@ -33,12 +33,19 @@ from stratagem.storage.contract import (
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational import replaying
 from stratagem.storage.relational.grouping import Group, Ticket, Writers
-from stratagem.storage.sqlite import examining, maintenance, schema
+from stratagem.storage.sqlite import examining, maintenance, replacement, schema
 from stratagem.storage.sqlite.appending import Adapters, SqliteTransaction
-from stratagem.storage.sqlite.connection import MEMORY, Durability, connect, translated
+from stratagem.storage.sqlite.connection import (
+    MEMORY,
+    Durability,
+    connect,
+    immutable_uri,
+    is_frozen,
+    translated,
+)
 from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.locking import WriterLock
-from stratagem.storage.sqlite.reading import Held, Names, SqliteReader
+from stratagem.storage.sqlite.reading import Held, LookupReader, Names, SqliteReader
 from stratagem.storage.sqlite.statements import SQL
 from stratagem.storage.sqlite.watching import Watcher
 
@@ -79,6 +86,10 @@ class SqliteStore:
         self._lock_wait_seconds = lock_wait_seconds
         # A name of its own for a database in memory, so that its threads share it.
         self.uri = path if path != MEMORY else f"file:/stratagem-{id(self)}?vfs=memdb"
+        # What the file was like, where it is read as one that nobody can change.
+        self._frozen: tuple[int, int] | None = None
+        if read_only and path != MEMORY and is_frozen(path):
+            self.uri, self._frozen = immutable_uri(path), _state(path)
         self._names = Names()
         self._local = threading.local()
         # Weak, so that a thread's connection goes with the thread.
@@ -159,6 +170,20 @@ class SqliteStore:
     def rebuild(self, progress: Progress) -> None:
         self.exclusive(lambda writer: maintenance.rebuild(writer, self, progress))
         self._names.branches.clear()
+
+    def repair(self, progress: Progress) -> None:
+        self.exclusive(lambda writer: replacement.replace_contents(writer, self, progress))
+        self._names.forget()
+
+    def beside(self, path: str) -> SqliteStore:
+        """Return a store of the same kind in another file."""
+        return SqliteStore(
+            path,
+            kinds=self.kinds,
+            indexer=self._indexer,
+            adapters=self._adapters,
+            durability="fast",
+        )
 
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
         return examining.examine(self, progress, expect)
@@ -245,12 +270,18 @@ class SqliteStore:
         self._local = threading.local()
 
     def _own_reader(self) -> SqliteReader:
+        if self._frozen is not None and self._frozen != _state(self.location):
+            raise StorageUnavailable(
+                "Somebody else wrote to the database while it was read.",
+                hint="Open it again.",
+                path=self.location,
+            )
         try:
             reader: SqliteReader = self._local.reader
         except AttributeError:
             with translated(self.location):
                 connection = self._local.connection = self.connect()
-                reader = self._local.reader = SqliteReader(connection, self.kinds, self._names)
+                reader = self._local.reader = LookupReader(connection, self.kinds, self._names)
         return reader
 
     def _refuse_unusable(self) -> None:
@@ -319,6 +350,15 @@ def _disown_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown_all)
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    """Return what changes with every write to a file."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 -- twice as fast, and asked before every read
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -12,11 +12,13 @@ from rich.console import Console
 from stratagem.surfaces.cli.copying import Discard, discard_unfinished
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.progress import progress
+from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.upkeep import PANEL
 
 if TYPE_CHECKING:
     from stratagem.backups import Kept
+    from stratagem.bootstrap import Rescued
 
 __all__ = ["app"]
 
@@ -36,6 +38,7 @@ def _backup(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; it must not exist yet.")],
     workspace: Workspace = None,
+    rescue: RescueOption = False,
 ) -> None:
     """Write the whole database, every workspace with its history, into one file; examine it.
 
@@ -43,9 +46,13 @@ def _backup(
     """
     from stratagem.backups import backup
 
+    rescued: dict[str, Rescued] | None = {} if rescue else None
     with progress(session.output) as report:
-        kept = backup(session.database, file, workspace or (), report)
-    session.output.answer(_answer(file, kept), _show_backup)
+        kept = backup(session.database, file, workspace or (), report, rescued=rescued)
+    answer = _answer(file, kept)
+    losses = {name: loss_report(each) for name, each in (rescued or {}).items()}
+    session.output.answer(answer | ({"rescued": losses} if rescue else {}), _show_backup)
+    end_rescue(losses.values())
 
 
 @app.command("restore", rich_help_panel=PANEL)
@@ -86,6 +93,8 @@ def _answer(file: Path, kept: list[Kept]) -> dict[str, Any]:
 def _show_backup(console: Console, answer: Mapping[str, Any]) -> None:
     console.print(f"Wrote {answer['file']}: {_said(answer)}, examined.", soft_wrap=True)
     _show_heads(console, answer)
+    for name, losses in answer.get("rescued", {}).items():
+        show_losses(console, losses, of=printable(name))
 
 
 def _show_restored(console: Console, answer: Mapping[str, Any]) -> None:

@@ -22,8 +22,9 @@ from stratagem.places import check_place, database_path, is_address
 from stratagem.surfaces.cli.output import Output
 
 if TYPE_CHECKING:
-    from stratagem.bootstrap import Runtime
+    from stratagem.bootstrap import Runtime, Settings
     from stratagem.operation import Caller
+    from stratagem.storage.contract import Store
 
 __all__ = ["Options", "Session", "command", "shared_parameters"]
 
@@ -101,15 +102,32 @@ class Session:
         self, *, must_exist: bool = False, read_only: bool | None = None
     ) -> Iterator[Runtime]:
         """Open the database for as long as the block runs."""
+        from stratagem.bootstrap import start
+
+        runtime = start(self._settings(must_exist=must_exist, read_only=read_only))
+        try:
+            yield runtime
+        finally:
+            runtime.close()
+
+    @contextmanager
+    def store(self, *, read_only: bool) -> Iterator[Store]:
+        """Open a database that may be damaged, and nothing that stands on it."""
+        from stratagem.bootstrap import open_store
+
+        with open_store(self._settings(must_exist=True, read_only=read_only)) as store:
+            yield store
+
+    def _settings(self, *, must_exist: bool, read_only: bool | None) -> Settings:
         if must_exist and not (is_address(self.database) or Path(self.database).is_file()):
             raise StorageUnavailable(
                 f"There is no database at {self.database}.",
                 path=self.database,
                 hint="Name one with --db, or store something first.",
             )
-        from stratagem.bootstrap import Settings, start
+        from stratagem.bootstrap import Settings
 
-        settings = Settings(
+        return Settings(
             self.database,
             durability=self.options.durability or "full",
             embedder=self.embedder,
@@ -118,11 +136,6 @@ class Session:
             allow_hosts=_listed("STRATAGEM_ALLOW_HOSTS"),
             allow_callables=_listed("STRATAGEM_ALLOW_CALLABLES"),
         )
-        runtime = start(settings)
-        try:
-            yield runtime
-        finally:
-            runtime.close()
 
     def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:
         """Run an operation with those arguments that were given."""

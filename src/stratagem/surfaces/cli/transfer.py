@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from stratagem.surfaces.cli.memory import AsOf
 from stratagem.surfaces.cli.progress import progress
+from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses
 from stratagem.surfaces.cli.session import Session, command
+
+if TYPE_CHECKING:
+    from stratagem.bootstrap import Runtime
+    from stratagem.memory.transfer import Exported
+    from stratagem.storage.contract import Progress
 
 __all__ = ["app"]
 
@@ -31,12 +37,13 @@ def _export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
     as_of: AsOf = None,
     force: Annotated[bool, typer.Option("--force", metavar="", help="Replace a file.")] = False,
+    rescue: RescueOption = False,
 ) -> None:
     """Write a branch into one portable file: its entries and its logged events."""
     from stratagem.memory.transfer import export_branch
 
-    with session.runtime(must_exist=True) as runtime, progress(session.output) as report:
-        done = export_branch(
+    def export(runtime: Runtime, report: Progress) -> Exported:
+        return export_branch(
             runtime.foundation,
             file,
             branch=session.branch,
@@ -44,7 +51,27 @@ def _export(
             overwrite=force,
             progress=report,
         )
+
+    if rescue:
+        _export_rescued(session, export)
+        return
+    with session.runtime(must_exist=True) as runtime, progress(session.output) as report:
+        done = export(runtime, report)
     session.output.answer(asdict(done), _show_export)
+
+
+def _export_rescued(session: Session, export: Callable[[Runtime, Progress], Exported]) -> None:
+    """Export from a healthy database that is made of what can be read of a damaged one."""
+    from stratagem.bootstrap import Settings, built_in, rescue, scratch_folder, start
+
+    with scratch_folder("stratagem-export-") as folder, progress(session.output) as report:
+        made = str(folder / "rescued.db")
+        rescued = rescue(session.database, made, report)
+        with closing(start(Settings(made, deliver=False, external=built_in()))) as runtime:
+            done = export(runtime, report)
+    losses = loss_report(rescued)
+    session.output.answer({**asdict(done), **losses}, _show_rescued_export)
+    end_rescue([losses])
 
 
 @app.command("import", rich_help_panel=PANEL)
@@ -106,6 +133,11 @@ def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
         f"Exported {what} of {answer['branch']} to {answer['file']} ({answer['bytes']:,} bytes).",
         soft_wrap=True,
     )
+
+
+def _show_rescued_export(console: Console, answer: Mapping[str, Any]) -> None:
+    _show_export(console, answer)
+    show_losses(console, answer, of="the log")
 
 
 def _show_import(console: Console, answer: Mapping[str, Any]) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stratagem import errors
 from stratagem.errors import DatabaseCorrupt, ValidationFailed
-from stratagem.places import shown_place
+from stratagem.places import is_address, shown_place
 from stratagem.surfaces.cli.output import Output, confirmed
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.session import Session, command
+
+if TYPE_CHECKING:
+    from stratagem.storage.contract import Finding
 
 __all__ = ["app"]
 
@@ -20,6 +26,10 @@ app = typer.Typer()
 PANEL = "Looking after a database"
 UNHEALTHY = errors.TABLE[DatabaseCorrupt.code].exit_code
 
+# What a file of SQLite's begins with, and what a Stratagem writes into that header.
+_SQLITE = b"SQLite format 3\0"
+_STRATAGEM = b"STRA"
+_HEADER_BYTES = 100
 _ANCHOR = re.compile(r"([0-9]+):([0-9a-f]{64})")
 
 
@@ -41,7 +51,7 @@ def _doctor(
     report = _examined(session, anchor)
     if repair and report["findings"] and all(each["repairable"] for each in report["findings"]):
         found = report["findings"]
-        _rebuilt(session)
+        _repaired(session)
         report = {**_examined(session, anchor), "repaired": found}
     session.output.answer(report, _show_report(session.output))
     if not report["healthy"]:
@@ -113,25 +123,69 @@ def _anchor(expect: str | None) -> tuple[int, str] | None:
 
 
 def _examined(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any]:
+    try:
+        return _examined_open(session, anchor)
+    except DatabaseCorrupt:
+        if is_address(session.database) or not _is_ours(session.database):
+            raise
+        return _examined_unopened(session)
+
+
+def _examined_open(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any]:
+    from stratagem.bootstrap import clock_warning
+
     # For reading only: opening for writing may rebuild, and hide what is to be found.
-    with (
-        session.runtime(must_exist=True, read_only=True) as runtime,
-        progress(session.output) as report,
-    ):
-        findings = runtime.foundation.store.examine(report, anchor)
-        head = runtime.foundation.store.reader().head()
-        warning = runtime.clock_warning()
+    with session.store(read_only=True) as store, progress(session.output) as report:
+        findings = store.examine(report, anchor)
+        found = _report(session, findings)
+        with suppress(DatabaseCorrupt):
+            head = store.reader().head()
+            found |= {"events": head.sequence, "head": f"{head.sequence}:{head.hash.hex()}"}
+            if warning := clock_warning(store):
+                found["warnings"].append(warning)
+    return found
+
+
+def _report(session: Session, findings: list[Finding]) -> dict[str, Any]:
     return {
         "healthy": not findings,
+        "verdict": _verdict_of(findings),
         "database": shown_place(session.database),
-        "events": head.sequence,
-        "head": f"{head.sequence}:{head.hash.hex()}",
-        "findings": [
-            {"what": each.what, "where": each.where, "repairable": each.repairable}
-            for each in findings
-        ],
-        "warnings": [warning] if warning else [],
+        "findings": [asdict(each) for each in findings],
+        "warnings": [],
     }
+
+
+def _examined_unopened(session: Session) -> dict[str, Any]:
+    """Report on a file that cannot be opened, page by page."""
+    from stratagem.bootstrap import examine_unopened
+
+    with progress(session.output) as report:
+        return _report(session, examine_unopened(session.database, report))
+
+
+def _is_ours(database: str) -> bool:
+    """Whether a file is a database at all, and one of Stratagem's."""
+    with Path(database).open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    return header.startswith(_SQLITE) and header[68:72] == _STRATAGEM
+
+
+def _verdict_of(findings: list[Finding]) -> str:
+    """Say in a word what is damaged: nothing, what is made from the log, the file, or the log."""
+    parts = {each.part for each in findings}
+    for part in ("log", "file", "derived"):
+        if part in parts:
+            return f"{part} damaged"
+    return "healthy"
+
+
+def _repaired(session: Session) -> None:
+    with session.store(read_only=False) as store, progress(session.output) as report:
+        store.repair(report)
+    # The settings that an embedder is chosen by may be new, and some vectors to be made again.
+    with session.runtime(must_exist=True) as runtime, progress(session.output) as report:
+        runtime.foundation.index.embed_waiting(report)
 
 
 def _rebuilt(session: Session) -> dict[str, Any]:
@@ -167,7 +221,15 @@ def _verdict(report: dict[str, Any]) -> str:
         )
     if all(finding["repairable"] for finding in report["findings"]):
         return "The log is whole. `stratagem doctor --repair` makes the rest anew from it."
-    return (
-        "The log itself is damaged, and nothing can make it again: restore a backup, or an export "
-        "with `stratagem import`. What can still be read, `stratagem export` saves."
-    )
+    if report["verdict"] == "file damaged":
+        return f"Every event can still be read. {_RESCUE}"
+    return f"The log itself is damaged, and nothing can make it again: restore a backup. {_RESCUE}"
+
+
+_RESCUE = (
+    "Everything that can still be read, with its history, is saved by\n"
+    "  stratagem backup --rescue FILE\n"
+    "and the entries and logged events of a branch by\n"
+    "  stratagem export --rescue FILE\n"
+    "Both say what is lost; `stratagem restore` and `stratagem import` read them."
+)

@@ -96,14 +96,15 @@ SELECT id, kind, namespace FROM spaces WHERE workspace = $1 ORDER BY id
 
 -- name: recall
 -- The newest version of a record in a view. It gives no row when the branch is not live.
-SELECT e.seq, e.at, e.kind, e.payload, e.actor
+SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM subjects s JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
 WHERE (SELECT b.deleted_seq FROM branches b WHERE b.workspace = $1 AND b.id = $4) IS NULL
     AND s.workspace = $1 AND s.space = $2 AND s.key = $3
 
 -- name: current_many
 -- The newest versions of some subjects (an array of their numbers) in a view.
-SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor
+SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt,
+    e.content_hash
 FROM subjects s
 JOIN spaces sp ON sp.workspace = $1 AND sp.id = s.space
 JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
@@ -122,7 +123,7 @@ WHERE v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
 
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
-SELECT e.seq, e.at, e.kind, e.payload, e.actor
+SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM subjects s
 JOIN versions v ON v.workspace = $1 AND v.subject = s.id AND v.branch = $4 AND v.seq <= $5
 JOIN events e ON e.workspace = $1 AND e.seq = v.seq
@@ -131,13 +132,13 @@ ORDER BY v.seq DESC LIMIT $6
 
 -- name: records
 -- A page of the records of a space, by key, each at its newest version in a view.
-SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor
+SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM subjects s JOIN events e ON e.workspace = $1 AND e.seq = coalesce(NULL, {probes})
 WHERE s.workspace = $1 AND s.space = $2 AND s.key > $3 ORDER BY s.key LIMIT $4
 
 -- name: stream
 -- A page of the events of a space that stand for themselves, oldest first.
-SELECT e.seq, e.at, e.kind, e.payload, e.actor
+SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
 WHERE v.workspace = $1 AND v.branch = $2 AND v.seq > $3 AND v.seq <= $4 AND v.space = $5
     AND v.subject IS NULL AND NOT v.deleted
@@ -172,7 +173,7 @@ WHERE workspace = $1 AND branch = $2 AND seq > $3 AND seq <= $4 AND subject IS N
 
 -- name: changed_stream
 -- The events standing for themselves that a branch gained between two sequences.
-SELECT e.seq, e.branch, e.kind, e.origin, sp.kind, sp.namespace, e.payload
+SELECT e.branch, e.origin, sp.kind, sp.namespace, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM versions v
 JOIN events e ON e.workspace = $1 AND e.seq = v.seq
 JOIN spaces sp ON sp.workspace = $1 AND sp.id = v.space
@@ -199,11 +200,15 @@ WHERE workspace = $1 AND branch = $2 AND seq <= $3 ORDER BY seq DESC LIMIT 1
 
 -- name: payloads
 -- The payloads of some events (an array of sequences).
-SELECT seq, at, kind, payload, actor FROM events WHERE workspace = $1 AND seq = ANY ($2::bigint[])
+SELECT sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
+FROM events e
+LEFT JOIN spaces sp ON sp.workspace = $1 AND sp.id = e.space
+LEFT JOIN subjects s ON s.workspace = $1 AND s.id = e.subject
+WHERE e.workspace = $1 AND e.seq = ANY ($2::bigint[])
 
 -- name: hits
 -- All that a search result shows of some events (an array of sequences).
-SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload, e.actor
+SELECT sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM events e
 JOIN spaces sp ON sp.workspace = $1 AND sp.id = e.space
 LEFT JOIN subjects s ON s.workspace = $1 AND s.id = e.subject
@@ -553,7 +558,7 @@ INSERT INTO knows (workspace, branch, seq, vector) VALUES ($1, $2, $3, $4)
 
 -- name: request
 -- The remembered result of a request.
-SELECT fingerprint, result FROM requests WHERE workspace = $1 AND actor = $2 AND request = $3
+SELECT fingerprint, result, first_seq, last_seq FROM requests WHERE workspace = $1 AND actor = $2 AND request = $3
 
 -- name: insert_request
 -- Remember the result of a request.
@@ -827,3 +832,24 @@ DELETE FROM heads WHERE workspace = $1
 -- name: remove_workspace
 -- Take a workspace's number and name away.
 DELETE FROM workspaces WHERE id = $1
+
+-- name: amcheck_schema
+-- Where the server has its own check of indexes, if anybody installed it.
+SELECT n.nspname FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespace
+WHERE x.extname = 'amcheck'
+
+-- name: btree_indexes
+-- The ordered indexes of our tables.
+SELECT c.oid, c.relname, t.relname FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+JOIN pg_am a ON a.oid = c.relam AND a.amname = 'btree'
+JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = '{schema}'
+WHERE i.indisvalid ORDER BY t.relname, c.relname
+
+-- name: check_index
+-- Compare an index with every row of its table.
+SELECT "{amcheck}".bt_index_check({index}, true)
+
+-- name: reindex
+-- Make every index of a table anew, while everybody goes on.
+REINDEX TABLE CONCURRENTLY {table}

@@ -89,14 +89,15 @@ SELECT id, kind, namespace FROM spaces ORDER BY id
 
 -- name: recall
 -- The newest version of a record in a view. It gives no row when the branch is not live.
-SELECT e.seq, e.at, e.kind, e.payload, e.actor
+SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM subjects s CROSS JOIN events e
 WHERE (SELECT deleted_seq FROM branches WHERE id = ?3) IS NULL AND s.space = ?1 AND s.key = ?2
     AND e.seq = coalesce(NULL, {probes})
 
 -- name: current_many
 -- The newest versions of some subjects (a JSON array of their numbers) in a view.
-SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor
+SELECT s.id, sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt,
+    e.content_hash
 FROM json_each(?1) wanted
 CROSS JOIN subjects s ON s.id = wanted.value
 CROSS JOIN spaces sp ON sp.id = s.space
@@ -114,7 +115,7 @@ SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v WHERE v.seq = co
 
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
-SELECT e.seq, e.at, e.kind, e.payload, e.actor
+SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM subjects s
 CROSS JOIN versions v ON v.subject = s.id AND v.branch = ?3 AND v.seq <= ?4
 CROSS JOIN events e ON e.seq = v.seq
@@ -123,13 +124,13 @@ ORDER BY v.seq DESC LIMIT ?5
 
 -- name: records
 -- A page of the records of a space, by key, each at its newest version in a view.
-SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor
+SELECT s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM subjects s CROSS JOIN events e ON e.seq = coalesce(NULL, {probes})
 WHERE s.space = ?1 AND s.key > ?2 ORDER BY s.key LIMIT ?3
 
 -- name: stream
 -- A page of the events of a space that stand for themselves, oldest first.
-SELECT e.seq, e.at, e.kind, e.payload, e.actor FROM versions v CROSS JOIN events e ON e.seq = v.seq
+SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash FROM versions v CROSS JOIN events e ON e.seq = v.seq
 WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.space = ?4 AND v.subject IS NULL
     AND v.deleted = 0
 ORDER BY v.seq LIMIT ?5
@@ -160,7 +161,7 @@ WHERE branch = ?1 AND seq > ?2 AND seq <= ?3 AND subject IS NOT NULL
 
 -- name: changed_stream
 -- The events standing for themselves that a branch gained between two sequences.
-SELECT e.seq, e.branch, e.kind, e.origin, sp.kind, sp.namespace, e.payload
+SELECT e.branch, e.origin, sp.kind, sp.namespace, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM versions v CROSS JOIN events e ON e.seq = v.seq CROSS JOIN spaces sp ON sp.id = v.space
 WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.subject IS NULL AND v.deleted = 0
 ORDER BY v.seq
@@ -183,12 +184,13 @@ SELECT vector FROM knows WHERE branch = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT
 
 -- name: payloads
 -- The payloads of some events (a JSON array of sequences).
-SELECT e.seq, e.at, e.kind, e.payload, e.actor
+SELECT sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
+LEFT JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
 
 -- name: hits
 -- All that a search result shows of some events (a JSON array of sequences).
-SELECT e.seq, e.at, e.kind, sp.kind, sp.namespace, s.key, e.payload, e.actor
+SELECT sp.kind, sp.namespace, s.key, e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
 FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
 
@@ -395,12 +397,12 @@ INSERT INTO texts (rowid, title, body, context) VALUES (?, ?, ?, ?)
 
 -- name: insert_vector
 -- Keep the vector of a text.
-INSERT OR IGNORE INTO vectors (seq, vector) VALUES (?, ?)
+INSERT OR IGNORE INTO vectors (seq, vector, checksum) VALUES (?1, ?2, checksum(?1, ?2))
 
 -- name: insert_waiting_vector
 -- Keep the vector of a text, unless it stopped waiting for one: purged, or embedded elsewhere.
-INSERT OR IGNORE INTO vectors (seq, vector)
-SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM unembedded WHERE seq = ?1)
+INSERT OR IGNORE INTO vectors (seq, vector, checksum)
+SELECT ?1, ?2, checksum(?1, ?2) WHERE EXISTS (SELECT 1 FROM unembedded WHERE seq = ?1)
 
 -- name: insert_unembedded
 -- Remember that a text waits for its vector.
@@ -437,7 +439,7 @@ INSERT INTO knows (branch, seq, vector) VALUES (?1, ?2, ?3)
 
 -- name: request
 -- The remembered result of a request.
-SELECT fingerprint, result FROM requests WHERE actor = ?1 AND request = ?2
+SELECT fingerprint, result, first_seq, last_seq FROM requests WHERE actor = ?1 AND request = ?2
 
 -- name: insert_request
 -- Remember the result of a request.
@@ -486,9 +488,20 @@ DELETE FROM vectors WHERE seq IN (SELECT value FROM json_each(?1))
 SELECT origin FROM events WHERE seq = ?1 AND subject IS NULL AND space IS NOT NULL
 
 -- name: adopt_vectors
--- Take over the vectors of texts that are still there.
-INSERT INTO vectors (seq, vector)
-SELECT seq, vector FROM kept_vectors WHERE seq IN (SELECT seq FROM unembedded) ORDER BY id
+-- Take over the vectors of texts that are still there, but for those that were altered.
+INSERT OR IGNORE INTO vectors (seq, vector, checksum)
+SELECT seq, vector, checksum FROM kept_vectors
+WHERE seq IN (SELECT seq FROM unembedded) AND checksum = checksum(seq, vector) ORDER BY id
+
+-- name: adopt_unchecked_vectors
+-- The same from a table of an older version, which had no checksums.
+INSERT OR IGNORE INTO vectors (seq, vector, checksum)
+SELECT seq, vector, checksum(seq, vector) FROM kept_vectors
+WHERE seq IN (SELECT seq FROM unembedded) ORDER BY id
+
+-- name: kept_checksums
+-- Whether the vectors that were set aside have checksums.
+SELECT 1 FROM pragma_table_info('kept_vectors') WHERE name = 'checksum'
 
 -- name: drop_kept_vectors
 -- Nothing more is wanted of the old vectors.
@@ -509,6 +522,13 @@ LIMIT 1
 -- Every occurrence of every term, in the index in use and in the one made anew.
 CREATE VIRTUAL TABLE temp.fresh_words USING fts5vocab (main, texts, instance);
 CREATE VIRTUAL TABLE temp.used_words USING fts5vocab (source, texts, instance);
+CREATE VIRTUAL TABLE temp.fresh_terms USING fts5vocab (main, texts, row);
+CREATE VIRTUAL TABLE temp.used_terms USING fts5vocab (source, texts, row);
+
+-- name: term_differences
+-- A term that is not found where it is looked for: going through all terms uses no index of them.
+SELECT f.term, f.doc FROM fresh_terms f
+WHERE f.doc IS NOT (SELECT u.doc FROM used_terms u WHERE u.term = f.term) LIMIT 1
 
 -- name: text_differences
 -- An occurrence of a term that is in one index and not in the other.
@@ -530,6 +550,54 @@ LIMIT 1
 -- name: vector_strays
 -- A vector of something that has no text.
 SELECT seq FROM source.vectors WHERE seq NOT IN (SELECT seq FROM main.unembedded) LIMIT 1
+
+-- name: queue_strays
+-- Something that waits for a vector and has no text.
+SELECT seq FROM source.unembedded WHERE seq NOT IN (SELECT seq FROM main.unembedded) LIMIT 1
+
+-- name: altered_vectors
+-- A vector that is not the one that was made.
+SELECT seq FROM source.vectors WHERE checksum IS NOT checksum(seq, vector) LIMIT 1
+
+-- name: sound_vectors
+-- Vectors in the order of their commits; none where it is not the one that was made.
+SELECT id, seq, CASE WHEN checksum = checksum(seq, vector) THEN vector END FROM vectors
+WHERE id > ?1 ORDER BY id LIMIT ?2
+
+-- name: length_differences
+-- A text whose length the search index has wrong: its ranks then are.
+SELECT * FROM (
+    SELECT id, sz FROM main.texts_docsize EXCEPT SELECT id, sz FROM source.texts_docsize)
+UNION ALL
+SELECT * FROM (
+    SELECT id, sz FROM source.texts_docsize EXCEPT SELECT id, sz FROM main.texts_docsize)
+LIMIT 1
+
+-- name: average_differences
+-- The count and the average length of texts, where the search index has them wrong.
+SELECT id, hex(block) FROM source.texts_data
+WHERE id = 1 AND block IS NOT (SELECT block FROM main.texts_data WHERE id = 1)
+
+-- name: seal_settings
+-- Keep a checksum of all settings beside them.
+INSERT INTO settings (name, value)
+SELECT 'seal', checksum(0, group_concat(name || '=' || quote(value), char(10) ORDER BY name))
+FROM settings WHERE name <> 'seal'
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: broken_seal
+-- The seal of the settings, where they are not those that were sealed.
+SELECT value FROM settings WHERE name = 'seal' AND value IS NOT (
+    SELECT checksum(0, group_concat(name || '=' || quote(value), char(10) ORDER BY name))
+    FROM settings WHERE name <> 'seal')
+
+-- name: settings
+-- All settings but the seal.
+SELECT name, value FROM settings WHERE name <> 'seal'
+
+-- name: objects
+-- The tables and indexes of the file, with the page that each begins on.
+SELECT type, name, tbl_name, rootpage FROM sqlite_schema WHERE type IN ('table', 'index')
 
 -- name: projections
 -- The read models elsewhere that want to be told of events.

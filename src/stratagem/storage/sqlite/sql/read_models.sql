@@ -91,11 +91,13 @@ CREATE VIRTUAL TABLE texts USING fts5 (
 
 CREATE VIRTUAL TABLE terms USING fts5vocab (texts, row);
 
--- `id` follows the order of commits even where a vector is made long after its text.
+-- `id` follows the order of commits even where a vector is made long after its text. A vector costs
+-- too much to be made again for a comparison: `checksum` tells whether it is the one that was made.
 CREATE TABLE vectors (
-    id     INTEGER PRIMARY KEY,
-    seq    INTEGER NOT NULL UNIQUE,
-    vector BLOB NOT NULL
+    id       INTEGER PRIMARY KEY,
+    seq      INTEGER NOT NULL UNIQUE,
+    vector   BLOB NOT NULL,
+    checksum INTEGER
 ) STRICT;
 
 -- Texts that still wait for their vector.

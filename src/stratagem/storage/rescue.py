@@ -1,0 +1,243 @@
+"""Making a healthy log of what can be read of a damaged one.
+
+Events that can be read keep their sequences, times, names and values. In the place of each one that
+is lost stands an event that says so, because sequences have no gaps. From the first loss on the
+hashes are new: the hash of an event covers the one before it, which is not there any more. The last
+event of the new log lists what was lost, and says where the old chain ended.
+
+What a lost event did is undone: of a record whose newest version is lost, the one before it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter, methodcaller
+from typing import Any, Final, NamedTuple, Protocol
+
+import orjson
+
+from stratagem.engine.events import GENESIS, SALT_BYTES, Event, Space, content_hash, event_hash
+from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.storage.contract import Progress, Request, Store
+
+__all__ = ["Loss", "Rescue", "Salvage", "Trace", "fill", "ranges"]
+
+_ACTOR: Final = "stratagem"
+_LOST: Final = "EventLost"
+_RESCUED: Final = "LogRescued"
+_PURGED: Final = "ContentPurged"
+_BRANCH_CREATED: Final = "BranchCreated"
+_PAGE: Final = 1_000
+# Nothing is kept secret by it: what a lost event said is not known.
+_SALT: Final = bytes(SALT_BYTES)
+
+
+class Trace(NamedTuple):
+    """What a read model still knows of an event: which record it was about."""
+
+    subject: int | None
+    branch: int
+    space: int
+    key: str | None
+
+
+class Salvage(Protocol):
+    """What can be read of a damaged log.
+
+    `last` is the highest sequence that is known of, `branches` what a read model says of each
+    branch: its name, its parent and where it forked. `branches_used` are the branches of events.
+    """
+
+    last: int
+    branches: dict[int, tuple[Any, ...]]
+    branches_used: set[int]
+
+    def candidates(self, sequence: int) -> Iterator[Event]:
+        """Return what may be an event, each one with the content it was written with."""
+        ...
+
+    def trace(self, sequence: int) -> Trace | None:
+        """Return what is known of an event that cannot be read."""
+        ...
+
+    def space(self, number: int) -> Space | None:
+        """Return a space by its number."""
+        ...
+
+
+class Loss(NamedTuple):
+    """An event that is lost, and the record it was about, where that is known."""
+
+    sequence: int
+    space: Space | None
+    key: str | None
+
+
+class Rescue:
+    """The events of a new log, made from what can be read of an old one.
+
+    What it says of them is complete once the events were gone through. An unverified event says
+    what it said, but its time, branch and actor do not fit the chain. An emptied one has no
+    content, and no purge that is known of took it away.
+    """
+
+    def __init__(self, salvage: Salvage) -> None:
+        self._salvage = salvage
+        self.losses: list[Loss] = []
+        self.unverified: list[int] = []
+        self._lost: set[int] = set()
+        self._branches: set[int] = set()
+        self.emptied: set[int] = set()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every event was there, and the chain held."""
+        return not (self.losses or self.unverified or self.emptied)
+
+    def events(self, progress: Progress) -> Iterator[Event]:
+        """Return the events of the new log, in order."""
+        old: bytes | None = GENESIS
+        new, at, total = GENESIS, 0, self._salvage.last
+        for sequence in range(1, total + 1):
+            found = self._choose(sequence, old)
+            old = found.hash if found is not None else None
+            event = _linked(self._settled(sequence, found, at), new)
+            new, at = event.hash, event.at
+            yield event
+            if sequence % _PAGE == 0:
+                progress(sequence, total, "rescuing events")
+        for event in self._notes(total + 1, at + 1, old):
+            linked = _linked(event, new)
+            new = linked.hash
+            yield linked
+
+    def _choose(self, sequence: int, old: bytes | None) -> Event | None:
+        """Return the event that continues the old chain, or one that at least was written."""
+        found = list(self._salvage.candidates(sequence))
+        for event in found:
+            if old is not None and _linked(event, old).hash == event.hash:
+                return event
+        if not found:
+            return None
+        if old is not None:
+            self.unverified.append(sequence)
+        return found[0]
+
+    def _settled(self, sequence: int, found: Event | None, at: int) -> Event:
+        """Return an event as it goes into the new log, or one in its place."""
+        creates = found is not None and found.kind == _BRANCH_CREATED
+        if found is None or not (creates or found.branch in self._branches):
+            self._lose(sequence)
+            event = self._placeholder(sequence, at)
+        else:
+            event = replace(found, at=max(found.at, at))
+        if event.kind == _BRANCH_CREATED:
+            self._branches.add(sequence)
+        if event.payload is None:
+            self.emptied.add(sequence)
+        elif event.kind == _PURGED:
+            event = self._purge(event)
+        return event
+
+    def _lose(self, sequence: int) -> None:
+        self._lost.add(sequence)
+        if sequence in self.unverified:
+            self.unverified.remove(sequence)
+        trace = self._salvage.trace(sequence)
+        space = self._salvage.space(trace.space) if trace is not None else None
+        self.losses.append(Loss(sequence, space, trace.key if trace is not None else None))
+
+    def _placeholder(self, sequence: int, at: int) -> Event:
+        """Return what stands for a lost event; for the beginning of a branch, another beginning."""
+        if sequence == 1 or sequence in self._salvage.branches_used:
+            named = self._salvage.branches.get(sequence)
+            name, parent, fork = named[:3] if named else (None, None, None)
+            if parent not in self._branches or not isinstance(fork, int):
+                parent = fork = None
+            name = name or (DEFAULT_BRANCH if sequence == 1 else f"rescued-{sequence}")
+            content = {"name": name, "parent": parent, "fork_sequence": fork}
+            return _event(sequence, at, sequence, _BRANCH_CREATED, content)
+        return _event(sequence, at, 1, _LOST, {})
+
+    def _purge(self, event: Event) -> Event:
+        """Return a purge without the lost events: what stands for them is not empty."""
+        assert event.payload is not None
+        content = orjson.loads(event.payload)
+        sequences = [each for each in content["sequences"] if each not in self._lost]
+        self.emptied -= set(sequences)
+        if sequences == content["sequences"]:
+            return event
+        payload = orjson.dumps({**content, "sequences": sequences})
+        return replace(
+            event,
+            payload=payload,
+            content_hash=content_hash(event.salt or b"", None, None, payload),
+        )
+
+    def _notes(self, sequence: int, at: int, old: bytes | None) -> Iterator[Event]:
+        """Return the events that say what was lost."""
+        if self.emptied:
+            # They were purged, and the event that said so is among the lost.
+            yield _event(sequence, at, 1, _PURGED, {"sequences": sorted(self.emptied)})
+            sequence += 1
+        if not self.is_whole:
+            content = {
+                "lost": ranges(loss.sequence for loss in self.losses),
+                "unverified": self.unverified,
+                "chain": old.hex() if old else None,
+            }
+            yield _event(sequence, at, 1, _RESCUED, content)
+
+
+def fill(target: Store, events: Iterable[Event]) -> None:
+    """Write events into a store that is empty, whole transactions at a time."""
+    page: list[Event] = []
+    for _, together in groupby(events, key=attrgetter("at")):
+        page += together
+        if len(page) >= _PAGE:
+            _receive(target, page)
+            page = []
+    if page:
+        _receive(target, page)
+
+
+def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:
+    """Return sequences as runs, each by its first and last."""
+    runs: list[tuple[int, int]] = []
+    for sequence in sequences:
+        if runs and sequence == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], sequence)
+        else:
+            runs.append((sequence, sequence))
+    return runs
+
+
+def _receive(target: Store, events: Sequence[Event]) -> None:
+    target.write(methodcaller("receive", events), Request(_ACTOR))
+
+
+def _event(sequence: int, at: int, branch: int, kind: str, content: dict[str, Any]) -> Event:
+    payload = orjson.dumps(content)
+    hashed = content_hash(_SALT, None, None, payload)
+    return Event(
+        sequence, at, at, branch, kind, None, None, _ACTOR, None, None, payload, _SALT, hashed, b""
+    )
+
+
+def _linked(event: Event, previous: bytes) -> Event:
+    """Return an event with the hash that binds it to another before it."""
+    link = event_hash(
+        previous,
+        sequence=event.sequence,
+        at=event.at,
+        wall=event.wall,
+        branch=event.branch,
+        kind=event.kind,
+        actor=event.actor,
+        request=event.request,
+        origin=event.origin,
+        content=event.content_hash,
+    )
+    return replace(event, hash=link)

@@ -1,0 +1,148 @@
+"""Writing a damaged database anew, from the events that are in it.
+
+What is made from the log is never repaired in its place: to take a damaged table away SQLite walks
+its pages, and a page number that a flipped bit has changed may be one of the log's. So a database
+is made beside the old one, event by event, and examined; then its pages are put in the place of the
+old ones, in one transaction. Who reads meanwhile keeps seeing the old ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from operator import methodcaller
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+
+from stratagem.engine.events import Event
+from stratagem.errors import DatabaseCorrupt, ImportRefused
+from stratagem.storage.contract import Progress, Request, Transaction
+from stratagem.storage.relational import replaying
+from stratagem.storage.relational.requests import is_genuine
+from stratagem.storage.rescue import Rescue, fill
+from stratagem.storage.scratch import scratch_folder
+from stratagem.storage.sqlite.connection import DAMAGE
+from stratagem.storage.sqlite.reading import Names, SqliteReader
+from stratagem.storage.sqlite.salvage import salvage
+from stratagem.storage.sqlite.statements import SQL
+
+if TYPE_CHECKING:
+    from stratagem.storage.sqlite.store import SqliteStore
+
+__all__ = ["replace_contents"]
+
+_WRITER: Final = Request("stratagem")
+_PAGE: Final = 1_000
+_PAGES_AT_ONCE: Final = 1_000
+_UNREADABLE: Final = (apsw.Error, *DAMAGE)
+# What a new database has of its own.
+_OWN_SETTINGS: Final = ("read_models_version", "vector_generation", "embedder")
+
+
+def replace_contents(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
+    """Make a database of the same log, and put its pages in the place of those in use.
+
+    Raises:
+        DatabaseCorrupt: Not every event is there, or what was made is not healthy.
+    """
+    folder = Path(store.location).parent
+    with scratch_folder(".stratagem-repair-", folder) as beside:
+        made = beside / "repaired.db"
+        with closing(store.beside(str(made))) as target:
+            _copy(connection, store, target, progress)
+            if findings := target.examine(progress, None):
+                raise DatabaseCorrupt(
+                    f"What was made from the log is not healthy: {findings[0].what}",
+                    where=findings[0].where,
+                )
+        _put_in_place(connection, made, progress)
+
+
+def _copy(
+    connection: apsw.Connection, store: SqliteStore, target: SqliteStore, progress: Progress
+) -> None:
+    reader = SqliteReader(connection, store.kinds, Names())
+    try:
+        fill(target, _reported(replaying.events(reader, 0), reader.head().sequence, progress))
+    except (*_UNREADABLE, ImportRefused):
+        _copy_pages(store, target, progress)
+    # None of these is worth giving up the rest for.
+    with suppress(*_UNREADABLE):
+        _copy_settings(connection, target)
+    with suppress(*_UNREADABLE):
+        _copy_vectors(connection, target)
+    with suppress(*_UNREADABLE):
+        _copy_requests(reader, target)
+
+
+def _reported(events: Iterator[Event], total: int, progress: Progress) -> Iterator[Event]:
+    for event in events:
+        yield event
+        if event.sequence % _PAGE == 0:
+            progress(event.sequence, total, "copying events")
+
+
+def _copy_pages(store: SqliteStore, target: SqliteStore, progress: Progress) -> None:
+    """Copy the events that the tables do not give in order, from the pages themselves."""
+    with salvage(store.location, progress) as found:
+        rescue = Rescue(found)
+        after = target.reader().head().sequence
+        after = 0 if after <= 1 else after
+        fill(target, (event for event in rescue.events(progress) if event.sequence > after))
+        if not rescue.is_whole:
+            raise DatabaseCorrupt("Some events are lost, so that the log cannot be made anew.")
+
+
+def _copy_settings(connection: apsw.Connection, target: SqliteStore) -> None:
+    if connection.execute(SQL["broken_seal"]).fetchone():
+        # Which of them is wrong cannot be told; each has a value to begin with.
+        return
+    rows: list[Any] = connection.execute(SQL["settings"]).fetchall()
+    settings: dict[str, Any] = dict(rows)
+
+    def work(transaction: Transaction) -> None:
+        if "embedder" in settings:
+            transaction.change_embedder(settings["embedder"])
+        for name, value in settings.items():
+            if name not in _OWN_SETTINGS:
+                transaction.set_setting(name, value)
+        # Every process has vectors of the old one in its memory.
+        transaction.set_setting("vector_generation", settings.get("vector_generation", 0) + 1)
+
+    target.write(work, _WRITER)
+
+
+def _copy_vectors(connection: apsw.Connection, target: SqliteStore) -> None:
+    """Copy the vectors that are as they were made; the others are made again."""
+    if target.reader().setting("embedder") is None:
+        return
+    after = 0
+    while rows := _vectors(connection, after):
+        vectors = {sequence: vector for _, sequence, vector in rows if vector is not None}
+        target.write(methodcaller("add_vectors", vectors), _WRITER)
+        after = rows[-1][0]
+
+
+def _vectors(connection: apsw.Connection, after: int) -> list[Any]:
+    return connection.execute(SQL["sound_vectors"], (after, _PAGE)).fetchall()
+
+
+def _copy_requests(reader: SqliteReader, target: SqliteStore) -> None:
+    after = ("", "")
+    while page := reader.requests(after, _PAGE):
+        target.write(methodcaller("remember", list(filter(is_genuine, page))), _WRITER)
+        after = (page[-1].actor, page[-1].request)
+
+
+def _put_in_place(connection: apsw.Connection, made: Path, progress: Progress) -> None:
+    with (
+        closing(apsw.Connection(str(made), flags=apsw.SQLITE_OPEN_READWRITE)) as source,
+        connection.backup("main", source, "main") as backup,
+    ):
+        while not backup.done:
+            backup.step(_PAGES_AT_ONCE)
+            done = backup.page_count - backup.remaining
+            progress(done, backup.page_count, "writing the file anew")
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

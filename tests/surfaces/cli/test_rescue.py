@@ -1,0 +1,109 @@
+"""doctor on damaged files, and what export and backup save of them."""
+
+import json
+import os
+from contextlib import closing
+
+import apsw
+import pytest
+
+import stratagem
+from tests.surfaces.cli.console import Cli
+
+KEYS = 40
+
+
+@pytest.fixture
+def filled(cli: Cli) -> Cli:
+    with stratagem.open(str(cli.database), embedder="none") as db:
+        for number in range(KEYS):
+            db.memory.store(f"key {number}", f"{number} " + "x" * 500)
+        db.memory.log("note", data="it rains")
+    return cli
+
+
+def overwrite_page(cli: Cli, name: str) -> None:
+    """Overwrite a page of a table or index with rubbish."""
+    with closing(apsw.Connection(str(cli.database))) as connection:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        query = "SELECT max(pageno) FROM dbstat WHERE name = ? AND pagetype = 'leaf'"
+        (page,) = connection.execute(query, (name,)).fetchone() or (0,)
+    assert isinstance(page, int)
+    with cli.database.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(os.urandom(4096))
+
+
+def test_damage_to_an_index_is_told_as_such_and_repaired(filled: Cli) -> None:
+    overwrite_page(filled, "sqlite_autoindex_subjects_1")
+
+    found = filled.run("doctor")
+    repaired = filled("doctor", "--repair")
+
+    assert found.exit_code == 7
+    assert "The log is whole" in found.stdout
+    assert "index sqlite_autoindex_subjects_1 of subjects" in found.stdout
+    assert "Healthy" in repaired
+    assert filled.json("recall", "key 39")["value"].startswith("39 ")
+
+
+def test_around_a_bad_page_of_events_all_else_is_exported_and_imported(
+    filled: Cli, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    overwrite_page(filled, "events")
+
+    found = filled.run("doctor")
+    plain = filled.run("export", "out.jsonl")
+    done = filled.run("export", "--rescue", "out.jsonl", "--json")
+    told = json.loads(done.stdout)
+
+    assert found.exit_code == plain.exit_code == done.exit_code == 7
+    assert "stratagem export --rescue FILE" in found.stdout
+    assert "stratagem doctor" in plain.stderr
+    lost = {each["key"] for each in told["lost"] if each["key"]}
+    assert 0 < len(lost) < KEYS / 4
+    assert told["entries"] == KEYS - len(lost)
+    fresh = Cli(tmp_path_factory.mktemp("fresh") / "new.db")
+    assert f"{told['entries']} new entries" in fresh("import", "out.jsonl")
+    assert "Healthy" in fresh("doctor")
+
+
+def test_a_rescued_backup_is_restored_with_its_history_and_says_what_is_lost(
+    filled: Cli, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    overwrite_page(filled, "events")
+
+    done = filled.run("backup", "--rescue", "out.zip")
+    fresh = Cli(tmp_path_factory.mktemp("fresh") / "new.db")
+    restored = fresh("restore", "out.zip")
+
+    assert done.exit_code == 7
+    assert "Lost of default:" in done.stdout
+    assert "entry key" in done.stdout
+    assert "examined" in restored
+    assert "Healthy" in fresh("doctor")
+    assert fresh.json("recall", "key 1")["value"].startswith("1 ")
+
+
+def test_a_rescue_of_a_healthy_database_loses_nothing_and_keeps_its_chain(filled: Cli) -> None:
+    told = filled.json("backup", "--rescue", "out.zip")
+
+    assert told["rescued"]["default"] == {"lost": [], "unverified": []}
+    assert told["head"] == filled.json("status")["head"]
+
+
+def test_a_file_that_cannot_be_opened_is_examined_and_saved_all_the_same(filled: Cli) -> None:
+    with closing(apsw.Connection(str(filled.database))) as connection:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    with filled.database.open("r+b") as file:
+        file.seek(100)
+        file.write(os.urandom(3_996))
+
+    found = filled.run("doctor")
+    told = filled.json("export", "--rescue", "out.jsonl")
+
+    assert found.exit_code == 7
+    assert "SQLite cannot open the file." in found.stdout
+    assert "Every event can still be read." in found.stdout
+    assert told["entries"] == KEYS
+    assert told["lost"] == []
