@@ -172,7 +172,12 @@ class SqliteStore:
         self._names.branches.clear()
 
     def repair(self, progress: Progress) -> None:
-        self.exclusive(lambda writer: replacement.replace_contents(writer, self, progress))
+        if self.read_only:
+            raise ReadOnly("The database was opened for reading only.")
+        # Not even the head may be readable, so nothing is asked of the log before.
+        with self._writers.leading, translated(self.location), self.locked():
+            check_format(int(self._writer.pragma("user_version")), None, self.location)
+            replacement.replace_contents(self._writer, self, progress)
         self._names.forget()
 
     def beside(self, path: str) -> SqliteStore:
