@@ -88,3 +88,59 @@ def _end_process(house: House) -> None:
     upstreams = runner.upstreams  # type: ignore[attr-defined]
     os.kill(upstreams.status("up")["pid"], signal.SIGKILL)
     eventually(lambda: not upstreams.status("up")["connected"])
+
+
+@pytest.mark.parametrize("name", ["Calculator", "calcu1ator", "strata_recaII", "tool-execute"])
+def test_no_tool_looks_like_one_of_ours(house: House, name: str) -> None:
+    tool = {"name": name, "description": "d", "inputSchema": {}, "handler": HOOK}
+
+    refused = house.client("member").post("/api/mcp/tools", json=tool)
+
+    assert refused.status_code == 409
+    (similar,) = refused.json()["error"]["details"]["similar"]
+    assert similar in {"calculator", "strata_recall", "tool_execute"}
+    assert refused.json()["error"]["hint"]
+
+
+def test_no_tool_looks_like_one_of_somebody_else(house: House) -> None:
+    def register(role: str, name: str) -> int:
+        tool = {"name": name, "description": "d", "inputSchema": {}, "handler": HOOK}
+        return int(house.client(role).post("/api/mcp/tools", json=tool).status_code)
+
+    assert register("member", "send-mail") == 201
+
+    assert register("member", "send_mail") == 201
+    assert register("admin", "Send_Mail") == 409
+
+
+def test_a_hosted_tool_is_taken_away_by_its_owner_or_an_administrator_only(house: House) -> None:
+    def register(role: str, name: str) -> None:
+        hosted = {"name": name, "description": "d", "inputSchema": {"type": "object"}}
+        answer = house.open_socket(role).call("mcp:tool:register", hosted, timeout=10)
+        assert answer["success"], answer
+
+    register("admin", "hosted-by-admin")
+    register("member", "hosted-by-member")
+
+    for name, role, status in (
+        ("hosted-by-admin", "member", 403),
+        ("hosted-by-member", "admin", 200),
+        ("hosted-by-admin", "admin", 200),
+    ):
+        changed = house.client(role).put(f"/api/mcp/tools/{name}", json={"description": "mine"})
+        assert changed.status_code == status, (name, role)
+        removed = house.client(role).delete(f"/api/mcp/tools/{name}")
+        assert removed.status_code == status, (name, role)
+
+
+def test_a_source_whose_names_are_taken_is_added_with_other_names(house: House) -> None:
+    for name in ("add", "twin_add"):
+        tool = {"name": name, "description": "d", "inputSchema": {}, "handler": HOOK}
+        answer = house.client("member").post("/api/mcp/tools", json=tool)
+        assert answer.status_code in {201, 409}, answer.text
+    server = {"name": "twin", "command": sys.executable, "args": [SERVER]}
+
+    added = house.call("rest", "admin", "server_add", server)
+
+    assert added.error is None
+    assert "twin_add_2" in added.answer["registered"]

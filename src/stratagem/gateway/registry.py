@@ -16,6 +16,7 @@ from stratagem.engine.lineage import View
 from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed, VersionConflict
 from stratagem.gateway import names, schemas
 from stratagem.gateway.sandbox.permissions import read_permissions
+from stratagem.gateway.tool_names import TakenNames
 from stratagem.gateway.tools import CATEGORY_DEFAULT, Tool
 from stratagem.gateway.visible import clean_definition
 from stratagem.storage.contract import Reader, Transaction
@@ -83,13 +84,28 @@ class Registry:
                     tools[name] = self._tool(version.sequence, version.payload)
         return [tools[name] for name in sorted(tools)]
 
+    def taken(self, reader: Reader, view: View) -> TakenNames:
+        """Return the names that are taken: nobody owns those of built-in tools."""
+        reserved = ((name, None) for name in _RESERVED)
+        every = ((tool.name, tool.owner) for tool in self.all(reader, view))
+        return TakenNames((*reserved, *every))
+
     def register(
-        self, transaction: Transaction, view: View, given: Mapping[str, Any], new_id: str
+        self,
+        transaction: Transaction,
+        view: View,
+        given: Mapping[str, Any],
+        new_id: str,
+        *,
+        owner: str,
+        taken: TakenNames | None = None,
     ) -> tuple[Tool, list[str]]:
         """Add a tool; return it, and what its author should know.
 
+        `taken` is given by those who register many, so that names are gathered once.
+
         Raises:
-            ToolExists: There is a tool of that name.
+            ToolExists: There is a tool of that name, or one of somebody else's that looks alike.
             ValidationFailed: The definition cannot be taken.
         """
         name = _checked_name(given.get("name"))
@@ -99,6 +115,14 @@ class Registry:
             )
         if transaction.current(view.lineage, names.TOOLS, name) is not None:
             raise ToolExists(f"There is a tool named {name!r}.", field="name", tool=name)
+        taken = taken or self.taken(transaction, view)
+        if (twin := taken.twin_of(name, owner)) is not None:
+            raise ToolExists(
+                f"{name!r} looks like {twin!r}, which is another tool.",
+                field="name",
+                similar=[twin],
+                hint="Choose a name that cannot be mistaken for it.",
+            )
         content = {
             "id": new_id,
             "category": CATEGORY_DEFAULT,
@@ -106,11 +130,13 @@ class Registry:
             "version": "1.0.0",
             "status": "active",
             **{field: value for field, value in given.items() if value is not None},
+            "owner": owner,
         }
         content = clean_definition(content)
         warnings = self._checked(content)
         draft = Draft(names.TOOL_REGISTERED, content, names.TOOLS, name)
         appended = transaction.append(view.branch, [draft])
+        taken.add(name, owner)
         return Tool(content, appended[0].sequence), warnings
 
     def update(

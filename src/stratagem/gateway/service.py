@@ -68,7 +68,9 @@ class Gateway:
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
-            tool, warnings = self._registry.register(transaction, view, definition, new_id)
+            tool, warnings = self._registry.register(
+                transaction, view, definition, new_id, owner=self._caller.actor
+            )
             return {
                 "toolId": tool.id,
                 "name": tool.name,
@@ -97,6 +99,7 @@ class Gateway:
                 changes,
                 expected_version=given.expected_version,
             )
+            self._may_replace(tool)
             self._may_change(tool, changed)
             return {
                 "toolId": tool.id,
@@ -125,6 +128,7 @@ class Gateway:
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
             tool = self._registry.remove(transaction, view, given.tool_id)
+            self._may_replace(tool)
             return {"toolId": tool.id, "name": tool.name, "removed": True}
 
         answer = self._write(work, given.request_id, "tool_remove", {"id": given.tool_id})
@@ -408,6 +412,17 @@ class Gateway:
         kind = handler.get("type")
         if kind in _RUNS_CODE:
             self._caller.require_known(f"A handler of type {kind!r}")
+
+    def _may_replace(self, tool: Tool) -> None:
+        """Refuse that somebody takes away a tool that another caller's client hosts."""
+        hosted = tool.handler.get("type") == "client" and tool.owner is not None
+        if hosted and tool.owner != self._caller.actor and not self._caller.may("gateway", "admin"):
+            raise PermissionDenied(
+                f"{tool.name} is hosted by another caller's client.",
+                field="toolId",
+                required="gateway:admin",
+                hint="Ask its owner or an administrator.",
+            )
 
     def _may_change(self, tool: Tool, changed: Mapping[str, Any]) -> None:
         """Refuse that somebody lifts a quarantine, or changes what runs code."""

@@ -15,9 +15,10 @@ import orjson
 
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
-from stratagem.errors import ToolNotFound, ValidationFailed
+from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed
 from stratagem.gateway import inputs, names
 from stratagem.gateway.runners.contract import Handler, ListedTool, Run
+from stratagem.gateway.tool_names import TakenNames
 from stratagem.operation import Caller
 from stratagem.storage.contract import Reader, Transaction, Version
 
@@ -255,18 +256,20 @@ class Sources:
                 tool.handler.get("tool", tool.name): tool
                 for tool in _tools_of(self._switchboard, transaction, view, source)
             }
+            taken = registry.taken(transaction, view)
             answer: Answer = {"registered": [], "updated": [], "quarantined": [], "warnings": []}
             for each in listed:
                 own = known.get(each.handler.get("tool", each.name))
                 try:
                     if own is None:
-                        self._add(transaction, view, each, source, answer)
+                        name = self._add(transaction, view, each, source, taken=taken)
+                        answer["registered"].append(name)
                     elif _changed(own, each, source) or own.status == "quarantined":
                         changes = _definition(each, own.name, source)
                         changes = changes if approve else {"status": "quarantined"}
                         registry.update(transaction, view, own.name, changes)
                         answer["updated" if approve else "quarantined"].append(own.name)
-                except ValidationFailed as error:
+                except (ToolExists, ValidationFailed) as error:
                     answer["warnings"].append(f"{each.name} was left out: {error.message}")
             return answer
 
@@ -276,15 +279,25 @@ class Sources:
         return answer
 
     def _add(
-        self, transaction: Transaction, view: View, tool: ListedTool, source: str, answer: Answer
-    ) -> None:
-        registry = self._switchboard.registry
-        name = tool.name
-        if registry.get(transaction, view, name) is not None:
-            name = f"{source}_{tool.name}"[:64]
+        self,
+        transaction: Transaction,
+        view: View,
+        tool: ListedTool,
+        source: str,
+        *,
+        taken: TakenNames,
+    ) -> str:
+        """Register a tool under its own name, or under one that is neither taken nor mistaken."""
+        owner = f"source:{source}"
+        name = taken.free(source, tool.name, owner)
+        if name is None:
+            raise ToolExists(f"There are too many tools named {tool.name!r}.", field="name")
         new_id = self._switchboard.new_id("tool")
-        registry.register(transaction, view, _definition(tool, name, source), new_id)
-        answer["registered"].append(name)
+        definition = _definition(tool, name, source)
+        self._switchboard.registry.register(
+            transaction, view, definition, new_id, owner=owner, taken=taken
+        )
+        return name
 
 
 def _changed(own: Any, listed: ListedTool, source: str) -> bool:

@@ -114,6 +114,12 @@ class Tool:
         return read_permissions(own or {})
 
     @property
+    def owner(self) -> str | None:
+        """Who registered it; None for built-in tools, and where it was not noted."""
+        owner = self.content.get("owner")
+        return owner if isinstance(owner, str) else None
+
+    @property
     def target(self) -> str | None:
         """What a built-in tool works on that is the caller's own: `code` or a `url`."""
         target = self.content.get("target") if self.handler.get("type") == "builtin" else None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratagem.gateway.runners.upstream import compare, fingerprint, fingerprints, registered_names
+from stratagem.gateway.runners.upstream import compare, fingerprint, fingerprints
 from stratagem.gateway.runners.upstream.listing import clean_line, clean_text, read_listing
 
 TOOL: dict[str, Any] = {
@@ -91,27 +91,14 @@ def test_new_changed_and_gone_tools_are_told_apart() -> None:
     assert not compare(fingerprints(after), after)
 
 
-def test_names_are_prefixed_only_where_they_clash() -> None:
-    listed = read_listing(
-        "files", [TOOL, {**TOOL, "name": "write"}, {**TOOL, "name": "x" * 64}]
-    ).tools
-
-    names = registered_names("files", listed, {"read", "files_read", "x" * 64})
-
-    assert names["read"] == "files_read_2"
-    assert names["write"] == "write"
-    assert names["x" * 64].startswith("files_xxx")
-    assert len(names["x" * 64]) == 64
-
-
 @given(st.lists(st.text(max_size=140), max_size=10))
 def test_any_name_becomes_one_that_can_be_registered_or_is_left_out(names: list[str]) -> None:
     listing = read_listing("files", [{**TOOL, "name": name} for name in names])
 
-    registered = registered_names("files", listing.tools, {"read"})
+    registered = [tool.name for tool in listing.tools]
 
-    assert len(set(registered.values())) == len(listing.tools)
-    for name in registered.values():
+    assert len(set(registered)) == len(listing.tools)
+    for name in registered:
         assert name.isascii()
         assert name[0].isalpha()
         assert len(name) <= 64

@@ -195,7 +195,7 @@ class SchemaWriter:
 
     def _target(self, reference: str, followed: int) -> Any:
         target = self._document.at(reference)
-        if target is None:
+        if self._document.follow(target)[0] is None:
             self.elsewhere.add(reference)
             return {}
         if self._plan == "definitions":

@@ -13,7 +13,6 @@ from stratagem.gateway.runners.upstream.listing import (
     compare,
     fingerprint,
     fingerprints,
-    registered_names,
 )
 from stratagem.gateway.runners.upstream.upstreams import Upstreams
 
@@ -27,5 +26,4 @@ __all__ = [
     "fingerprint",
     "fingerprints",
     "read_definition",
-    "registered_names",
 ]

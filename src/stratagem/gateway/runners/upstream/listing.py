@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,7 +31,6 @@ __all__ = [
     "fingerprint",
     "fingerprints",
     "read_listing",
-    "registered_names",
 ]
 
 _FINGERPRINTED: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
@@ -77,25 +76,6 @@ def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> Changes:
         changed=tuple(name for name in now if name in known and known[name] != now[name]),
         gone=tuple(name for name in known if name not in now),
     )
-
-
-def registered_names(
-    server: str, listed: Iterable[ListedTool], taken: Collection[str]
-) -> dict[str, str]:
-    """Return a name to register each tool by: its own, or `server_tool` where that is taken.
-
-    The names are by upstream name. One that clashes even so gets a number.
-    """
-    names: dict[str, str] = {}
-    used = set(taken)
-    for tool in listed:
-        name, number = tool.name, 1
-        while name in used:
-            prefixed = f"{server}_{tool.name}" if number == 1 else f"{server}_{tool.name}_{number}"
-            name, number = _fitting(prefixed, prefixed), number + 1
-        used.add(name)
-        names[tool.handler["tool"]] = name
-    return names
 
 
 def read_listing(server: str, tools: Sequence[Any]) -> Listing:

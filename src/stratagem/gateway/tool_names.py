@@ -1,0 +1,82 @@
+"""Names of tools: which are taken, and which can be mistaken for one that is.
+
+People and models choose a tool by its name. Two names that look alike have the same *skeleton*:
+what is left when case, the kind of separator and letters that resemble each other are the same.
+A name is refused if its skeleton is that of a tool of somebody else's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+from stratagem import limits
+
+__all__ = ["TakenNames", "skeleton"]
+
+# Letters and digits that look alike in common typefaces, once case is folded.
+_ALIKE: Final = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "-": "_", ".": "_"})
+_ALIKE_PAIRS: Final = (("rn", "m"), ("vv", "w"))
+# Letters of other scripts that look like Latin ones, for names that came from elsewhere.
+_FOREIGN: Final = str.maketrans("аеорсухіјѕԁԛԝʟɑɡοανκρτυχ", "aeopcyxijsdqwlagoavkptux")
+# So many tools of one source may have the same name.
+_NUMBERS_MAX: Final = 100
+
+
+# A pure function of a short text; each registration compares with every registered name.
+@lru_cache(maxsize=16_384)
+def skeleton(name: str) -> str:
+    """Return what a name looks like; two names that look alike have the same."""
+    plain = unicodedata.normalize("NFKD", name).casefold().translate(_FOREIGN)
+    plain = "".join(char for char in plain if not unicodedata.combining(char)).translate(_ALIKE)
+    for pair, single in _ALIKE_PAIRS:
+        plain = plain.replace(pair, single)
+    return "_".join(filter(None, plain.split("_")))
+
+
+class TakenNames:
+    """The names of tools that there are, each with its owner."""
+
+    def __init__(self, names: Iterable[tuple[str, str | None]]) -> None:
+        self._names: set[str] = set()
+        self._skeletons: dict[str, list[tuple[str, str | None]]] = {}
+        for name, owner in names:
+            self.add(name, owner)
+
+    def add(self, name: str, owner: str | None) -> None:
+        """Take a name."""
+        self._names.add(name)
+        self._skeletons.setdefault(skeleton(name), []).append((name, owner))
+
+    def twin_of(self, name: str, owner: str | None) -> str | None:
+        """Return a tool of somebody else's that a name can be mistaken for."""
+        for other, other_owner in self._skeletons.get(skeleton(name), ()):
+            if other != name and (other_owner is None or other_owner != owner):
+                return other
+        return None
+
+    def free(self, source: str, name: str, owner: str) -> str | None:
+        """Return a name for a tool of a source: its own, or one with the source before it."""
+        for candidate in _candidates(source, name):
+            if candidate not in self._names and self.twin_of(candidate, owner) is None:
+                return candidate
+        return None
+
+
+def _candidates(source: str, name: str) -> Iterator[str]:
+    yield name
+    prefixed = f"{source}_{name}"
+    yield _fitted(prefixed)
+    for number in range(2, _NUMBERS_MAX):
+        yield _fitted(f"{prefixed}_{number}")
+
+
+def _fitted(name: str) -> str:
+    """Cut a name that is too long; a piece of its hash keeps it apart from others."""
+    if len(name) <= limits.TOOL_NAME_CHARS_MAX:
+        return name
+    piece = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: limits.TOOL_NAME_CHARS_MAX - len(piece) - 1]}_{piece}"
