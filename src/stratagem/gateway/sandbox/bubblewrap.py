@@ -60,9 +60,9 @@ class Bubblewrap:
         if self._version < _VERSION_MIN:
             return f"bubblewrap is too old: {_INSTALL}"
         if self._python is None:
-            return "there is no Python interpreter that could be started inside"
+            return runtimes.NO_PYTHON
         if language == "javascript" and self._node is None:
-            return "install Node.js, so that JavaScript can run as a full language"
+            return runtimes.NO_NODE
         return None
 
     def launch(self, task: Task) -> Launch:
@@ -80,7 +80,7 @@ class Bubblewrap:
         if task.mode == "node":
             assert self._node is not None, "asked for only where nothing is missing"
             env = {**env, **NODE_ENVIRONMENT}
-            argv = node_argv(self._node, _INSIDE, task.permissions)
+            argv = node_argv(self._node, task.permissions)
         # In a user namespace of its own the count begins anew.
         processes = orders.processes_of(NOBODY) if as_root else 0
         return {
@@ -167,8 +167,13 @@ class Bubblewrap:
 
     @cached_property
     def _python(self) -> Runtime | None:
-        return first(runtimes.pythons(), for_anyone=False)
+        return first(runtimes.pythons(), _suits)
 
     @cached_property
     def _node(self) -> Runtime | None:
-        return first(runtimes.nodes(), for_anyone=False)
+        return first(runtimes.nodes(), _suits)
+
+
+def _suits(runtime: Runtime) -> bool:
+    # The folders above are made anew inside, for everyone.
+    return os.geteuid() != 0 or runtime.readable_by_anyone()

@@ -5,6 +5,10 @@ kernel hides all files but those of the system and one directory; what Landlock 
 about (the modes and times of files, sockets other than TCP, signals before version 6) the
 filter of system calls refuses. There is no private `/tmp`: nothing can be written but in the
 directory that was given.
+
+Started by root the code becomes nobody, who cannot look into the private folders of root. What is
+needed from there is opened before: the interpreter's library, the rules' paths, the directory.
+The code then reaches the directory by relative paths, and cannot start the interpreter again.
 """
 
 from __future__ import annotations
@@ -52,9 +56,9 @@ class Landlock:
         if not self._version:
             return "the kernel has no Landlock (Linux 5.13 or newer, lsm=landlock)"
         if self._python is None:
-            return "there is no Python interpreter that a user without rights could start"
+            return runtimes.NO_PYTHON
         if language == "javascript" and self._node is None:
-            return "install Node.js where every user can start it"
+            return runtimes.NO_NODE
         return None
 
     def launch(self, task: Task) -> Launch:
@@ -68,9 +72,15 @@ class Landlock:
         assert self._python is not None, "asked for only where nothing is missing"
         env = dict(BASE_ENVIRONMENT)
         if task.workdir is not None:
-            env |= {"HOME": task.workdir, "TMPDIR": task.workdir}
+            # In a private folder of root's it has a name for nobody only by being where one is.
+            private = os.geteuid() == 0 and not runtimes.reachable_by_anyone(task.workdir)
+            folder = "/proc/self/cwd" if private else task.workdir
+            env |= {"HOME": folder, "TMPDIR": folder}
         told = partial(self._orders, task, {**env, **(task.env or {})})
-        return Launch(start(self._python, str(INSIDE)), env, told, task.work)
+        private_python = os.geteuid() == 0 and not self._python.reachable_by_anyone()
+        argv = start(self._python, str(INSIDE), at_home=not private_python)
+        home = self._python.home if private_python else None
+        return Launch(argv, env, told, task.work, home)
 
     def _orders(self, task: Task, env: dict[str, str], pid: int) -> dict[str, Any]:
         as_root = os.geteuid() == 0
@@ -79,7 +89,7 @@ class Landlock:
         if task.mode == "node":
             assert self._node is not None, "asked for only where nothing is missing"
             env = {**env, **NODE_ENVIRONMENT}
-            argv = node_argv(self._node, str(INSIDE), task.permissions)
+            argv = node_argv(self._node, task.permissions)
         return {
             "mode": task.mode,
             "argv": argv,
@@ -105,7 +115,6 @@ class Landlock:
         if task.permissions.network:
             for path in runtimes.NETWORK_FILES:
                 yield path, orders.READ
-        yield str(INSIDE), orders.READ
         assert self._python is not None, "asked for only where nothing is missing"
         for path in self._python.paths:
             yield path, orders.READ | execute
@@ -123,8 +132,12 @@ class Landlock:
 
     @cached_property
     def _python(self) -> Runtime | None:
-        return first(runtimes.pythons(), for_anyone=os.geteuid() == 0)
+        return first(runtimes.pythons(), _suits)
 
     @cached_property
     def _node(self) -> Runtime | None:
-        return first(runtimes.nodes(), for_anyone=os.geteuid() == 0)
+        return first(runtimes.nodes(), _suits)
+
+
+def _suits(runtime: Runtime) -> bool:
+    return os.geteuid() != 0 or runtime.startable_by_anyone()

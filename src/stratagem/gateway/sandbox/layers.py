@@ -7,7 +7,7 @@ caller runs behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -34,7 +34,7 @@ Mode: TypeAlias = Literal["python", "node", "program", "monty", "quickjs"]
 
 # A user that owns nothing and runs nothing else.
 NOBODY: Final = 65534
-# What is started inside; the code sees this folder too.
+# What is started inside.
 INSIDE: Final = Path(__file__).resolve().parent / "inside"
 BASE_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 # Its cryptography would not start without the settings of the machine, which it cannot see.
@@ -74,22 +74,34 @@ class Layer(Protocol):
         ...
 
 
-def start(python: Runtime, folder: str) -> list[str]:
-    """Return the command that begins inside; the number of the socket is added to it."""
-    # -I and -S: no variable of the environment and no package of the machine has a say.
+def start(python: Runtime, folder: str, *, at_home: bool = True) -> list[str]:
+    """Return the command that begins inside; the number of the socket is added to it.
+
+    Not `at_home`: its library is found where the variable PYTHONHOME says (see `Launch.home`).
+    """
+    # -I and -S: no variable of the environment and no package of the machine has a say. Without
+    # -I the variables are heard, of which only ours are there.
+    isolated = ("-I",) if at_home else ("-s", "-P")
     code = f"import sys; sys.path.insert(0, {folder!r}); import start; start.main()"
-    return [python.executable, "-I", "-S", "-B", "-c", code]
+    return [python.executable, *isolated, "-S", "-B", "-c", code]
 
 
-def node_argv(node: Runtime, folder: str, permissions: Permissions) -> list[str]:
-    """Return the command that runs JavaScript; the socket's number is put in when it starts."""
+def node_argv(node: Runtime, permissions: Permissions) -> list[str]:
+    """Return the command that runs JavaScript.
+
+    Where the program is, and the socket's number, are put in when it starts.
+    """
     heap = f"--max-old-space-size={permissions.memory_bytes >> 20}"
-    return [node.executable, "--no-addons", heap, f"{folder}/node_code.js", "{socket}"]
+    # The program is no link to be followed: its name is that of a descriptor.
+    options = ("--no-addons", "--preserve-symlinks-main", heap)
+    return [node.executable, *options, "{program}", "{socket}"]
 
 
-def first(runtimes: Iterable[Runtime], *, for_anyone: bool) -> Runtime | None:
-    """Return the first that exists, and that anyone may start where that is asked."""
+def first(
+    runtimes: Iterable[Runtime], suits: Callable[[Runtime], bool] = lambda _runtime: True
+) -> Runtime | None:
+    """Return the first that exists and suits."""
     for runtime in runtimes:
-        if Path(runtime.executable).exists() and (not for_anyone or runtime.reachable_by_anyone()):
+        if Path(runtime.executable).exists() and suits(runtime):
             return runtime
     return None

@@ -15,7 +15,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -35,13 +35,15 @@ class Launch:
     """What to start, and what to tell it.
 
     `orders` are made from the process id, once there is one. `work` follows them and is for
-    the code itself.
+    the code itself. `home` is the folder above Python's library where only root can reach it: the
+    process is given it open, and finds its library there when it is root no more.
     """
 
     argv: Sequence[str]
     env: Mapping[str, str]
     orders: Callable[[int], Mapping[str, Any]]
     work: Mapping[str, Any]
+    home: str | None = None
 
 
 @dataclass(slots=True)
@@ -65,16 +67,16 @@ async def run(
     """
     ours, theirs = socket.socketpair()
     with ours:
-        with theirs:
+        with theirs, _home_of(launch) as (descriptors, variables):
             process = await asyncio.create_subprocess_exec(
                 *launch.argv,
                 str(theirs.fileno()),
                 stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=dict(launch.env),
+                env={**launch.env, **variables},
                 cwd="/",
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), *descriptors],
                 start_new_session=True,
             )
         try:
@@ -85,6 +87,20 @@ async def run(
             _kill_group(process.pid)
             # Short, and not to be cut off: a process that nobody waits for stays for ever.
             await asyncio.shield(_gone(process))
+
+
+@contextlib.contextmanager
+def _home_of(launch: Launch) -> Iterator[tuple[list[int], dict[str, str]]]:
+    """Open the home of an interpreter; give its descriptor, and the variable that names it."""
+    if launch.home is None:
+        yield [], {}
+        return
+    # The kernel follows such a name to the folder itself, without asking about those above it.
+    descriptor = os.open(launch.home, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield [descriptor], {"PYTHONHOME": f"/proc/self/fd/{descriptor}"}
+    finally:
+        os.close(descriptor)
 
 
 class _TooMuch(Exception):

@@ -94,7 +94,7 @@ class _Snippets:
 
     @cached_property
     def _python(self) -> Runtime | None:
-        return first(runtimes.pythons(), for_anyone=False)
+        return first(runtimes.pythons())
 
 
 class QuickJS(_Snippets):

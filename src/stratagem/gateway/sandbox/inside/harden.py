@@ -1,8 +1,9 @@
 """Give up every right that the code does not need.
 
-The order matters. What needs rights comes first (another user, opening paths for Landlock);
-the filter of system calls comes last, because nothing can be undone after it. Each step either
-works or ends the process: code never runs with less around it than was ordered.
+The order matters. What needs rights comes first: opening the paths for Landlock and the folder to
+work in, which may lie where only root can look, then becoming another user. The filter of system
+calls comes last, because nothing can be undone after it. Each step either works or ends the
+process: code never runs with less around it than was ordered.
 """
 
 from __future__ import annotations
@@ -56,11 +57,14 @@ class _Program(ctypes.Structure):
 def harden(orders: dict[str, Any]) -> None:
     """Give up what the orders say, in the order that works."""
     os.umask(0o077 if orders["uid"] is None else 0o022)
+    folder = os.open(orders["folder"], os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    paths = _opened(orders["landlock"]["rules"] if orders["landlock"] is not None else [])
     if orders["uid"] is not None:
         os.setgroups([])
         os.setresgid(orders["uid"], orders["uid"], orders["uid"])
         os.setresuid(orders["uid"], orders["uid"], orders["uid"])
-    os.chdir(orders["folder"])
+    os.fchdir(folder)
+    os.close(folder)
     # Becoming another user clears both; the first ends the run with the server.
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
     _prctl(_PR_SET_DUMPABLE, orders["dumpable"])
@@ -68,7 +72,7 @@ def harden(orders: dict[str, Any]) -> None:
         raise SystemExit("the server is gone")
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if orders["landlock"] is not None:
-        _landlock(orders["landlock"])
+        _landlock(orders["landlock"], paths)
     for name, most in orders["limits"].items():
         _limit(getattr(resource, name), most)
     if orders["filter"] is not None:
@@ -82,7 +86,12 @@ def _limit(which: int, most: int) -> None:
     resource.setrlimit(which, (most, most))
 
 
-def _landlock(orders: dict[str, Any]) -> None:
+def _opened(rules: list[list[Any]]) -> list[tuple[int, int]]:
+    """Return a descriptor for the path of each rule, and its rights."""
+    return [(os.open(path, os.O_PATH | os.O_CLOEXEC), rights) for path, rights in rules]
+
+
+def _landlock(orders: dict[str, Any], paths: list[tuple[int, int]]) -> None:
     attributes = _RulesetAttributes(orders["files"], orders["network"], orders["scoped"])
     ruleset = _check(
         _libc.syscall(
@@ -92,8 +101,7 @@ def _landlock(orders: dict[str, Any]) -> None:
             0,
         )
     )
-    for path, rights in orders["rules"]:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    for descriptor, rights in paths:
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
         rule = _PathBeneath(rights if is_folder else rights & _FILE_RIGHTS, descriptor)
         _check(

@@ -16,6 +16,8 @@ from typing import Any
 
 def main() -> None:
     """Do as ordered; for a program this does not return."""
+    # Meant for this process alone, if it was given.
+    os.environ.pop("PYTHONHOME", None)
     descriptor = int(sys.argv[1])
     orders = take(descriptor)
     mode = orders["mode"]
@@ -40,15 +42,36 @@ def main() -> None:
 def execute(descriptor: int, orders: dict[str, Any]) -> None:
     """Become another program; only Node is given the socket, for its result."""
     os.set_inheritable(descriptor, orders["mode"] == "node")
-    argv = [part.replace("{socket}", str(descriptor)) for part in orders["argv"]]
+    executable, *arguments = orders["argv"]
+    argv = [executable, *arguments]
+    if orders["mode"] == "node":
+        # Opened while they can be reached: both may lie where only root can look.
+        program = f"/proc/self/fd/{sealed('node_code.js')}"
+        given = {"{socket}": str(descriptor), "{program}": program}
+        argv = [executable, *(given.get(part, part) for part in arguments)]
+        executable = f"/proc/self/fd/{os.open(executable, os.O_PATH)}"
     harden(orders)
     say(descriptor, {"ready": True})
     try:
-        os.execve(argv[0], argv, orders["env"])  # noqa: S606 - no shell is wanted
+        os.execve(executable, argv, orders["env"])  # noqa: S606 - no shell is wanted
     except OSError as error:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         sys.stderr.flush()
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def sealed(name: str) -> int:
+    """Return a descriptor of a file beside this one, as a copy in memory that none can change."""
+    import fcntl
+
+    with open(f"{__file__.rpartition('/')[0]}/{name}", "rb") as file:  # noqa: PTH123 - no pathlib
+        content = file.read()
+    copy = os.memfd_create(name, os.MFD_ALLOW_SEALING)
+    while content:
+        content = content[os.write(copy, content) :]
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(copy, fcntl.F_ADD_SEALS, seals)
+    return copy
 
 
 def harden(orders: dict[str, Any]) -> None:
