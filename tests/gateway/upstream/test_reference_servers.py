@@ -14,13 +14,13 @@ from stratagem.errors import ExecutionFailed
 from stratagem.gateway.runners.contract import ListedTool
 from tests.gateway.upstream.servers import (
     eventually,
-    free_port,
     handler_of,
     http_server,
     npm_server,
     run_of,
     upstreams_of,
 )
+from tests.ports import free_port
 
 pytestmark = pytest.mark.anyio
 

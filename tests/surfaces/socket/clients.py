@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pwd
 import queue
-import shutil
 import subprocess
 import threading
 import time
@@ -14,32 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from tests.registries import npm_package
+
 SCRIPT = str(Path(__file__).with_name("client.js"))
 
 
 def javascript_client() -> tuple[str, str]:
-    """Return node and the client's package; fetch it when it is not there yet.
+    """Return node and the client's package.
 
     Raises:
         LookupError: Node is missing, or nothing can be fetched.
     """
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        raise LookupError("node and npm are needed for the JavaScript client")
-    home = pwd.getpwuid(os.getuid()).pw_dir
-    cache = Path(home) / ".cache" / "stratagem-tests" / "npm"
-    package = cache / "node_modules" / "socket.io-client"
-    if not package.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            [npm, "install", "--no-audit", "--no-fund", "--prefix", str(cache), "socket.io-client"],
-            env={**os.environ, "HOME": home},
-            capture_output=True,
-            timeout=100,
-            check=False,
-        )
-        if done.returncode or not package.exists():
-            raise LookupError(f"socket.io-client cannot be fetched: {done.stderr.decode()[-300:]}")
+    node, package = npm_package("socket.io-client")
     return node, str(package)
 
 
