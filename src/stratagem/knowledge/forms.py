@@ -8,7 +8,7 @@ with the file, the line and the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,6 +20,7 @@ import orjson
 from stratagem.errors import ImportRefused, StratagemError
 from stratagem.knowledge import checks
 from stratagem.knowledge.spaces import PREREQUISITE, TYPES, folded
+from stratagem.note_files import NoteFiles, Skipped, read_text
 
 __all__ = ["FORMAT", "FORMS", "Bundle", "Form", "Item", "Relation", "form_of", "read"]
 
@@ -77,6 +78,8 @@ class Bundle:
     relations: list[Relation] = field(default_factory=list)
     # Links that lead to nothing in it; other notes are linked to before they are written.
     dangling: int = 0
+    # Files of a folder that were not taken.
+    skipped: Sequence[Skipped] = ()
 
 
 def form_of(path: Path) -> Form:
@@ -208,12 +211,13 @@ def _read_notes(path: Path) -> Bundle:
     The folders that a note lies in are its area, topic and subtopic. A link in a list item that
     begins with a type and a colon is of that type; any other relates one note to another.
     """
-    bundle = Bundle()
+    files = NoteFiles(path)
+    bundle = Bundle(skipped=files.skipped)
     texts: dict[str, tuple[Path, str]] = {}
-    for file in _notes(path):
-        text = _FRONT_MATTER.sub("", _read_text(file)).strip()
-        below = file.relative_to(path).parent.parts if path.is_dir() else ()
-        levels = dict(zip(("area", "topic", "subtopic"), below, strict=False))
+    for below in files.paths:
+        file = files.full(below)
+        text = _FRONT_MATTER.sub("", files.text(below)).strip()
+        levels = dict(zip(("area", "topic", "subtopic"), below.parent.parts, strict=False))
         with _refusing(str(file)):
             given = {"name": file.stem, "explanation": text or file.stem, **levels}
             if folded(file.stem) in texts:
@@ -231,21 +235,6 @@ def _read_notes(path: Path) -> Bundle:
     return bundle
 
 
-def _notes(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.suffix.lower() == ".md"
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
-    ]
-    if not found:
-        raise ImportRefused(f"There is no Markdown file below {path}.", file=str(path))
-    return found
-
-
 class _Fault(Exception):
     """What is wrong with a record, on its way to whoever knows where it is."""
 
@@ -261,7 +250,7 @@ def _refusing(where: str) -> Iterator[None]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(_read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         if not line.strip():
             continue
         with _refusing(f"{path}, line {number}"):
@@ -272,15 +261,6 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not isinstance(record, dict):
                 raise _Fault("it is not a JSON object")
         yield number, record
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ImportRefused(f"{path} is not text in UTF-8.", file=str(path)) from error
-    except OSError as error:
-        raise ImportRefused(f"{path} cannot be read: {error.strerror}.", file=str(path)) from error
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:

@@ -38,6 +38,7 @@ from stratagem.knowledge.spaces import (
     folded,
     relationship_key,
 )
+from stratagem.note_files import Skipped
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
@@ -62,6 +63,8 @@ class Imported:
     related: int = 0
     known: int = 0
     dangling: int = 0
+    # Files of a folder that were not taken.
+    skipped: tuple[Skipped, ...] = ()
 
 
 @dataclass(slots=True)
@@ -95,6 +98,7 @@ def import_from(
     chosen = form or forms.form_of(path)
     bundle = forms.read(path, chosen)
     done = Imported(str(path), chosen, caller.branch, preview, dangling=bundle.dangling)
+    done.skipped = tuple(bundle.skipped)
 
     def work(transaction: Transaction) -> None:
         view = foundation.views.view(transaction, caller.branch)
@@ -281,10 +285,22 @@ def _write_notes(folder: Path, concepts: Contents, relations: Relations) -> None
     for concept_id, content in concepts.items():
         levels = [content[level] for level in ("area", "topic", "subtopic") if level in content]
         place = folder.joinpath(*(_safe(level) for level in levels))
+        file = place / f"{names[concept_id]}.md"
+        _refuse_link(file, folder)
         place.mkdir(parents=True, exist_ok=True)
         links = outgoing.get(concept_id, [])
         text = "\n".join([content["explanation"], *(["", *links] if links else [])])
-        (place / f"{names[concept_id]}.md").write_text(text + "\n", encoding="utf-8")
+        file.write_text(text + "\n", encoding="utf-8")
+
+
+def _refuse_link(file: Path, folder: Path) -> None:
+    """Refuse to write a file where a link would lead out of the folder."""
+    if file.is_symlink() or not file.parent.resolve().is_relative_to(folder.resolve()):
+        raise ValidationFailed(
+            f"{file} would be written through a link.",
+            field="file",
+            hint="Remove the link, or export into an empty folder.",
+        )
 
 
 def _file_names(concepts: Contents) -> dict[str, str]:

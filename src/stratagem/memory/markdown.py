@@ -9,13 +9,14 @@ that nothing is lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
 from stratagem.memory.sources import Format, Position, entry_draft, refusing
+from stratagem.note_files import NoteFiles, Skipped
 
 __all__ = ["MarkdownFolder", "Note", "read_note"]
 
@@ -43,36 +44,19 @@ class MarkdownFolder:
     def __init__(self, path: Path, namespace: str) -> None:
         self._path = path
         self._namespace = namespace
+        self.skipped: Sequence[Skipped] = ()
 
     def drafts(self, position: Position) -> Iterator[Draft]:
         """See `stratagem.memory.sources.Source`."""
-        files = self._files()
-        for done, (key, path) in enumerate(files.items(), 1):
-            with refusing(path, None):
-                note = read_note(_text(path))
+        files = NoteFiles(self._path)
+        self.skipped = files.skipped
+        by_key = _by_key(files)
+        for done, (key, path) in enumerate(by_key.items(), 1):
+            with refusing(files.full(path), None):
+                note = read_note(files.text(path))
                 draft = entry_draft(key, note.text, self._namespace, tags=note.tags)
             yield draft
-            position(done, len(files))
-
-    def _files(self) -> dict[str, Path]:
-        """Return the files by key, in order."""
-        if not self._path.exists():
-            raise ImportRefused(f"There is nothing at {self._path}.", file=str(self._path))
-        if self._path.is_file():
-            return {self._path.stem: self._path}
-        files: dict[str, Path] = {}
-        for path in sorted(self._path.rglob("*")):
-            below = path.relative_to(self._path)
-            hidden = any(part.startswith(".") for part in below.parts)
-            if path.suffix.lower() == ".md" and not hidden and path.is_file():
-                key = below.with_suffix("").as_posix()
-                _refuse_twin(files, key, path)
-                files[key] = path
-        if not files:
-            raise ImportRefused(
-                f"There is no Markdown file below {self._path}.", file=str(self._path)
-            )
-        return files
+            position(done, len(by_key))
 
 
 def read_note(text: str) -> Note:
@@ -127,17 +111,15 @@ def _bare(text: str) -> str:
     return text.lstrip("#").strip()
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ImportRefused(f"{path} is not text in UTF-8.", file=str(path)) from error
-    except OSError as error:
-        raise ImportRefused(f"{path} cannot be read: {error.strerror}.", file=str(path)) from error
-
-
-def _refuse_twin(files: dict[str, Path], key: str, path: Path) -> None:
-    if key in files:
-        raise ImportRefused(
-            f"{files[key]} and {path} would be the same entry.", file=str(path), key=key
-        )
+def _by_key(files: NoteFiles) -> dict[str, Path]:
+    """Return the files by the keys of their entries, in order."""
+    by_key: dict[str, Path] = {}
+    for path in files.paths:
+        key = path.with_suffix("").as_posix()
+        if key in by_key:
+            twins = files.full(by_key[key]), files.full(path)
+            raise ImportRefused(
+                f"{twins[0]} and {twins[1]} would be the same entry.", file=str(twins[1]), key=key
+            )
+        by_key[key] = path
+    return by_key

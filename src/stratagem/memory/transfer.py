@@ -29,6 +29,7 @@ from stratagem.memory.kinds import ENTRY, EVENT, logged_events
 from stratagem.memory.markdown import MarkdownFolder
 from stratagem.memory.server_file import MemoryServerFile
 from stratagem.memory.sources import FORMATS, Format, Source, read_lines
+from stratagem.note_files import Skipped
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Progress, Reader, Store, Transaction, Version
@@ -64,6 +65,8 @@ class Imported:
     unchanged: int = 0
     logged: int = 0
     known: int = 0
+    # Files of a folder that were not taken.
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def total(self) -> int:
@@ -128,6 +131,8 @@ def import_from(
     for batch in _batches(source.drafts(lambda _done, _total: None)):
         done = done.plus(work.take(batch))
         progress(done.total, total, "importing")
+    if isinstance(source, MarkdownFolder):
+        done = replace(done, skipped=tuple(source.skipped))
     return done
 
 

@@ -135,6 +135,8 @@ def _show_export(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
+    from stratagem.surfaces.cli.tables import show_skipped
+
     verb = "Would import" if answer["preview"] else "Imported"
     parts = [
         f"{answer[name]:,} {words}"
@@ -153,6 +155,7 @@ def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
         f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
         soft_wrap=True,
     )
+    show_skipped(console, answer)
 
 
 def _show_graph(console: Console, answer: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ __all__ = [
     "show_history",
     "show_hits",
     "show_merge",
+    "show_skipped",
     "table",
     "value_text",
     "when",
@@ -278,6 +279,13 @@ def value_text(value: Any) -> Text:
 def when(timestamp: str) -> str:
     """Return a time in the reader's own zone, to the second."""
     return datetime.fromisoformat(timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def show_skipped(console: Console, answer: Answer) -> None:
+    """Say which files of a folder were left out of an import, and why."""
+    for each in answer["skipped"]:
+        line = f"Left out {each['file']}: {each['reason']}."
+        console.print(printable(line), style="yellow", soft_wrap=True)
 
 
 def plural(count: int, noun: str) -> str:

@@ -141,7 +141,7 @@ def _show_rescued_export(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
-    from stratagem.surfaces.cli.tables import plural
+    from stratagem.surfaces.cli.tables import plural, show_skipped
 
     verb = "Would import" if answer["preview"] else "Imported"
     parts = [
@@ -160,3 +160,4 @@ def _show_import(console: Console, answer: Mapping[str, Any]) -> None:
         f"{verb} {answer['file']} ({answer['format']}) into {answer['branch']}: {what}.",
         soft_wrap=True,
     )
+    show_skipped(console, answer)
