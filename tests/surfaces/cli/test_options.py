@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,3 +108,46 @@ def test_every_command_has_help_that_names_the_shared_options(cli: Cli, flag: st
 
     for name in COMMANDS:
         assert "--db" in cli(name, flag), name
+
+
+# Every character that a terminal obeys and JSON does not escape by itself.
+OBEYED = "".join(
+    chr(code)
+    for low, high in ((0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x202A, 0x202E), (0x2066, 0x2069))
+    for code in range(low, high + 1)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["recall", "search", "history"])
+def test_json_has_no_character_that_a_terminal_would_obey(cli: Cli, command: str) -> None:
+    hostile = f"city{OBEYED}[31m"
+    cli("store", "city", hostile)
+
+    printed = cli(command, "city", "--json")
+
+    assert not set(OBEYED) & set(printed)
+    assert "\\u009b" in printed
+    assert "\\u202e" in printed
+    if command != "search":
+        assert hostile in _texts(json.loads(printed)), "a program reads what was stored"
+
+
+def test_errors_and_results_of_tools_have_none_either(cli: Cli) -> None:
+    hostile = f"no{OBEYED}such"
+    given = json.dumps({"language": "javascript", "code": f"({{a: {json.dumps(hostile)}}})"})
+
+    refused = cli.run("import", hostile, "--format", "markdown", "--json")
+    called = cli("tools", "call", "code_executor", given)
+
+    assert not set(OBEYED) & set(refused.stdout + called)
+    assert hostile in json.loads(refused.stdout)["message"]
+    assert "\\u009b" in called
+
+
+def _texts(value: Any) -> set[str]:
+    """Return every text in a value."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return {text for each in value for text in _texts(each)}
+    return {value} if isinstance(value, str) else set()

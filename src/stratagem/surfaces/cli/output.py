@@ -31,7 +31,7 @@ from stratagem.errors import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "Render", "confirmed", "printable", "shell_words"]
+__all__ = ["Output", "Render", "confirmed", "json_text", "printable", "shell_words"]
 
 # Wide enough for any key: what goes into a file or a pipe is never wrapped.
 _UNBOUNDED = 10_000
@@ -43,6 +43,8 @@ _SHOWN = (
     | {code: f"\\u{code:04x}" for code in _TURNING}
     | {13: ""}
 )
+# The same in JSON, which escapes only the first 32 by itself; for a program it means the same.
+_ESCAPED_IN_JSON = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
 
 # What agents call, and what people type instead.
 _HELP_OF = re.compile(r"\btool_help ((?!lists\b)[\w.-]*\w)")
@@ -89,10 +91,7 @@ class Output:
 
     def data(self, answer: Any) -> None:
         """Print JSON: on one line, or indented on a terminal."""
-        import orjson
-
-        option = orjson.OPT_INDENT_2 if sys.stdout.isatty() else None
-        sys.stdout.write(orjson.dumps(answer, option=option, default=str).decode() + "\n")
+        sys.stdout.write(json_text(answer, indented=sys.stdout.isatty()) + "\n")
 
     def line(self, text: str, style: str = "") -> None:
         """Print a line for people."""
@@ -180,6 +179,14 @@ def shell_words(text: str) -> str:
     for said, meant in _COMMANDS.items():
         text = text.replace(said, meant)
     return text
+
+
+def json_text(value: Any, *, indented: bool) -> str:
+    """Return JSON in which nothing that was stored reaches a terminal as a control character."""
+    import orjson
+
+    option = orjson.OPT_INDENT_2 if indented else None
+    return orjson.dumps(value, option=option, default=str).decode().translate(_ESCAPED_IN_JSON)
 
 
 def printable(text: str) -> str:

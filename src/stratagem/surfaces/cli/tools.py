@@ -13,7 +13,7 @@ from rich.console import Console
 from stratagem import limits
 from stratagem.errors import InvalidInput, StratagemError, ValidationFailed
 from stratagem.surfaces.cli.advising import advice
-from stratagem.surfaces.cli.output import printable
+from stratagem.surfaces.cli.output import json_text, printable
 from stratagem.surfaces.cli.session import Session, command
 
 __all__ = ["app"]
@@ -358,15 +358,9 @@ def _show_tool(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _show_result(console: Console, answer: Mapping[str, Any]) -> None:
-    import orjson
-
     result = answer["result"]
-    text = (
-        result
-        if isinstance(result, str)
-        else orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()
-    )
-    console.print(printable(text) if isinstance(result, str) else text, soft_wrap=True)
+    text = printable(result) if isinstance(result, str) else json_text(result, indented=True)
+    console.print(text, soft_wrap=True)
 
 
 def _about(answer: Mapping[str, Any]) -> str:
