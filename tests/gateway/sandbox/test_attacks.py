@@ -14,6 +14,7 @@ import pytest
 from stratagem.errors import ServiceUnavailable
 from stratagem.gateway.sandbox import Permissions, Sandbox, trial
 from stratagem.gateway.sandbox.bubblewrap import Bubblewrap
+from stratagem.gateway.sandbox.diagnosis import diagnose
 from stratagem.gateway.sandbox.folders import working_folder
 from stratagem.gateway.sandbox.landlock import Landlock
 from stratagem.gateway.sandbox.layers import Layer, Task
@@ -206,6 +207,13 @@ class Broken(Bubblewrap):
         return replace(whole, argv=[whole.argv[0], "--no-such-option", *whole.argv[1:]])
 
 
+class Absent(Bubblewrap):
+    """A wall that this machine does not have."""
+
+    def missing(self, language: Language | None) -> str | None:
+        return f"it is nowhere to be found for {language}"
+
+
 def without(part: str, orders: Mapping[str, Any]) -> dict[str, Any]:
     return {**orders, "harden": {**orders["harden"], part: None}}
 
@@ -230,6 +238,18 @@ def test_a_wall_with_a_hole_is_found_out_and_refused(wall: Layer, what: str) -> 
     assert set(caught.value.details["layers"]) == {wall.name}
     with pytest.raises(ServiceUnavailable):
         asyncio.run(sandbox.run_process(["true"], permissions=Permissions()))
+
+
+def test_a_diagnosis_tells_holes_and_what_is_missing() -> None:
+    wall = WithoutRules()
+    need(wall, "python")
+
+    found = diagnose(Sandbox(small=[], full=[wall, Absent()]), network=False).as_json()
+
+    assert not found["works"]
+    assert found["languages"]["python"] == {"snippet": None, "full": None}
+    assert any("read_secret" in said and "not used" in said for said in found["advice"])
+    assert "bubblewrap: it is nowhere to be found for python" in found["advice"]
 
 
 def test_without_any_wall_nothing_runs() -> None:

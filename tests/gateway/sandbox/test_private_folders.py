@@ -119,7 +119,7 @@ def test_a_python_that_only_root_may_read_does_not_count_as_one(private: Path) -
     told = []
     for mode in (0o755, 0o700):
         library.chmod(mode)
-        command = [_interpreter(private), "-B", "-c", code]
+        command = [str(_interpreter(private)), "-B", "-c", code]
         told.append(subprocess.check_output(command, env={"PYTHONPATH": packages}, text=True))
     library.chmod(0o755)
 

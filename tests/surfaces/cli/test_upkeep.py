@@ -126,3 +126,30 @@ def test_an_export_notices_that_the_read_models_are_wrong(filled: Cli) -> None:
 
     assert "Nothing was exported" in said
     assert not Path("out.jsonl").exists()
+
+
+def test_doctor_tries_the_sandbox_and_says_what_works(filled: Cli) -> None:
+    told = filled.json("doctor")["sandbox"]
+    shown = filled("doctor")
+
+    tried = {(each["layer"], each["language"]): each for each in told["layers"]}
+    assert len(tried) == 6
+    assert all(each["holds"] == (each["attacks"] > 5) for each in tried.values()), tried
+    assert all(each["holds"] or each["missing"] for each in tried.values()), tried
+    for language, layers in told["languages"].items():
+        for kind, names in (
+            ("snippet", ("monty", "quickjs")),
+            ("full", ("bubblewrap", "landlock")),
+        ):
+            holding = [name for name in names if tried.get((name, language), {}).get("holds")]
+            assert layers[kind] == (holding[0] if holding else None)
+            assert all(f"{layer} let attacks" not in shown for layer in holding)
+    assert told["limits"]["memoryBytes"] == 256 << 20
+    assert "Sandbox: network none; 256 MB and 30 s" in shown
+    assert shown.index("Sandbox: python") < shown.index("Healthy")
+
+
+def test_doctor_says_whether_code_may_have_the_network(filled: Cli) -> None:
+    shown = filled("doctor", STRATAGEM_SANDBOX_NETWORK="yes")
+
+    assert "Sandbox: network with the permission" in shown

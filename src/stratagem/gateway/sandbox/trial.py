@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 import socket
 import subprocess
@@ -58,6 +57,16 @@ _LOOP_SECONDS: Final = 0.2
 _ATTACK_SECONDS: Final = 20.0
 _ATTACK_MEMORY_BYTES: Final = 64 << 20
 _VICTIM_SECONDS: Final = 60
+_VICTIM: Final = """
+import os, sys, time
+if os.geteuid() == 0:
+    user = int(sys.argv[1])
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+os.write(1, b".")
+time.sleep(int(sys.argv[2]))
+"""
 _ALLOWED_NAMES: Final = ("HOME", "TMPDIR", "LC_CTYPE", "OPENSSL_CONF", "PWD", *BASE_ENVIRONMENT)
 
 
@@ -238,15 +247,16 @@ def _listeners(stack: contextlib.ExitStack, folder: Path, abstract: str) -> dict
 @contextlib.contextmanager
 def _victim(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process of the user that the code runs as, so that only the wall protects it."""
-    user = NOBODY if os.geteuid() == 0 else None
+    # It becomes that user by itself. Asked to start it as another user, Python would fork this
+    # whole process, and locks that its other threads hold at that moment would stay held in the
+    # copy for ever.
+    command = [sys.executable, "-I", "-S", "-c", _VICTIM, str(NOBODY), str(_VICTIM_SECONDS)]
     with subprocess.Popen(  # noqa: S603 - a fixed command
-        ["/bin/sleep", str(_VICTIM_SECONDS)],
-        cwd=folder,
-        user=user,
-        group=user,
-        extra_groups=[] if user else None,
+        command, cwd=folder, stdout=subprocess.PIPE
     ) as victim:
         try:
+            assert victim.stdout is not None, "asked for when starting"
+            victim.stdout.read(1)
             yield victim
         finally:
             victim.kill()

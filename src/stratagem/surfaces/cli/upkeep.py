@@ -15,6 +15,7 @@ from stratagem.errors import DatabaseCorrupt, ValidationFailed
 from stratagem.places import is_address, shown_place
 from stratagem.surfaces.cli.output import Output, confirmed
 from stratagem.surfaces.cli.progress import progress
+from stratagem.surfaces.cli.sandbox_check import begin_sandbox_check, show_sandbox
 from stratagem.surfaces.cli.session import Session, command
 
 if TYPE_CHECKING:
@@ -46,13 +47,15 @@ def _doctor(
         bool, typer.Option("--repair", metavar="", help="Rebuild what can be rebuilt from the log.")
     ] = False,
 ) -> None:
-    """Check the file, the log's chain, the read models and the index."""
+    """Check the file, the log's chain, the read models and the index; try the sandbox."""
     anchor = _anchor(expect)
+    sandbox = begin_sandbox_check()
     report = _examined(session, anchor)
     if repair and report["findings"] and all(each["repairable"] for each in report["findings"]):
         found = report["findings"]
         _repaired(session)
         report = {**_examined(session, anchor), "repaired": found}
+    report["sandbox"] = sandbox.result()
     session.output.answer(report, _show_report(session.output))
     if not report["healthy"]:
         raise typer.Exit(UNHEALTHY)
@@ -200,6 +203,7 @@ def _show_report(output: Output) -> Any:
     """Return how a report is shown: what is wrong, what to do, and the anchor for next time."""
 
     def show(_console: object, report: dict[str, Any]) -> None:
+        show_sandbox(output, report["sandbox"])
         output.line(report["database"], "bold")
         for finding in report.get("repaired", ()):
             output.line(f"repaired  {finding['what']} ({finding['where']})", "green")

@@ -1,0 +1,82 @@
+"""What of the sandbox works on this machine, found by trying it, and what to do about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stratagem import limits
+from stratagem.gateway.sandbox.results import Language, LayerName
+from stratagem.gateway.sandbox.sandbox import Sandbox
+from stratagem.gateway.sandbox.trial import Report
+
+__all__ = ["Diagnosis", "diagnose"]
+
+_LANGUAGES: Final[tuple[Language, ...]] = ("python", "javascript")
+_SMALL: Final[tuple[LayerName, ...]] = ("monty", "quickjs")
+_FULL: Final[tuple[LayerName, ...]] = ("bubblewrap", "landlock")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """How every layer stood up to the attacks, and what follows from that."""
+
+    reports: Sequence[Report]
+    network: bool
+
+    @property
+    def works(self) -> bool:
+        """Tell whether code of both languages runs here, in whatever interpreter."""
+        return all(
+            self._holding(language, _SMALL) or self._holding(language, _FULL)
+            for language in _LANGUAGES
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `stratagem doctor` shows."""
+        return {
+            "works": self.works,
+            "languages": {
+                language: {
+                    "snippet": self._holding(language, _SMALL),
+                    "full": self._holding(language, _FULL),
+                }
+                for language in _LANGUAGES
+            },
+            "network": self.network,
+            "limits": {
+                "memoryBytes": limits.SANDBOX_MEMORY_BYTES_DEFAULT,
+                "memoryBytesMax": limits.SANDBOX_MEMORY_BYTES_MAX,
+                "seconds": limits.SANDBOX_SECONDS_DEFAULT,
+                "secondsMax": limits.SANDBOX_SECONDS_MAX,
+                "processes": limits.SANDBOX_PROCESSES_MAX,
+                "fileBytes": limits.SANDBOX_FILE_BYTES_MAX,
+                "outputBytes": limits.SANDBOX_OUTPUT_BYTES_MAX,
+            },
+            "layers": [report.as_json() for report in self.reports],
+            "advice": list(dict.fromkeys(self._advice())),
+        }
+
+    def _holding(self, language: Language, layers: Sequence[LayerName]) -> LayerName | None:
+        """Return the layer that would run the language, the first that holds."""
+        for report in self.reports:
+            if report.language == language and report.layer in layers and report.holds:
+                return report.layer
+        return None
+
+    def _advice(self) -> Iterator[str]:
+        """Yield what to do where a kind of code has no layer that holds it."""
+        for report in self.reports:
+            kind = _SMALL if report.layer in _SMALL else _FULL
+            if self._holding(report.language, kind) is not None:
+                continue
+            if report.missing is not None:
+                yield f"{report.layer}: {report.missing}"
+            else:
+                yield f"{report.layer} let attacks through and is not used: {report.breach}"
+
+
+def diagnose(sandbox: Sandbox, *, network: bool) -> Diagnosis:
+    """Try every attack on every layer, which takes a second; not for a thread with a loop."""
+    return Diagnosis(sandbox.self_test(), network)
