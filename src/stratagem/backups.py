@@ -45,12 +45,14 @@ from stratagem.places import is_address, shown_place
 from stratagem.storage.contract import Progress
 from stratagem.storage.copy_mark import CopyMark
 from stratagem.storage.copying import Copied
-from stratagem.storage.scratch import scratch_folder
+from stratagem.storage.scratch import remove_abandoned, scratch_folder
 
 __all__ = ["Kept", "backup", "copy_all", "discard", "restore"]
 
 _LIST: Final = "backup.json"
 _FORMAT: Final = 1
+# What a backup is unpacked into, beside the database that it goes to.
+_SCRATCH: Final = ".stratagem-"
 _DATABASE: Final = b"SQLite format 3\0"
 # What reading an archive fails with; a RuntimeError is one that wants a password.
 _DAMAGED: Final = (
@@ -195,9 +197,13 @@ def discard(database: str) -> list[str]:
             f"No copy into {shown_place(database)} is unfinished.", hint="There is nothing to do."
         )
     if not is_address(database):
+        own = Path(database).absolute()
+        beside = own.with_name(f"{own.name}-workspaces")
+        for folder in (own.parent, beside):
+            remove_abandoned(_SCRATCH, folder)
         # Where a folder was made for workspaces, and none is left.
         with suppress(OSError):
-            Path(f"{database}-workspaces").rmdir()
+            beside.rmdir()
     return names
 
 
@@ -223,7 +229,7 @@ def _restore_one(
     beside = None if is_address(place) else Path(place).absolute().parent
     if beside is not None:
         beside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with scratch_folder(".stratagem-", beside) as folder:
+    with scratch_folder(_SCRATCH, beside) as folder:
         source = folder / "restored.db"
         with archive.open(_file_of(kept.workspace)) as packed, source.open("wb") as unpacked:
             shutil.copyfileobj(packed, unpacked, limits.BACKUP_CHUNK_BYTES)

@@ -20,7 +20,10 @@ from stratagem.operation import Caller
 from stratagem.projections.leases import Lease
 from stratagem.storage.contract import Request, Transaction
 from stratagem.storage.relational.appending import Adapters
-from tests.faults.opening import examine, open_with
+from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.settings import ServerSettings
+from tests.faults.opening import examine, open_with, read_clock
+from tests.surfaces.cli.console import Cli
 
 MICROSECONDS = 1_000_000
 HOUR = 3600 * MICROSECONDS
@@ -339,3 +342,51 @@ def open_every(path: Path, clock: Clock) -> stratagem.Stratagem:
     return stratagem.Stratagem(
         start(Settings(str(path), embedder="none", adapters=adapters)), Caller()
     )
+
+
+@pytest.fixture
+def ahead(tmp_path: Path) -> tuple[Path, int]:
+    """Give a database that a clock wrote to which was a century ahead, and the version it wrote."""
+    path = tmp_path / "ahead.db"
+    with open_with(path) as db:
+        db.memory.store("city", "Oslo")
+    with open_with(path, clock=lambda: read_clock() + CENTURY) as db:
+        return path, db.memory.store("far", "ahead").version
+
+
+def test_doctor_and_status_tell_a_jump_at_the_command_line(ahead: tuple[Path, int]) -> None:
+    path, since = ahead
+    cli = Cli(path)
+
+    report = cli.json("doctor")
+
+    assert report["healthy"]
+    (warning,) = report["warnings"]
+    assert f"100 years ahead of this machine's clock since @{since}" in warning
+    assert "Check the clock" in " ".join(cli("doctor").split())
+    assert cli.json("status")["clock_ahead_since"] == since
+    assert "Check the clock" in " ".join(cli("status").split())
+
+
+def test_a_server_tells_a_jump_in_its_log_when_it_opens_the_database(
+    ahead: tuple[Path, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Database(ServerSettings(str(ahead[0]), embedder="none"))
+
+    with caplog.at_level(logging.WARNING):
+        runtime = database.runtime()
+        runtime.call("strata_store", {"key": "city", "value": 1}, Caller())
+        runtime.call("strata_store", {"key": "city", "value": 2}, Caller())
+    database.close()
+
+    told = [each.message for each in caplog.records if "this machine's clock" in each.message]
+    assert len(told) == 1
+    assert str(ahead[0]) in told[0]
+
+
+def test_a_token_made_after_a_jump_ends_by_the_clock_at_the_command_line(
+    ahead: tuple[Path, int],
+) -> None:
+    made = Cli(ahead[0]).json("token", "create", "t1", "--expires", "8s")
+
+    assert made["expires"] < moments.iso(read_clock() + HOUR)

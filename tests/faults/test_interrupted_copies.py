@@ -5,11 +5,12 @@ The quick tests interrupt it in this process, at a step of it; the slow ones kil
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +20,13 @@ import pytest
 import stratagem
 from stratagem import backups, errors
 from stratagem.access.workspaces import place_within
-from stratagem.errors import CopyUnfinished, InvalidInput, StorageBusy, StratagemError
+from stratagem.errors import (
+    CopyUnfinished,
+    InvalidInput,
+    StorageBusy,
+    StorageUnavailable,
+    StratagemError,
+)
 from stratagem.memory.entries import Item
 from tests.postgres import a_workspace
 from tests.surfaces.cli.console import Cli
@@ -265,6 +272,40 @@ def server_database(postgres_address: str) -> Iterator[str]:
         admin.execute(f"CREATE DATABASE {name}".encode())
         yield postgres_address.rpartition("/")[0] + f"/{name}"
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["copy", "restore"])
+def test_a_copy_killed_at_any_moment_is_whole_or_refused(
+    source: str, target: str, command: str, tmp_path: Path, seed: int
+) -> None:
+    draw = random.Random(seed)
+    backup = tmp_path / "whole.backup"
+    backups.backup(source, backup, (), quiet)
+    given = [command, source if command == "copy" else str(backup), target, "nowhere", "1"]
+    begun = [sys.executable, "-c", STANDING_STILL, *given]
+    outcomes = []
+    for _ in range(8):
+        with subprocess.Popen(begun, stdout=subprocess.DEVNULL) as process:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(draw.uniform(0.3, 3.0))
+            process.kill()
+        try:
+            outcomes.append("whole" if events(target) in {1, events(source)} else "half")
+        except CopyUnfinished:
+            outcomes.append("refused")
+            if draw.random() < 0.5:
+                backups.discard(target)
+        except StorageUnavailable:
+            outcomes.append("not begun")
+    if command == "copy":
+        backups.copy_all(source, target, quiet)
+    else:
+        backups.restore(backup, target, (), quiet)
+
+    assert "half" not in outcomes
+    assert events(target) == events(source)
+    assert list(tmp_path.glob(".stratagem-*")) == []
 
 
 class TestSeveralWorkspaces:

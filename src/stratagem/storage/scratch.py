@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-__all__ = ["scratch_folder"]
+__all__ = ["remove_abandoned", "scratch_folder"]
 
 fcntl: ModuleType | None
 try:
@@ -38,7 +38,7 @@ def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     Only folders whose names begin with the prefix are looked at.
     """
     beside = Path(tempfile.gettempdir()) if parent is None else parent
-    _sweep(beside, prefix)
+    remove_abandoned(prefix, beside)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=beside))
     owner = _lock_new(folder)
     try:
@@ -62,18 +62,19 @@ def _lock_new(folder: Path) -> int | None:
     return owner
 
 
-def _sweep(parent: Path, prefix: str) -> None:
-    """Remove the folders of ours whose processes have ended."""
+def remove_abandoned(prefix: str, parent: Path) -> None:
+    """Remove the folders of ours, with names that begin so, whose processes have ended."""
     if fcntl is None or not prefix:
         return
     # Whatever is in the way, of listing as of removing, is no reason not to do the work itself.
     with suppress(OSError):
         for folder in parent.glob(f"{glob.escape(prefix)}*"):
             with suppress(OSError):
-                _remove_abandoned(folder)
+                _remove(folder)
 
 
-def _remove_abandoned(folder: Path) -> None:
+def _remove(folder: Path) -> None:
+    """Remove a folder if it is ours, and nobody's any more."""
     assert fcntl is not None
     if not stat.S_ISDIR(folder.lstat().st_mode) or folder.lstat().st_uid != os.getuid():
         return
