@@ -132,6 +132,17 @@ def test_a_key_that_a_damaged_index_hides_is_found_and_brought_back(path: Path) 
     assert examine(path) == []
 
 
+def test_a_database_without_readable_settings_is_mended(path: Path) -> None:
+    overwrite_page(path, page_of(path, "settings"))
+
+    found = examine(path)
+    repair(path)
+
+    assert all(each.repairable for each in found)
+    assert len(read_values(path, ENTRIES)) == ENTRIES
+    assert examine(path) == []
+
+
 def test_events_below_a_bad_page_of_the_tree_are_all_there(path: Path) -> None:
     overwrite_page(path, page_of(path, "events", "internal"))
 

@@ -41,7 +41,7 @@ def open_writer(store: SqliteStore) -> apsw.Connection:
         _refuse_outdated(connection, store.location)
         return connection
     _use_wal(connection, store)
-    if not _is_current(connection) and not _is_altered(connection):
+    if not _is_altered(connection) and not _is_current(connection):
         with store.locked():
             _upgrade(connection, store)
     return connection
@@ -70,7 +70,7 @@ def _use_wal(connection: apsw.Connection, store: SqliteStore) -> None:
 
 
 def _refuse_outdated(connection: apsw.Connection, path: str) -> None:
-    if not _is_current(connection) and not _is_altered(connection):
+    if not _is_altered(connection) and not _is_current(connection):
         raise StorageUnavailable(
             "The database is empty or of an older version.",
             path=path,
@@ -95,7 +95,7 @@ def _refuse_foreign(connection: apsw.Connection, path: str) -> None:
 
 def _refuse_copy(connection: apsw.Connection, store: SqliteStore) -> None:
     """Refuse a file that a copy has not finished, unless it is the copy that goes on."""
-    if store.copying or not connection.pragma("schema_version"):
+    if store.copying or not connection.pragma("schema_version") or _is_altered(connection):
         return
     row = connection.execute(SQL["setting"], (SETTING,)).fetchone()
     refuse_unfinished(row[0] if row else None, store.location)
@@ -116,7 +116,11 @@ def _is_altered(connection: apsw.Connection) -> bool:
     """Whether the settings, which say the version, are not those that were written."""
     if connection.pragma("user_version") != VERSION:
         return False
-    return connection.execute(SQL["broken_seal"]).fetchone() is not None
+    try:
+        return connection.execute(SQL["broken_seal"]).fetchone() is not None
+    except (apsw.CorruptError, UnicodeDecodeError):
+        # What is kept in them is found out by those who ask for it.
+        return True
 
 
 def _upgrade(connection: apsw.Connection, store: SqliteStore) -> None:
