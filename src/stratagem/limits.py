@@ -491,6 +491,11 @@ WORKSPACES_OPEN_MAX: Final = 256
 # Branches that holders of tokens switched to, as far as they are remembered.
 SWITCHED_KEPT_MAX: Final = 10_000
 
+# While others call too, so many calls of one caller run at once; what runs longer than a moment
+# waits for something outside, and is not counted. Whoever called within a second is about.
+CALLS_BESIDE_OTHERS_MAX: Final = 2
+CALL_TURN_SECONDS: Final = 0.05
+CALLER_ABOUT_SECONDS: Final = 1.0
 # Connections of one process when nobody says, whether or not they ask for anything: each holds a
 # file and some kilobytes. Where all are taken, one that waits for its client makes room.
 CONNECTIONS_MAX: Final = 2_000
@@ -518,6 +523,9 @@ UNREAD_SECONDS: Final = 20.0
 # A body has this long, and a second more for each so many bytes that have come: a modem is faster.
 BODY_SECONDS: Final = 10.0
 BODY_BYTES_PER_SECOND: Final = 8 * 1024
+# What still comes of requests that were answered already is thrown away: a single client is rid of
+# the largest body in a second, and many together take no more of the server's time.
+UNWANTED_BYTES_PER_SECOND: Final = 16 * 1024 * 1024
 # Requests whose bodies have not come yet; one more ends the oldest. Half of the places, so that
 # the other half is left for those who say what they want.
 BODIES_AWAITED_MAX: Final = 500

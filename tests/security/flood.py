@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,6 +124,15 @@ class Flood:
         self._process = process
         self._heard: dict[str, int] | None = None
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop for a while."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def answered(self) -> dict[str, int]:
         """Stop, and return what it counted."""
         if self._heard is None:
@@ -183,32 +193,38 @@ class Waits:
     def longest(self) -> float:
         return max(self.taken)
 
-    def measure(self, ask: Callable[[], httpx2.Response]) -> None:
+    def measure(self, ask: Callable[[], int]) -> None:
         """Ask once."""
         began = time.perf_counter()
         try:
-            self.failed += ask().status_code != 200
-        except httpx2.HTTPError:
+            self.failed += ask() != 200
+        except (httpx2.HTTPError, OSError, HTTPException):
             self.failed += 1
         self.taken.append((time.perf_counter() - began) * 1000)
 
 
-def wait_for(
-    seconds: float, *asked: Callable[[], httpx2.Response], pause: float = 0.015
-) -> list[Waits]:
+def wait_for(seconds: float, asked: Sequence[tuple[Callable[[], int], Waits]]) -> None:
     """Ask for each in turn, for some time."""
-    waits = [Waits() for _ in asked]
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        for each, ask in zip(waits, asked, strict=True):
-            each.measure(ask)
-        time.sleep(pause)
-    return waits
+        for ask, waits in asked:
+            waits.measure(ask)
+        time.sleep(0.015)
 
 
-def health_of(server: Served) -> Callable[[], httpx2.Response]:
+def health_of(server: Served) -> Callable[[], int]:
     """Ask on a connection of its own, as somebody new does."""
-    return lambda: httpx2.get(f"{server.url}/health", timeout=10, trust_env=False)
+    host, port = server.url.removeprefix("http://").split(":")
+
+    def ask() -> int:
+        connection = HTTPConnection(host, int(port), timeout=10)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    return ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,21 +244,30 @@ class Beside:
 
 
 def beside_a_flood(server: Served, greedy: str, kind: str, seconds: float = 6) -> Beside:
-    """Flood a server with one token, and ask as another: for the same, or to recall."""
+    """Flood a server with one token, and ask as another: for the same, or to recall.
+
+    The flood is stopped again and again, and what is asked meanwhile is compared with: whatever
+    else the machine does then is the same for both.
+    """
     path, body = CALLS["recall" if kind == "bodies" else kind]
 
-    def ask() -> httpx2.Response:
-        return server.client.post(path, json=body)
+    def ask() -> int:
+        return server.client.post(path, json=body).status_code
 
-    wait_for(1, ask)
-    (before,) = wait_for(seconds / 2, ask)
+    alone, beside, health = Waits(), Waits(), Waits()
+    wait_for(1, [(ask, Waits())])
     with flooding(server.url, greedy, kind) as flood:
         time.sleep(2)
-        during, health = wait_for(seconds, ask, health_of(server))
+        end = time.monotonic() + 2 * seconds
+        while time.monotonic() < end:
+            wait_for(0.7, [(ask, beside), (health_of(server), health)])
+            with flood.paused():
+                # What it had asked for is answered first.
+                time.sleep(0.3)
+                wait_for(0.4, [(ask, alone)])
+            time.sleep(0.2)
         answered = flood.answered()
-    (after,) = wait_for(seconds / 2, ask)
-    alone = max(before.median, after.median)
-    return Beside(kind, alone, during.median, health, during.failed, answered)
+    return Beside(kind, alone.median, beside.median, health, beside.failed, answered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +286,11 @@ def beside_held(server: Served, kind: str, count: int, seconds: float = 6) -> He
     """Hold connections, and ask whether the server is there."""
     process = psutil.Process(server.process.pid)
     before = server.log.read_bytes().count(b"\n")
+    health = Waits()
     with holding(server.url, kind, count, seconds + 30) as flood:
         time.sleep(2)
         process.cpu_percent()
-        (health,) = wait_for(seconds, health_of(server))
+        wait_for(seconds, [(health_of(server), health)])
         cpu = process.cpu_percent()
         fared = flood.answered()
     lines = server.log.read_bytes().count(b"\n") - before
@@ -316,8 +342,8 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=6)
-    parser.add_argument("--held", nargs="*", default=None, help="only these floods")
-    parser.add_argument("--calls", nargs="*", default=None, help="only these floods")
+    for name in ("--calls", "--held"):
+        parser.add_argument(name, nargs="*", help="only these floods, or none of this kind")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         if options.calls is None or options.calls:

@@ -133,6 +133,27 @@ def test_a_head_that_never_ends_is_refused(crowded: House, opened: ExitStack) ->
     assert eventually(lambda: is_closed(connection))
 
 
+def test_the_rest_of_a_refused_body_is_taken_for_no_head(
+    crowded: House, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "UNWANTED_BYTES_PER_SECOND", 4_000_000)
+    head = HEAD.replace("strata_status", "nothing_here").replace("200000", "400000")
+    connection = connect(crowded, opened, head.format("{}:{}".format(*crowded.address)))
+    refused = connection.recv(10_000)
+    began = time.monotonic()
+
+    connection.sendall(b"x" * 400_000)
+    connection.sendall(
+        "GET /health HTTP/1.1\r\nHost: {}:{}\r\n\r\n".format(*crowded.address).encode()
+    )
+    after = connection.recv(10_000)
+
+    assert b" 404 " in refused
+    assert b" 200 " in after
+    # It is taken no faster than that.
+    assert time.monotonic() - began > 0.05
+
+
 def test_a_half_sent_body_is_answered_with_408_and_makes_room(
     crowded: House, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

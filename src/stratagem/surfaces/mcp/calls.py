@@ -1,4 +1,4 @@
-"""The calls of a server that are under way, and how they end when it stops.
+"""The calls of a server: whose turn it is, and how they end when it stops.
 
 Each is answered on its own surface in its own way, so that a call that is cut off fails as any
 other would: with an error, which says whether it is safe to ask again.
@@ -7,12 +7,15 @@ other would: with an error, which says whether it is safe to ask again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from stratagem import limits
 from stratagem.errors import ShuttingDown
+from stratagem.operation import Caller
+from stratagem.surfaces.mcp.fair_share import FairShare
 
 __all__ = ["Calls", "not_begun"]
 
@@ -20,7 +23,8 @@ __all__ = ["Calls", "not_begun"]
 class Calls:
     """See the module. Runs on the server's event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._shares = FairShare(monotonic)
         self._under_way: set[asyncio.Timeout] = set()
         self._stopping = False
 
@@ -44,8 +48,8 @@ class Calls:
             each.reschedule(now)
 
     @asynccontextmanager
-    async def under_way(self, name: str, arguments: Any) -> AsyncIterator[None]:
-        """Count a call of an operation for as long as it lasts.
+    async def under_way(self, name: str, arguments: Any, caller: Caller) -> AsyncIterator[None]:
+        """Run a call when it is its caller's turn, and count it as long as it lasts.
 
         Raises:
             ShuttingDown: The server is stopping, and cannot begin it or wait for its end.
@@ -55,7 +59,7 @@ class Calls:
         course = asyncio.timeout(None)
         self._under_way.add(course)
         try:
-            async with course:
+            async with course, self._turn(caller):
                 yield
         except TimeoutError:
             if not course.expired():
@@ -63,6 +67,10 @@ class Calls:
             raise _cut_off(name, arguments) from None
         finally:
             self._under_way.discard(course)
+
+    def _turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
+        # Where nobody has to say who they are, all are one.
+        return nullcontext() if caller.scopes is None else self._shares.turn(caller.actor)
 
 
 def not_begun() -> ShuttingDown:

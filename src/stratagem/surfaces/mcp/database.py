@@ -57,7 +57,7 @@ class Database:
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        async with self.calls.under_way(name, arguments):
+        async with self.calls.under_way(name, arguments, caller):
             runtime = self._opened(caller.workspace)
             if runtime is None:
                 runtime = await asyncio.to_thread(self.runtime, caller.workspace)

@@ -106,7 +106,7 @@ class _Handlers:
             async with told(context):
                 return await self._tools.call_waiting(params.name, arguments, caller)
         try:
-            async with self._database.calls.under_way(params.name, arguments):
+            async with self._database.calls.under_way(params.name, arguments, caller):
                 return await self._in_thread(
                     lambda: self._tools.call(params.name, arguments, caller)
                 )

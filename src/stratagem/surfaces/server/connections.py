@@ -141,6 +141,8 @@ class Connections:
         # The longest in their state come first.
         self._silent: dict[str, OrderedDict[Any, Connection]] = {}
         self._idle: OrderedDict[Any, Connection] = OrderedDict()
+        # Until when bodies that nobody wants have used up what is read of them.
+        self._unwanted_until = 0.0
 
     def __len__(self) -> int:
         """Count those that are open."""
@@ -204,6 +206,16 @@ class Connections:
         self._close_older(self._idle, now - limits.KEEP_ALIVE_SECONDS - limits.HEAD_SECONDS)
         for each in list(self._open.values()):
             self._check_taken(each, now)
+
+    def pause_after(self, unwanted_bytes: int) -> float:
+        """Return how long to read nothing after the rest of a body that was answered already.
+
+        All connections share what is taken of such bodies in a second.
+        """
+        now = self._monotonic()
+        begin = max(now, self._unwanted_until)
+        self._unwanted_until = begin + unwanted_bytes / limits.UNWANTED_BYTES_PER_SECOND
+        return self._unwanted_until - now
 
     def note_taken(self, connection: Connection) -> None:
         """Note that a client has taken what it was sent."""
@@ -270,16 +282,16 @@ def guarded_http(base: type[Any], connections: Connections) -> type[Any]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            connection = self._connection
-            if connection.state == "busy":
+            if self._connection.state == "busy":
                 return
             if _is_answering(self) or self.transport.get_protocol() is not self:
-                connections.enter(connection, "busy")
-                return
-            connection.head_bytes += len(data)
-            if connection.head_bytes > limits.HEAD_BYTES_MAX:
-                self.transport.write(_TOO_LONG_A_HEAD)
-                self.transport.close()
+                connections.enter(self._connection, "busy")
+            elif self.cycle is not None and self.cycle.more_body:
+                self.flow.pause_reading()
+                pause = connections.pause_after(len(data))
+                self.loop.call_later(pause, self.flow.resume_reading)
+            else:
+                _check_head(self, self._connection, len(data))
 
         def on_response_complete(self) -> None:
             connections.enter(self._connection, "idle")
@@ -297,6 +309,14 @@ def guarded_http(base: type[Any], connections: Connections) -> type[Any]:
 
 def _is_answering(protocol: Any) -> bool:
     return protocol.cycle is not None and not protocol.cycle.response_complete
+
+
+def _check_head(protocol: Any, connection: Connection, size: int) -> None:
+    """Refuse a head that is longer than any."""
+    connection.head_bytes += size
+    if connection.head_bytes > limits.HEAD_BYTES_MAX:
+        protocol.transport.write(_TOO_LONG_A_HEAD)
+        protocol.transport.close()
 
 
 def guarded_websocket(base: type[Any], connections: Connections) -> type[Any]:

@@ -234,7 +234,7 @@ class Sockets:
             _soon(self._server.emit("mcp:tool:progress", shown, to=client))
 
         try:
-            async with self._database.calls.under_way("tool_execute", data):
+            async with self._database.calls.under_way("tool_execute", data, caller):
                 answer = await Gateway(switchboard, caller).execute(given, progress, execution)
         except StratagemError as error:
             failed = {**known, "success": False, "error": _failure(error)}

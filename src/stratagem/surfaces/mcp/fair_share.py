@@ -1,0 +1,100 @@
+"""How many calls of each caller run at once while others call too.
+
+Python computes in one thread at a time, so that sixteen calls of one caller leave another's
+single call a seventeenth of it. While several callers are about, each has a few calls running and
+the rest of theirs wait; a caller who is alone has no such limit, and no need of one.
+
+A call that has run for a moment waits for something outside, and then counts no longer: slow tools
+hold nobody up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from stratagem import limits
+
+__all__ = ["FairShare"]
+
+
+class FairShare:
+    """See the module. Runs on one event loop."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        # When each caller last began a call, the latest last.
+        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._running: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def turn(self, caller: str) -> AsyncIterator[None]:
+        """Wait until another call of a caller may run, and count it as long as it computes."""
+        self._note(caller)
+        if caller in self._waiting or not self._has_room(caller):
+            await self._wait(caller)
+        else:
+            self._running[caller] += 1
+        turn = _Turn(lambda: self._leave(caller))
+        loop = asyncio.get_running_loop()
+        ending = loop.call_later(limits.CALL_TURN_SECONDS, turn.end)
+        try:
+            yield
+        finally:
+            ending.cancel()
+            turn.end()
+
+    def _note(self, caller: str) -> None:
+        now = self._monotonic()
+        self._seen[caller] = now
+        self._seen.move_to_end(caller)
+        while now - next(iter(self._seen.values())) > limits.CALLER_ABOUT_SECONDS:
+            self._seen.popitem(last=False)
+
+    def _has_room(self, caller: str) -> bool:
+        return len(self._seen) <= 1 or self._running[caller] < limits.CALLS_BESIDE_OTHERS_MAX
+
+    async def _wait(self, caller: str) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # The turn had come already: it goes to the next one.
+                self._leave(caller)
+            else:
+                self._waiting[caller].remove(turn)
+                self._call_next(caller)
+            raise
+
+    def _leave(self, caller: str) -> None:
+        self._running[caller] -= 1
+        if not self._running[caller]:
+            del self._running[caller]
+        self._call_next(caller)
+
+    def _call_next(self, caller: str) -> None:
+        queue = self._waiting.get(caller)
+        while queue and self._has_room(caller):
+            turn = queue.popleft()
+            if not turn.done():
+                self._running[caller] += 1
+                turn.set_result(None)
+        if queue is not None and not queue:
+            del self._waiting[caller]
+
+
+class _Turn:
+    """Something that ends once."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self._leave: Callable[[], None] | None = leave
+
+    def end(self) -> None:
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()

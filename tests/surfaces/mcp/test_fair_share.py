@@ -1,0 +1,130 @@
+"""One caller's calls leave room for another's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from stratagem import limits
+from stratagem.surfaces.mcp.fair_share import FairShare
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Calls:
+    """Calls that run until they are told to end."""
+
+    def __init__(self, shares: FairShare) -> None:
+        self._shares = shares
+        self.running: list[str] = []
+        self.may_end = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def begin(self, caller: str, count: int = 1) -> list[asyncio.Task[None]]:
+        tasks = [asyncio.create_task(self._call(caller)) for _ in range(count)]
+        self._tasks += tasks
+        return tasks
+
+    async def _call(self, caller: str) -> None:
+        async with self._shares.turn(caller):
+            self.running.append(caller)
+            await self.may_end.wait()
+            self.running.remove(caller)
+
+    async def end(self) -> None:
+        self.may_end.set()
+        await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), 5)
+
+
+def trial(test: Callable[[Calls, Clock], object]) -> None:
+    async def run() -> None:
+        clock = Clock()
+        calls = Calls(FairShare(clock))
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(calls.end)
+            await test(calls, clock)  # type: ignore[misc]
+        assert calls.running == []
+
+    asyncio.run(run())
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def _long_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CALL_TURN_SECONDS", 60.0)
+
+
+def test_whoever_is_alone_has_no_limit() -> None:
+    async def test(calls: Calls, _clock: Clock) -> None:
+        calls.begin("greedy", 16)
+        await settle()
+
+        assert calls.running == ["greedy"] * 16
+
+    trial(test)
+
+
+def test_beside_another_a_caller_has_two_calls_running_and_the_rest_wait() -> None:
+    async def test(calls: Calls, _clock: Clock) -> None:
+        calls.begin("modest")
+        calls.begin("greedy", 16)
+        await settle()
+        calls.begin("modest")
+        await settle()
+
+        assert calls.running == ["modest", "greedy", "greedy", "modest"]
+
+    trial(test)
+
+
+def test_a_call_that_takes_long_makes_room_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CALL_TURN_SECONDS", 0.01)
+
+    async def test(calls: Calls, _clock: Clock) -> None:
+        calls.begin("modest")
+        calls.begin("greedy", 6)
+        await asyncio.sleep(0.2)
+
+        assert calls.running.count("greedy") == 6
+
+    trial(test)
+
+
+def test_a_caller_who_left_counts_no_longer() -> None:
+    async def test(calls: Calls, clock: Clock) -> None:
+        calls.begin("modest")
+        await settle()
+        clock.now += limits.CALLER_ABOUT_SECONDS * 2
+        calls.begin("greedy", 16)
+        await settle()
+
+        assert calls.running.count("greedy") == 16
+
+    trial(test)
+
+
+def test_a_call_that_is_given_up_takes_nobodys_turn() -> None:
+    async def test(calls: Calls, _clock: Clock) -> None:
+        calls.begin("modest")
+        waiting = calls.begin("greedy", 5)
+        await settle()
+        waiting[2].cancel()
+        waiting[4].cancel()
+        await settle()
+        calls.may_end.set()
+        await settle()
+        await asyncio.gather(waiting[0], waiting[1], waiting[3])
+
+    trial(test)
