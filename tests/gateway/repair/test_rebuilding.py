@@ -159,7 +159,8 @@ def test_the_home_loop_waits_for_no_database_on_a_network(
             shop.settle()
         shop.fails("search", {"query": "x", "limit": "3"}, "bob")
         shop.fails("switch", {"lamp": "hall"})
-        shop.ask("server_add", name="up", command=sys.executable, args=[SERVER])
+        server = {"name": "up", "command": sys.executable, "args": [SERVER]}
+        shop.database.call("server_add", server)
         shop.run("add", {"a": 1, "b": 2})
         learned = shop.told("pattern:learned") + shop.told("pattern:evolved")
 
