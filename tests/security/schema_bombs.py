@@ -265,7 +265,7 @@ def _say(line: str) -> None:
 
 
 def _print_table() -> None:
-    _say(f"{'bomb':<26}{'bytes':>8}  {'register':<17}{'call':<17}{'slowest':<24}{'ms':>8}{'MB':>7}")
+    _say(f"{'bomb':<26}{'bytes':>8}  {'register':<18}{'call':<18}{'slowest':<24}{'ms':>8}{'MB':>7}")
     for name in BOMBS:
         outcome = apart(name)
         if "died" in outcome:
@@ -274,8 +274,8 @@ def _print_table() -> None:
         slowest = max(outcome["ms"], key=outcome["ms"].__getitem__)
         codes = outcome["codes"]
         _say(
-            f"{name:<26}{outcome['bytes']:>8}  {codes['tool_register']:<17}"
-            f"{codes.get('tool_execute', '-'):<17}{slowest:<24}{outcome['ms'][slowest]:>8.0f}"
+            f"{name:<26}{outcome['bytes']:>8}  {codes['tool_register']:<18}"
+            f"{codes.get('tool_execute', '-'):<18}{slowest:<24}{outcome['ms'][slowest]:>8.0f}"
             f"{outcome['peak'] - outcome['before']:>7.0f}"
         )
 
