@@ -60,7 +60,7 @@ _ARCHES: Final = frozenset(vocabulary.ARCHITECTURES.values())
 _OWNER: Final = {
     name: slot for slot, table in vocabulary.NAMES.items() for name in table.values()
 } | dict.fromkeys(_ARCHES, "arch")
-_TOKEN: Final = re.compile(rf"(?:({'|'.join(_WEIGHTS)}):)?(.*?)([0-9]*)", re.DOTALL)
+_TOKEN: Final = re.compile(rf"(?:({'|'.join(_WEIGHTS)}):)?((?:.*[^0-9])?)([0-9]*+)", re.DOTALL)
 
 
 class _Trait(NamedTuple):

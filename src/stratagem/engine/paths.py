@@ -48,12 +48,13 @@ _QUOTED: Final = str.maketrans(
 _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 # What a reader of JSONPath may have meant where no single step can be read.
+# At most 512 characters: a longer path is refused before.
 _PLURALS: Final = (
     (re.compile(r"\.\."), "a descendant search (`..`)"),
     (re.compile(r"\.?\*|\[ *\*"), "a wildcard (`*`)"),
     (re.compile(r"\[ *[?(]"), "a filter (`?`)"),
-    (re.compile(r"\[[^\]'\"]*:"), "a slice (`:`)"),
-    (re.compile(r"\[[^\]]*,"), "a list of places (`,`)"),
+    (re.compile(r"\[[^\]:'\"]*+:"), "a slice (`:`)"),
+    (re.compile(r"\[[^\],]*+,"), "a list of places (`,`)"),
 )
 _EXAMPLE: Final = "Name one place, such as $.user.name, $['a b'] or $.items[0]."
 

@@ -23,8 +23,8 @@ __all__ = ["MarkdownFolder", "Note", "read_note"]
 _FRONT_MATTER = re.compile(
     r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_FIELD = re.compile(r"^([A-Za-z_][\w -]*):[ \t]*(.*)$")
-_ITEM = re.compile(r"^[ \t]*-[ \t]+(.+)$")
+_FIELD = re.compile(r"^([A-Za-z_][\w -]*+):[ \t]*+(.*+)$")
+_ITEM = re.compile(r"^[ \t]*+-[ \t](.+)$")
 _HEADING = re.compile(r"\A\s*#\s+(.+)")
 _UNDERSTOOD = frozenset({"tags", "tag", "title"})
 

@@ -107,7 +107,7 @@ _COMPREHENSIONS: Final = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<g
 _TEMPLATE: Final = re.compile(r"(?<=[\w>])<[^<>]*>")
 # `main.(*Cart).add`: the brackets of Go are part of the name.
 _RECEIVER: Final = re.compile(r"\.\(\*?\w")
-_FILE_REST: Final = re.compile(r"(?::\d+)+$|^\(|\)$|\+0x\w+")
+_FILE_REST: Final = re.compile(r"(?::\d{1,9}){1,4}$|^\(|\)$|\+0x\w+")
 
 
 def shown(line: str) -> Frame | None:

@@ -63,7 +63,7 @@ _REWRITES: Final = tuple(
         (r"^(?:ERROR: )?(\w+Sanitizer: .*?)(?: \(pc 0x|: 0x\w+ at pc).*$", r"\1"),
         (r'^(?:Program|Thread \S+(?: "[^"]*")?) (?:received|terminated with) signal ', "signal "),
         (rf"^{_TERMINATED}$", r"\1"),
-        (rf"^{_TERMINATED} what\(\): *(.*)$", r"\1: \2"),
+        (rf"^{_TERMINATED} what\(\): *+(.*)$", r"\1: \2"),
         # Shells and tools
         (rf"^(?:{_SHELL}(?::(?: line)? ?\d+)?|{_SCRIPT}:(?: line)? ?\d+): (?!-)", ""),
         (r"^command not found: (\S+)$", r"\1: command not found"),
@@ -94,10 +94,12 @@ _NOTE: Final = re.compile(
 _COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: |: error: ")
 # rustc points at the place and says what it found there; javac names the symbol.
 _LABEL: Final = re.compile(
-    r"^[\s\d|]*(?:[-~]+ +)?\^+[-~^]* (?P<label>[^\s^~-].{1,300})$"
+    r"^[\s\d|]*+(?:[-~]++ ++)?\^[-~^]*+ (?P<label>[^\s^~-].{1,300})$"
     r"|^\s*symbol: +(?P<symbol>\S.{1,200})$"
 )
-_PANIC_PLACE: Final = re.compile(r"panicked at (?:'.*', )?(?P<file>[^\s:']+)(?::\d+){1,2}:?$")
+_PANIC_PLACE: Final = re.compile(
+    r"^(?:(?!panicked at ).)*+panicked at (?:'.*', )?(?P<file>[^\s:']++)(?::\d++){1,2}:?$"
+)
 
 
 def is_message(line: str) -> bool:

@@ -103,7 +103,7 @@ _FOLLOW: Final = re.compile("|".join((*_OPENING, *_FOLLOWING)))
 _SPACES: Final = re.compile(r"[ \t]*")
 
 _GROUP_GUTTER: Final = re.compile(r"^ *(?:\| ?|\+ (?=Exception Group Traceback))")
-_GROUP_RULE: Final = re.compile(r"^ *\+-[+-]*(?:-+ (?:\d+|\.\.\.) -+)?-*\+?$")
+_GROUP_RULE: Final = re.compile(r"^ *+\+-[+-]*+(?:(?<=[+-][+-]-) (?:\d++|\.\.\.) -++)?\+?$")
 _POINTER: Final = re.compile(r"^[\s|]*[\^~][\s^~+-]*$|^ *[=_*-]{5,}$|^\s*[─━═]{3,}$")
 
 _LOGFMT: Final = re.compile(

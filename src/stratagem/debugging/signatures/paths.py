@@ -21,7 +21,7 @@ _TEMPORARY_ROOT: Final = re.compile(
 )
 # `tempfile` draws eight of these letters, `mktemp` six to ten.
 _DRAWN: Final = re.compile(
-    r"^(?:tmp[\w-]{4,}|[\w-]*[._-](?=\w*\d)\w{6,10}|\d+)(?=$|\.[A-Za-z]\w{0,4}$)"
+    r"^(?:tmp[\w-]{4,}|[\w-]*[._-](?=\w{0,9}\d)\w{6,10}|\d+)(?=$|\.[A-Za-z]\w{0,4}$)"
 )
 # `main.3f2a1b.js`, `index-BsF3k2a1.js`, `vendors~a.1f3e.chunk.js`
 _BUNDLE_HASH: Final = re.compile(

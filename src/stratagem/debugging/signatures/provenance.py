@@ -69,7 +69,7 @@ _MADE_UP: Final = tuple(
         # Java: lambdas, proxies, anonymous classes
         (r"\$\$Lambda(?:[$/][\w/]*)?", "$Lambda"),
         (r"\$\$(?:Enhancer|FastClass|SpringCGLIB|KeyFactory|_javassist)\w*(?:\$\$\w+)*", ""),
-        (r"\blambda\$([\w$]+?)\$\d+\b", r"lambda$\1"),
+        (r"\blambda\$([\w$]{1,200}?)\$\d+\b", r"lambda$\1"),
         (r"(\$Proxy|Accessor)\d+", r"\1"),
         (r"\$\d+(?=\W|$)", ""),
         (r"\$default$|-impl$", ""),
@@ -82,7 +82,7 @@ _MADE_UP: Final = tuple(
         (r"^<(.{1,200}?) as .{1,200}?>(?=::)", r"\1"),
         # C and C++: clones, versions of symbols, offsets
         (r" \[clone [^\]]*\]", ""),
-        (r"(?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d+)?)+$", ""),
+        (r"(?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d{1,9})?){1,8}$", ""),
         (r"@@?[A-Z]+_[\d.]+$|\+0x[0-9a-f]+$", ""),
         # JavaScript: how it was called, and functions without a name
         (r" \[as [^\]]*\]", ""),

@@ -39,17 +39,18 @@ _MONTH_DAY: Final = re.compile(
     rf"{_DAY_NAME}({_MONTH})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})"
 )
 _CLOCK: Final = re.compile(
-    r"(\d{1,2})(?:[:.h](\d{2})(?:[:.](\d{2})(\.\d+)?)?)?\s*([ap]\.?m\.?)?\s*"
+    r"(\d{1,2})(?:[:.h](\d{2})(?:[:.](\d{2})(\.\d++)?)?)?\s*+([ap]\.?m\.?)?\s*+"
     r"(z|utc|gmt|[+-]\d{2}(?::?\d{2})?)?"
 )
+# At most 600 characters: of 200, of which some become three when they are folded.
 _MOMENT: Final = re.compile(
     r"(.*\d)(?:\s*,?\s+(?:at\s+)?|\s*t\s*)(\d{1,2}(?:[:.h]\d{2}|\s*[ap]).*)"
 )
 _HEX: Final = re.compile(r"(?:urn:uuid:|uuid:)?[{(]?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})"
                          r"-?([0-9a-f]{4})-?([0-9a-f]{12})[})]?")  # fmt: skip
-_DISPLAYED: Final = re.compile(r".*<\s*([^<>\s@]+@[^<>\s@]+)\s*>\s*")
-_BARE_HOST: Final = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[/?#:]\S*)?", re.IGNORECASE)
-_LINK: Final = re.compile(r"\[([^\[\]]*)\]\(\s*<?(\S+?)>?\s*\)")
+_DISPLAYED: Final = re.compile(r".*<\s*+([^<>\s@]++@[^<>\s@]++)\s*+>\s*+")
+_BARE_HOST: Final = re.compile(r"(?:[a-z0-9-]++\.)++[a-z]{2,}+(?:[/?#:]\S*+)?", re.IGNORECASE)
+_LINK: Final = re.compile(r"\[([^\[\]]*+)\]\(\s*+<?(\S+?)>?\s*+\)")
 # Months are left out: `m` and "month" are as often minutes as they are months.
 _DURATIONS: Final = {"second": "S", "minute": "M", "hour": "H", "day": "D", "week": "W"}
 _AMOUNT: Final = re.compile(rf"(\d{{1,6}})\s*({'|'.join(_DURATIONS)})s?")

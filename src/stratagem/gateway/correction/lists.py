@@ -29,14 +29,14 @@ SEPARATORS: Final = ("\n", ";", "|", ",", "\t")
 _PARTS_MAX: Final = 1_000
 _WORDS_MAX: Final = 5
 _PART_CHARS_MAX: Final = 60
-_BULLET: Final = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+")
+_BULLET: Final = re.compile(r"(?:(?<!\s)\s++)?(?:[-*•]|(?<!\d)\d++[.)])\s++")
 _GROUPED: Final = re.compile(r"[+-]?\d{1,3}([, ]\d{3})+")
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 _NUMERIC: Final = re.compile(r"[\W_]*\d[\d\W_]*")
 _CODE: Final = re.compile(r"[(){}\[\]<>=`\"\\]|://|\s&\s|\bvs\b")
 _CONJUNCTION: Final = re.compile(r"(?:^|\s)(?:and|or|but|nor|then|und|et|y|with|to|the)\s")
 # One question or exclamation of several words; a full stop may end an abbreviation.
-_SENTENCE: Final = re.compile(r"[A-Z][^?!.]*\s[^?!]+[?!]")
+_SENTENCE: Final = re.compile(r"[A-Z][^?!.\s]*+\s[^?!]++[?!]")
 _CONJOINED: Final = re.compile(r"\s(?:and|or|&|plus|und|et|y)\s", re.IGNORECASE)
 _DONE: Final = re.compile(r"^\w{3,}ed$|^\w+ly \w+ed$")
 _ASKING: Final = re.compile(r"[?!]$")

@@ -17,10 +17,10 @@ from stratagem.gateway.correction.words import normal
 __all__ = ["arguments"]
 
 _TAG: Final = re.compile(
-    r"<(?P<closing>/?)(?P<name>[A-Za-z_][\w.-]*)"
-    r"(?P<attributes>(?:\s+[\w-]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*(?P<empty>/?)>"
+    r"<(?P<closing>/?)(?P<name>[A-Za-z_][\w.-]*+)"
+    r"(?P<attributes>(?:\s++[\w-]++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+'))*+)\s*+(?P<empty>/?)>"
 )
-_ATTRIBUTE: Final = re.compile(r"([\w-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTE: Final = re.compile(r"(?<![\w-])([\w-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
 _CHARS_MAX: Final = 64 * 1024
 _DEPTH_MAX: Final = 16
 # Elements whose attribute `name` says which parameter or tool they are.

@@ -21,7 +21,8 @@ from stratagem.gateway.correction.words import normal
 __all__ = ["Pairs", "read"]
 
 _CHARS_MAX: Final = 10_000
-_PAIR: Final = re.compile(r"\s*(?:[-*•]\s+)?([A-Za-z_][\w .-]*?)\s*(?:[:=])\s*(.*?)\s*", re.DOTALL)
+_PAIR: Final = re.compile(r"\s*+(?:[-*•]\s++)?([A-Za-z_][\w .-]*+)\s*+[:=](.*+)", re.DOTALL)
+_NAME: Final = re.compile(r"(?<![\w-])([\w-]++)\s*+[:=]")
 _SPACED: Final = re.compile(r"[\w.-]+=\S*[^\s,;&](?:\s+[\w.-]+=\S*[^\s,;&])*")
 _FLAG: Final = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 # Anchors, tags and comments: what YAML makes of them is not what a model meant.
@@ -70,7 +71,7 @@ def _readings(text: str, parameters: frozenset[str]) -> Iterator[Pairs]:
 def _matched(parts: list[str]) -> dict[str, Any] | None:
     """Return the pairs that all parts are, none of them twice."""
     pairs = [_PAIR.fullmatch(part) for part in parts if part.strip()]
-    found = {pair[1]: _unquoted(pair[2]) for pair in pairs if pair}
+    found = {pair[1].rstrip(): _unquoted(pair[2].strip()) for pair in pairs if pair}
     return found if pairs and len(found) == len(pairs) else None
 
 
@@ -117,7 +118,7 @@ def _doubtful(value: Any, parameters: frozenset[str]) -> bool:
         return any(_doubtful(each, parameters) for each in inner)
     if not isinstance(value, str):
         return False
-    names = re.findall(r"([\w-]+)\s*[:=]", value)
+    names = _NAME.findall(value)
     if re.search(r"\w: ", value):
         return True
     odd = value.casefold() in _NOTHING or value[:1] in _ODD_STARTS or value[-1:] in _QUOTES

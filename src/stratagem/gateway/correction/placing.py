@@ -22,12 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = ["placed"]
 
-_PATH: Final = re.compile(r"[\w$-]+(?:(?:\.|/|__|:)[\w$-]+|\[['\"]?[\w$-]+['\"]?\])+")
-_ELEMENT: Final = re.compile(r"([\w$-]+?)(?:\[(\d{1,4})\]|\.(\d{1,4}))")
+# Names with marks between them. `__` is a mark too, and made of letters of names: what comes
+# first says that there is any mark at all, so that the rest need not try each `__` as both.
+_PATH: Final = re.compile(
+    r"(?=[\w$-]+?(?:[./:\[]|__[\w$-]))"
+    r"[\w$-]++(?:[./:][\w$-]++|\[['\"]?[\w$-]++['\"]?\](?:__[\w$-]++)?)*+"
+)
+_ELEMENT: Final = re.compile(r"([\w$-]++)(?:\[(\d{1,4})\]|\.(\d{1,4}))")
 _STRAY_DEPTH_MAX: Final = 3
 # The thing itself has such names as often as something inside it.
 _SAYING_LITTLE: Final = frozenset({"id", "key", "name", "title", "type", "value"})
-_STEP: Final = re.compile(r"[A-Za-z0-9$-]+(?:_[A-Za-z0-9$-]+)*")
+_STEP: Final = re.compile(r"[A-Za-z0-9$-]++(?:_[A-Za-z0-9$-]++)*+")
 
 
 def placed(

@@ -45,9 +45,9 @@ _TYPE_NAMES: Final = frozenset(
 _CONJUNCTIONS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"\s*(?:[,;|&+]|\band\b)(?:\s*\band\b)?\s*",
-        r"\s*[,;|&+/]\s*",
-        r"(?:\s|[,;|&+]|\band\b)+",
+        r"(?:(?<!\s)\s++)?(?:[,;|&+]|\band\b)(?:\s*+\band\b)?\s*+",
+        r"(?:(?<!\s)\s++)?[,;|&+/]\s*+",
+        r"(?:\s|[,;|&+]|\band\b)++",
     )
 )
 

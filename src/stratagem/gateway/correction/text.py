@@ -20,9 +20,12 @@ from stratagem import limits
 
 __all__ = ["Conflict", "Malformed", "Parsed", "fenced", "found_in", "parse", "strict", "writable"]
 
-_FENCE: Final = re.compile(r"\s*```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
-_INLINE: Final = re.compile(r"\s*`([^`]+)`\s*", re.DOTALL)
-_SKIPPED: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
+_FENCE: Final = "```"
+_FENCE_LINE: Final = re.compile(r"```[\w+-]*+[ \t]*+\n")
+_INLINE: Final = re.compile(r"\s*+`([^`]++)`\s*+", re.DOTALL)
+_SKIPPED: Final = re.compile(r"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+)*+", re.DOTALL)
+# A name without the braces around it.
+_MEMBER: Final = re.compile(r"""["'“]?[A-Za-z_][\w -]*+["'”]?\s*+:""")
 _NUMBER: Final = re.compile(
     r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
     r"(?=\s*(?:[,;\]}\n]|//|/\*|#|\Z))"
@@ -30,7 +33,7 @@ _NUMBER: Final = re.compile(
 _WORD: Final = re.compile(r"[A-Za-z_$][\w$-]*")
 _BARE: Final = re.compile(r"[^,\[\]{}\n:\"']+")
 _CLEAR: Final = re.compile(r"\w[\w .@+/%&-]*")
-_VARIABLE: Final = re.compile(r"\w*[a-z][A-Z]\w*|\w*_\w*|\w+\.\w.*")
+_VARIABLE: Final = re.compile(r"(?=\w*+\Z)\w*?(?:[a-z][A-Z]|_)\w*+|\w++\.\w.*+")
 _UNCLEAR: Final = frozenset({"none", "nan", "n/a", "inf", "infinity", "empty", "default"})
 _WORDS: Final = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -112,8 +115,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def fenced(text: str) -> str | None:
     """Return what a code fence encloses, when it encloses all of the text."""
-    found = _FENCE.fullmatch(text) or _INLINE.fullmatch(text)
-    return found[1] if found else None
+    stripped = text.strip()
+    first = _FENCE_LINE.match(stripped)
+    if first and stripped.endswith(_FENCE) and len(stripped) >= first.end() + len(_FENCE):
+        return stripped[first.end() : -len(_FENCE)].rstrip(" \t").removesuffix("\n")
+    inline = _INLINE.fullmatch(text)
+    return inline[1] if inline else None
 
 
 def found_in(text: str) -> str | None:
@@ -156,8 +163,7 @@ class _Reader:
 
     def whole(self) -> Parsed:
         self._skip()
-        bare = re.match(r"""["'“]?[A-Za-z_][\w -]*["'”]?\s*:""", self._text[self._at :])
-        if bare:
+        if _MEMBER.match(self._text, self._at):
             # The braces around it are missing.
             value: Any = self._members(closed=False)
         elif self._peek() in {"{", "["}:

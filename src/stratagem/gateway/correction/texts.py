@@ -25,6 +25,7 @@ _SCALARS: Final = {"true": True, "false": False}
 _NOTHING: Final = frozenset({"", "null", "None", "undefined", "[]", "()"})
 # So far into a text are names looked for that show it to be more than one value.
 _SOLE_CHARS: Final = 1_000
+_NAMED: Final = re.compile(r"(?<![\w-])([\w-]++)\s*+[:=>]")
 _CONTAINERS: Final = frozenset({"object", "array"})
 # Escapes that nobody means: the backslashes of a path were not doubled.
 _PATHLIKE: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[bf]|(?<=\b[A-Za-z]:)\\[nrt])")
@@ -230,6 +231,6 @@ def _inner(node: Node, name: str) -> Node:
 def _sole(node: Node, text: str) -> Iterator[Proposal]:
     """Yield the text as the only parameter that it could be."""
     names = node.required or list(node.properties)
-    spelled = {normal(name) for name in re.findall(r"([\w-]+)\s*[:=>]", text[:_SOLE_CHARS])}
+    spelled = {normal(name) for name in _NAMED.findall(text[:_SOLE_CHARS])}
     if len(names) == 1 and text[0] not in "{[(`\"'<" and not spelled & set(node.styles):
         yield "sole_argument", {names[0]: text}

@@ -39,14 +39,14 @@ __all__ = ["Planning"]
 # Where one thing to do ends and the next begins, in the languages of the lexicon.
 _BORDER: Final = re.compile(
     r"[;\n\u3002\uff1b]\s*|[.!](?=\s|$)\s*"
-    r"|\s*(?:->|→|⇒|然后|接着|之后|その後|次に|それから|그런 다음|그리고)\s*"
-    r"|,?\s*\b(?:and then|then|afterwards|after that|finally"
+    r"|(?:(?<!\s)\s++)?(?:->|→|⇒|然后|接着|之后|その後|次に|それから|그런 다음|그리고)\s*+"
+    r"|(?:,\s*+|(?<!\s)\s++)?\b(?:and then|then|afterwards|after that|finally"
     r"|und dann|dann|danach|anschließend|y luego|luego|después|et puis|puis|ensuite"
     r"|e depois|depois|e poi|poi|quindi|en dan|затем|потом)\s+",
     re.IGNORECASE,
 )
 # Where it may end: these also join words that belong together.
-_JOINT: Final = re.compile(r",\s+|\s+(?:and|und|y|et|e|en|и)\s+(?![A-Z])|[\u3001\uff0c]")
+_JOINT: Final = re.compile(r",\s++|(?<!\s)\s++(?:and|und|y|et|e|en|и)\s+(?![A-Z])|[\u3001\uff0c]")
 _PART_CHARS_MIN: Final = 3
 _RELEVANT_MIN: Final = 0.3
 # How much of the best score a tool may lack, and be preferred because its chain worked before.

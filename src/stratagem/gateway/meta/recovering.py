@@ -35,7 +35,10 @@ _WORDS: Final = (
     ("missingRequired", re.compile(r"required|missing", re.IGNORECASE)),
     (
         "typeMismatch",
-        re.compile(r"expected .* (?:but )?(?:got|received)|\btypes?\b", re.IGNORECASE),
+        re.compile(
+            r"(?m:^(?:(?!expected ).)*+expected .* (?:but )?(?:got|received))|\btypes?\b",
+            re.IGNORECASE,
+        ),
     ),
 )
 _OF_ARGUMENTS: Final = frozenset({"missingRequired", "typeMismatch"})

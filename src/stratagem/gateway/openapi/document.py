@@ -184,12 +184,12 @@ for _tag, _pattern, _first in (
     ("int", r"[-+]?(?:0|[1-9][0-9]{0,17})", list("-+0123456789")),
     (
         "float",
-        r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?",
+        r"[-+]?(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]{1,3})?",
         list("-+.0123456789"),
     ),
 ):
     _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), _first
+        f"tag:yaml.org,2002:{_tag}", re.compile(rf"\A(?:{_pattern})\Z"), _first
     )
 
 

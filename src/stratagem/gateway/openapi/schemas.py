@@ -24,6 +24,8 @@ __all__ = ["Direction", "Plan", "SchemaWriter", "Written", "parts_of"]
 # Which way values go: what a service only gives is no argument, and the other way round.
 Direction = Literal["request", "response"]
 
+# Longer ones are no use to anybody who has to fit one, and take long to read.
+_PATTERN_CHARS_MAX: Final = 2_000
 _TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 # Words for types that are no types, met in documents of the wild.
 _ODD_TYPES: Final = {
@@ -58,8 +60,11 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_pattern(value: Any) -> bool:
+    """Whether a text is a pattern. It is only read here: matching is the schema's, and linear."""
+    if not isinstance(value, str) or len(value) > _PATTERN_CHARS_MAX:
+        return False
     try:
-        return isinstance(value, str) and bool(re.compile(value))
+        return bool(re.compile(value))
     except (re.error, RecursionError, OverflowError):
         return False
 

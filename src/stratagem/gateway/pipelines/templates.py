@@ -19,7 +19,10 @@ from stratagem.gateway.pipelines.expressions import Expression, Work, compiled
 
 __all__ = ["references", "resolve"]
 
-_REFERENCE: Final = re.compile(r"(?P<escaped>\$\$\{\{)|\$\{\{(?P<inner>.*?)\}\}", re.DOTALL)
+# One that does not end takes all that is left, so that no other is looked for in it.
+_REFERENCE: Final = re.compile(
+    r"(?P<escaped>\$\$\{\{)|\$\{\{(?P<inner>.*?)(?P<end>\}\}|\Z)", re.DOTALL
+)
 _REF: Final = "$ref"
 _LITERAL: Final = "$literal"
 
@@ -32,7 +35,7 @@ def references(template: Any, *, field: str) -> Iterator[Expression]:
     """
     if isinstance(template, str):
         for found in _REFERENCE.finditer(template):
-            if found["inner"] is not None:
+            if found["end"]:
                 yield compiled(found["inner"], field=field)
     elif isinstance(template, Mapping):
         if _LITERAL in template:
@@ -78,12 +81,12 @@ def resolve(
 def _text(text: str, scope: Mapping[str, Any], field: str, work: Work) -> Any:
     whole = _REFERENCE.fullmatch(text.strip())
     # Without the count, `${{ a }} and ${{ b }}` would pass for one expression.
-    if whole and whole["inner"] is not None and text.count("${{") == 1:
+    if whole and whole["end"] and text.count("${{") == 1:
         return compiled(whole["inner"], field=field).search(scope, work)
 
     def written(found: re.Match[str]) -> str:
-        if found["inner"] is None:
-            return "${{"
+        if not found["end"]:
+            return found[0].replace("$${{", "${{")
         expression = compiled(found["inner"], field=field)
         return _written(expression.search(scope, work), expression, field)
 

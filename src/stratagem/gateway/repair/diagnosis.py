@@ -33,7 +33,8 @@ _WORDS: Final = (
     _row(r"required|missing", "missingRequired", _VALIDATION, "medium"),
     _row(r"not one of|must be one of|invalid (enum|option|choice)|allowed values",
          "enumViolation", _VALIDATION, "medium"),
-    _row(r"expected .* (but|got|received)|is not of type|type ?error|wrong type|invalid type|"
+    _row(r"(?m:^(?:(?!expected ).)*+expected .* (but|got|received))"
+         r"|is not of type|type ?error|wrong type|invalid type|"
          r"must be an? (string|number|integer|boolean|array|object)",
          "typeMismatch", _VALIDATION, "medium"),
     _row(r"(greater|less|longer|shorter|more|fewer|smaller|larger) than|at (least|most)|"
@@ -41,7 +42,8 @@ _WORDS: Final = (
          "constraintViolation", _VALIDATION, "medium"),
     _row(r"invalid (date|format|email|url|uri|uuid)|does not match", "formatViolation", _VALIDATION,
          "medium"),
-    _row(r"json.*(parse|decod|syntax)|(parse|decod|syntax).*json|malformed",
+    _row(r"(?m:^(?:(?!json).)*+json.*(parse|decod|syntax))"
+         r"|(?m:^(?:(?!parse|decod|syntax).)*+(parse|decod|syntax).*json)|malformed",
          "malformedJson", _VALIDATION, "medium"),
     _row(r"time ?d? ?-?out|deadline", "timeout", "execution", "medium"),
     _row(r"permission|forbidden|denied|unauthori[sz]ed|not allowed|\b40[13]\b",

@@ -15,7 +15,7 @@ __all__ = ["is_of_schema", "names_of", "without_own_names"]
 
 _NODES_MAX: Final = 5_000
 # A name after a dot, the place in a list, or a name in quotes that has other signs in it.
-_PART: Final = re.compile(r"\.([^.\[]*)|(\[(?:\d+|\*)\])|\[(['\"])(.*?)\3\]|.", re.DOTALL)
+_PART: Final = re.compile(r"\.([^.\[]*+)|(\[(?:\d++|\*)\])|\[(['\"])(.*?)(?:\3\]|\Z)|.", re.DOTALL)
 _OTHER: Final = "*"
 
 

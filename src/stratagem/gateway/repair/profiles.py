@@ -27,8 +27,8 @@ _FORMS: Final = (
     ("number", re.compile(r"[+-]?\d+(\.\d+)?")),
     ("date", re.compile(r"\d{4}-\d{2}-\d{2}")),
     ("date-time", re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}.*")),
-    ("address", re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)),
-    ("email", re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")),
+    ("address", re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://\S++", re.IGNORECASE)),
+    ("email", re.compile(r"(?<![^@\s])[^@\s]++@[^@\s][^@\s.]*+\.[^@\s]++")),
     ("path", re.compile(r"[~.]{0,2}/\S*")),
     ("word", re.compile(r"[\w.-]+")),
 )

@@ -93,7 +93,7 @@ def _filesystem(value: object, field: str) -> Filesystem:
     return value
 
 
-_SIZE: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+_SIZE: Final = re.compile(r"\s*+(\d{1,15}+(?:\.\d{1,6}+)?)\s*+([kmgt]?)i?b?\s*+", re.IGNORECASE)
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 

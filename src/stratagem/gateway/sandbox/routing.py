@@ -21,7 +21,8 @@ _MONTY_MODULES: Final = frozenset(
     | {"time", "typing"}
 )
 _PYTHON_IMPORT: Final = re.compile(
-    r"^[ \t]*(?:import[ \t]+(?P<names>[\w., \t]+)|from[ \t]+(?P<module>\w+)[\w.]*[ \t]+import\b)",
+    r"^[ \t]*+(?:import[ \t](?P<names>[\w., \t]++)"
+    r"|from[ \t]++(?P<module>\w++)[\w.]*+[ \t]++import\b)",
     re.MULTILINE,
 )
 # Names that Node has and the language alone does not.

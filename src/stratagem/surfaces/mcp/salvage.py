@@ -26,7 +26,7 @@ __all__ = ["answer_to"]
 
 # Deep enough to be refused wherever it lies, far below what the reader could take.
 _DEPTH_READ: Final = 2 * limits.VALUE_DEPTH_MAX
-_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]', re.DOTALL)
+_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?P<end>"?)|[\[\]{}]', re.DOTALL)
 _DIGITS_READ: Final = 100
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 
@@ -99,7 +99,7 @@ def _pruned(text: str) -> str:
     kept, depth, begin = [], 0, 0
     for token in _TOKEN.finditer(text):
         mark = token[0]
-        if mark == '"':
+        if token["end"] == "":
             raise ValueError("a text does not end")
         if mark in "[{":
             depth += 1

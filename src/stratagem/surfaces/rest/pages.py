@@ -24,7 +24,7 @@ __all__ = ["docs", "landing", "page_instead"]
 _LANDING: Final = "landing.html"
 _DOCS: Final = "docs.html"
 _PAGES: Final = {"/": _LANDING, "/api/docs": _DOCS}
-_INLINE: Final = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+_INLINE: Final = re.compile(r"<(script|style)>([^<]*+(?:<(?!/?(?:script|style)>)[^<]*+)*+)</\1>")
 _CLOSED: Final = (
     "default-src 'none'",
     "connect-src 'self'",
