@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import statistics
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from stratagem import limits
@@ -25,6 +28,20 @@ from tests.security.house import House, make_token, serving
 
 # Brackets that have the scanner look closer, and then a text that does not end.
 UNENDING = '{"x":[' + "[]," * 70 + '"'
+PUMPS = [
+    '\\"',
+    '"',
+    "\\",
+    '"[',
+    "[]",
+    "[[]]",
+    '{"a":',
+    "[" * 60 + "]" * 60 + ",",
+    '"\\',
+    "a",
+    "\\\\",
+]
+SOCKET = "/socket.io/?EIO=4&transport=websocket"
 DEEPEST = limits.VALUE_DEPTH_MAX
 
 
@@ -82,10 +99,7 @@ def test_the_scanner_remembers_a_text_from_one_slice_to_the_next(offset: int) ->
     assert is_too_deep(b'["' + text.encode() + b'", ' + b"[" * 70 + b"]" * 70 + b"]")
 
 
-@pytest.mark.parametrize(
-    "pump",
-    ['\\"', '"', "\\", '"[', "[]", "[[]]", '{"a":', "[" * 60 + "]" * 60 + ",", '"\\', "a", "\\\\"],
-)
+@pytest.mark.parametrize("pump", PUMPS)
 def test_twice_the_body_takes_twice_the_time_whatever_it_says(pump: str) -> None:
     def seconds(size: int) -> float:
         body = ("[]" * 70 + "[" + pump * (size // len(pump))).encode()
@@ -125,7 +139,7 @@ def is_ended(socket: ClientConnection) -> bool:
 
 @pytest.mark.parametrize("size", [24 * 1024, 64 * 1024, 1024 * 1024])
 def test_a_message_of_nobody_known_holds_nobody_up(guarded: House, size: int) -> None:
-    address = guarded.url.replace("http", "ws") + "/socket.io/?EIO=4&transport=websocket"
+    address = guarded.url.replace("http", "ws") + SOCKET
 
     with connect(address) as socket:
         socket.recv()
@@ -208,3 +222,58 @@ async def test_a_turn_that_fails_or_is_given_up_is_the_next_ones() -> None:
         await turns.run("one", lambda: 1 // 0)
 
     assert await turns.run("three", lambda: "read") == "read"
+
+
+def bytes_per_second(pump: str) -> float:
+    """Return how much of a body of about 4 MB the check takes in a second."""
+    body = ("[]" * 70 + "[" + pump * (4_000_000 // len(pump))).encode()
+    taken = []
+    for _ in range(5):
+        began = time.thread_time()
+        is_too_deep(body)
+        taken.append(time.thread_time() - began)
+    return len(body) / statistics.median(taken)
+
+
+@pytest.mark.slow
+def test_the_check_of_bodies_takes_many_megabytes_a_second() -> None:
+    rates = {pump: bytes_per_second(pump) for pump in PUMPS}
+    shown = ", ".join(f"{pump[:6]!r} {rate / 1e6:.0f}" for pump, rate in rates.items())
+    print(f"\nthe check of bodies, MB/s of text made of: {shown}")  # noqa: T201 -- the figures
+
+    assert min(rates.values()) > 10e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [64 * 1024, 1024 * 1024])
+def test_health_is_answered_while_unknown_sockets_send_without_end(
+    guarded: House, size: int
+) -> None:
+    """Eight sockets of nobody known send the worst message, again and again, for five seconds."""
+    until = time.monotonic() + 5
+
+    def send() -> int:
+        sent = 0
+        while time.monotonic() < until:
+            address = guarded.url.replace("http", "ws") + SOCKET
+            with suppress(OSError, WebSocketException), connect(address, open_timeout=5) as socket:
+                socket.recv(timeout=5)
+                socket.send("40" + attack(size))
+                sent += 1
+                is_ended(socket)
+        return sent
+
+    with ThreadPoolExecutor(8) as pool:
+        senders = [pool.submit(send) for _ in range(8)]
+        waited = []
+        while time.monotonic() < until:
+            waited.append(1000 * health_seconds(guarded))
+            time.sleep(0.02)
+        sent = sum(each.result() for each in senders)
+    waited.sort()
+    print(  # noqa: T201 -- the figures are what this is for
+        f"\n/health under {sent} messages of {size:,} bytes: median {statistics.median(waited):.1f} "
+        f"ms, at most {waited[-1]:.0f} ms"
+    )
+
+    assert waited[-1] < 2_000

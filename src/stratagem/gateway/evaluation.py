@@ -60,7 +60,7 @@ _CAP: Final = 1 << 40
 _ROUNDS_MAX: Final = 64
 # A pattern that is not matched in linear time may be tried anew at each character.
 _RETRIED_CHARS: Final = 500
-_REPEATED: Final = re.compile(r"\{\s*(\d{1,9})\s*(?:,\s*(\d{0,9})\s*)?\}")
+_REPEATED: Final = re.compile(r"\{\s*+(\d{1,9}+)\s*+(?:,\s*+(\d{0,9}+)\s*+)?\}")
 _PATH_CHARS_MAX: Final = 300
 _CONTAINERS: Final = (dict, list, tuple)
 

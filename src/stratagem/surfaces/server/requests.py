@@ -26,6 +26,8 @@ logger = logging.getLogger("stratagem.requests")
 
 HEADER: Final = "x-request-id"
 _ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,128}")
+# Of a path that is logged; whoever sends a longer one need not be known.
+_PATH_CHARS_MAX: Final = 1_000
 _CURRENT: ContextVar[str] = ContextVar("request_id", default="")
 
 
@@ -70,7 +72,7 @@ class RequestIds:
 
 
 def _log_answer(scope: Scope, status: int, seconds: float, noted: dict[str, str]) -> None:
-    method, path = scope["method"], mask(scope["path"])
+    method, path = scope["method"], mask(scope["path"][:_PATH_CHARS_MAX])
     told = {"method": method, "path": path, "status": status}
     told["milliseconds"] = round(1000 * seconds, 1)
     told |= {name: _masked(text) for name, text in noted.items()}
