@@ -44,7 +44,7 @@ _CLOCK: Final = re.compile(
 )
 # At most 600 characters: of 200, of which some become three when they are folded.
 _MOMENT: Final = re.compile(
-    r"(.*\d)(?:\s*,?\s+(?:at\s+)?|\s*t\s*)(\d{1,2}(?:[:.h]\d{2}|\s*[ap]).*)"
+    r"(.*\d)(?:(?:\s*+,)?\s++(?:at\s++)?|\s*+t\s*+)(\d{1,2}(?:[:.h]\d{2}|\s*+[ap]).*+)"
 )
 _HEX: Final = re.compile(r"(?:urn:uuid:|uuid:)?[{(]?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})"
                          r"-?([0-9a-f]{4})-?([0-9a-f]{12})[})]?")  # fmt: skip
