@@ -11,6 +11,7 @@ replayed when it is opened: only its own writers wait.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from stratagem.engine.events import GENESIS, Head
@@ -32,6 +33,8 @@ VERSION = max(number for number, _ in migrations())
 # Raised with every change to what is written into the read models.
 READ_MODELS_VERSION = 1
 _ONLINE = "-- online"
+# How often a process looks whether another has migrated.
+_LOCK_SECONDS = 0.05
 # The first whose index goes on until a filter has left enough.
 PGVECTOR_MIN = (0, 8)
 # Any number will do that nobody else is likely to lock by.
@@ -122,7 +125,8 @@ def _version(connection: Connection) -> int:
 
 
 def _migrate(connection: Connection, store: PostgresStore) -> None:
-    connection.execute(_sql("lock_migrations"), (_MIGRATING,))
+    while not _try_lock(connection):
+        time.sleep(_LOCK_SECONDS)
     try:
         _prepare(connection, store)
         before = _version(connection)
@@ -131,6 +135,11 @@ def _migrate(connection: Connection, store: PostgresStore) -> None:
                 _apply(connection, number, script)
     finally:
         connection.execute(_sql("unlock_migrations"), (_MIGRATING,))
+
+
+def _try_lock(connection: Connection) -> bool:
+    row = connection.execute(_sql("try_lock_migrations"), (_MIGRATING,)).fetchone()
+    return bool(row and row[0])
 
 
 def _prepare(connection: Connection, store: PostgresStore) -> None:

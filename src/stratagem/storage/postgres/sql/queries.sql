@@ -767,9 +767,10 @@ SELECT to_regclass($1) IS NOT NULL
 -- The number of the last migration that was run.
 SELECT coalesce(max(number), 0) FROM migrations
 
--- name: lock_migrations
--- Keep others from migrating; held by the session, across the transactions of all migrations.
-SELECT pg_advisory_lock($1)
+-- name: try_lock_migrations
+-- Keep other processes from migrating at the same time. Not waited for in the server: an index that
+-- is built concurrently waits for every statement that waits, and the two would wait for each other.
+SELECT pg_try_advisory_lock($1)
 
 -- name: unlock_migrations
 -- Let others migrate.
