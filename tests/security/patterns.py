@@ -46,15 +46,18 @@ ROOT: Final = PACKAGE.parents[1]
 # A linear pattern takes four times as long for four times the text, a quadratic one sixteen times.
 FACTOR: Final = 4
 GROWTH_MAX: Final = 8.0
-SIZE: Final = 1_000
+SIZE: Final = 2_000
 # Below this a text of the smaller size tells nothing; no quadratic pattern is as quick.
-SUSPECT_SECONDS: Final = 0.0006
+SUSPECT_SECONDS: Final = 0.0004
 # As long as one trial may take; a pattern that is interrupted has no bound.
 TRIAL_SECONDS: Final = 2.0
 PATTERN_SECONDS: Final = 240.0
 # Of one pattern: the most telling come first.
 ATTACKS_MAX: Final = 600
-ROUNDS: Final = 3
+ROUNDS: Final = 4
+_TIMES: Final = 3
+# What takes as long as this is no noise.
+CERTAIN_SECONDS: Final = 0.05
 _PROCESSES: Final = 2
 _SHOWN: Final = 20
 BOUNDED_SECONDS: Final = 0.01
@@ -379,24 +382,27 @@ class _Trial:
         """Return by how much the time grows at least; a busy machine can only add to it."""
         least, long = math.inf, 0.0
         for _ in range(ROUNDS):
-            short = self._median(attack.of(SIZE))
-            long = self._median(attack.of(FACTOR * SIZE))
+            short = statistics.median(self._several(attack.of(SIZE)))
+            long = min(self._several(attack.of(FACTOR * SIZE)))
             least = min(least, long / max(short, SUSPECT_SECONDS / FACTOR))
             if long < FACTOR * SUSPECT_SECONDS:
                 # Too little to tell; whatever is quadratic takes four times as long.
                 least = min(least, float(FACTOR))
-            if least < GROWTH_MAX:
+            if least < GROWTH_MAX or long > CERTAIN_SECONDS:
                 break
         return least, long
 
     def _bounded(self, attack: Attack, size: int) -> Verdict | None:
         seconds = self._seconds(attack.of(size))
-        if seconds <= BOUNDED_SECONDS or self._median(attack.of(size)) <= BOUNDED_SECONDS:
+        if seconds <= BOUNDED_SECONDS or min(self._several(attack.of(size))) <= BOUNDED_SECONDS:
             return None
         return self._verdict(attack, math.inf, seconds, wrong=True)
 
-    def _median(self, text: str) -> float:
-        return statistics.median(self._seconds(text) for _ in range(3))
+    def _several(self, text: str) -> list[float]:
+        taken = [self._seconds(text)]
+        while len(taken) < _TIMES and taken[0] < CERTAIN_SECONDS:
+            taken.append(self._seconds(text))
+        return taken
 
     def _seconds(self, text: str) -> float:
         """Return how long one use takes, in time of this processor; a long one is cut off."""

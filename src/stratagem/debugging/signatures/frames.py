@@ -54,9 +54,9 @@ _SHOWN: Final = re.compile(r"^  in (?P<name>[^\s()]\S*)?(?:(?(name) )\((?P<file>
 _PYTHON: Final = tuple(
     re.compile(pattern)
     for pattern in (
-        r'^\s*File "(?P<file>[^"]{1,500})", line \d+(?:, in (?P<name>.{1,200}))?\s*$',
-        r"^File (?P<file>\S{1,500}\.pyx?):\d+(?:, in (?P<name>[\w.<>]{1,200}))?.{0,500}$",
-        r"^(?P<file>Cell) In ?\[\d+\], line \d+(?:, in (?P<name>[\w.<>]{1,200}))?.{0,500}$",
+        r'^\s*File "(?P<file>[^"]{1,500})", line \d++(?:, in (?P<name>.{1,200}))?\s*$',
+        r"^File (?P<file>\S{1,500}\.pyx?):\d++(?:, in (?P<name>[\w.<>]{1,200}))?.{0,500}$",
+        r"^(?P<file>Cell) In ?\[\d+\], line \d++(?:, in (?P<name>[\w.<>]{1,200}))?.{0,500}$",
         r"^(?P<file><ipython-input-[\w-]{1,60}>) in (?P<name>[\w.<>]{1,200})\(.{0,500}$",
         r"^(?P<file>[/~.]?[\w./\\-]{1,300}\.py) in (?P<name>[\w.<>]{1,200})\(.{0,500}$",
         r"^(?P<file>[\w./\\-]{1,300}\.py):\d+: in (?P<name>[\w.<>]{1,200})$",

@@ -81,11 +81,11 @@ _MADE_UP: Final = tuple(
         (r"\{\{closure\}\}|\{closure(?:#\d+|_env#\d+)?\}|\{impl#\d+\}|\{\{impl\}\}", "{closure}"),
         (r"^<(.{1,200}?) as .{1,200}?>(?=::)", r"\1"),
         # C and C++: clones, versions of symbols, offsets
-        (r" \[clone [^\]]*\]", ""),
+        (r" \[clone [^\]]{0,200}+\]", ""),
         (r"(?:\.(?:isra|constprop|part|cold|lto_priv)(?:\.\d{1,9})?){1,8}$", ""),
         (r"@@?[A-Z]+_[\d.]+$|\+0x[0-9a-f]+$", ""),
         # JavaScript: how it was called, and functions without a name
-        (r" \[as [^\]]*\]", ""),
+        (r" \[as [^\]]{0,200}+\]", ""),
         (r"^(?:async |new |Object\.|Module\.|Function\.|global\.|exports\.)+(?=.)", ""),
         (r"<anonymous>|\(anonymous(?: function)?\)|^anonymous$|^eval$|\.<computed>", ""),
         # .NET: state machines and the number of type parameters

@@ -261,8 +261,8 @@ _STEPS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
             " pg_hba.conf must let the user in from here."
         ),
     ),
-    ((), 'role ".*" does not exist', "Make the user: CREATE ROLE … LOGIN."),
-    ((), 'database ".*" does not exist', "Make the database: CREATE DATABASE …."),
+    ((), 'role ".{0,200}?" does not exist', "Make the user: CREATE ROLE … LOGIN."),
+    ((), 'database ".{0,200}?" does not exist', "Make the database: CREATE DATABASE …."),
     (
         (faults.FeatureNotSupported, faults.UndefinedFile),
         "",
