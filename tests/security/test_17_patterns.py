@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
+from typing import Any
 
 import pytest
 
+from stratagem.redaction import mask_json
+from tests.security.house import House
 from tests.security.patterns import (
     MADE_WHEN_NEEDED,
     METHODS,
@@ -78,6 +82,39 @@ def test_every_pattern_of_the_package_is_linear_whatever_is_tried() -> None:
 
     assert {method for each in patterns for method in each.methods} == set(METHODS)
     assert [str(each) for each in found if each.wrong] == []
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"expression": "1+1", "__a" * 200 + "!": 1},
+        {"expression": ["A " * 30_000]},
+        {"expression": "1", "precision": "a" + " " * 60_000},
+        {"expression": "1", "password": "." * 60_000 + "y"},
+    ],
+    ids=["a name", "a sentence", "a pair", "a password"],
+)
+def test_no_argument_makes_a_call_slow(house: House, parameters: dict[str, Any]) -> None:
+    given = {"error": "x", "toolName": "calculator", "parameters": parameters}
+    began = time.perf_counter()
+
+    client = house.client("runner")
+    told = client.post("/api/gateway/error_diagnose", json=given)
+    called = client.post("/api/mcp/tools/calculator/execute", json={"arguments": parameters})
+
+    assert told.status_code == 200
+    assert called.json()["error"]["code"] == "VALIDATION_ERROR"
+    assert time.perf_counter() - began < 10.0
+
+
+def test_masking_a_long_value_takes_no_time() -> None:
+    value = {"password": "." * 500_000 + "y", "token": "optional" + "." * 500_000 + "\n"}
+    began = time.thread_time()
+
+    masked = mask_json(value)
+
+    assert masked == {"password": "[secret]", "token": "[secret]"}
+    assert time.thread_time() - began < 2.0
 
 
 def test_every_function_that_makes_patterns_is_known_to_the_tester() -> None:
