@@ -28,8 +28,8 @@ import stratagem
 from benchmarks.choosing import told
 from stratagem import Stratagem
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.repair.lessons import teacher_of
-from stratagem.gateway.repair.service import corrector_of
+from stratagem.gateway.learning.lessons import teacher_of
+from stratagem.gateway.learning.service import corrector_of
 from stratagem.operation import Caller
 
 __all__ = ["Tally", "main", "measured"]

@@ -21,8 +21,8 @@ from typing import Any
 import httpx2
 from mcp import Client, StdioServerParameters
 
-from stratagem.gateway.runners.contract import Run
-from stratagem.gateway.runners.upstream import Upstreams
+from stratagem.gateway.definitions.contract import Run
+from stratagem.gateway.handlers.upstream import Upstreams
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 

@@ -24,7 +24,7 @@ import stratagem
 from evals.suites import Figure, Options, Outcome, Suite, need
 from stratagem.engine.events import Draft
 from stratagem.gateway import names
-from stratagem.gateway.recommendation.index import Definition, ToolIndex
+from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex
 from stratagem.search.embedding import StaticEmbedder
 from stratagem.storage.contract import Request, Transaction
 from stratagem.storage.views import find_branch

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from stratagem.errors import StratagemError
 
 if TYPE_CHECKING:
-    from stratagem.gateway.runners.functions import tool
+    from stratagem.gateway.handlers.functions import tool
     from stratagem.sdk import Stratagem
     from stratagem.sdk import open_database as open  # noqa: A004 -- reads like `open`
     from stratagem.sdk.remote import connect, connect_async
@@ -19,7 +19,7 @@ _LATER = {
     "connect": ("stratagem.sdk.remote", "connect"),
     "connect_async": ("stratagem.sdk.remote", "connect_async"),
     "open": ("stratagem.sdk", "open_database"),
-    "tool": ("stratagem.gateway.runners.functions", "tool"),
+    "tool": ("stratagem.gateway.handlers.functions", "tool"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stratagem.gateway.runners.contract import ProgressReport, Run
+from stratagem.gateway.definitions.contract import ProgressReport, Run
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 

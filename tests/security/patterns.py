@@ -79,10 +79,10 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
     "redaction.py:_compiled": lambda: [redaction._compiled(each) for each in ("basic", "strict")],
     # Called when the module is imported.
     "gateway/repair/diagnosis.py:_row": lambda: importlib.import_module(
-        "stratagem.gateway.repair.diagnosis"
+        "stratagem.gateway.learning.diagnosis"
     ),
     "gateway/repair/recalling.py:without_values": lambda: importlib.import_module(
-        "stratagem.gateway.repair.recalling"
+        "stratagem.gateway.learning.recalling"
     ).without_values("no value 12", {"x": "value 12"}),
     "storage/postgres/connection.py:_hint": lambda: importlib.import_module(
         "stratagem.storage.postgres.connection"

@@ -129,7 +129,7 @@ def test_a_run_whose_secrets_were_not_kept_is_not_gone_on_with(
     given = {"steps": [{"tool": "calculator"}], "input": {"password": PASSWORD}}
     with opened(tmp_path / "memory.db") as runtime:
         with monkeypatch.context() as patch:
-            patch.setattr("stratagem.gateway.journal.run_pipeline", killed)
+            patch.setattr("stratagem.gateway.calls.pipelines.run_pipeline", killed)
             with pytest.raises(RuntimeError):
                 runtime.call("tools_pipeline", given, Caller("test"))
         log = list(runtime.foundation.store.log())

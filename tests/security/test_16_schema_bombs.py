@@ -15,7 +15,7 @@ from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.errors import PermissionDenied, ValidationFailed
 from stratagem.gateway import names
-from stratagem.gateway.schemas import Schema, check
+from stratagem.gateway.definitions.schemas import Schema, check
 from stratagem.operation import Caller
 from stratagem.sdk import Stratagem
 from stratagem.storage.contract import Transaction

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stratagem.gateway.journal import PipelineRunner
-from stratagem.gateway.repair.corrector import Advisor, LearningCorrector
-from stratagem.gateway.runners.client import ClientRunner
-from stratagem.gateway.runners.contract import Runner
-from stratagem.gateway.runners.operation import CallOperation, CheckOperation, OperationRunner
+from stratagem.gateway.calls.pipelines import PipelineRunner
+from stratagem.gateway.definitions.contract import Runner
+from stratagem.gateway.handlers.client import ClientRunner
+from stratagem.gateway.handlers.operation import CallOperation, CheckOperation, OperationRunner
+from stratagem.gateway.learning.corrector import Advisor, LearningCorrector
+from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.switchboard import GatewaySettings, Runners, Switchboard
-from stratagem.gateway.tools import Tool
 from stratagem.operation import Operation
 from stratagem.search.foundation import Foundation
 
@@ -75,20 +75,20 @@ def _runners(switchboard: Switchboard, call_operation: CallOperation) -> Runners
 
 
 def _webhook(switchboard: Switchboard) -> Runner:
-    from stratagem.gateway.runners.webhook import WebhookRunner
+    from stratagem.gateway.handlers.webhook import WebhookRunner
 
     return WebhookRunner(switchboard.outbound)
 
 
 def _openapi(switchboard: Switchboard) -> Runner:
-    from stratagem.gateway.runners.openapi import OpenApiRunner
+    from stratagem.gateway.handlers.openapi import OpenApiRunner
 
     return OpenApiRunner(switchboard.outbound)
 
 
 def _upstream(switchboard: Switchboard) -> Runner:
-    from stratagem.gateway.runners.upstream import Upstreams
-    from stratagem.gateway.sources import UpstreamRunner
+    from stratagem.gateway.handlers.upstream import Upstreams
+    from stratagem.gateway.registry.sources import UpstreamRunner
 
     return UpstreamRunner(
         switchboard,
@@ -101,13 +101,13 @@ def _upstream(switchboard: Switchboard) -> Runner:
 
 
 def _python(switchboard: Switchboard) -> Runner:
-    from stratagem.gateway.runners.python import PythonRunner
+    from stratagem.gateway.handlers.python import PythonRunner
 
     return PythonRunner(allowed=switchboard.settings.allow_callables)
 
 
 def _code(switchboard: Switchboard) -> Runner:
-    from stratagem.gateway.runners.code import CodeRunner
+    from stratagem.gateway.handlers.code import CodeRunner
 
     return CodeRunner(switchboard.sandbox)
 

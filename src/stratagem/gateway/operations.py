@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from stratagem.gateway import inputs
-from stratagem.gateway.meta.operations import OPERATIONS as META
-from stratagem.gateway.registering import OPERATIONS as REGISTRY
-from stratagem.gateway.registering import say_registered
-from stratagem.gateway.repair.operations import OPERATIONS as CORRECTIONS
+from stratagem.gateway.advice.operations import OPERATIONS as META
+from stratagem.gateway.learning.operations import OPERATIONS as CORRECTIONS
+from stratagem.gateway.registry_operations import OPERATIONS as REGISTRY
+from stratagem.gateway.registry_operations import say_registered
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Operation, object_schema

@@ -13,13 +13,15 @@ from stratagem.answers import read_cursor
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
-from stratagem.gateway import executions, inputs, keeping, secrets
-from stratagem.gateway.calls import Call, call_of
+from stratagem.gateway import inputs
+from stratagem.gateway.calls import cache_settings, history
+from stratagem.gateway.calls.call import Call, call_of
+from stratagem.gateway.definitions.contract import ProgressReport
+from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.person import call_command, runs_outside
-from stratagem.gateway.runners.contract import ProgressReport
-from stratagem.gateway.runners.python import PythonRunner
+from stratagem.gateway.registry import secrets
+from stratagem.gateway.registry.tools import Tool, detailed, listed
 from stratagem.gateway.switchboard import Switchboard
-from stratagem.gateway.tools import Tool, detailed, listed
 from stratagem.operation import Caller
 from stratagem.storage.contract import Reader, Transaction
 
@@ -142,7 +144,7 @@ class Gateway:
             every = self._registry.all(reader, view)
             fitting = [tool for tool in every if _fits(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
-            figures = executions.performances(reader, view, [tool.name for tool in page])
+            figures = history.performances(reader, view, [tool.name for tool in page])
             shown = [
                 {**listed(tool), **self._refusal(tool), "performance": figures[tool.name]}
                 for tool in page
@@ -159,7 +161,7 @@ class Gateway:
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             tool = self._registry.find(reader, view, given.tool_id)
-            figures = executions.statistics(reader, view, tool.name)
+            figures = history.statistics(reader, view, tool.name)
         figures["lastUsed"] = _iso(figures["lastUsed"])
         return {"tool": {**detailed(tool), **self._refusal(tool), "statistics": figures}}
 
@@ -168,7 +170,7 @@ class Gateway:
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch))
             tool = self._registry.find(reader, view, given.tool_name)
-            figures = executions.statistics(reader, view, tool.name)
+            figures = history.statistics(reader, view, tool.name)
         schema = tool.content["inputSchema"]
         required = schema.get("required") or []
         return {
@@ -289,7 +291,7 @@ class Gateway:
             if tool is not None:
                 known = self._registry.get(reader, view, tool)
                 tool = known.name if known is not None else tool
-            page, following = executions.history(
+            page, following = history.history(
                 reader,
                 view,
                 tool=tool,
@@ -304,7 +306,7 @@ class Gateway:
         return answer | ({"next": str(following)} if following is not None else {})
 
     def _seen(self, reader: Reader, view: View, execution_id: str) -> Answer:
-        return _shown(executions.find(reader, view, execution_id), self._caller)
+        return _shown(history.find(reader, view, execution_id), self._caller)
 
     # --- upkeep
 
@@ -315,7 +317,7 @@ class Gateway:
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
-            return keeping.configure(transaction, view, changes)
+            return cache_settings.configure(transaction, view, changes)
 
         self._switchboard.cache.configure(**self._write(work, None, "cache_configure", {}))
         return self._switchboard.cache.figures()
@@ -348,7 +350,7 @@ class Gateway:
             view = self._foundation.views.view(transaction, "default")
             count = secrets.withdraw(transaction, view, tool=tool, name=name)
             # What was computed with it goes with it, on every server.
-            keeping.forget(transaction, view, tool)
+            cache_settings.forget(transaction, view, tool)
             return {"tool": tool, "name": name, "withdrawn": count}
 
         answer = self._write(work, None, "secret_withdraw", {})
@@ -394,7 +396,9 @@ class Gateway:
 
     def _forget_results(self, tool: str | None) -> None:
         def work(transaction: Transaction) -> None:
-            keeping.forget(transaction, self._foundation.views.view(transaction, "default"), tool)
+            cache_settings.forget(
+                transaction, self._foundation.views.view(transaction, "default"), tool
+            )
 
         self._write(work, None, "cache_clear", {})
 

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.lineage import View
 from stratagem.errors import ValidationFailed
-from stratagem.gateway import keeping
-from stratagem.gateway.breaker import Breakers
-from stratagem.gateway.cache import Cache
-from stratagem.gateway.calls import Call, Finished
-from stratagem.gateway.execution import Corrector, Executor, Parts
-from stratagem.gateway.journal import Pipelines
-from stratagem.gateway.lanes import Lanes
-from stratagem.gateway.loop import HomeLoop
-from stratagem.gateway.metrics import Metrics
-from stratagem.gateway.rates import Rates
-from stratagem.gateway.recording import Recorder
-from stratagem.gateway.registry import Registry
-from stratagem.gateway.repeating import Repeats
-from stratagem.gateway.runners.contract import Handler, Runner
-from stratagem.gateway.runners.operation import CheckOperation
-from stratagem.gateway.secrets import GrantedSecrets, grants
-from stratagem.gateway.tools import Tool
+from stratagem.gateway.calls import cache_settings
+from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.call import Call, Finished
+from stratagem.gateway.calls.concurrency import Lanes
+from stratagem.gateway.calls.executor import Corrector, Executor, Parts
+from stratagem.gateway.calls.idempotency import Repeats
+from stratagem.gateway.calls.metrics import Metrics
+from stratagem.gateway.calls.pipelines import Pipelines
+from stratagem.gateway.calls.rate_limits import Rates
+from stratagem.gateway.calls.recorder import Recorder
+from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.definitions.contract import Handler, Runner
+from stratagem.gateway.handlers.operation import CheckOperation
+from stratagem.gateway.home_loop import HomeLoop
+from stratagem.gateway.registry.secrets import GrantedSecrets, grants
+from stratagem.gateway.registry.tool_registry import Registry
+from stratagem.gateway.registry.tools import Tool
 from stratagem.search.foundation import Foundation
 
 if TYPE_CHECKING:
-    from stratagem.gateway.meta.recommender import Recommender
+    from stratagem.gateway.advice.recommender import Recommender
     from stratagem.gateway.outbound import Outbound
     from stratagem.gateway.sandbox.sandbox import Sandbox
 
@@ -169,7 +169,7 @@ class Switchboard:
     @cached_property
     def recommender(self) -> Recommender:
         """What chooses tools for a request."""
-        from stratagem.gateway.meta.recommender import Recommender
+        from stratagem.gateway.advice.recommender import Recommender
 
         return Recommender(self)
 
@@ -241,9 +241,9 @@ class Switchboard:
             self.cache.clear()
         return kept.forgotten
 
-    def _kept(self, tool: str) -> keeping.Kept:
+    def _kept(self, tool: str) -> cache_settings.Kept:
         reader = self.foundation.store.reader()
-        return keeping.read(reader, self.foundation.views.view(reader, "default"), tool)
+        return cache_settings.read(reader, self.foundation.views.view(reader, "default"), tool)
 
     async def _secrets(self, tool: Tool) -> GrantedSecrets:
         if "${" in str(tool.handler):

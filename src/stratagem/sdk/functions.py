@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stratagem.errors import ToolExists
+from stratagem.gateway.definitions.contract import Run
+from stratagem.gateway.handlers.client import ClientRunner
+from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.providers import CustomProvider
-from stratagem.gateway.runners.client import ClientRunner
-from stratagem.gateway.runners.contract import Run
-from stratagem.gateway.runners.python import PythonRunner
 from stratagem.gateway.switchboard import Switchboard
 from stratagem.sdk.gateway import Answer, Call, GatewayMethods
 

@@ -39,7 +39,7 @@ class ClockGap(NamedTuple):
             f"@{self.since}: that write came with a clock that was ahead, or the clock was set "
             f"back since. Writes are recorded just after {iso(self.latest)} until the clock gets "
             "there; what has a time limit ends by the clock all the same. Check the clock. Entries "
-            f"and tokens with a time limit that a wrong clock wrote, from @{self.since} on, end "
+            f"and tokens with a time limit that a wrong clock wrote, from {self.since} on, end "
             "by that clock: write them anew. Moments from then on are best named as @sequence."
         )
 

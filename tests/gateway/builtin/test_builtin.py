@@ -10,10 +10,10 @@ import pytest
 
 from stratagem.errors import ServiceUnavailable, StratagemError, ToolNotFound, ValidationFailed
 from stratagem.gateway.builtin import DEFINITIONS, BuiltinRunner, BuiltinTool, code_executor, tools
+from stratagem.gateway.definitions.schemas import Schema, check
 from stratagem.gateway.outbound import Outbound
+from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.sandbox import Permissions, Sandbox
-from stratagem.gateway.schemas import Schema, check
-from stratagem.gateway.tools import Tool
 from tests.gateway.attempts import attempt
 
 NOW = 1_772_362_800_000_000

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import stratagem
-from stratagem.gateway.meta.parts import PatternService, ValidationService
-from stratagem.gateway.meta.records import RecordsOfViews
+from stratagem.gateway.advice.parts import PatternService, ValidationService
+from stratagem.gateway.advice.records import RecordsOfViews
 from stratagem.gateway.names import TOOLS
 from stratagem.storage.contract import Request
 from tests.gateway.meta.registered import add, fail

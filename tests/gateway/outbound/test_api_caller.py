@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ExecutionTimeout, PermissionDenied, ValidationFailed
-from stratagem.gateway import schemas
 from stratagem.gateway.builtin import api_caller
+from stratagem.gateway.definitions import schemas
 from tests.gateway.outbound.serving import Received, Reply, guarded, json_reply, serve
 from tests.gateway.runners.calling import run_of
 

@@ -20,7 +20,7 @@ from stratagem.errors import (
     StratagemError,
     blame_of,
 )
-from stratagem.gateway.breaker import Breakers
+from stratagem.gateway.calls.breakers import Breakers
 from stratagem.operation import Caller
 from stratagem.sdk import Stratagem
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ExecutionFailed, RateLimited
-from stratagem.gateway.breaker import Breakers
-from stratagem.gateway.cache import Cache, key_of
-from stratagem.gateway.lanes import Lanes, Priority
-from stratagem.gateway.rates import Rates
+from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.concurrency import Lanes, Priority
+from stratagem.gateway.calls.rate_limits import Rates
+from stratagem.gateway.calls.result_cache import Cache, key_of
 
 pytestmark = pytest.mark.anyio
 

@@ -21,8 +21,8 @@ from stratagem.errors import (
     ToolNotFound,
     ValidationFailed,
 )
+from stratagem.gateway.calls.metrics import page
 from stratagem.gateway.inputs import ExecuteInput
-from stratagem.gateway.metrics import page
 from stratagem.gateway.service import Gateway
 from stratagem.gateway.switchboard import Switchboard
 from stratagem.operation import Caller

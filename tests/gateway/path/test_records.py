@@ -14,8 +14,8 @@ import stratagem
 from stratagem import limits
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import ExecutionFailed, ExecutionNotFound, PermissionDenied, ValidationFailed
-from stratagem.gateway.retention import erase_old
-from stratagem.gateway.sources import UpstreamRunner
+from stratagem.gateway.calls.retention import erase_old
+from stratagem.gateway.registry.sources import UpstreamRunner
 from stratagem.operation import Caller
 from stratagem.sdk import Stratagem
 from stratagem.storage.relational.appending import Adapters

@@ -9,7 +9,7 @@ import pytest
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.schemas import Schema, check, pointer
+from stratagem.gateway.definitions.schemas import Schema, check, pointer
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stratagem.gateway.recommendation.index import Definition, ToolIndex
-from stratagem.gateway.recommendation.twins import difference, grouped
-from stratagem.gateway.recommendation.values import fit_of, takes_of, values_of
+from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex
+from stratagem.gateway.advice.retrieval.twins import difference, grouped
+from stratagem.gateway.advice.retrieval.values import fit_of, takes_of, values_of
 from stratagem.search.embedding import StaticEmbedder
 
 NUMBER = {"type": "number"}

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.choosing import chosen
 from stratagem import limits
-from stratagem.gateway.recommendation.intents import Intents
+from stratagem.gateway.advice.retrieval.intents import Intents
 from stratagem.search.embedding import StaticEmbedder
 
 

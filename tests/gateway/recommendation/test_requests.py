@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stratagem.gateway.recommendation.index import Definition, Match, ToolIndex
-from stratagem.gateway.recommendation.requests import Vocabulary, read
-from stratagem.gateway.recommendation.spelling import Spelling
+from stratagem.gateway.advice.retrieval.index import Definition, Match, ToolIndex
+from stratagem.gateway.advice.retrieval.requests import Vocabulary, read
+from stratagem.gateway.advice.retrieval.spelling import Spelling
 from stratagem.search.embedding import StaticEmbedder
 
 TEXT = {"type": "string"}

@@ -13,10 +13,11 @@ import pytest
 from stratagem.advice import DebuggingAdvisor
 from stratagem.engine.events import Draft
 from stratagem.errors import TABLE, BranchNotFound, CorrectionUnavailable
-from stratagem.gateway import names, recording
-from stratagem.gateway.repair import examining
-from stratagem.gateway.repair.judging import Judge
-from stratagem.gateway.schemas import Schema
+from stratagem.gateway import names
+from stratagem.gateway.calls import recorder
+from stratagem.gateway.definitions.schemas import Schema
+from stratagem.gateway.learning import examining
+from stratagem.gateway.learning.judging import Judge
 from stratagem.operation import Caller
 from stratagem.storage.views import find_branch
 from tests.gateway.repair.workshop import Workshop, workshop
@@ -47,7 +48,7 @@ def rename(database: Path, table: str, name: str) -> None:
 @pytest.fixture
 def lessonless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
     """A workshop whose counts of lessons can neither be read nor written."""
-    monkeypatch.setattr(recording, "_TRIES_MAX", 1)
+    monkeypatch.setattr(recorder, "_TRIES_MAX", 1)
     with workshop(tmp_path / "lessonless.db") as opened:
         opened.teach("needle", 1)
         opened.settle()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from stratagem.gateway.correction import HintKind
-from stratagem.gateway.repair.lessons import Count, Lessons
-from stratagem.gateway.repair.teaching import Lesson, from_retry, hashed
+from stratagem.gateway.learning.lessons import Count, Lessons
+from stratagem.gateway.learning.teaching import Lesson, from_retry, hashed
 from tests.gateway.repair.workshop import Workshop, workshop
 
 # About so many confirmations without a contradiction make a meaning certain.
@@ -329,7 +329,7 @@ def test_lessons_of_a_later_version_are_passed_over(shop: Workshop) -> None:
     found = Lessons({"search": {known: {"t": Count(1, 0)}}})
 
     assert found.count() == 1
-    from stratagem.gateway.repair.lessons import named_in
+    from stratagem.gateway.learning.lessons import named_in
 
     assert named_in("search\x1ffuture\x1f$\x1ff\x1fquery\x1ft") is None
     assert named_in("too\x1fshort") is None

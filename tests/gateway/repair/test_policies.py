@@ -94,7 +94,7 @@ def test_a_branch_has_its_own_policy_and_the_past_its_old_one(shop: Workshop) ->
     assert shop.run("send", WRONG)["result"]["amount"] == 12
     shop.fails("send", WRONG, branch="strict")
     foundation = shop.switchboard.foundation
-    from stratagem.gateway.repair.policies import Policies
+    from stratagem.gateway.learning.policies import Policies
 
     with foundation.store.snapshot() as reader:
         now = foundation.views.view(reader, "strict")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import stratagem
-from stratagem.gateway.repair import examining
+from stratagem.gateway.learning import examining
 from stratagem.storage.postgres.connection import PooledSession, PostgresSession
 from tests.gateway.repair.workshop import Answer, Workshop
 from tests.gateway.upstream.servers import SERVER

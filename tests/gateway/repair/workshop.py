@@ -11,8 +11,8 @@ from typing import Any, Literal
 import stratagem
 from stratagem import Stratagem
 from stratagem.errors import StratagemError
-from stratagem.gateway.repair.corrector import LearningCorrector
-from stratagem.gateway.repair.service import corrector_of
+from stratagem.gateway.learning.corrector import LearningCorrector
+from stratagem.gateway.learning.service import corrector_of
 from stratagem.operation import Caller
 
 Answer = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stratagem.errors import PermissionDenied
-from stratagem.gateway.runners.contract import Run
+from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 

@@ -16,7 +16,7 @@ from stratagem.errors import (
     PermissionDenied,
     ValidationFailed,
 )
-from stratagem.gateway.runners.code import CodeRunner
+from stratagem.gateway.handlers.code import CodeRunner
 from stratagem.gateway.sandbox import Permissions, Sandbox
 from tests.gateway.attempts import attempt
 

@@ -20,10 +20,10 @@ from stratagem.errors import (
     StratagemError,
     ValidationFailed,
 )
-from stratagem.gateway import schemas
+from stratagem.gateway.definitions import schemas
+from stratagem.gateway.definitions.contract import ListedTool
+from stratagem.gateway.handlers.openapi import Listing, OpenApiRunner, list_tools, load, read
 from stratagem.gateway.outbound import Outbound
-from stratagem.gateway.runners.contract import ListedTool
-from stratagem.gateway.runners.openapi import Listing, OpenApiRunner, list_tools, load, read
 from tests.gateway.outbound.serving import Received, Server, guarded, json_reply, serve
 from tests.gateway.runners.calling import Granted, run_of
 

@@ -20,10 +20,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from stratagem.errors import ExecutionFailed, MissingRequired, ToolNotFound, ValidationFailed
-from stratagem.gateway.runners.contract import ProgressReport, Run
-from stratagem.gateway.runners.python import PythonRunner, described, tool
-from stratagem.gateway.runners.threads import Threads
-from stratagem.gateway.schemas import Schema, check
+from stratagem.gateway.definitions.contract import ProgressReport, Run
+from stratagem.gateway.definitions.schemas import Schema, check
+from stratagem.gateway.handlers.python import PythonRunner, described, tool
+from stratagem.gateway.handlers.threads import Threads
 from tests.gateway.attempts import attempt
 
 
@@ -478,7 +478,7 @@ def test_a_coroutine_is_cancelled() -> None:
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Install a package with entry points, as pip would leave it."""
     (tmp_path / "weather_tools.py").write_text(
-        "from stratagem.gateway.runners.python import tool\n"
+        "from stratagem.gateway.handlers.python import tool\n"
         "@tool(tags=['weather'])\n"
         "def forecast(city: str) -> str:\n"
         "    'Tell the weather.'\n"

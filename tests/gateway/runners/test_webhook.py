@@ -14,8 +14,8 @@ from stratagem.errors import (
     PermissionDenied,
     ValidationFailed,
 )
+from stratagem.gateway.handlers.webhook import WebhookRunner
 from stratagem.gateway.outbound import Outbound
-from stratagem.gateway.runners.webhook import WebhookRunner
 from tests.gateway.outbound.serving import (
     Received,
     Reply,

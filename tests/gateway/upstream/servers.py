@@ -16,8 +16,8 @@ from typing import Any
 import httpx2
 
 from stratagem.errors import PermissionDenied
-from stratagem.gateway.runners.contract import ListedTool, Run
-from stratagem.gateway.runners.upstream import Upstreams
+from stratagem.gateway.definitions.contract import ListedTool, Run
+from stratagem.gateway.handlers.upstream import Upstreams
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 from tests.registries import npm_package

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.runners.upstream import read_definition
+from stratagem.gateway.handlers.upstream import read_definition
 from tests.gateway.upstream.servers import handler_of, stdio, upstreams_of
 
 URL = "https://example.org/mcp"

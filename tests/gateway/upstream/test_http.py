@@ -14,9 +14,9 @@ import httpx2
 import pytest
 
 from stratagem.errors import ExecutionFailed, PermissionDenied
+from stratagem.gateway.definitions.contract import ListedTool
+from stratagem.gateway.handlers.upstream import Upstreams
 from stratagem.gateway.outbound.client import Outbound
-from stratagem.gateway.runners.contract import ListedTool
-from stratagem.gateway.runners.upstream import Upstreams
 from tests.gateway.upstream.servers import (
     SERVER,
     eventually,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratagem.gateway.runners.upstream import compare, fingerprint, fingerprints
-from stratagem.gateway.runners.upstream.listing import clean_line, clean_text, read_listing
+from stratagem.gateway.handlers.upstream import compare, fingerprint, fingerprints
+from stratagem.gateway.handlers.upstream.listing import clean_line, clean_text, read_listing
 
 TOOL: dict[str, Any] = {
     "name": "read",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ExecutionFailed
-from stratagem.gateway.runners.contract import ListedTool
+from stratagem.gateway.definitions.contract import ListedTool
 from tests.gateway.upstream.servers import (
     eventually,
     handler_of,

@@ -14,7 +14,7 @@ import pytest
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, ExecutionTimeout, PermissionDenied, ServiceUnavailable
-from stratagem.gateway.runners.contract import ListedTool
+from stratagem.gateway.definitions.contract import ListedTool
 from tests.gateway.upstream.servers import (
     ODD_SERVER,
     eventually,
@@ -246,7 +246,7 @@ async def test_the_process_ends_when_ours_is_killed(tmp_path: Path) -> None:
     stubborn.write_text("import time\ntime.sleep(60)\n")
     program = f"""
         import asyncio
-        from stratagem.gateway.runners.upstream.stdio import open_process
+        from stratagem.gateway.handlers.upstream.stdio import open_process
 
         async def main():
             async with open_process({sys.executable!r}, ({str(stubborn)!r},), {{}}) as process:

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, MCPError
 
 import stratagem
-from stratagem.gateway.runners.contract import ProgressReport
+from stratagem.gateway.definitions.contract import ProgressReport
 from tests.gateway.upstream.servers import npm_server
 from tests.surfaces.mcp.clients import MODES, Mode, connected, http_server, text_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratagem.gateway.tool_names import TakenNames, skeleton
+from stratagem.gateway.registry.tool_names import TakenNames, skeleton
 
 
 @pytest.mark.parametrize(

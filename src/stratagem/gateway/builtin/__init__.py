@@ -19,8 +19,8 @@ from stratagem.gateway.builtin import (
     date_time,
     file_converter,
 )
-from stratagem.gateway.runners.contract import Handler, Run
-from stratagem.gateway.runners.threads import Threads
+from stratagem.gateway.definitions.contract import Handler, Run
+from stratagem.gateway.handlers.threads import Threads
 
 if TYPE_CHECKING:
     from stratagem.gateway.outbound import Outbound

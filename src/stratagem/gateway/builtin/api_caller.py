@@ -13,12 +13,12 @@ import orjson
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, ValidationFailed
+from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.outbound.calling import percent
 from stratagem.gateway.outbound.client import METHODS, Outbound
 from stratagem.gateway.outbound.guarding import check_url
 from stratagem.gateway.outbound.results import body_of
 from stratagem.gateway.outbound.templates import text_of
-from stratagem.gateway.runners.contract import Run
 
 __all__ = ["TOOL", "run"]
 

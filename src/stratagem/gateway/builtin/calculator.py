@@ -14,8 +14,8 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.builtin.arithmetic import evaluate
 from stratagem.gateway.builtin.numerics import FUNCTIONS, Number, checked, rounded
-from stratagem.gateway.reading import Given, plain_schema, read
-from stratagem.gateway.runners.contract import Run
+from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
+from stratagem.gateway.definitions.contract import Run
 
 __all__ = ["TOOL", "run"]
 

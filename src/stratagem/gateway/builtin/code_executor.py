@@ -13,9 +13,9 @@ from pydantic import Field
 
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable
-from stratagem.gateway.reading import Given, plain_schema, read
-from stratagem.gateway.runners.code import bounded, reporting
-from stratagem.gateway.runners.contract import Run
+from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
+from stratagem.gateway.definitions.contract import Run
+from stratagem.gateway.handlers.code import bounded, reporting
 from stratagem.gateway.sandbox.sandbox import Sandbox
 
 __all__ = ["TOOL", "run"]

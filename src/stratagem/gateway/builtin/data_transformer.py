@@ -10,9 +10,9 @@ from pydantic import Field
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.gateway.builtin.json_steps import Step, applied
-from stratagem.gateway.reading import Given, plain_schema, read
-from stratagem.gateway.runners.contract import Run
-from stratagem.gateway.runners.threads import Threads
+from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
+from stratagem.gateway.definitions.contract import Run
+from stratagem.gateway.handlers.threads import Threads
 
 __all__ = ["TOOL", "run", "transformed"]
 

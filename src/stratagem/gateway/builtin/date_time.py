@@ -13,8 +13,8 @@ from stratagem import limits
 from stratagem.errors import MissingRequired, ValidationFailed
 from stratagem.gateway.builtin import durations, timepoints
 from stratagem.gateway.builtin.durations import Duration
-from stratagem.gateway.reading import Given, plain_schema, read
-from stratagem.gateway.runners.contract import Run
+from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
+from stratagem.gateway.definitions.contract import Run
 
 __all__ = ["TOOL", "runner"]
 

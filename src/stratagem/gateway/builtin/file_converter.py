@@ -19,10 +19,10 @@ from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.builtin import html_text, tables, xml_text
+from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
+from stratagem.gateway.definitions.contract import Run
+from stratagem.gateway.handlers.threads import Threads
 from stratagem.gateway.pipelines.expressions import weigh
-from stratagem.gateway.reading import Given, plain_schema, read
-from stratagem.gateway.runners.contract import Run
-from stratagem.gateway.runners.threads import Threads
 
 __all__ = ["CONVERTS", "TOOL", "converted", "run"]
 

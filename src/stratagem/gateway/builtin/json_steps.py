@@ -16,8 +16,8 @@ from pydantic import Field
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
+from stratagem.gateway.definitions.argument_models import Given
 from stratagem.gateway.pipelines.expressions import Expression, Work, compiled, truthy
-from stratagem.gateway.reading import Given
 
 __all__ = ["Step", "applied"]
 

@@ -23,7 +23,7 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.correction.names import Names
 from stratagem.gateway.correction.words import normal
-from stratagem.gateway.schemas import PATTERNS, Schema, validator
+from stratagem.gateway.definitions.schemas import PATTERNS, Schema, validator
 
 __all__ = ["Node", "Ready", "kind_of", "ready"]
 

@@ -12,6 +12,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.errors import StratagemError
+from stratagem.gateway.definitions.contract import ListedTool
 from stratagem.gateway.openapi.bodies import chosen_kind
 from stratagem.gateway.openapi.document import Document
 from stratagem.gateway.openapi.inputs import Inputs, input_schemas, inputs_of
@@ -20,7 +21,6 @@ from stratagem.gateway.openapi.security import Credentials, credentials_for
 from stratagem.gateway.openapi.sizes import Sizes
 from stratagem.gateway.outbound.guarding import check_url
 from stratagem.gateway.outbound.results import is_json
-from stratagem.gateway.runners.contract import ListedTool
 
 __all__ = ["Listing", "list_tools"]
 

@@ -12,10 +12,10 @@ import httpx2
 from stratagem import limits
 from stratagem.engine.paths import Steps
 from stratagem.errors import ValidationFailed
+from stratagem.gateway.definitions.contract import Handler, Run
 from stratagem.gateway.outbound.client import Outbound
 from stratagem.gateway.outbound.guarding import port_of
 from stratagem.gateway.outbound.results import result_of
-from stratagem.gateway.runners.contract import Handler, Run
 
 __all__ = ["Call", "handler_seconds", "percent", "place_of", "secrets_for", "send"]
 

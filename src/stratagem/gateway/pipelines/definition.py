@@ -16,9 +16,9 @@ from pydantic import Field
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import ValidationFailed
+from stratagem.gateway.definitions.argument_models import Given, read
 from stratagem.gateway.pipelines import templates
 from stratagem.gateway.pipelines.expressions import Expression, compiled
-from stratagem.gateway.reading import Given, read
 
 __all__ = ["Fallback", "Pipeline", "Step", "plan"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from stratagem import limits
+from stratagem.gateway.definitions.argument_models import Given, refusal
 from stratagem.gateway.providers.payloads import wrong
-from stratagem.gateway.reading import Given, refusal
 
 __all__ = [
     "AnthropicSettings",

@@ -16,7 +16,7 @@ __all__ = ["told"]
 @asynccontextmanager
 async def told(context: ServerRequestContext[Any, Any]) -> AsyncIterator[None]:
     """Pass on what a tool that is called meanwhile reports; only who asked for it hears it."""
-    from stratagem.gateway.calls import reporting
+    from stratagem.gateway.calls.call import reporting
 
     teller = _Teller(context)
     try:

@@ -122,7 +122,7 @@ async def _health(_request: Request) -> Response:
 
 def _metrics(database: Database) -> Endpoint:
     async def metrics(_request: Request) -> Response:
-        from stratagem.gateway.metrics import CONTENT_TYPE, page
+        from stratagem.gateway.calls.metrics import CONTENT_TYPE, page
 
         try:
             runtime = await asyncio.to_thread(database.runtime)

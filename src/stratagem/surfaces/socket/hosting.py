@@ -13,8 +13,8 @@ from stratagem.errors import (
     StratagemError,
     ValidationFailed,
 )
-from stratagem.gateway.runners.client import ClientRunner, not_connected
-from stratagem.gateway.runners.contract import Handler, Run
+from stratagem.gateway.definitions.contract import Handler, Run
+from stratagem.gateway.handlers.client import ClientRunner, not_connected
 from stratagem.operation import Caller
 
 if TYPE_CHECKING:

@@ -1,0 +1,81 @@
+"""What every meta tool stands on: the recommender, one caller, and one view."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from stratagem.engine.lineage import View
+from stratagem.gateway.advice.parts import Services
+from stratagem.gateway.advice.records import Records
+from stratagem.gateway.registry.tools import Tool
+from stratagem.gateway.switchboard import Switchboard
+from stratagem.operation import Caller
+from stratagem.storage.contract import Reader
+
+__all__ = ["Answer", "Meta", "Sight", "milliseconds_since", "source_of"]
+
+Answer = dict[str, Any]
+
+
+class Sight(NamedTuple):
+    """What one request looks at. `records` is absent where they cannot be read."""
+
+    reader: Reader
+    view: View
+    services: Services
+    records: Records | None
+
+    @classmethod
+    def of(cls, reader: Reader, view: View, services: Services) -> Sight:
+        """Look at a view."""
+        records = services.validated(lambda part: part.records(reader, view), None)
+        return cls(reader, view, services, records)
+
+    def examples(self, tool: Tool, caller: str) -> list[Answer] | None:
+        """Return arguments of a tool that a caller may be shown."""
+        return self.services.learned(
+            lambda part: part.examples(self.reader, self.view, tool, caller), None
+        )
+
+    def insights(self, tool: str, counts: tuple[int, int]) -> Answer | None:
+        """Return how a tool's calls went, where that is known."""
+        records = self.records
+        if records is None:
+            return None
+        return self.services.validated(lambda part: part.insights(records, tool, counts), None)
+
+
+class Meta:
+    """The meta tools, for one caller."""
+
+    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
+        self._switchboard = switchboard
+        self._caller = caller
+        self._recommender = switchboard.recommender
+
+    def _branch(self, branch: str | None) -> str:
+        return branch or self._caller.branch
+
+    @contextmanager
+    def _looking(
+        self, branch: str | None, *, settled: bool = True
+    ) -> Iterator[tuple[Reader, View]]:
+        """Look at a branch; `settled`: only once the calls that have ended are recorded."""
+        foundation = self._switchboard.foundation
+        if settled:
+            self._switchboard.recorder.settle()
+        with foundation.store.snapshot() as reader:
+            yield reader, foundation.views.view(reader, self._branch(branch))
+
+
+def source_of(tool: Tool) -> str:
+    """Return whether a tool comes with the gateway, or was registered."""
+    return "internal" if tool.provider == "stratagem" else "external"
+
+
+def milliseconds_since(started: float) -> float:
+    """Return how long something has taken."""
+    return round((time.perf_counter() - started) * 1000, 3)

@@ -1,0 +1,222 @@
+"""The two parts that know from records, as the document names them.
+
+The *validation service* knows how calls went, the *pattern service* how tools are called. Either
+may be away: a request is then answered without what it knows, and says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from stratagem.engine.evidence import Observation, believe
+from stratagem.engine.lineage import View
+from stratagem.gateway import names
+from stratagem.gateway.advice.records import Chain, Execution, Records, RecordsOfViews, arguments_of
+from stratagem.gateway.advice.retrieval.catalogue import Catalogue
+from stratagem.gateway.advice.retrieval.intents import Supported
+from stratagem.gateway.registry.tools import Tool
+from stratagem.storage.contract import Reader
+
+__all__ = ["PatternService", "Services", "ValidationService", "placeholders"]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_EXAMPLES_MAX: Final = 3
+_READ_MAX: Final = 50
+_PLACEHOLDERS: Final = {
+    "string": "<text>",
+    "integer": 0,
+    "number": 0.0,
+    "boolean": False,
+    "array": [],
+    "object": {},
+    "null": None,
+}
+
+
+class ValidationService:
+    """How calls went."""
+
+    def __init__(self, records: RecordsOfViews) -> None:
+        self._records = records
+
+    def counts(self, reader: Reader, view: View) -> dict[str, tuple[int, int]]:
+        """Return for every tool how many calls worked and failed, exactly."""
+        worked = reader.group_tallies(view.lineage, names.EXECUTION_OK)
+        failed = reader.group_tallies(view.lineage, names.EXECUTION_FAILED)
+        return {tool: (worked.get(tool, 0), failed.get(tool, 0)) for tool in {*worked, *failed}}
+
+    def records(self, reader: Reader, view: View) -> Records:
+        """Return the newest executions."""
+        return self._records.of(reader, view)
+
+    def insights(self, records: Records, tool: str, counts: tuple[int, int]) -> dict[str, Any]:
+        """Return how the calls of a tool went."""
+        worked, failed = counts
+        return {
+            "successRate": round(worked / (worked + failed), 4) if worked + failed else None,
+            "commonErrors": records.common_errors(tool),
+            "avgRecoveryTime": records.recovery_ms(tool),
+        }
+
+    def performance(self, executions: list[Execution]) -> dict[str, Any]:
+        """Return how a caller's calls went; null where there were none."""
+        if not executions:
+            return {"agentPerformanceScore": None, "riskLevel": None}
+        belief = believe([Observation(worked=each.worked, weight=1) for each in executions])
+        risk = "low" if belief.mean >= 0.8 else "medium" if belief.mean >= 0.5 else "high"  # noqa: PLR2004 -- the document's three levels
+        return {"agentPerformanceScore": round(belief.mean, 4), "riskLevel": risk}
+
+
+class PatternService:
+    """How tools are called."""
+
+    def __init__(self, catalogue: Catalogue, records: RecordsOfViews) -> None:
+        self._catalogue = catalogue
+        self._records = records
+
+    def support(self, reader: Reader, view: View, intent: str) -> dict[str, Supported]:
+        """Return what became of tools after requests like this one."""
+        return self._catalogue.intents(reader, view).support(intent)
+
+    def followed(self, reader: Reader, view: View) -> float | None:
+        """Return how likely it is that what is called after a recommendation works."""
+        ended = self._catalogue.intents(reader, view).ended()
+        if not ended:
+            return None
+        return round(believe([Observation(worked=each, weight=1) for each in ended]).mean, 4)
+
+    def examples(self, reader: Reader, view: View, tool: Tool, caller: str) -> list[dict[str, Any]]:
+        """Return arguments of a tool: the caller's own, registered ones, or placeholders."""
+        own = self._records.of(reader, view).of(tool=tool.name, caller=caller)
+        return (
+            _own_examples(reader, own)
+            or _registered_examples(tool)
+            or [_example(placeholders(tool), "What it requires, by type", None, 0)]
+        )
+
+    def chains(self, reader: Reader, view: View, tool: str | None = None) -> list[Chain]:
+        """Return the chains that a tool is part of, the most reliable first."""
+        chains = self._records.of(reader, view).chains()
+        return [each for each in chains if tool is None or tool in each.sequence]
+
+
+class Services:
+    """Asks the parts, and notes which did not answer."""
+
+    def __init__(self, validation: ValidationService, patterns: PatternService) -> None:
+        self.validation = validation
+        self.patterns = patterns
+        self._away: dict[str, bool] = {"validationService": False, "patternService": False}
+
+    def validated(self, ask: Callable[[ValidationService], T], default: T) -> T:
+        """Return what the validation service says."""
+        return self._asked("validationService", lambda: ask(self.validation), default)
+
+    def learned(self, ask: Callable[[PatternService], T], default: T) -> T:
+        """Return what the pattern service says."""
+        return self._asked("patternService", lambda: ask(self.patterns), default)
+
+    def is_away(self, service: str) -> bool:
+        """Whether a part did not answer."""
+        return self._away[service]
+
+    def status(self) -> dict[str, Any]:
+        """Return the documented fields."""
+        return {
+            "fallbackMode": any(self._away.values()),
+            "serviceStatus": {
+                name: "unavailable" if away else "available" for name, away in self._away.items()
+            },
+        }
+
+    def _asked(self, service: str, ask: Callable[[], T], default: T) -> T:
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 -- whatever is wrong with it, the rest answers
+            logger.warning("the %s does not answer: %s", service, error)
+            self._away[service] = True
+            return default
+
+
+def placeholders(tool: Tool) -> dict[str, Any]:
+    """Return a value of the right type for each parameter that a tool requires."""
+    schema = tool.content["inputSchema"]
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, Mapping) else {}
+    required = [each for each in _required(schema) if each in properties]
+    return {name: _placeholder(properties[name]) for name in required}
+
+
+def _required(schema: Mapping[str, Any]) -> Iterable[str]:
+    """Yield what has to be given: in the first form, where a schema has several."""
+    yield from schema.get("required") or ()
+    forms = schema.get("anyOf") or schema.get("oneOf")
+    if isinstance(forms, list) and forms and isinstance(forms[0], Mapping):
+        yield from forms[0].get("required") or ()
+
+
+def _placeholder(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return None
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    kind = schema.get("type")
+    forms = schema.get("anyOf") or schema.get("oneOf")
+    if kind is None and isinstance(forms, list) and forms:
+        return _placeholder(forms[0])
+    return _PLACEHOLDERS.get(kind[0] if isinstance(kind, list) and kind else kind or "")
+
+
+def _own_examples(reader: Reader, executions: list[Execution]) -> list[dict[str, Any]]:
+    worked = [each for each in executions if each.worked][-_READ_MAX:]
+    failed = [each for each in executions if not each.worked][-_READ_MAX:]
+    counts: Counter[bytes] = Counter()
+    for arguments in arguments_of(reader, worked):
+        counts[orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)] += 1
+    against = [_shape(arguments) for arguments in arguments_of(reader, failed)]
+    found = []
+    for text, count in counts.most_common(_EXAMPLES_MAX):
+        arguments = orjson.loads(text)
+        belief = believe(
+            [
+                Observation(worked=True, weight=count),
+                Observation(worked=False, weight=against.count(_shape(arguments))),
+            ]
+        )
+        said = f"Worked for you {count} {'time' if count == 1 else 'times'}"
+        found.append(_example(arguments, said, round(belief.mean, 4), count))
+    return found
+
+
+def _registered_examples(tool: Tool) -> list[dict[str, Any]]:
+    return [
+        _example(each["input"], each.get("description") or "Registered with the tool", None, 0)
+        for each in (tool.content.get("examples") or ())[:_EXAMPLES_MAX]
+        if isinstance(each, Mapping) and "input" in each
+    ]
+
+
+def _example(
+    example: Any, description: str, confidence: float | None, count: int
+) -> dict[str, Any]:
+    return {
+        "example": example,
+        "description": description,
+        "confidence": confidence,
+        "usageCount": count,
+    }
+
+
+def _shape(arguments: Any) -> tuple[str, ...]:
+    return tuple(sorted(arguments)) if isinstance(arguments, Mapping) else ()

@@ -1,0 +1,251 @@
+"""workflow_plan: tools chained so that what one gives is what the next one takes.
+
+A goal is parted into what is to be done one after another, and each part gets its best tool. Where
+a tool lacks a required argument, tools that give it and lack nothing themselves come before it
+(see `chaining`). Chains that worked before decide between tools that are nearly equal.
+
+Each argument says where it comes from: a value at hand, an earlier step's output, the schema's
+default, or the caller, who is asked for it as an input of the pipeline. A part that no tool does is
+named: a plan that leaves something out is not runnable.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from stratagem import limits
+from stratagem.engine.lineage import View
+from stratagem.errors import StratagemError
+from stratagem.gateway.advice.bound import Answer, Meta, milliseconds_since
+from stratagem.gateway.advice.chaining import Chainer, Step
+from stratagem.gateway.advice.inputs import PlanInput
+from stratagem.gateway.advice.parts import Services
+from stratagem.gateway.advice.recommender import Choice
+from stratagem.gateway.advice.recommending import chain_told, reasoning
+from stratagem.gateway.advice.records import Chain
+from stratagem.gateway.advice.retrieval.catalogue import Shelf
+from stratagem.gateway.advice.retrieval.givers import Givers
+from stratagem.gateway.correction import correct
+from stratagem.gateway.pipelines import plan
+from stratagem.gateway.registry.tools import Tool
+from stratagem.search import analysis
+from stratagem.storage.contract import Reader
+
+__all__ = ["Planning"]
+
+# Where one thing to do ends and the next begins, in the languages of the lexicon.
+_BORDER: Final = re.compile(
+    r"[;\n\u3002\uff1b]\s*|[.!](?=\s|$)\s*"
+    r"|(?:(?<!\s)\s++)?(?:->|→|⇒|然后|接着|之后|その後|次に|それから|그런 다음|그리고)\s*+"
+    r"|(?:,\s*+|(?<!\s)\s++)?\b(?:and then|then|afterwards|after that|finally"
+    r"|und dann|dann|danach|anschließend|y luego|luego|después|et puis|puis|ensuite"
+    r"|e depois|depois|e poi|poi|quindi|en dan|затем|потом)\s+",
+    re.IGNORECASE,
+)
+# Where it may end: these also join words that belong together.
+_JOINT: Final = re.compile(r",\s++|(?<!\s)\s++(?:and|und|y|et|e|en|и)\s+(?![A-Z])|[\u3001\uff0c]")
+_PART_CHARS_MIN: Final = 3
+_RELEVANT_MIN: Final = 0.3
+# How much of the best score a tool may lack, and be preferred because its chain worked before.
+_CHAIN_MARGIN: Final = 0.1
+_CHAINS_SHOWN: Final = 3
+
+
+class Planning(Meta):
+    """Plans workflows."""
+
+    def plan(self, given: PlanInput) -> Answer:
+        """Return steps for a goal, usable as a pipeline."""
+        started = time.perf_counter()
+        services = self._recommender.services()
+        with self._looking(given.branch) as (reader, view):
+            chains: list[Chain] = services.learned(lambda part: part.chains(reader, view), [])
+            shelf = self._recommender.catalogue.shelf(reader, view)
+            if given.tools is not None:
+                registry = self._switchboard.registry
+                found = [registry.find(reader, view, name) for name in given.tools]
+                chosen = [(tool, "You named it.") for tool in found]
+                left: dict[str, list[str]] = {"unmatched": [], "omitted": []}
+            else:
+                chosen, left = self._chosen(reader, view, given, services, chains)
+            # Those named by the caller are all; those found may need others before them.
+            named = given.tools is not None
+            givers = Givers(()) if named else self._recommender.catalogue.givers(shelf)
+            steps = _arranged(shelf, chosen, given, chains, givers)
+        definition = {
+            "name": given.name or "plan",
+            "steps": [
+                {"id": each.id, "tool": each.tool.name, "arguments": each.arguments}
+                for each in steps
+            ],
+        }
+        if steps:
+            plan(definition)
+        asked = _asked(steps)
+        missing = [name for name in asked if name not in given.inputs]
+        invalid = _invalid(asked, given.inputs)
+        return {
+            "goal": given.goal,
+            "steps": [_told(each, at, steps, chains) for at, each in enumerate(steps)],
+            "definition": definition if steps else None,
+            "inputs": {"type": "object", "properties": asked, "required": sorted(asked)},
+            "missing": missing,
+            "invalid": invalid,
+            **left,
+            "runnable": bool(steps) and not (missing or invalid or any(left.values())),
+            "knownChains": [
+                chain_told(each)
+                for each in chains
+                if {*each.sequence} & {step.tool.name for step in steps}
+            ][:_CHAINS_SHOWN],
+            "processingTime": milliseconds_since(started),
+            **services.status(),
+        }
+
+    def _chosen(
+        self, reader: Reader, view: View, given: PlanInput, services: Services, chains: list[Chain]
+    ) -> tuple[list[tuple[Tool, str]], dict[str, list[str]]]:
+        """Return the tools in order, each with what speaks for it, and the parts without one."""
+        known: dict[str, list[Choice]] = {}
+
+        def choices(part: str) -> list[Choice]:
+            if part not in known:
+                known[part] = self._recommender.choose(reader, view, part, services)[1]
+            return known[part]
+
+        parts = _parts(given.goal)
+        looked_at = parts[: limits.PLAN_PARTS_PER_STEP * given.max_steps]
+        omitted = [part for part, _ in parts[len(looked_at) :]]
+        chosen: list[tuple[Tool, str]] = []
+        unmatched: list[str] = []
+        for part in _joined(looked_at, lambda part: _is_relevant(choices(part))):
+            before = chosen[-1][0].name if chosen else None
+            best = _preferred(choices(part), before, chains)
+            if best is None:
+                unmatched.append(part)
+            elif len(chosen) == given.max_steps:
+                omitted.append(part)
+            elif best.tool.name != before:
+                chosen.append((best.tool, f"For {part!r}: {reasoning(best)}"))
+        return chosen, {"unmatched": unmatched, "omitted": omitted}
+
+
+def _parts(goal: str) -> list[tuple[str, bool]]:
+    """Return the things to do, one after another, and whether each is surely another one."""
+    found: list[tuple[str, bool]] = []
+    for whole in _BORDER.split(goal):
+        pieces = [piece.strip(" ,") for piece in _JOINT.split(whole or "")]
+        telling = [
+            piece
+            for piece in pieces
+            if len(piece) >= _PART_CHARS_MIN and analysis.content_terms(piece)
+        ]
+        found += [(piece, at == 0) for at, piece in enumerate(telling)]
+    return found or [(goal, True)]
+
+
+def _joined(parts: list[tuple[str, bool]], relevant: Any) -> Iterator[str]:
+    """Yield the parts; what has no tool of its own belongs to what it is joined to."""
+    current = ""
+    for part, apart in parts:
+        if not current:
+            current = part
+        elif apart or (relevant(current) and relevant(part)):
+            yield current
+            current = part
+        else:
+            current = f"{current}, {part}"
+    if current:
+        yield current
+
+
+def _is_relevant(choices: list[Choice]) -> bool:
+    return bool(choices) and choices[0].match.score >= _RELEVANT_MIN
+
+
+def _preferred(choices: list[Choice], before: str | None, chains: list[Chain]) -> Choice | None:
+    """Return the best tool; of nearly equal ones, the one that worked after the step before."""
+    if not _is_relevant(choices):
+        return None
+    near = [each for each in choices if each.match.score >= choices[0].match.score - _CHAIN_MARGIN]
+    followed = _followed(chains)
+    return max(
+        near, key=lambda each: (followed.get((before, each.tool.name), 0.0), each.match.score)
+    )
+
+
+def _followed(chains: list[Chain]) -> dict[tuple[str | None, str], float]:
+    """Return how likely it is, for two tools, that the second works after the first."""
+    return {
+        (chain.sequence[0], chain.sequence[1]): chain.belief.mean
+        for chain in chains
+        if len(chain.sequence) == 2  # noqa: PLR2004 -- a pair
+    }
+
+
+def _arranged(
+    shelf: Shelf,
+    chosen: list[tuple[Tool, str]],
+    given: PlanInput,
+    chains: list[Chain],
+    givers: Givers,
+) -> list[Step]:
+    """Return the steps with their arguments; a missing one may bring others before it."""
+    followed = _followed(chains)
+    named = {tool.name for tool, _ in chosen}
+
+    def preferred(tool: Tool, user: Tool) -> tuple[Any, ...]:
+        """Order by: asked for anyway, worked before, alike."""
+        worked = followed.get((tool.name, user.name), 0.0)
+        likeness = shelf.index.likeness(tool.name, user.name)
+        return tool.name not in named, -worked, -likeness, tool.name
+
+    chainer = Chainer(givers, given.inputs, preferred)
+    for at, (tool, why) in enumerate(chosen):
+        if given.tools is None and any(step.tool.name == tool.name for step in chainer.steps):
+            # It was put before a step that needs what it gives.
+            continue
+        left = len(chosen) - at - 1
+        chainer.put(tool, why, room=max(1, given.max_steps - len(chainer.steps) - left))
+    return chainer.steps
+
+
+def _asked(steps: list[Step]) -> dict[str, Mapping[str, Any]]:
+    return {
+        source["name"]: source["schema"]
+        for step in steps
+        for source in step.sources.values()
+        if source["from"] == "input"
+    }
+
+
+def _invalid(asked: Mapping[str, Mapping[str, Any]], inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values at hand that cannot be what they are used for, and why."""
+    found: dict[str, str] = {}
+    for name in asked.keys() & inputs.keys():
+        schema = {"type": "object", "properties": {name: asked[name]}}
+        try:
+            told = correct(schema, {name: inputs[name]})
+        except StratagemError:
+            # A schema that refers to other parts of its tool cannot be looked at by itself.
+            continue
+        if told.applied is None and told.errors:
+            found[name] = told.errors[0].message
+    return found
+
+
+def _told(step: Step, at: int, steps: list[Step], chains: list[Chain]) -> Answer:
+    before = steps[at - 1].tool.name if at else None
+    pair = next((each for each in chains if each.sequence == (before, step.tool.name)), None)
+    return {
+        "id": step.id,
+        "tool": step.tool.name,
+        "description": step.tool.description,
+        "reasoning": step.why,
+        "arguments": step.arguments,
+        "sources": step.sources,
+        "evidence": None if pair is None else chain_told(pair),
+    }

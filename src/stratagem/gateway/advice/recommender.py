@@ -1,0 +1,160 @@
+"""What chooses tools for a request: the catalogue, what was learned, and who else is asked.
+
+`advisor` is the debugging memory, `examine` what corrects arguments; whoever puts the gateway
+together hands them in. Without them nothing else is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stratagem import limits
+from stratagem.engine.events import Draft
+from stratagem.engine.evidence import Observation, believe
+from stratagem.engine.lineage import View
+from stratagem.gateway import names
+from stratagem.gateway.advice.parts import PatternService, Services, ValidationService
+from stratagem.gateway.advice.records import RecordsOfViews
+from stratagem.gateway.advice.retrieval import weights
+from stratagem.gateway.advice.retrieval.catalogue import Catalogue, Shelf
+from stratagem.gateway.advice.retrieval.index import Match
+from stratagem.gateway.advice.retrieval.intents import Supported
+from stratagem.gateway.correction import Correction, correct
+from stratagem.gateway.registry.tools import Tool
+from stratagem.operation import Caller
+from stratagem.redaction import mask
+from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.views import find_branch
+
+if TYPE_CHECKING:
+    from stratagem.gateway.switchboard import Switchboard
+
+__all__ = ["Advice", "Choice", "Recommender"]
+
+# Tools that cannot be called are not recommended.
+_CALLABLE = frozenset({"active", "deprecated"})
+_BEHIND = 1e-6
+
+
+class Advice(Protocol):
+    """The debugging memory, as far as it is asked for a fix."""
+
+    def known_fix(self, text: str, tool: str, branch: str, caller: Caller) -> dict[str, Any] | None:
+        """Return the best known fix for an error that a caller may know of."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A tool that is recommended, and what speaks for it."""
+
+    tool: Tool
+    match: Match
+    support: Supported | None
+    counts: tuple[int, int]
+
+
+class Recommender:
+    """Shared by all callers of a database."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        self._switchboard = switchboard
+        records = RecordsOfViews()
+        self.catalogue = Catalogue(switchboard.foundation, switchboard.registry)
+        self.validation = ValidationService(records)
+        self.patterns = PatternService(self.catalogue, records)
+        self.advisor: Advice | None = None
+        self.examine: Callable[[Tool, Any, str], Correction] = _examined
+
+    def services(self) -> Services:
+        """Return the parts, for one request."""
+        return Services(self.validation, self.patterns)
+
+    def choose(
+        self, reader: Reader, view: View, request: str, services: Services
+    ) -> tuple[Shelf, list[Choice]]:
+        """Return the tools for a request, best first: by what they say and what they did."""
+        shelf = self.catalogue.shelf(reader, view)
+        matches = {match.name: match for match in shelf.index.search(request)}
+        support: dict[str, Supported] = services.learned(
+            lambda part: part.support(reader, view, request), {}
+        )
+        counts: dict[str, tuple[int, int]] = services.validated(
+            lambda part: part.counts(reader, view), {}
+        )
+        for name in support:
+            if name not in matches and (match := shelf.index.match(request, name)) is not None:
+                matches[name] = match
+        # What changes meanwhile is seen by the next request.
+        tools = shelf.tools
+        best = max((match.score for match in matches.values()), default=0.0)
+        choices = [
+            _weighed(tools[name], match, support.get(name), counts.get(name, (0, 0)), best)
+            for name, match in matches.items()
+            if name in tools and tools[name].status in _CALLABLE
+        ]
+        return shelf, sorted(choices, key=lambda choice: (-choice.match.score, choice.tool.name))
+
+    def remember(
+        self,
+        caller: Caller,
+        branch: str,
+        intent: str,
+        tools: Sequence[str],
+        context: Mapping[str, Any],
+    ) -> None:
+        """Keep a recommendation, so that what comes of it can be learned from."""
+        foundation = self._switchboard.foundation
+        if caller.read_only or foundation.store.read_only or not tools:
+            return
+        if not caller.may("gateway", "write") and not caller.may("gateway", "execute"):
+            # Who only reads leaves nothing behind; nothing of theirs could come of it either.
+            return
+        content = {
+            "recommendationId": self._switchboard.new_id("reco"),
+            "intent": mask(intent[: limits.INTENT_CHARS_MAX], foundation.redaction),
+            "caller": caller.actor,
+            "context": dict(context),
+            "tools": list(tools),
+            "at": foundation.store.now(),
+        }
+        draft = Draft(names.TOOLS_RECOMMENDED, content, names.RECOMMENDATIONS)
+
+        def work(transaction: Transaction) -> None:
+            transaction.append(find_branch(transaction, branch), [draft])
+
+        # In the order in which things happened: what is called next is recorded after it.
+        self._switchboard.recorder.do(lambda: foundation.write(caller, work))
+
+
+def _weighed(
+    tool: Tool, match: Match, support: Supported | None, counts: tuple[int, int], best: float
+) -> Choice:
+    worked, failed = counts
+    if support is None and not worked + failed:
+        return Choice(tool, match, None, counts)
+    belief = believe(
+        [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
+    )
+    # To work in general is no reason to be chosen; to fail is one not to be.
+    score = match.score * (1 + weights.RELIABILITY_WEIGHT * min(0.0, 2 * belief.mean - 1))
+    if support is not None:
+        score = _learned(score, support, best)
+    return Choice(tool, replace(match, score=max(0.0, min(1.0, score))), support, counts)
+
+
+def _learned(score: float, support: Supported, best: float) -> float:
+    """Return a score with what similar requests say; see `weights`."""
+    learned = support.similarity * (2 * support.belief.mean - 1)
+    moved = score + weights.INTENT_WEIGHT * learned
+    if learned <= 0 or support.similarity >= weights.SAME_MIN:
+        return moved
+    # Close behind the best, in the order in which they were.
+    behind = best - _BEHIND * (2 - score)
+    return max(min(moved, behind), score * (1 + weights.INTENT_SHARE * learned))
+
+
+def _examined(tool: Tool, arguments: Any, _branch: str) -> Correction:
+    return correct(tool.content["inputSchema"], arguments, tool=tool.name)

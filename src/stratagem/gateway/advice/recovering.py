@@ -1,0 +1,205 @@
+"""tools_recommend_on_error: what to do after a call that failed."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import Any, Final
+
+from stratagem.errors import StratagemError
+from stratagem.gateway.advice.bound import Answer, Meta, Sight, milliseconds_since
+from stratagem.gateway.advice.inputs import OnErrorInput, labels
+from stratagem.gateway.advice.recommender import Choice
+from stratagem.gateway.advice.recommending import reasoning, usage_hint
+from stratagem.gateway.advice.records import Execution, Records
+from stratagem.gateway.correction import Correction, FaultType
+from stratagem.gateway.registry.tools import Tool
+
+__all__ = ["Recovering"]
+
+logger = logging.getLogger(__name__)
+
+# Below this a tool is no alternative, only another tool.
+_RELEVANT_MIN: Final = 0.35
+_CORRECTIONS_MAX: Final = 5
+# What an error is, by what its text says, where the arguments do not tell.
+_WORDS: Final = (
+    ("timeout", re.compile(r"time[d]?[ -]?out|did not answer within", re.IGNORECASE)),
+    (
+        "permissionDenied",
+        re.compile(r"permission|denied|forbidden|authori|authenti", re.IGNORECASE),
+    ),
+    ("rateLimited", re.compile(r"rate limit|too many requests|\b429\b", re.IGNORECASE)),
+    ("notFound", re.compile(r"not found|no such|does not exist|\b404\b", re.IGNORECASE)),
+    ("missingRequired", re.compile(r"required|missing", re.IGNORECASE)),
+    (
+        "typeMismatch",
+        re.compile(
+            r"(?m:^(?:(?!expected ).)*+expected .* (?:but )?(?:got|received))|\btypes?\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_OF_ARGUMENTS: Final = frozenset({"missingRequired", "typeMismatch"})
+_TIPS: Final = {
+    "typeMismatch": "Give each value in the type that the schema names.",
+    "missingRequired": "Give every parameter that the schema requires.",
+    "unknownProperties": "Use the names of the schema; it takes no others.",
+    "enumViolation": "Choose one of the values that the schema lists.",
+    "constraintViolation": "Keep within the bounds that the schema sets.",
+    "formatViolation": "Write dates and addresses in the format that the schema names.",
+    "noMatchingForm": "Give the arguments in one of the forms that the schema allows.",
+    "malformedJson": "Send the arguments as a JSON object.",
+    "timeout": "Give the call more time, or ask for less at once.",
+    "rateLimited": "Wait before the next call.",
+    "permissionDenied": "Ask whoever runs the server for the right.",
+    "notFound": "Check that what the arguments name exists.",
+}
+
+
+class Recovering(Meta):
+    """Helps after a failure."""
+
+    def recommend(self, given: OnErrorInput) -> Answer:
+        """Return other tools, corrected arguments and known fixes."""
+        started = time.perf_counter()
+        services = self._recommender.services()
+        branch, context = self._branch(given.branch), labels(given.context)
+        with self._looking(given.branch) as (reader, view):
+            failed = self._switchboard.registry.get(reader, view, given.failed_tool)
+            found = self._examined(failed, given, branch)
+            sight = Sight.of(reader, view, services)
+            alternatives = self._alternatives(sight, given, failed)
+            name = failed.name if failed else given.failed_tool
+            answer: Answer = {
+                "failedTool": name,
+                "errorType": _kind(failed, found, given.error_message),
+                "errorMessage": given.error_message,
+                "alternatives": alternatives,
+            }
+            if given.include_parameter_corrections:
+                answer["parameterCorrections"] = _corrections(found)
+            answer["preventionTips"] = _tips(answer["errorType"], found, name)
+            if given.include_learning_recommendations:
+                answer["learningInsights"] = self._insights(given, name, sight.records, context)
+        answer["knownFix"] = self._known_fix(given, name, branch)
+        return (
+            answer
+            | {
+                "processingTime": milliseconds_since(started),
+                "agentId": context.get("agentId"),
+                "channelId": context.get("channelId"),
+            }
+            | services.status()
+        )
+
+    def _examined(self, tool: Tool | None, given: OnErrorInput, branch: str) -> Correction | None:
+        if tool is None or given.failed_parameters is None:
+            return None
+        try:
+            return self._recommender.examine(tool, given.failed_parameters, branch)
+        except StratagemError as error:
+            logger.info("the arguments of %s were not examined: %s", tool.name, error)
+            return None
+
+    def _alternatives(self, sight: Sight, given: OnErrorInput, failed: Tool | None) -> list[Answer]:
+        said = failed.description if failed else ""
+        request = f"{given.intent or ''}\n{given.failed_tool} {said}".strip()
+        _shelf, choices = self._recommender.choose(
+            sight.reader, sight.view, request, sight.services
+        )
+        name = failed.name if failed else given.failed_tool
+        fitting = [
+            each for each in choices if each.tool.name != name and each.match.score >= _RELEVANT_MIN
+        ]
+        return [self._told(sight, each) for each in fitting[: given.max_alternatives]]
+
+    def _told(self, sight: Sight, choice: Choice) -> Answer:
+        tool = choice.tool
+        return {
+            "name": tool.name,
+            "description": tool.description,
+            "category": tool.category,
+            "relevanceScore": round(choice.match.score, 4),
+            "reasoning": reasoning(choice),
+            "usageHint": usage_hint(tool),
+            "validationInsights": sight.insights(tool.name, choice.counts),
+            "parameterExamples": sight.examples(tool, self._caller.actor),
+        }
+
+    def _insights(
+        self, given: OnErrorInput, tool: str, records: Records | None, context: dict[str, Any]
+    ) -> Answer | None:
+        if records is None:
+            return None
+        failures = [each for each in records.of(tool=tool) if not each.worked]
+        own = [each for each in failures if each.caller == self._caller.actor]
+        channel = context.get("channelId")
+        similar = (
+            sum(each.labels.get("channelId") == channel for each in failures)
+            if channel is not None
+            else None
+        )
+        return {
+            # Every failed call is in the log; this says whether this one was.
+            "patternStored": any(_is_alike(each, given.error_message) for each in own),
+            "similarFailuresInChannel": similar,
+            "recommendedLearningActions": [
+                f"Read tool_help {tool}.",
+                *(
+                    [f"Compare it with others by tools_compare: {len(own)} calls of yours failed."]
+                    if len(own) > 1
+                    else []
+                ),
+            ],
+        }
+
+    def _known_fix(self, given: OnErrorInput, tool: str, branch: str) -> Answer | None:
+        """Ask the debugging memory; whatever is wrong with it, the rest is answered."""
+        advisor = self._recommender.advisor
+        if advisor is None:
+            return None
+        try:
+            text = f"{tool}: {given.error_message}"
+            return advisor.known_fix(text, tool, branch, self._caller)
+        except Exception as error:  # noqa: BLE001 -- another system's fault is not the caller's
+            logger.warning("the debugging memory does not answer: %s", error)
+            return None
+
+
+def _kind(tool: Tool | None, found: Correction | None, message: str) -> str:
+    if tool is None:
+        return "toolNotFound"
+    said = next((kind for kind, words in _WORDS if words.search(message)), None)
+    if found is not None and found.errors:
+        kind = found.errors[0].type.value
+        # That no form fits says less than what the error says is wrong with one.
+        return said if kind == FaultType.NO_MATCHING_FORM and said in _OF_ARGUMENTS else kind
+    return said or "executionFailed"
+
+
+def _corrections(found: Correction | None) -> list[Answer]:
+    if found is None:
+        return []
+    return [
+        {
+            "suggested": each.arguments,
+            "reason": each.reasoning,
+            "confidence": round(each.confidence, 4),
+        }
+        for each in found.candidates[:_CORRECTIONS_MAX]
+    ]
+
+
+def _tips(kind: str, found: Correction | None, tool: str) -> list[str]:
+    kinds = dict.fromkeys([kind, *(each.type.value for each in (found.errors if found else ()))])
+    tips = [_TIPS[each] for each in kinds if each in _TIPS]
+    if kind == "toolNotFound":
+        return [*tips, "Look for tools with tools_discover."]
+    return [*tips, f"Read the schema with tool_help {tool}."]
+
+
+def _is_alike(execution: Execution, message: str) -> bool:
+    recorded = (execution.message or "").casefold()
+    return bool(recorded) and (recorded in message.casefold() or message.casefold() in recorded)

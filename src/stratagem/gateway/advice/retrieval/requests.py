@@ -1,0 +1,156 @@
+"""What a request asks for: its words, each with what it may also be called.
+
+A word that no tool uses may be misspelled, or be of another language. It then stands for the word
+that was meant; which of these it is, a tool that uses it decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from stratagem import limits
+from stratagem.gateway.advice.retrieval.lexicon import (
+    FUNCTION_WORDS,
+    folded,
+    of_eastern_asia,
+    phrase,
+    translated,
+)
+from stratagem.search import analysis
+from stratagem.search.stopwords import STOP_WORDS
+
+__all__ = ["Request", "Word", "read"]
+
+_EDGES: Final = "¿¡.,;:!?()[]{}\"'`«»„“”。、，？！"  # noqa: RUF001 -- those of other scripts
+# What a word counts that was guessed, beside one that was written.
+_GUESSED: Final = 0.8
+# So many words of another language make a request one of that language.
+_FOREIGN_MIN: Final = 2
+# Vietnamese writes every syllable by itself.
+_PHRASE_MAX: Final = 3
+
+
+class Word(NamedTuple):
+    """A word of a request: as it was written, and the terms it stands for, with their weights.
+
+    `meant` is what it was taken for, where that was guessed.
+    """
+
+    said: str
+    terms: Mapping[str, float]
+    meant: str = ""
+
+
+class Request(NamedTuple):
+    """A request, and the text whose meaning is compared."""
+
+    words: tuple[Word, ...]
+    text: str
+
+
+class Vocabulary(NamedTuple):
+    """What tools say: whether any uses a term, and which word is near another."""
+
+    has: Callable[[str], bool]
+    nearest: Callable[[str], str | None]
+
+
+def read(text: str, vocabulary: Vocabulary) -> Request:
+    """Return what a request asks for."""
+    text = text[: limits.QUERY_CHARS_MAX]
+    chunks = text.split()
+    bare = [folded(chunk.strip(_EDGES)) for chunk in chunks]
+    foreign = _is_foreign(bare)
+    words: dict[tuple[str, ...], Word] = {}
+    meant: list[str] = []
+    guessed = False
+    for found, english in _parts(chunks, bare, vocabulary, foreign=foreign):
+        words |= {tuple(each.terms): each for each in found if tuple(each.terms) not in words}
+        meant += english or [each.said for each in found]
+        guessed |= bool(english)
+    telling = [each for each in words.values() if not STOP_WORDS.issuperset(each.terms)]
+    kept = telling or list(words.values()) or _symbols(text)
+    return Request(tuple(kept[: limits.QUERY_TERMS_MAX]), " ".join(meant) if guessed else text)
+
+
+def _parts(
+    chunks: list[str], bare: list[str], vocabulary: Vocabulary, *, foreign: bool
+) -> Iterator[tuple[list[Word], list[str]]]:
+    """Yield the words, and what they are in English where that was guessed."""
+    at = 0
+    while at < len(chunks):
+        size, english = _phrase(bare, at)
+        if english:
+            said = " ".join(chunks[at : at + size])
+            yield [_guess(said, english)], [english]
+        elif not (foreign and bare[at] in FUNCTION_WORDS):
+            yield _read(chunks[at], bare[at], vocabulary, foreign=foreign)
+        at += size
+
+
+def _read(
+    chunk: str, bare: str, vocabulary: Vocabulary, *, foreign: bool
+) -> tuple[list[Word], list[str]]:
+    terms = analysis.query_terms(chunk)
+    written = (
+        [Word(_said(chunk, term), {term: 1.0}) for term in terms]
+        if len(terms) != 1
+        else [Word(chunk.strip(_EDGES) or chunk, {terms[0]: 1.0})]
+    )
+    if not chunk.isascii() and (pieces := list(of_eastern_asia(chunk))):
+        return _pieced(pieces, written, vocabulary)
+    known = any(map(vocabulary.has, terms))
+    if known and not foreign:
+        return written, []
+    if english := list(translated(bare)):
+        words = [_guess(chunk, each) for each in english]
+        words[0] = _also(words[0], terms)
+        return words, [*english, chunk] if known else english
+    if not known and (near := vocabulary.nearest(bare)) is not None:
+        return [_guess(chunk, near)], [near]
+    return written, []
+
+
+def _pieced(
+    pieces: list[tuple[str, str]], written: list[Word], vocabulary: Vocabulary
+) -> tuple[list[Word], list[str]]:
+    """Return the words of a text without spaces: what is known of it, and the rest."""
+    words = [_also(_guess(said, english), analysis.query_terms(said)) for said, english in pieces]
+    there = {term for word in words for term in word.terms}
+    # What a tool says in the same language is not to be compared in English.
+    meant = [word.said if vocabulary.has(word.said) else word.meant for word in words]
+    return [*words, *(word for word in written if there.isdisjoint(word.terms))], meant
+
+
+def _also(word: Word, terms: list[str]) -> Word:
+    """Return a word that also stands for itself: a tool may speak the language of the request."""
+    return word._replace(terms={**word.terms, **dict.fromkeys(terms, 1.0)})
+
+
+def _phrase(bare: list[str], at: int) -> tuple[int, str | None]:
+    """Return how many words belong together, and what they are in English."""
+    for size in range(min(_PHRASE_MAX, len(bare) - at), 1, -1):
+        if english := phrase(bare[at : at + size]):
+            return size, english
+    return 1, None
+
+
+def _guess(said: str, english: str) -> Word:
+    terms = [term for term in analysis.terms(english) if term not in STOP_WORDS]
+    return Word(said.strip(_EDGES), dict.fromkeys(terms, _GUESSED), english)
+
+
+def _said(chunk: str, term: str) -> str:
+    place = next(analysis.spans(chunk, frozenset([term])), None)
+    return chunk[place.start : place.end] if place else chunk.strip(_EDGES) or chunk
+
+
+def _symbols(text: str) -> list[Word]:
+    return [Word(term, {term: 1.0}) for term in analysis.query_terms(text)]
+
+
+def _is_foreign(bare: list[str]) -> bool:
+    other = sum(word in FUNCTION_WORDS for word in bare)
+    english = sum(word in STOP_WORDS for word in bare)
+    return other >= _FOREIGN_MIN and other > english

@@ -1,0 +1,107 @@
+"""A call of a tool: what was asked for, by whom, and how it is to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from stratagem.gateway.calls.concurrency import Priority
+from stratagem.gateway.definitions.contract import ProgressReport
+from stratagem.gateway.inputs import ExecuteInput
+from stratagem.operation import Caller
+
+__all__ = ["BegunElsewhereError", "Call", "Finished", "call_of", "reporting"]
+
+
+class BegunElsewhereError(Exception):
+    """Another process runs this very call: here it leaves no trace."""
+
+    def __init__(self, execution_id: str) -> None:
+        super().__init__(execution_id)
+        self.execution_id = execution_id
+
+
+def _ignore(_fraction: float | None, _message: str | None) -> None:
+    """Nobody watches."""
+
+
+_WATCHER: ContextVar[ProgressReport] = ContextVar("watcher", default=_ignore)
+
+
+@contextmanager
+def reporting(report: ProgressReport) -> Iterator[None]:
+    """Have whatever is called meanwhile report its progress, where nobody else was named."""
+    before = _WATCHER.set(report)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(before)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call. `depth` counts how many calls it is inside of, as a step of a pipeline is.
+
+    `begin` is told the execution's id before the tool is run, and may refuse that
+    (`BegunElsewhereError`).
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] | str
+    caller: Caller
+    branch: str
+    seconds: float | None = None
+    retries: int | None = None
+    skip_cache: bool = False
+    priority: Priority = "normal"
+    correct: bool = True
+    context: Mapping[str, Any] = field(default_factory=dict)
+    permissions: Mapping[str, Any] | None = None
+    correction_id: str | None = None
+    confirm: bool = False
+    progress: ProgressReport = _ignore
+    depth: int = 0
+    execution_id: str | None = None
+    request_key: str | None = None
+    begin: Callable[[str], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A call that worked."""
+
+    execution_id: str
+    result: Any
+    metadata: dict[str, Any]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the documented form."""
+        return {
+            "executionId": self.execution_id,
+            "result": self.result,
+            "metadata": self.metadata,
+        }
+
+
+def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport | None = None) -> Call:
+    """Return the call that somebody asks for."""
+    options, context = given.options, given.context
+    return Call(
+        tool=given.tool_name,
+        arguments=given.arguments,
+        caller=caller,
+        branch=given.branch or caller.branch,
+        seconds=options.timeout / 1000 if options and options.timeout else None,
+        retries=options.retries if options else None,
+        skip_cache=options.skip_cache if options else False,
+        priority=options.priority if options else "normal",
+        correct=options.auto_correct if options else True,
+        context=context.model_dump(by_alias=True, exclude_none=True) if context else {},
+        permissions=given.sandbox.permissions if given.sandbox else None,
+        correction_id=given.correction_id,
+        confirm=given.confirm,
+        progress=progress or _WATCHER.get(),
+    )

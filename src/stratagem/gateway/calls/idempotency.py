@@ -1,0 +1,191 @@
+"""Calls that are not run twice: a repeat under the same request id gets the first one's outcome.
+
+Whoever does not know whether a call got through sends it again under the same id. The id is
+claimed in the database before the tool is run, with the execution it stands for; whoever finds it
+claimed is answered from the record of that execution, whichever process ran it. What is refused
+before it is run claims nothing, so that it can be sent again when the reason is gone. A claim
+without a record means that a process ended in the middle: nobody knows whether the tool did its
+work, so that nobody runs it again unasked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import orjson
+
+from stratagem import limits
+from stratagem.errors import (
+    ExecutionFailed,
+    ExecutionNotFound,
+    PermissionDenied,
+    RequestReused,
+    StratagemError,
+    ValidationFailed,
+)
+from stratagem.gateway.calls import history
+from stratagem.gateway.calls.call import BegunElsewhereError, Call
+from stratagem.storage.contract import Transaction
+
+if TYPE_CHECKING:
+    from stratagem.gateway.switchboard import Switchboard
+
+__all__ = ["Repeats"]
+
+Answer = dict[str, Any]
+_OPERATION: Final = "tool_execute"
+_METADATA: Final = ("duration", "cached", "provider", "attempts", "correction", "warnings")
+
+
+class _UnclaimedError(Exception):
+    """The id is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A call under an id. Others in the same name, with other arguments, cannot have the id."""
+
+    switchboard: Switchboard
+    call: Call
+    request_id: str
+
+    def made_by(self) -> str | None:
+        """Return the execution that the id stands for, if it stands for any."""
+
+        def refuse(_transaction: Transaction) -> NoReturn:
+            raise _UnclaimedError
+
+        try:
+            answer: Answer = self._write(refuse)
+        except _UnclaimedError:
+            return None
+        self._check_reach(answer)
+        return str(answer["executionId"])
+
+    def make(self, execution_id: str) -> None:
+        """Claim the id for an execution.
+
+        Raises:
+            BegunElsewhereError: It stands for another one, of a moment ago.
+        """
+        made = {"executionId": execution_id, "reach": self._reach()}
+        answer: Answer = self._write(lambda _transaction: made)
+        if answer["executionId"] != execution_id:
+            self._check_reach(answer)
+            raise BegunElsewhereError(answer["executionId"])
+
+    def _check_reach(self, answer: Answer) -> None:
+        """Refuse the outcome of a call that was made with other rights than the caller has now."""
+        if answer.get("reach", self._reach()) != self._reach():
+            raise PermissionDenied(
+                "This request id stands for a call that was made with other rights than yours.",
+                field="requestId",
+                hint="Use a new request id.",
+            )
+
+    def _reach(self) -> str:
+        return sha256(orjson.dumps(self.call.caller.reach())).hexdigest()
+
+    def _write(self, work: Any) -> Answer:
+        answer: Answer = self.switchboard.foundation.write(
+            self.call.caller,
+            work,
+            request_id=self.request_id,
+            operation=_OPERATION,
+            arguments={"call": self._fingerprint()},
+        )
+        return answer
+
+    def _fingerprint(self) -> str:
+        call = self.call
+        meant = [call.tool, call.arguments, call.branch, call.correction_id]
+        try:
+            return sha256(orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        except TypeError as error:
+            raise ValidationFailed(
+                f"The arguments are no JSON: {error}.", field="arguments"
+            ) from error
+
+
+class Repeats:
+    """Runs calls that have a request id. Runs on the home loop."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        self._switchboard = switchboard
+        self._under_way: dict[tuple[str, str], asyncio.Future[None]] = {}
+
+    async def execute(self, call: Call, request_id: str) -> Answer:
+        """Run a call, or return what came of it when it was run.
+
+        Raises:
+            RequestReused: The id was used for something else, or nobody knows what came of it.
+            StratagemError: It did not work, now or then.
+        """
+        name = (call.caller.actor, request_id)
+        while (first := self._under_way.get(name)) is not None:
+            await asyncio.shield(first)
+        self._under_way[name] = ended = asyncio.get_running_loop().create_future()
+        try:
+            return await self._run(_Claim(self._switchboard, call, request_id))
+        finally:
+            del self._under_way[name]
+            ended.set_result(None)
+
+    async def _run(self, claim: _Claim) -> Answer:
+        earlier = await asyncio.to_thread(claim.made_by)
+        if earlier is not None:
+            return await self._outcome(earlier, claim.call)
+
+        async def begin(execution_id: str) -> None:
+            await asyncio.to_thread(claim.make, execution_id)
+
+        try:
+            finished = await self._switchboard.executor.execute(replace(claim.call, begin=begin))
+        except BegunElsewhereError as error:
+            return await self._outcome(error.execution_id, claim.call)
+        return finished.plain()
+
+    async def _outcome(self, execution_id: str, call: Call) -> Answer:
+        """Return what came of an execution, waiting a while for one that is still under way."""
+        until = time.monotonic() + limits.REPEAT_SECONDS_MAX
+        while (record := await asyncio.to_thread(self._recorded, execution_id, call)) is None:
+            if time.monotonic() >= until:
+                raise RequestReused(
+                    "This call was begun before under the same request id, and it is not known "
+                    "how it ended.",
+                    field="requestId",
+                    executionId=execution_id,
+                    hint="See whether it did its work; to run it again, use a new request id.",
+                )
+            await asyncio.sleep(limits.RECORD_SECONDS)
+        return _told(record)
+
+    def _recorded(self, execution_id: str, call: Call) -> Answer | None:
+        self._switchboard.recorder.settle()
+        foundation = self._switchboard.foundation
+        with foundation.store.snapshot() as reader:
+            try:
+                view = foundation.views.view(reader, call.branch)
+                return history.find(reader, view, execution_id)
+            except ExecutionNotFound:
+                return None
+
+
+def _told(record: Mapping[str, Any]) -> Answer:
+    """Return what was recorded of a call in the form in which it was answered."""
+    if record["status"] != "success":
+        error = record["error"]
+        kinds = {each.code: each for each in StratagemError.__subclasses__()}
+        kind = kinds.get(error["code"], ExecutionFailed)
+        raise kind(error["message"], executionId=record["executionId"], repeated=True)
+    metadata = {name: record[name] for name in _METADATA if name in record}
+    return {
+        "executionId": record["executionId"],
+        "result": record.get("result"),
+        "metadata": {**metadata, "repeated": True},
+    }

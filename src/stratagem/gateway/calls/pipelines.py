@@ -1,0 +1,252 @@
+"""Pipelines as the gateway runs them: each step is a call, and each event of a step is in the log.
+
+A run that a crash cut off is resumed from its events: what had ended is never called again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from stratagem.engine.events import Draft
+from stratagem.errors import ExecutionFailed, ExecutionNotFound, ValidationFailed
+from stratagem.gateway import names
+from stratagem.gateway.calls.call import Call
+from stratagem.gateway.definitions.contract import Handler, Run
+from stratagem.gateway.pipelines import (
+    Pipeline,
+    PipelineResult,
+    State,
+    StepCall,
+    StepEvent,
+    dry_run,
+    plan,
+    resumed,
+    run_pipeline,
+)
+from stratagem.redaction import mask_json
+from stratagem.storage.contract import PURGED_AT, Transaction
+from stratagem.storage.views import find_branch
+
+if TYPE_CHECKING:
+    from stratagem.gateway.switchboard import Switchboard
+
+__all__ = ["PipelineRunner", "Pipelines"]
+
+# What callers and tools said, of all that is written of a run.
+_SAID: Final = ("definition", "input", "result", "error")
+
+
+class Pipelines:
+    """Runs pipelines for callers, on the home loop."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        self._switchboard = switchboard
+
+    async def run(
+        self, definition: Mapping[str, Any], input_: Any, call: Call
+    ) -> tuple[str, PipelineResult]:
+        """Run a pipeline; return the id of the run, and how it ended."""
+        pipeline = plan(definition)
+        run_id = self._switchboard.new_id("run")
+        begun = {
+            "runId": run_id,
+            "name": pipeline.name,
+            "definition": dict(definition),
+            "input": input_,
+            "caller": call.caller.actor,
+        }
+        await self._append(call, Draft(names.PIPELINE_STARTED, begun, names.PIPELINE_RUNS, run_id))
+        return run_id, await self._go_on(run_id, begun, pipeline, None, call)
+
+    async def resume(self, run_id: str, call: Call) -> tuple[str, PipelineResult]:
+        """Go on with a run where it was cut off.
+
+        Raises:
+            ExecutionNotFound: There is no such run of the caller's own.
+            ValidationFailed: It has ended.
+        """
+        begun, contents, purged = await asyncio.to_thread(self._recorded, run_id, call.branch)
+        if not call.caller.sees_contents_of(begun["caller"]):
+            # What its steps have given was for whoever began it.
+            raise _unknown(run_id)
+        if "success" in begun:
+            raise ValidationFailed(
+                f"The run {run_id} has ended.", field="runId", hint="Run the pipeline anew."
+            )
+        if purged:
+            # A step whose record is gone would be run a second time.
+            raise ValidationFailed(
+                f"Something was purged since the run {run_id} began, perhaps some of its steps.",
+                field="runId",
+                hint="See what it did, and run the pipeline anew.",
+            )
+        if any(each.pop("masked", False) for each in (begun, *contents)):
+            # With a mask in place of a value another call would be made than was meant.
+            raise ValidationFailed(
+                f"The run {run_id} held what may be secret, which is not kept.",
+                field="runId",
+                hint="Run the pipeline anew.",
+            )
+        events = [StepEvent.of(each) for each in contents]
+        pipeline = plan(begun["definition"])
+        required = await self._required(pipeline, call)
+        state = resumed(pipeline, begun["input"], events, required)
+        return run_id, await self._go_on(run_id, begun, pipeline, state, call)
+
+    async def preview(
+        self, definition: Mapping[str, Any], input_: Any, call: Call
+    ) -> dict[str, Any]:
+        """Return what a pipeline would do; nothing is run."""
+        pipeline = plan(definition)
+        schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
+        return dry_run(pipeline, input_, schemas.get)
+
+    async def _go_on(
+        self,
+        run_id: str,
+        begun: Mapping[str, Any],
+        pipeline: Pipeline,
+        state: State | None,
+        call: Call,
+    ) -> PipelineResult:
+        async def execute(step: StepCall) -> Any:
+            inner = replace(
+                call,
+                tool=step.tool,
+                arguments=step.arguments,
+                seconds=step.timeout,
+                retries=0,
+                depth=call.depth + 1,
+                execution_id=None,
+                correction_id=None,
+                begin=None,
+                # The same when a run is resumed: a service that knows such keys does nothing twice.
+                request_key=f"{run_id}:{step.key}",
+                context={**call.context, "pipelineRunId": run_id, "pipelineStep": step.key},
+            )
+            return (await self._switchboard.executor.execute(inner)).result
+
+        async def record(event: StepEvent) -> None:
+            content = {"runId": run_id, **event.as_json()}
+            await self._append(call, Draft(names.STEP_RECORDED, content, names.STEPS))
+            self._switchboard.tell(
+                "pipeline_step", {"runId": run_id, "name": pipeline.name, **event.as_json()}
+            )
+
+        required = await self._required(pipeline, call)
+        result = await run_pipeline(
+            pipeline, begun["input"], execute, record, state, required=required
+        )
+        ended = {**begun, "success": result.success, "error": result.error}
+        await self._append(call, Draft(names.PIPELINE_ENDED, ended, names.PIPELINE_RUNS, run_id))
+        return result
+
+    async def _append(self, call: Call, draft: Draft) -> None:
+        """Write an event of a run, masked like an execution, and wait until it is safe."""
+        level = self._switchboard.foundation.redaction
+
+        def write() -> None:
+            masked = replace(draft, content=_masked(draft.content, level))
+
+            def work(transaction: Transaction) -> None:
+                transaction.append(find_branch(transaction, call.branch), [masked])
+
+            self._switchboard.foundation.write(call.caller, work)
+
+        await asyncio.to_thread(write)
+
+    async def _required(self, pipeline: Pipeline, call: Call) -> Any:
+        schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
+
+        def required(tool: str) -> Sequence[str]:
+            return (schemas.get(tool) or {}).get("required") or ()
+
+        return required
+
+    def _schemas(self, pipeline: Pipeline, branch: str) -> dict[str, Mapping[str, Any]]:
+        foundation, registry = self._switchboard.foundation, self._switchboard.registry
+        wanted = {step.tool for step in pipeline.steps}
+        wanted |= {
+            tool for step in pipeline.steps if (tool := getattr(step.on_error, "tool", None))
+        }
+        with foundation.store.snapshot() as reader:
+            view = foundation.views.view(reader, branch)
+            tools = {name: registry.get(reader, view, name) for name in wanted}
+        return {
+            name: tool.content["inputSchema"] for name, tool in tools.items() if tool is not None
+        }
+
+    def _recorded(
+        self, run_id: str, branch: str
+    ) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
+        """Return what is known of a run, and whether anything was purged since it began."""
+        foundation = self._switchboard.foundation
+        with foundation.store.snapshot() as reader:
+            view = foundation.views.view(reader, branch)
+            version = reader.current(view.lineage, names.PIPELINE_RUNS, run_id)
+            if version is None or version.payload is None:
+                raise _unknown(run_id)
+            hits = reader.hits(reader.faceted(view, names.facet_run(run_id)))
+            purged = int(reader.setting(PURGED_AT) or 0) > version.sequence
+        contents = [orjson.loads(hits[each].payload) for each in sorted(hits)]
+        for content in contents:
+            del content["runId"]
+        return orjson.loads(version.payload), contents, purged
+
+
+class PipelineRunner:
+    """Runs a pipeline that was saved as a tool."""
+
+    def __init__(self, pipelines: Pipelines) -> None:
+        self._pipelines = pipelines
+
+    def check(self, handler: Handler) -> list[str]:
+        """Check the definition."""
+        definition = handler.get("definition")
+        if not isinstance(definition, Mapping):
+            raise ValidationFailed(
+                "`handler.definition` is a pipeline.", field="handler.definition"
+            )
+        plan(definition)
+        return []
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Return what came out of the pipeline."""
+        call = Call(
+            tool=run.tool,
+            arguments=run.arguments,
+            caller=run.caller,
+            branch=run.branch,
+            depth=run.depth,
+            progress=run.progress,
+        )
+        run_id, result = await self._pipelines.run(handler["definition"], dict(run.arguments), call)
+        if not result.success:
+            error = result.error or {}
+            raise ExecutionFailed(
+                f"The pipeline {result.name} stopped: {error.get('message', 'a step failed')}",
+                answered=True,
+                runId=run_id,
+                error=error,
+            )
+        return result.output
+
+    async def close(self) -> None:
+        """End nothing."""
+
+
+def _masked(content: Mapping[str, Any], level: Any) -> Mapping[str, Any]:
+    """Return what is kept of an event: without what may be secret, and saying so."""
+    said = {name: mask_json(content[name], level) for name in _SAID if name in content}
+    if all(content[name] == each for name, each in said.items()):
+        return content
+    return {**content, **said, "masked": True}
+
+
+def _unknown(run_id: str) -> ExecutionNotFound:
+    return ExecutionNotFound(f"There is no run {run_id!r}.", field="runId")

@@ -1,0 +1,233 @@
+"""Runs Python functions: those of this process, of installed packages, and by where they are.
+
+A handler names its function in one of two ways: `{"type": "python", "name": NAME}` is a function
+that was added in this process or that an installed package offers under the entry point group
+`stratagem.tools`; `{"type": "python", "callable": "package.module:function"}` is imported when it
+is first called, and only if the operator allows it (`callables.py`). Nothing is imported to list
+what there is.
+
+A coroutine runs on the event loop, anything else in a thread; both are stopped when the attempt
+is cancelled (`threads.py` says what that can do, and what it cannot).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module, metadata
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.errors import (
+    ExecutionFailed,
+    PermissionDenied,
+    StratagemError,
+    ToolNotFound,
+    ValidationFailed,
+)
+from stratagem.gateway.definitions.argument_models import refusal
+from stratagem.gateway.definitions.contract import Handler, ProgressReport, Run
+from stratagem.gateway.handlers.callables import CallableList
+from stratagem.gateway.handlers.functions import PythonTool, described, tool
+from stratagem.gateway.handlers.threads import Threads
+
+__all__ = ["ENTRY_POINTS", "PythonRunner", "PythonTool", "described", "tool"]
+
+ENTRY_POINTS: Final = "stratagem.tools"
+
+_PLACE: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_CAUGHT: Final = (Exception, SystemExit, KeyboardInterrupt)
+
+
+class PythonRunner:
+    """Runs functions as tools."""
+
+    def __init__(
+        self, threads: Threads | None = None, *, allowed: Sequence[str] | None = None
+    ) -> None:
+        """Run functions; `allowed` are those that a handler may name, None is any."""
+        self._threads = threads or Threads()
+        self._allowed = CallableList(allowed)
+        self._tools: dict[str, PythonTool] = {}
+        self._entry_points: dict[str, metadata.EntryPoint] | None = None
+
+    @property
+    def threads_abandoned(self) -> int:
+        """How many threads hang and could not be stopped."""
+        return self._threads.abandoned
+
+    def add(self, function: Callable[..., Any], name: str | None = None) -> PythonTool:
+        """Take a function of this process; a handler refers to it by its tool's name.
+
+        Raises:
+            ValidationFailed: It cannot be a tool.
+        """
+        made = described(function)
+        if name is not None:
+            made = replace(made, name=name)
+        self._tools[made.name] = made
+        return made
+
+    def offered(self) -> list[str]:
+        """Return the names that installed packages offer; nothing is imported."""
+        return sorted(self._points())
+
+    def find(self, handler: Handler) -> PythonTool:
+        """Return the function that a handler names, imported if need be.
+
+        Raises:
+            ToolNotFound: There is none.
+            ExecutionFailed: Importing it failed.
+            ValidationFailed: It is there, and cannot be a tool.
+        """
+        key = _key(handler)
+        if key not in self._tools:
+            self._tools[key] = self._found(handler, key)
+        return self._tools[key]
+
+    def check(self, handler: Handler) -> list[str]:
+        """Check a handler without importing anything."""
+        name, place = handler.get("name"), handler.get("callable")
+        if (name is None) == (place is None):
+            raise ValidationFailed(
+                "A Python handler has either a `name` or a `callable`.", field="handler"
+            )
+        if place is not None and not (isinstance(place, str) and _PLACE.fullmatch(place)):
+            raise ValidationFailed(
+                "`handler.callable` is written package.module:function.", field="handler.callable"
+            )
+        if name is None:
+            self._allowed.require(str(place))
+            return []
+        if not isinstance(name, str):
+            raise ValidationFailed("`handler.name` is text.", field="handler.name")
+        known = name in self._tools or name in self._points()
+        return [] if known else [f"No function is called {name!r} here yet."]
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Call the function, and return what it returns as plain JSON."""
+        if "callable" in handler:
+            self._allowed.require(_key(handler))
+        found = self._tools.get(_key(handler))
+        if found is None:
+            # Importing may take long, and may run anything.
+            found = await self._threads.call(lambda: self.find(handler), name=run.tool)
+        try:
+            call = found.bound(run.arguments, _threadsafe(run))
+        except ValidationError as error:
+            raise refusal(error, found.input_schema.get("properties", {})) from error
+        try:
+            result = await (
+                _awaited(call) if found.is_async else self._threads.call(call, name=run.tool)
+            )
+        except StratagemError:
+            raise
+        except _CAUGHT as error:
+            raise _failure(error) from error
+        return _plain(found, result)
+
+    def refusal(self, handler: Handler) -> str | None:
+        """Return why the function of a handler may not be called, or None."""
+        if "callable" not in handler:
+            return None
+        try:
+            self._allowed.require(_key(handler))
+        except PermissionDenied as error:
+            return f"{error.message} {error.hint}"
+        return None
+
+    async def close(self) -> None:
+        """End nothing: the threads that are left end with the process."""
+
+    def _points(self) -> dict[str, metadata.EntryPoint]:
+        if self._entry_points is None:
+            points = metadata.entry_points(group=ENTRY_POINTS)
+            self._entry_points = {point.name: point for point in points}
+        return self._entry_points
+
+    def _found(self, handler: Handler, key: str) -> PythonTool:
+        if "callable" in handler:
+            self._allowed.require(key)
+            found = _imported(lambda: _at(key), key)
+            self._allowed.require(key, found)
+            return described(found)
+        point = self._points().get(key)
+        if point is None:
+            raise ToolNotFound(
+                f"No function is called {key!r} here.",
+                hint="Add it in this process, or install the package that offers it.",
+            )
+        return described(_imported(point.load, key))
+
+
+def _key(handler: Handler) -> str:
+    return str(handler.get("name") or handler.get("callable"))
+
+
+def _at(place: str) -> Any:
+    module, _, path = place.partition(":")
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _imported(load: Callable[[], Any], key: str) -> Any:
+    try:
+        return load()
+    except _CAUGHT as error:
+        failure = _failure(error)
+        message = f"{key} cannot be imported: {failure.message}"
+        raise ExecutionFailed(message, safe=True, **failure.details) from error
+
+
+async def _awaited(call: Callable[[], Any]) -> Any:
+    try:
+        return await call()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ExecutionFailed("CancelledError: the function cancelled itself.") from None
+
+
+def _threadsafe(run: Run) -> Run:
+    """Return the attempt with a way to report progress from any thread."""
+    loop = asyncio.get_running_loop()
+    report: ProgressReport = run.progress
+
+    def progress(done: float | None, words: str | None = None) -> None:
+        loop.call_soon_threadsafe(report, done, words)
+
+    return replace(run, progress=progress)
+
+
+def _failure(error: BaseException) -> ExecutionFailed:
+    name = type(error).__name__
+    try:
+        words = str(error)
+    except Exception:  # noqa: BLE001 -- the exception is not ours, nor is what it says of itself
+        words = ""
+    text = f"{name}: {words}" if words else name
+    if len(text) > limits.FAILURE_CHARS_MAX:
+        text = f"{text[: limits.FAILURE_CHARS_MAX]}…"
+    return ExecutionFailed(text, exception=name)
+
+
+def _plain(found: PythonTool, result: Any) -> Any:
+    try:
+        plain = found.as_json(result)
+        values.encode(plain, field="result", bytes_max=limits.OUTPUT_BYTES_MAX)
+    except (PydanticSerializationError, ValueError, ValidationFailed) as error:
+        reason = error.message if isinstance(error, ValidationFailed) else str(error)
+        raise ExecutionFailed(
+            f"{found.name} returned what is no JSON: {reason[: limits.FAILURE_CHARS_MAX]}",
+            hint="Return objects, lists, texts, numbers, booleans or null.",
+        ) from error
+    return plain

@@ -1,0 +1,431 @@
+"""One open connection to an upstream server.
+
+A task of its own opens it, keeps it and ends it, because what the SDK opens must be closed by
+the task that opened it; calls come from any task. Messages are sent below the SDK's typed
+client: an answer or a list that breaks the rules in one place is still of use in the others,
+and what a tool accepts and returns passes through as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+from mcp.client.session import ClientSession, IncomingMessage
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp.shared.dispatcher import CallOptions, ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    encode_header_value,
+    find_invalid_x_mcp_header,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION_META_KEY,
+    Implementation,
+    ToolListChangedNotification,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from stratagem import limits
+from stratagem.errors import ExecutionFailed, StratagemError
+from stratagem.gateway.definitions.contract import ProgressReport, Secrets
+from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, StdioServer
+from stratagem.gateway.handlers.upstream.http import Attempt, attempt_var, open_http
+from stratagem.gateway.handlers.upstream.listing import Listing, clean_line, read_listing
+from stratagem.gateway.handlers.upstream.stdio import ServerProcess, open_process
+
+__all__ = ["Connection", "Environment", "SessionEnded"]
+
+_CLIENT: Final = Implementation(name="stratagem", version="0.1")
+_CLIENT_INFO: Final = {"name": _CLIENT.name, "version": _CLIENT.version}
+_PROGRESS_CHARS_MAX: Final = 500
+# Reading more tools than this at once would hold up every other call.
+_READ_INLINE_MAX: Final = 100
+
+
+class SessionEnded(Exception):
+    """The server refused a call because it no longer knows the session; it did nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What connections are made with."""
+
+    http_client: Callable[[], httpx2.AsyncClient]
+    secrets: Callable[[str], Awaitable[Secrets]]
+
+
+class Connection:
+    """An open connection, until it is over."""
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        environment: Environment,
+        on_listing: Callable[[Listing], None],
+    ) -> None:
+        self.listing = Listing()
+        self.version = ""
+        # Whether the server tells of changes, as far as it is heard just now.
+        self.following = False
+        self._over = asyncio.Event()
+        self._definition = definition
+        self._environment = environment
+        self._on_listing = on_listing
+        self._changed = asyncio.Event()
+        # Whether the server may have become another since its list was read.
+        self._stale = False
+        self._listed_at = 0.0
+        self._reading = asyncio.Lock()
+        self._param_headers: dict[str, dict[tuple[str, ...], str]] = {}
+        self._process: ServerProcess | None = None
+        self._dispatcher: JSONRPCDispatcher | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_open = False
+
+    def is_over(self) -> bool:
+        """Whether it can no longer be used."""
+        return self._over.is_set() or (self._process is not None and self._process.ended.is_set())
+
+    @property
+    def pid(self) -> int | None:
+        """Return the id of the server's process, if it is one of ours."""
+        return self._process.pid if self._process is not None else None
+
+    async def open(self) -> None:
+        """Open the connection and read the list of tools.
+
+        Raises:
+            ExecutionFailed: It cannot be opened; nothing was asked of any tool.
+        """
+        ready = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(ready))
+        try:
+            async with asyncio.timeout(limits.UPSTREAM_CONNECT_SECONDS):
+                await asyncio.shield(ready)
+        except TimeoutError:
+            await self.close()
+            seconds = limits.UPSTREAM_CONNECT_SECONDS
+            raise self._failed(f"did not answer within {seconds:.0f} s", safe=True) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the connection, and the process if there is one."""
+        self._over.set()
+        if self._task is not None:
+            if not self._is_open:
+                self._task.cancel()
+            done, _ = await asyncio.wait({self._task}, timeout=4 * limits.UPSTREAM_END_SECONDS)
+            if not done:
+                self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def refresh(self) -> None:
+        """Read the list of tools anew.
+
+        Raises:
+            ExecutionFailed: The server does not give one.
+        """
+        try:
+            async with asyncio.timeout(limits.UPSTREAM_LIST_SECONDS), self._reading:
+                await self._list()
+        except TimeoutError:
+            raise self._failed("did not list its tools in time", safe=True) from None
+        except MCPError as error:
+            raise self._failed(f"does not list its tools: {error}", safe=True) from error
+
+    async def be_current(self) -> None:
+        """Read the list anew where the server may have become another one meanwhile.
+
+        Raises:
+            ExecutionFailed: The server does not give one; nothing was asked of any tool.
+        """
+        if self._stale:
+            await self.refresh()
+        elif asyncio.get_running_loop().time() - self._listed_at > limits.UPSTREAM_LIST_AGE_SECONDS:
+            # Not every server tells of changes.
+            self._changed.set()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], told: ProgressReport) -> Any:
+        """Return what the server answers to a call of one of its tools, as it was sent.
+
+        `told` hears of its progress.
+
+        Raises:
+            ExecutionFailed: There is no answer, or it is an error.
+            SessionEnded: The server has forgotten the session and did nothing.
+        """
+        if self.is_over():
+            raise self._failed("is not connected", safe=True)
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            told(_share(progress, total), message and clean_line(message, _PROGRESS_CHARS_MAX))
+
+        attempt = Attempt()
+        token = attempt_var.set(attempt)
+        try:
+            return await self._call(tool, arguments, report)
+        except MCPError as error:
+            if self.is_over() and self._task is not None:
+                # The process has ended or is being ended; then it is known how.
+                await asyncio.wait({self._task}, timeout=limits.UPSTREAM_END_SECONDS)
+            raise self._call_failed(tool, attempt, error) from error
+        finally:
+            attempt_var.reset(token)
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any], report: ProgressFnT) -> Any:
+        params = {"name": tool, "arguments": dict(arguments)}
+        try:
+            return await self._request("tools/call", params, report)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH or self.version not in MODERN_PROTOCOL_VERSIONS:
+                raise
+        # The schema says which arguments to repeat in headers, and it has changed.
+        await self._list()
+        return await self._request("tools/call", params, report)
+
+    def _call_failed(self, tool: str, attempt: Attempt, error: MCPError) -> Exception:
+        if attempt.refused:
+            return SessionEnded()
+        if isinstance(attempt.error, StratagemError):
+            return attempt.error
+        self._stale = self._stale or attempt.error is not None
+        if attempt.error is not None:
+            reason = str(attempt.error) or type(attempt.error).__name__
+            return self._failed(f"cannot be reached: {reason}", safe=not attempt.sent)
+        if self.is_over():
+            return self._failed(f"went away during the call of {tool}{self._last_words()}")
+        status = (
+            f" (HTTP {attempt.status})" if (attempt.status or 0) >= httpx2.codes.BAD_REQUEST else ""
+        )
+        said = clean_line(error.message, limits.UPSTREAM_ERROR_CHARS_MAX)
+        return self._failed(f"refused {tool}: {said}{status}", upstream_code=error.code)
+
+    async def _live(self, ready: asyncio.Future[None]) -> None:
+        """Open, stay open until told otherwise, close."""
+        try:
+            async with self._streams() as streams:
+                dispatcher = JSONRPCDispatcher(*streams)
+                session = ClientSession(
+                    dispatcher=dispatcher, client_info=_CLIENT, message_handler=self._on_message
+                )
+                async with session:
+                    self._dispatcher = dispatcher
+                    await self._negotiate(session)
+                    await self._list()
+                    self._is_open = True
+                    if not ready.done():
+                        ready.set_result(None)
+                    await self._stay(session)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it was, it is the connection that failed
+            if not ready.done():
+                ready.set_exception(self._open_failed(error))
+        finally:
+            self._over.set()
+            if not ready.done():
+                ready.set_exception(self._failed(f"went away{self._last_words()}", safe=True))
+                # Nobody may be waiting any more.
+                ready.exception()
+
+    async def _stay(self, session: ClientSession) -> None:
+        following = [asyncio.create_task(self._follow()), asyncio.create_task(self._hear(session))]
+        ended = self._process.ended if self._process is not None else self._over
+        waits = [asyncio.create_task(event.wait()) for event in {self._over, ended}]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._over.set()
+            for task in (*following, *waits):
+                task.cancel()
+            await asyncio.gather(*following, *waits, return_exceptions=True)
+
+    @contextlib.asynccontextmanager
+    async def _streams(self) -> AsyncIterator[Any]:
+        definition = self._definition
+        secrets = await self._environment.secrets(definition.name)
+        host = definition.secret_host
+        if isinstance(definition, StdioServer):
+            env = {key: secrets.resolve(text, host=host) for key, text in definition.env.items()}
+            async with open_process(definition.command, definition.args, env) as process:
+                self._process = process
+                yield process.streams
+            return
+        headers = {
+            key: secrets.resolve(text, host=host) for key, text in definition.headers.items()
+        }
+        make = self._environment.http_client
+        async with open_http(definition.url, headers, make, self._over.set) as streams:
+            yield streams
+
+    async def _negotiate(self, session: ClientSession) -> None:
+        """Agree on a version: the newest way first, then the handshake of older servers."""
+        attempt = Attempt()
+        token = attempt_var.set(attempt)
+        try:
+            await session.discover()
+        except (MCPError, RuntimeError, ValidationError):
+            if attempt.error is not None:
+                raise attempt.error from None
+            if self._process is not None and self._process.ended.is_set():
+                raise
+            await session.initialize()
+        finally:
+            attempt_var.reset(token)
+        self.version = session.protocol_version or ""
+
+    async def _list(self) -> None:
+        tools: list[Any] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(limits.UPSTREAM_PAGES_MAX):
+            page = await self._request("tools/list", {} if cursor is None else {"cursor": cursor})
+            found = page.get("tools")
+            tools.extend(found if isinstance(found, list) else ())
+            cursor = page.get("nextCursor")
+            if (
+                not isinstance(cursor, str)
+                or cursor in seen
+                or len(tools) > limits.UPSTREAM_TOOLS_MAX
+            ):
+                break
+            seen.add(cursor)
+        if self.version in MODERN_PROTOCOL_VERSIONS:
+            tools = [tool for tool in tools if not _breaks_header_rule(tool)]
+        self._param_headers = _param_headers(tools)
+        self._stale = False
+        self._listed_at = asyncio.get_running_loop().time()
+        name = self._definition.name
+        if len(tools) > _READ_INLINE_MAX:
+            self.listing = await asyncio.to_thread(read_listing, name, tools)
+        else:
+            self.listing = read_listing(name, tools)
+        self._on_listing(self.listing)
+
+    async def _request(
+        self, method: str, params: Mapping[str, Any], report: ProgressFnT | None = None
+    ) -> dict[str, Any]:
+        assert self._dispatcher is not None
+        sent = dict(params)
+        headers = {MCP_PROTOCOL_VERSION_HEADER: self.version}
+        if self.version in MODERN_PROTOCOL_VERSIONS:
+            sent["_meta"] = {
+                PROTOCOL_VERSION_META_KEY: self.version,
+                CLIENT_INFO_META_KEY: _CLIENT_INFO,
+                CLIENT_CAPABILITIES_META_KEY: {},
+            }
+            headers[MCP_METHOD_HEADER] = method
+            if (name := params.get("name")) is not None:
+                headers[MCP_NAME_HEADER] = encode_header_value(name)
+                headers |= mcp_param_headers(self._param_headers.get(name, {}), params["arguments"])
+        options: CallOptions = {"headers": headers}
+        if report is not None:
+            options["on_progress"] = report
+        return await self._dispatcher.send_raw_request(method, sent, options)
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._changed.set()
+
+    async def _hear(self, session: ClientSession) -> None:
+        """Hear of changes from servers that tell them only to those who ask."""
+        capabilities = session.server_capabilities
+        tools = capabilities.tools if capabilities is not None else None
+        if tools is None or not tools.list_changed:
+            return
+        self.following = self.version not in MODERN_PROTOCOL_VERSIONS
+        if self.following:
+            # Older servers tell everybody.
+            return
+        wait = limits.UPSTREAM_BACKOFF_SECONDS_MIN
+        while True:
+            try:
+                async with listen(session, tools_list_changed=True) as events:
+                    wait = limits.UPSTREAM_BACKOFF_SECONDS_MIN
+                    self.following = True
+                    if self._stale:
+                        self._changed.set()
+                    async for _ in events:
+                        self._changed.set()
+            except ListenNotSupportedError:
+                return
+            except MCPError as error:
+                if error.code in {METHOD_NOT_FOUND, INVALID_PARAMS}:
+                    return
+            except SubscriptionLost:
+                pass
+            # Nothing is told twice: what changed meanwhile is found by reading the list.
+            self._stale, self.following = True, False
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, limits.UPSTREAM_BACKOFF_SECONDS_MAX)
+
+    async def _follow(self) -> None:
+        """Read the list again whenever it changed, but not all the time."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            with contextlib.suppress(ExecutionFailed):
+                await self.refresh()
+            await asyncio.sleep(limits.UPSTREAM_RELIST_SECONDS)
+
+    def _open_failed(self, error: Exception) -> StratagemError:
+        error = _innermost(error)
+        if isinstance(error, StratagemError):
+            return error
+        reason = clean_line(str(error) or type(error).__name__, limits.UPSTREAM_ERROR_CHARS_MAX)
+        return self._failed(f"cannot be connected to: {reason}{self._last_words()}", safe=True)
+
+    def _last_words(self) -> str:
+        words = self._process.last_words() if self._process is not None else ""
+        return f"; {words}" if words else ""
+
+    def _failed(self, what: str, *, safe: bool = False, **details: Any) -> ExecutionFailed:
+        name = self._definition.name
+        return ExecutionFailed(
+            f"The server {name} {what.rstrip('.')}.", safe=safe, server=name, **details
+        )
+
+
+def _share(done: float, total: float | None) -> float | None:
+    return min(max(done / total, 0.0), 1.0) if total and total > 0 else None
+
+
+def _innermost(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _breaks_header_rule(tool: Any) -> bool:
+    # The protocol asks clients to leave such tools alone.
+    schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
+    return isinstance(schema, Mapping) and find_invalid_x_mcp_header(schema) is not None
+
+
+def _param_headers(tools: list[Any]) -> dict[str, dict[tuple[str, ...], str]]:
+    found: dict[str, dict[tuple[str, ...], str]] = {}
+    for tool in tools:
+        if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):
+            headers = x_mcp_header_map(tool.get("inputSchema"))
+            if headers:
+                found[tool["name"]] = headers
+    return found

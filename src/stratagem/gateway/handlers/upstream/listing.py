@@ -1,0 +1,193 @@
+"""What an upstream server lists, made safe to show and to register.
+
+A list comes from somebody else's program. One odd tool must not hide the others, and no text
+in it may look different from what it is: characters that are not seen, or that turn the
+direction of writing, are taken out of names and descriptions.
+
+A fingerprint is taken of each tool *as it was sent*, before anything is cleaned or cut, so that
+no change can hide in what is left out here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from stratagem import limits
+from stratagem.gateway.definitions.contract import ListedTool
+from stratagem.gateway.definitions.sanitize import clean_line, clean_text, cleaned_schema
+
+__all__ = [
+    "Changes",
+    "Listing",
+    "clean_line",
+    "clean_text",
+    "compare",
+    "fingerprint",
+    "fingerprints",
+    "read_listing",
+]
+
+_FINGERPRINTED: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The tools of one server, and what had to be said about its list."""
+
+    tools: tuple[ListedTool, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a list differs from what is known; upstream names of tools, in order."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.gone)
+
+
+def fingerprint(tool: Mapping[str, Any]) -> str:
+    """Return what tells one description of a tool from any other, as sent by the server."""
+    told = {key: tool[key] for key in _FINGERPRINTED if tool.get(key) is not None}
+    canonical = orjson.dumps(told, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    return f"sha256:{hashlib.sha256(canonical).hexdigest()}"
+
+
+def fingerprints(listed: Iterable[ListedTool]) -> dict[str, str]:
+    """Return the fingerprint of each listed tool by its upstream name."""
+    return {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}
+
+
+def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> Changes:
+    """Compare known fingerprints, by upstream name, with a list."""
+    now = fingerprints(listed)
+    return Changes(
+        new=tuple(name for name in now if name not in known),
+        changed=tuple(name for name in now if name in known and known[name] != now[name]),
+        gone=tuple(name for name in known if name not in now),
+    )
+
+
+def read_listing(server: str, tools: Sequence[Any]) -> Listing:
+    """Return what can be used of the tools that a server sent, in its order."""
+    listed: dict[str, ListedTool] = {}
+    names: set[str] = set()
+    notes: list[str] = []
+    for at, tool in enumerate(tools[: limits.UPSTREAM_TOOLS_MAX]):
+        label, found = _read_tool(server, tool, notes)
+        if found is None:
+            notes.append(f"tool {at} ({label}) is left out")
+        elif label in listed or found.name in names:
+            notes.append(f"tool {at} ({found.name}) has the name of another and is left out")
+        else:
+            listed[label] = found
+            names.add(found.name)
+    if len(tools) > limits.UPSTREAM_TOOLS_MAX:
+        notes.append(f"only the first {limits.UPSTREAM_TOOLS_MAX} of {len(tools)} tools are taken")
+    return Listing(tuple(listed.values()), tuple(notes))
+
+
+def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedTool | None]:
+    """Return the tool's upstream name, or what to call it, and the tool if it can be used."""
+    if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
+        return "without a name", None
+    raw = tool["name"]
+    if not clean_line(raw, 1) or len(raw) > limits.UPSTREAM_NAME_CHARS_MAX:
+        return f"{clean_line(raw, 40)!r}: no usable name", None
+    name = _tool_name(raw)
+    arguments, result = tool.get("inputSchema"), tool.get("outputSchema")
+    if arguments is None:
+        notes.append(f"{name} has no input schema: any object is taken")
+        arguments = {"type": "object"}
+    if fault := _schema_fault(arguments):
+        return f"{name}: its input schema {fault}", None
+    if result is not None and (fault := _schema_fault(result)):
+        notes.append(f"{name}: its output schema {fault}, and is not used")
+        result = None
+    description = tool.get("description")
+    title, annotations = tool.get("title"), tool.get("annotations")
+    return raw, ListedTool(
+        name=name,
+        description=_text_or(description, "", limits.TOOL_DESCRIPTION_CHARS_MAX),
+        input_schema=cleaned_schema({"type": "object"} | dict(arguments)),
+        handler={"type": "mcp", "server": server, "tool": raw, "fingerprint": fingerprint(tool)},
+        output_schema=None if result is None else cleaned_schema(result),
+        title=_text_or(title, "", limits.UPSTREAM_TITLE_CHARS_MAX) or None,
+        annotations=_annotations(annotations),
+    )
+
+
+def _tool_name(raw: str) -> str:
+    """Return a name as the registry takes it; two different ones never become the same.
+
+    What cannot be kept is replaced, and a piece of the original's hash says which it was.
+    """
+    shown = unicodedata.normalize("NFKC", clean_line(raw, limits.UPSTREAM_NAME_CHARS_MAX))
+    name = "".join(char if _in_name(char) else "_" for char in shown).strip("_.-")
+    if not name[:1].isalpha():
+        name = f"tool_{name}"
+    return _fitting(name, raw) if name == raw else _fitting(f"{name}_{_piece(raw)}", raw)
+
+
+def _fitting(name: str, original: str) -> str:
+    if len(name) <= limits.TOOL_NAME_CHARS_MAX:
+        return name
+    piece = _piece(original)
+    return f"{name[: limits.TOOL_NAME_CHARS_MAX - len(piece) - 1]}_{piece}"
+
+
+def _piece(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _in_name(char: str) -> bool:
+    return char.isascii() and (char.isalnum() or char in "_.-")
+
+
+def _annotations(value: Any) -> dict[str, Any] | None:
+    """Return the hints of a tool that are known, with the types they have to have."""
+    if not isinstance(value, Mapping):
+        return None
+    kept: dict[str, Any] = {
+        key: flag for key, flag in value.items() if isinstance(flag, bool) and key.endswith("Hint")
+    }
+    if isinstance(value.get("title"), str):
+        kept["title"] = clean_line(value["title"], limits.UPSTREAM_TITLE_CHARS_MAX)
+    return kept or None
+
+
+def _schema_fault(schema: Any) -> str | None:
+    """Return why something cannot be the schema of arguments or a result, None if it can."""
+    if not isinstance(schema, Mapping):
+        return "is no object"
+    if schema.get("type", "object") != "object":
+        return "does not describe an object"
+    try:
+        size = len(orjson.dumps(schema))
+    except (TypeError, ValueError, RecursionError):
+        return "is no JSON"
+    if size > limits.SCHEMA_BYTES_MAX:
+        return f"is larger than {limits.SCHEMA_BYTES_MAX} bytes"
+    return "is too deep" if _depth_over(schema, limits.VALUE_DEPTH_MAX) else None
+
+
+def _depth_over(value: Any, depth: int) -> bool:
+    if depth < 0:
+        return True
+    if isinstance(value, Mapping):
+        return any(_depth_over(part, depth - 1) for part in value.values())
+    return isinstance(value, list) and any(_depth_over(part, depth - 1) for part in value)
+
+
+def _text_or(value: Any, otherwise: str, chars_max: int) -> str:
+    return clean_text(value, chars_max) if isinstance(value, str) else otherwise

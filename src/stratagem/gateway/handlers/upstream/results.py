@@ -1,0 +1,74 @@
+"""From what an upstream tool answered to a plain JSON result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from stratagem import limits
+from stratagem.errors import ExecutionFailed
+from stratagem.gateway.handlers.upstream.listing import clean_text
+
+__all__ = ["read_result"]
+
+
+def read_result(answer: Any, *, server: str, tool: str) -> Any:
+    """Return the result of a call.
+
+    That is `structuredContent` where there is some; else the only text, if it is JSON; else
+    `{"content": [...]}` as the server sent it.
+
+    Raises:
+        ExecutionFailed: The tool says that it failed, or the answer is none.
+    """
+    where: dict[str, Any] = {"server": server, "tool": tool}
+    if not isinstance(answer, Mapping):
+        raise ExecutionFailed(f"{server} answered something that is no result.", **where)
+    if answer.get("resultType", "complete") == "input_required" or "inputRequests" in answer:
+        raise ExecutionFailed(
+            f"{tool} of {server} asks its user for more, and nobody is there to answer.", **where
+        )
+    blocks = _blocks(answer.get("content"))
+    if answer.get("isError") is True:
+        said = "\n".join(block["text"] for block in blocks if block["type"] == "text")
+        message = clean_text(said, limits.UPSTREAM_ERROR_CHARS_MAX)
+        raise ExecutionFailed(message or f"{tool} of {server} failed and did not say why.", **where)
+    if answer.get("structuredContent") is not None:
+        return answer["structuredContent"]
+    if len(blocks) == 1 and blocks[0]["type"] == "text":
+        parsed = _json_or_none(blocks[0]["text"])
+        if parsed is not None:
+            return parsed[0]
+    return {"content": blocks}
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    """Return content in plain JSON: blocks with a type, without what is meant for clients."""
+    if not isinstance(content, list):
+        return []
+    return [_block(part) for part in content]
+
+
+def _block(part: Any) -> dict[str, Any]:
+    if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+        return {"type": "unknown", "value": part}
+    block = {key: value for key, value in part.items() if key not in {"_meta", "annotations"}}
+    if block["type"] == "text" and not isinstance(block.get("text"), str):
+        return {"type": "unknown", "value": part}
+    return block
+
+
+def _json_or_none(text: str) -> tuple[Any] | None:
+    """Return the JSON that a text is, in a tuple; None where it is only text.
+
+    A number or word is taken for JSON only if nothing is lost: "1.10" may be a version.
+    """
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    if isinstance(value, (dict, list)) or orjson.dumps(value).decode() == text.strip():
+        return (value,)
+    return None

@@ -1,0 +1,210 @@
+"""A server that we start, talked to over its standard input and output.
+
+The SDK has such a transport; this one differs where a server is not to be trusted. A line has a
+greatest length, the last words of the process are kept for the error that tells of its end,
+its environment is what was named and nothing else, and it ends when we do, however we end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+
+from stratagem import limits
+from stratagem.errors import ExecutionFailed
+from stratagem.gateway.handlers.upstream import launch
+from stratagem.gateway.handlers.upstream.listing import clean_line
+
+__all__ = ["ServerProcess", "Streams", "open_process"]
+
+Streams = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+]
+
+_LAUNCH: Final = str(Path(launch.__file__))
+# Where the kernel can be asked to end a process together with its parent.
+_KERNEL_TELLS: Final[bool] = sys.platform.startswith("linux")
+
+
+class ServerProcess:
+    """A running server, and the streams of messages from and to it."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.pid = process.pid
+        # Set when it can no longer be talked to.
+        self.ended = asyncio.Event()
+        self._process = process
+        self._last_words: deque[str] = deque(maxlen=limits.UPSTREAM_STDERR_LINES)
+        self._fault = ""
+        # A process in a session of its own can be ended with all that it started.
+        self._received, self.messages = anyio.create_memory_object_stream[
+            SessionMessage | Exception
+        ](0)
+        self.outbox, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
+
+    @property
+    def streams(self) -> Streams:
+        """Return where messages come from and where they go."""
+        return self.messages, self.outbox
+
+    def last_words(self) -> str:
+        """Return why it ended, as far as that is known."""
+        status = self._process.returncode
+        ended = "" if status is None else f"it ended with status {status}"
+        return "\n".join(part for part in (self._fault, ended, *self._last_words) if part)
+
+    async def read(self) -> None:
+        """Take messages from the process until it says no more."""
+        assert self._process.stdout is not None
+        async with self._received:
+            while line := await self._line(self._process.stdout):
+                if line.isspace():
+                    continue
+                try:
+                    await self._received.send(_message(line))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    break
+        self.ended.set()
+
+    async def _line(self, stream: asyncio.StreamReader) -> bytes:
+        try:
+            return await stream.readline()
+        except ValueError:
+            self._fault = f"it sent a line of over {limits.UPSTREAM_MESSAGE_BYTES_MAX} bytes"
+        except OSError as error:
+            self._fault = f"its output cannot be read: {error}"
+        return b""
+
+    async def write(self) -> None:
+        """Give messages to the process for as long as it takes them."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        async with self._sent:
+            async for message in self._sent:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                try:
+                    stdin.write(text.encode() + b"\n")
+                    await stdin.drain()
+                except OSError as error:
+                    self._fault = f"it no longer reads its input: {error}"
+                    break
+        # A process that stops reading may go on living: nothing would ever be answered.
+        self.ended.set()
+        await self._received.aclose()
+
+    async def listen(self) -> None:
+        """Keep the last lines of what the process says on its error output."""
+        assert self._process.stderr is not None
+        partial = ""
+        while chunk := await self._process.stderr.read(4096):
+            *lines, partial = (partial + chunk.decode("utf-8", "replace")).split("\n")
+            partial = partial[-limits.UPSTREAM_STDERR_LINE_CHARS :]
+            self._last_words.extend(_shown(line) for line in lines if line.strip())
+        if partial.strip():
+            self._last_words.append(_shown(partial))
+
+    async def end(self) -> None:
+        """End the process: by closing its input, then by asking, then by force."""
+        for stream in (self.messages, self.outbox, self._received, self._sent):
+            await stream.aclose()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        for number in (signal.SIGTERM, None):
+            if await self._gone():
+                break
+            self._signal(number)
+        await self._gone()
+        # What it started and left behind goes with it.
+        self._signal(None)
+
+    async def _gone(self) -> bool:
+        try:
+            async with asyncio.timeout(limits.UPSTREAM_END_SECONDS):
+                await self._process.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _signal(self, number: int | None) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self.pid, signal.SIGKILL if number is None else number)
+
+
+@contextlib.asynccontextmanager
+async def open_process(
+    command: str, args: tuple[str, ...], env: Mapping[str, str]
+) -> AsyncIterator[ServerProcess]:
+    """Start a server, and end it on the way out.
+
+    Raises:
+        ExecutionFailed: It cannot be started; nothing was sent.
+    """
+    process = ServerProcess(await _start(command, args, get_default_environment() | dict(env)))
+    tasks = [
+        asyncio.create_task(work) for work in (process.read(), process.write(), process.listen())
+    ]
+    try:
+        yield process
+    finally:
+        with anyio.CancelScope(shield=True):
+            await process.end()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _start(
+    command: str, args: tuple[str, ...], env: dict[str, str]
+) -> asyncio.subprocess.Process:
+    if shutil.which(command, path=env.get("PATH")) is None:
+        raise ExecutionFailed(
+            f"There is no program {command!r} to start.",
+            safe=True,
+            hint="Install it, or name it with its whole path.",
+        )
+    try:
+        return await asyncio.create_subprocess_exec(
+            *_tied_to_us(command, args),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=env,
+            limit=limits.UPSTREAM_MESSAGE_BYTES_MAX,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ExecutionFailed(f"{command!r} cannot be started: {error}", safe=True) from error
+
+
+def _tied_to_us(command: str, args: tuple[str, ...]) -> list[str]:
+    """Return how to start a command so that it does not outlive us, where the system knows how."""
+    ours = [sys.executable, "-I", "-S", _LAUNCH, str(os.getpid())] if _KERNEL_TELLS else []
+    return [*ours, command, *args]
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+def _shown(line: str) -> str:
+    return clean_line(line, limits.UPSTREAM_STDERR_LINE_CHARS)

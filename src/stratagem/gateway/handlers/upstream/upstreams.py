@@ -1,0 +1,360 @@
+"""All upstream servers of a gateway, and the runner of their tools.
+
+A connection is opened when it is first needed and shared by every call. When it is lost, the
+calls in flight fail, and the next one opens another: at once after the first loss, then after
+waits that double. Calls that come during such a wait are refused at once; nothing was sent,
+so whoever called may try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import httpx2
+
+from stratagem import limits
+from stratagem.errors import (
+    ExecutionFailed,
+    ExecutionTimeout,
+    PermissionDenied,
+    ServiceUnavailable,
+    ValidationFailed,
+)
+from stratagem.gateway.definitions.contract import Handler, ListedTool, Run, Secrets
+from stratagem.gateway.handlers.upstream import listing as listings
+from stratagem.gateway.handlers.upstream.connection import Connection, Environment, SessionEnded
+from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, read_definition
+from stratagem.gateway.handlers.upstream.listing import Changes, Listing
+from stratagem.gateway.handlers.upstream.results import read_result
+
+__all__ = ["Upstreams"]
+
+_log = logging.getLogger(__name__)
+
+OnChange = Callable[[str, Sequence[ListedTool]], None]
+
+
+class Upstreams:
+    """The upstream servers, each behind one lasting connection.
+
+    `secrets` gives what was granted to a server, by its name. `on_change` is called with each
+    list that differs from the one before it, the first one included. Everything runs on one
+    event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        http_client: Callable[[], httpx2.AsyncClient],
+        secrets: Callable[[str], Awaitable[Secrets]],
+        on_change: OnChange | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._environment = Environment(http_client, secrets)
+        self._on_change = on_change
+        self._jitter = jitter
+        self._links: dict[str, _Link] = {}
+
+    def servers(self) -> list[dict[str, Any]]:
+        """Return the definitions, as they were given."""
+        return [link.definition.as_json() for link in self._links.values()]
+
+    async def define(self, document: Mapping[str, Any]) -> ServerDefinition:
+        """Add a server, or change one: its connection then ends, and the next call opens another.
+
+        Raises:
+            ValidationFailed: The definition is wrong, or there are too many servers.
+        """
+        definition = read_definition(document)
+        known = self._links.get(definition.name)
+        if known is not None and known.definition == definition:
+            return definition
+        if known is None and len(self._links) >= limits.UPSTREAM_SERVERS_MAX:
+            raise ValidationFailed(
+                "There are too many upstream servers.", limit=limits.UPSTREAM_SERVERS_MAX
+            )
+        self._links[definition.name] = _Link(
+            definition, self._environment, self._tell_change, self._jitter
+        )
+        if known is not None:
+            await known.close()
+        return definition
+
+    async def remove(self, name: str) -> None:
+        """Forget a server and end its connection; nothing happens if there is none."""
+        link = self._links.pop(name, None)
+        if link is not None:
+            await link.close()
+
+    def status(self, name: str) -> dict[str, Any]:
+        """Return how things stand with a server, without touching it."""
+        return self._link(name).status()
+
+    async def list_tools(self, name: str) -> list[ListedTool]:
+        """Return the tools of a server as it lists them now; connect if need be.
+
+        Raises:
+            ExecutionFailed: The server cannot be asked.
+        """
+        return list((await self._link(name).list()).tools)
+
+    def notes(self, name: str) -> list[str]:
+        """Return what was odd about the server's last list."""
+        return list(self._link(name).listing.notes)
+
+    @staticmethod
+    def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> Changes:
+        """Compare approved fingerprints, by upstream name, with a list."""
+        return listings.compare(known, listed)
+
+    def check(self, handler: Handler) -> list[str]:
+        """Check a handler; see `Runner`."""
+        for field in ("server", "tool"):
+            if not isinstance(handler.get(field), str) or not handler[field]:
+                raise ValidationFailed(
+                    f"A handler of type mcp names its `{field}`.", field=f"handler.{field}"
+                )
+        if handler["server"] not in self._links:
+            raise ValidationFailed(
+                f"There is no upstream server {handler['server']!r}.",
+                field="handler.server",
+                hint="Add the server first.",
+                servers=sorted(self._links),
+            )
+        return self._warnings(handler)
+
+    def _warnings(self, handler: Handler) -> list[str]:
+        warnings = []
+        if not handler.get("fingerprint"):
+            warnings.append("Without `fingerprint` a change of the upstream tool goes unnoticed.")
+        listed = listings.fingerprints(self._links[handler["server"]].listing.tools)
+        if listed and handler["tool"] not in listed:
+            warnings.append(f"{handler['server']} does not list {handler['tool']!r}.")
+        return warnings
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Call the upstream tool; see `Runner`."""
+        link = self._links.get(handler["server"])
+        if link is None:
+            raise ServiceUnavailable(f"There is no upstream server {handler['server']!r} any more.")
+        try:
+            async with asyncio.timeout(run.seconds):
+                answer = await self._answer(link, handler, run)
+        except TimeoutError:
+            raise ExecutionTimeout(
+                f"{handler['tool']} of {handler['server']} did not answer within {run.seconds:g} s."
+            ) from None
+        return read_result(answer, server=handler["server"], tool=handler["tool"])
+
+    async def _answer(self, link: _Link, handler: Handler, run: Run) -> Any:
+        connection = await link.current()
+        link.check_unchanged(handler)
+        try:
+            return await connection.call(handler["tool"], run.arguments, run.progress)
+        except SessionEnded:
+            # The server was started anew and did nothing yet: greet it again, and ask once more.
+            connection = await link.current()
+            link.check_unchanged(handler)
+        try:
+            return await connection.call(handler["tool"], run.arguments, run.progress)
+        except SessionEnded:
+            raise ExecutionFailed(
+                f"The server {handler['server']} forgets its sessions at once.", safe=True
+            ) from None
+
+    async def close(self) -> None:
+        """End all connections and processes."""
+        links, self._links = list(self._links.values()), {}
+        await asyncio.gather(*(link.close() for link in links))
+
+    def _link(self, name: str) -> _Link:
+        link = self._links.get(name)
+        if link is None:
+            raise ValidationFailed(
+                f"There is no upstream server {name!r}.",
+                field="server",
+                servers=sorted(self._links),
+            )
+        return link
+
+    def _tell_change(self, name: str, listed: Sequence[ListedTool]) -> None:
+        if self._on_change is None:
+            return
+        try:
+            self._on_change(name, listed)
+        except Exception:  # noqa: BLE001 - the observer is somebody else's code
+            # The list stands whether or not somebody could take note of it.
+            _log.exception("noting a changed list of %s failed", name)
+
+
+class _Link:
+    """One server: its definition, its connection while there is one, and how often that failed."""
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        environment: Environment,
+        on_change: OnChange,
+        jitter: Callable[[], float],
+    ) -> None:
+        self.definition = definition
+        self.listing = Listing()
+        self._environment = environment
+        self._on_change = on_change
+        self._jitter = jitter
+        self._connection: Connection | None = None
+        self._opening: asyncio.Task[Connection] | None = None
+        self._closed = False
+        self._seen: dict[str, str] | None = None
+        self._failures = 0
+        self._opened_at = 0.0
+        self._retry_at = 0.0
+        self._last_error: str | None = None
+
+    def status(self) -> dict[str, Any]:
+        connection = self._connection
+        live = connection is not None and not connection.is_over()
+        return {
+            "name": self.definition.name,
+            "connected": live,
+            "protocolVersion": connection.version if connection is not None and live else None,
+            "pid": connection.pid if connection is not None and live else None,
+            "followsChanges": connection is not None and live and connection.following,
+            "tools": len(self.listing.tools),
+            "failures": self._failures,
+            "lastError": self._last_error,
+        }
+
+    async def list(self) -> Listing:
+        was = self._connection
+        connection = await self.connected()
+        if connection is was:
+            await connection.refresh()
+        return self.listing
+
+    async def connected(self) -> Connection:
+        """Return the connection; open it if there is none.
+
+        Raises:
+            ExecutionFailed: It cannot be opened, or it is too early to try again.
+        """
+        connection = self._connection
+        if connection is not None:
+            if not connection.is_over():
+                return connection
+            self._note_loss()
+        if self._opening is None:
+            self._refuse_if_early()
+            self._opening = asyncio.create_task(self._open())
+            self._opening.add_done_callback(_retrieve)
+        # Others may be waiting for the same opening.
+        return await asyncio.shield(self._opening)
+
+    async def current(self) -> Connection:
+        """Return the connection, with a list of tools that is up to date.
+
+        Raises:
+            ExecutionFailed: It cannot be had; nothing was asked of any tool.
+        """
+        connection = await self.connected()
+        try:
+            await connection.be_current()
+        except ExecutionFailed:
+            if not connection.is_over():
+                raise
+            connection = await self.connected()
+        return connection
+
+    def check_unchanged(self, handler: Handler) -> None:
+        """Refuse a tool that is not what was approved.
+
+        Raises:
+            PermissionDenied: Its description or a schema has changed.
+            ExecutionFailed: The server no longer lists it.
+        """
+        approved = handler.get("fingerprint")
+        if not approved or self._seen is None:
+            return
+        tool, server = handler["tool"], self.definition.name
+        listed = self._seen.get(tool)
+        if listed is None:
+            raise ExecutionFailed(f"The server {server} no longer lists {tool}.", server=server)
+        if listed != approved:
+            raise PermissionDenied(
+                f"{tool} of {server} has changed since it was approved.",
+                hint="Look at its new description and schemas, and approve them.",
+                server=server,
+                tool=tool,
+                fingerprint=listed,
+            )
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _open(self) -> Connection:
+        connection = Connection(self.definition, self._environment, self._take)
+        try:
+            await connection.open()
+        except ExecutionFailed as error:
+            self._note_failure(error.message, self._failures + 1)
+            raise
+        finally:
+            self._opening = None
+        self._connection = connection
+        self._opened_at = asyncio.get_running_loop().time()
+        self._last_error = None
+        return connection
+
+    def _take(self, listing: Listing) -> None:
+        self.listing = listing
+        now = listings.fingerprints(listing.tools)
+        if now != self._seen:
+            self._seen = now
+            self._on_change(self.definition.name, listing.tools)
+
+    def _note_loss(self) -> None:
+        """Count a connection that was lost; one that held for long is no sign of trouble."""
+        self._connection = None
+        lived = asyncio.get_running_loop().time() - self._opened_at
+        if lived > limits.UPSTREAM_BACKOFF_SECONDS_MAX:
+            self._failures = 0
+        self._note_failure("the connection was lost", self._failures)
+
+    def _note_failure(self, message: str, waits: int) -> None:
+        self._failures += 1
+        self._last_error = message
+        if waits:
+            longest = min(
+                limits.UPSTREAM_BACKOFF_SECONDS_MIN * 2.0 ** min(waits - 1, 30),
+                limits.UPSTREAM_BACKOFF_SECONDS_MAX,
+            )
+            wait = longest * (0.5 + 0.5 * self._jitter())
+            self._retry_at = asyncio.get_running_loop().time() + wait
+
+    def _refuse_if_early(self) -> None:
+        wait = self._retry_at - asyncio.get_running_loop().time()
+        name = self.definition.name
+        if self._closed:
+            raise ExecutionFailed(f"The server {name} was closed.", safe=True, server=name)
+        if wait > 0:
+            raise ExecutionFailed(
+                f"The server {name} cannot be reached: {self._last_error}",
+                safe=True,
+                server=name,
+                retry_after=round(wait, 3),
+            )
+
+
+def _retrieve(opening: asyncio.Task[Connection]) -> None:
+    # Whoever waited may have gone; then nobody else would ask how it ended.
+    if not opening.cancelled():
+        opening.exception()

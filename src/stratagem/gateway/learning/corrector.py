@@ -1,0 +1,380 @@
+"""Correcting calls on the path: under the policy, with what was learned, and learning from it.
+
+A correction that was applied, or confirmed, is judged by how its call ended; outcomes are counted
+in the log. A tool whose corrections keep failing is left uncorrected for a while. Whatever part
+of this fails, calls whose arguments fit go on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from stratagem import limits
+from stratagem.errors import (
+    CorrectionUnavailable,
+    ExecutionFailed,
+    ExecutionTimeout,
+    InternalFault,
+    StratagemError,
+    ValidationFailed,
+    blame_of,
+)
+from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.call import Call
+from stratagem.gateway.calls.executor import Correction as Corrected
+from stratagem.gateway.correction import Candidate, Correction, Policy
+from stratagem.gateway.learning import teaching
+from stratagem.gateway.learning.advising import Advice, Advisor
+from stratagem.gateway.learning.attempts import Attempts, problem_of
+from stratagem.gateway.learning.examining import Examiner
+from stratagem.gateway.learning.judging import Applied, Judge
+from stratagem.gateway.learning.lessons import teacher_of
+from stratagem.gateway.learning.offers import Offers, is_brief, offer_id
+from stratagem.gateway.learning.policies import InForce
+from stratagem.gateway.learning.recalling import Recollection
+from stratagem.gateway.learning.telling import Teller, refusal, shown
+from stratagem.gateway.learning.usual import usual_values
+from stratagem.gateway.registry.tools import Tool
+
+if TYPE_CHECKING:
+    from stratagem.gateway.switchboard import Switchboard
+
+__all__ = ["Advisor", "LearningCorrector", "shown"]
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED_MAX: Final = 10_000
+_LOSING_SECONDS: Final = 60.0
+# These blame the tool, and yet it said nothing about its arguments.
+_NO_ANSWER: Final = (ExecutionTimeout, InternalFault)
+
+
+_UNAUDITED: Final = "Corrections have to be recorded, and nothing can be written."
+
+
+class _Refused(NamedTuple):
+    """A call that was refused, until the caller tries again."""
+
+    arguments: Any
+    at: float
+    policy: Policy
+
+
+class LearningCorrector:
+    """The corrector of a gateway. Everything but advice happens on the home loop."""
+
+    def __init__(self, switchboard: Switchboard, advisor: Advisor | None = None) -> None:
+        self._switchboard = switchboard
+        self.started_at = switchboard.foundation.store.now()
+        self.examiner = Examiner(switchboard)
+        self.health = self.examiner.health
+        self.attempts = Attempts(time.monotonic)
+        self.teller = Teller(switchboard.tell)
+        self.breakers = Breakers(
+            time.monotonic,
+            failures=limits.CORRECTION_BREAKER_FAILURES,
+            seconds=limits.CORRECTION_BREAKER_SECONDS,
+            listener=self.teller.circuit,
+        )
+        self._judge = Judge(switchboard, self.examiner, self.breakers, self.teller)
+        recollection = Recollection(switchboard.foundation)
+        self.advice = Advice(advisor, switchboard.recorder.do, recollection)
+        self._offers = Offers()
+        self._applied: dict[int, Applied] = {}
+        self._verdicts: dict[int, bool | None] = {}
+        self._refused: OrderedDict[Any, _Refused] = OrderedDict()
+        # How many records were lost, and until when more may be.
+        self._lost = (0, 0.0)
+
+    async def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Corrected:
+        """Return arguments that fit, or what could be offered instead.
+
+        Raises:
+            CorrectionUnavailable: The part that could correct them does not work.
+            ValidationFailed: An offer was confirmed that does not exist.
+        """
+        self.teller.started(call, tool, self._attempt(tool, call), violations)
+        started = time.perf_counter()
+        try:
+            in_force = await self._looked_up(tool, call)
+            found = await self._examined(tool, call, in_force)
+        except StratagemError as error:
+            raise self._unavailable(tool, call, violations, error) from error
+        if self.examiner.remote:
+            await asyncio.to_thread(self._weigh, tool, call, found, in_force.policy)
+        took = (time.perf_counter() - started) * 1000
+        return self._answer(tool, call, found, in_force.policy, took)
+
+    def learn(self, tool: Tool, call: Call, arguments: Any, record: Mapping[str, Any]) -> None:
+        """Take note of how a call ended. Never fails."""
+        applied = self._applied.pop(id(call), None)
+        verdict = self._verdicts.pop(id(call), None)
+        self.attempts.end(call)
+        try:
+            worked = record["status"] == "success"
+            if applied is not None:
+                if verdict is False:
+                    self.attempts.failed(problem_of(call, tool.name))
+                self._judge.judge(tool, call, record, applied, worked or verdict)
+            if worked:
+                self._worked(tool, call, arguments, applied)
+                self.advice.settled(call, tool.name, record["executionId"])
+        except Exception as error:  # noqa: BLE001 -- a call must not fail because learning did
+            self.health.failed("learningPipeline", error)
+        else:
+            self.check_recorder()
+
+    async def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
+        """Return the best known fix for a tool's failure, from the debugging memory."""
+        if id(call) in self._applied:
+            # What never reached the tool is no verdict on the arguments.
+            self._verdicts[id(call)] = None if _is_mute(error) else False
+        return await self.advice.ask(tool, call, error)
+
+    def check_recorder(self) -> None:
+        """Note whether records are being lost; for a minute after one was, they may be."""
+        lost, now = self._switchboard.recorder.lost, time.monotonic()
+        if lost > self._lost[0]:
+            self._lost = (lost, now + _LOSING_SECONDS)
+        if self._lost[1] > now:
+            self.health.failed("learningPipeline", RuntimeError(f"{lost} records were lost"))
+        else:
+            self.health.worked("learningPipeline")
+
+    # --- inside
+
+    def _attempt(self, tool: Tool, call: Call) -> int:
+        return self.attempts.number(problem_of(call, tool.name))
+
+    async def _looked_up(self, tool: Tool, call: Call) -> InForce:
+        """Read what the correction of a call takes; the home loop waits for no network."""
+        if self.examiner.remote:
+            return await asyncio.to_thread(self.examiner.look, tool.name, call.branch)
+        return self.examiner.policy(call.branch, tool.name)
+
+    async def _examined(self, tool: Tool, call: Call, in_force: InForce) -> Correction:
+        """Return what the engine makes of a call, in a thread where that takes a while."""
+        teacher = teacher_of(call.caller.actor, call.context.get("agentId"))
+        examine = partial(
+            self.examiner.examine, tool, call.arguments, call.branch, teacher, in_force=in_force
+        )
+        if is_brief(call.arguments):
+            found = examine(seconds=limits.CORRECTION_INLINE_SECONDS)
+            if not found.late:
+                return found
+        return await asyncio.to_thread(examine)
+
+    def _weigh(self, tool: Tool, call: Call, found: Correction, policy: Policy) -> None:
+        """Have everything read that deciding about a correction takes."""
+        self._candidates(tool, call, found, policy)
+
+    def _answer(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy, took: float
+    ) -> Corrected:
+        """Return what becomes of a call: it is corrected, or told what it may have meant."""
+        attempt = self._attempt(tool, call)
+        if call.correction_id is not None:
+            chosen, found = self._confirmed(tool, call, found, policy)
+            return self._apply(
+                tool, call, Applied(chosen, found, took, attempt, confirmed=True, policy=policy)
+            )
+        candidate, reason = self._decided(tool, call, found, policy, attempt)
+        if candidate is not None and reason is None:
+            return self._apply(
+                tool, call, Applied(candidate, found, took, attempt, confirmed=False, policy=policy)
+            )
+        return self._offer(tool, call, found, policy, reason=reason, took=took)
+
+    def _decided(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy, attempt: int
+    ) -> tuple[Candidate | None, str | None]:
+        """Return the correction to apply, or why it is only offered."""
+        candidate, withheld = self.examiner.decided(tool, call.branch, found, policy)
+        if candidate is None or withheld is not None:
+            return candidate, withheld
+        if attempt > 1 + policy.max_retries:
+            return None, f"{attempt - 1} attempts in a row did not work."
+        if policy.require_audit_log and self._unaudited():
+            return None, _UNAUDITED
+        if self._is_open(tool, policy):
+            return None, "Corrections of this tool failed lately; it is left alone for a while."
+        return candidate, None
+
+    def _confirmed(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy
+    ) -> tuple[Candidate, Correction]:
+        """Return the offer that a caller confirms, and the correction it belongs to."""
+        wanted = call.correction_id or ""
+        if not policy.enabled:
+            raise ValidationFailed("Corrections are switched off.", field="correctionId")
+        if policy.require_audit_log and self._unaudited():
+            raise CorrectionUnavailable(_UNAUDITED, field="correctionId", **self.health.told())
+        offers = {offer_id(tool.name, each.arguments): each for each in found.candidates}
+        chosen = offers.get(wanted)
+        if chosen is None and (kept := self._offers.get(call.caller.actor, tool.name, wanted)):
+            chosen, found = kept[0], Correction(None, (kept[0],), kept[1])
+        # The tool may have changed since the offer was made.
+        if chosen is None or not tool.input.accepts(chosen.arguments):
+            raise ValidationFailed(
+                f"There is no offer {wanted}.",
+                field="correctionId",
+                hint="Call again with the arguments it was made for.",
+            )
+        if not call.confirm:
+            raise ValidationFailed(
+                "An offered correction is applied when it is confirmed.",
+                field="confirm",
+                hint="Call again with confirm: true.",
+            )
+        return chosen, found
+
+    def _apply(self, tool: Tool, call: Call, applied: Applied) -> Corrected:
+        policy = applied.policy
+        self._applied[id(call)] = _with_given(applied, call, policy)
+        self.attempts.start(
+            call, tool.name, applied.attempt, self._switchboard.foundation.store.now()
+        )
+        told = {
+            **shown(tool.name, applied.candidate),
+            "confirmed": applied.confirmed,
+            "errors": sorted({fault.type.value for fault in applied.found.errors}),
+            "processingTime": round(applied.took, 3),
+            **self.health.told(),
+        }
+        if policy.debug_mode:
+            told["debug"] = self._debugged(tool, applied.found, policy)
+        return Corrected(applied.candidate.arguments, told)
+
+    def _offer(
+        self,
+        tool: Tool,
+        call: Call,
+        found: Correction,
+        policy: Policy,
+        *,
+        reason: str | None,
+        took: float,
+    ) -> Corrected:
+        self.attempts.failed(problem_of(call, tool.name))
+        self._remember_refused(tool, call, policy)
+        candidates = self._candidates(tool, call, found, policy)
+        for each in candidates:
+            self._offers.put(call.caller.actor, tool.name, (each, found.errors))
+        told = refusal(tool.name, found, candidates, reason) | self.health.told()
+        if policy.debug_mode:
+            told["debug"] = self._debugged(tool, found, policy)
+        self._judge.refused(
+            tool,
+            call,
+            found,
+            candidates,
+            withheld=reason,
+            took=took,
+            audited=policy.require_audit_log,
+        )
+        return Corrected(None, told)
+
+    def _candidates(
+        self, tool: Tool, call: Call, found: Correction, policy: Policy
+    ) -> list[Candidate]:
+        """Return what is offered, best first, each with the confidence that its past leaves it."""
+        candidates = [
+            self.examiner.lowered(tool.name, call.branch, each)[0] for each in found.candidates
+        ]
+        if not candidates and policy.enabled and policy.enable_learning:
+            try:
+                profile = self.examiner.profile(tool, call.branch)
+                usual = usual_values(tool, call.arguments, found, profile)
+            except StratagemError as error:
+                self.health.failed("patternService", error)
+                usual = None
+            candidates = [usual] if usual is not None else []
+        candidates.sort(key=lambda each: -each.confidence)
+        return candidates[: limits.CORRECTIONS_OFFERED_MAX]
+
+    def _worked(self, tool: Tool, call: Call, arguments: Any, applied: Applied | None) -> None:
+        problem = problem_of(call, tool.name)
+        self.attempts.settled(problem)
+        refused = self._refused.pop(problem, None) if self._refused else None
+        if refused is None or applied is not None:
+            return
+        if time.monotonic() - refused.at > limits.CORRECTION_BREAKER_SECONDS:
+            return
+        schema = tool.content["inputSchema"]
+        lessons = teaching.from_retry(refused.arguments, arguments, schema)
+        if lessons:
+            self._judge.taught(tool, call, lessons, refused.policy)
+
+    def _remember_refused(self, tool: Tool, call: Call, policy: Policy) -> None:
+        problem = problem_of(call, tool.name)
+        self._refused.pop(problem, None)
+        if not is_brief(call.arguments):
+            return
+        self._refused[problem] = _Refused(call.arguments, time.monotonic(), policy)
+        if len(self._refused) > _REMEMBERED_MAX:
+            self._refused.popitem(last=False)
+
+    def _unavailable(
+        self,
+        tool: Tool,
+        call: Call,
+        violations: list[dict[str, Any]],
+        error: StratagemError,
+    ) -> CorrectionUnavailable:
+        self.teller.failed(call, tool.name, {"error": "Corrections are not available."})
+        first = violations[0] if violations else {"path": "$", "message": str(error)}
+        return CorrectionUnavailable(
+            f"The arguments of {tool.name} do not fit ({first['path']}: {first['message']}), and "
+            "corrections are not available.",
+            field=first["path"],
+            violations=violations,
+            **self.health.told(),
+        )
+
+    def _debugged(self, tool: Tool, found: Correction, policy: Policy) -> dict[str, Any]:
+        return {
+            "candidates": [shown(tool.name, each) for each in found.candidates],
+            "faults": [
+                {"type": each.type.value, "path": each.path, "message": each.message}
+                for each in found.errors
+            ],
+            "patterns": [
+                {"path": change.path, "pattern": change.pattern, "certain": change.certain}
+                for each in found.candidates
+                for change in each.changes
+            ],
+            "policy": policy.settings(),
+            "services": self.health.status(),
+        }
+
+    def _is_open(self, tool: Tool, policy: Policy) -> bool:
+        if not policy.enable_circuit_breaker:
+            return False
+        try:
+            self.breakers.enter(tool.name)
+        except ExecutionFailed:
+            return True
+        return False
+
+    def _unaudited(self) -> bool:
+        store = self._switchboard.foundation.store
+        return store.read_only or "learningPipeline" in self.health.faults()
+
+
+def _with_given(applied: Applied, call: Call, policy: Policy) -> Applied:
+    """Keep what was given with a correction, where the policy asks for a record of it."""
+    return replace(applied, given=call.arguments) if policy.require_audit_log else applied
+
+
+def _is_mute(error: StratagemError) -> bool:
+    """Whether an error says nothing about the arguments: the tool never looked at them."""
+    if isinstance(error, _NO_ANSWER) or (isinstance(error, ExecutionFailed) and error.safe):
+        return True
+    return blame_of(error.code, error.details.get("reason")) in {"caller", "nobody"}

@@ -1,0 +1,161 @@
+"""How corrections are told: to the caller, and to whoever listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from stratagem.gateway.calls.call import Call
+from stratagem.gateway.correction import Candidate, Correction
+from stratagem.gateway.learning.lessons import Count, belief_of
+from stratagem.gateway.learning.offers import offer_id
+from stratagem.gateway.learning.places import names_of, without_own_names
+from stratagem.gateway.learning.teaching import Lesson
+from stratagem.gateway.registry.tools import Tool
+
+__all__ = ["Teller", "lesson_name", "refusal", "shown"]
+
+_CIRCUITS = {"open": "circuit:opened", "half-open": "circuit:half_open"}
+
+
+def shown(tool: str, candidate: Candidate) -> dict[str, Any]:
+    """Return a correction in the documented form."""
+    return {
+        "type": candidate.strategy.value,
+        "strategies": [each.value for each in candidate.strategies],
+        "description": candidate.leading.reasoning,
+        "correctedParameters": candidate.arguments,
+        "confidence": round(candidate.confidence, 4),
+        "reasoning": candidate.reasoning,
+        "riskLevel": candidate.risk.value,
+        "appliedPattern": candidate.pattern,
+        "correctionId": offer_id(tool, candidate.arguments),
+    }
+
+
+def refusal(
+    tool: str, found: Correction, candidates: Sequence[Candidate], reason: str | None
+) -> dict[str, Any]:
+    """Return what a caller is told whose call was not corrected."""
+    told: dict[str, Any] = {
+        "errors": [
+            {"type": fault.type.value, "path": fault.path, "message": fault.message}
+            for fault in found.errors
+        ]
+    }
+    if candidates:
+        told["corrections"] = [shown(tool, each) for each in candidates]
+        told["hint"] = (
+            "If one of the corrections is what you meant, call again with its correctionId and "
+            "confirm: true."
+        )
+    if found.ambiguous:
+        told["choices"] = [
+            {"path": each.path, "question": each.question, "options": list(each.options)}
+            for each in found.ambiguous
+        ]
+    if reason is not None:
+        told["withheld"] = reason
+    return told
+
+
+def lesson_name(tool: str, lesson: Lesson) -> str:
+    """Return a lesson in words; what was written is not told."""
+    what = "a name" if lesson.kind.value == "alias" else f"a word for {lesson.path}"
+    return f"{tool}: {what} means {lesson.meaning}"
+
+
+class Teller:
+    """Tells listeners of corrections, without anybody's values, and keeps count for them."""
+
+    def __init__(self, tell: Callable[[str, Mapping[str, Any]], None]) -> None:
+        self._tell = tell
+        self._attempts = self._successes = self._failures = 0
+        self._milliseconds = 0.0
+
+    def metrics(self) -> dict[str, Any]:
+        """Return how corrections went since the process began."""
+        ended = self._successes + self._failures
+        return {
+            "attempts": self._attempts,
+            "successes": self._successes,
+            "failures": self._failures,
+            "successRate": round(self._successes / ended, 4) if ended else None,
+            "averageCorrectionTime": round(self._milliseconds / ended, 3) if ended else None,
+        }
+
+    def started(
+        self, call: Call, tool: Tool, attempt: int, violations: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Tell that a call did not fit."""
+        self._attempts += 1
+        names = names_of(tool.content["inputSchema"])
+        places = [without_own_names(str(each.get("path")), names) for each in violations]
+        self._about("attempt:started", call, tool.name, {"attempt": attempt, "paths": places})
+
+    def succeeded(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
+        """Tell that a corrected call worked."""
+        self._successes += 1
+        self._milliseconds += outcome["took"]
+        self._about("attempt:success", call, tool, {**_told(outcome), "correctionResult": outcome})
+
+    def failed(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
+        """Tell that a call could not be corrected, or did not work corrected."""
+        self._failures += 1
+        self._milliseconds += outcome.get("took", 0.0)
+        self._about("attempt:failed", call, tool, {**_told(outcome), "error": outcome["error"]})
+
+    def learned(self, tool: str, lesson: Lesson, before: Count, after: Count) -> None:
+        """Tell that there is a new pattern, or how one evolved."""
+        old, new = belief_of(*before), belief_of(*after)
+        pattern = {
+            "patternId": f"{tool}:{lesson.id}",
+            "name": lesson_name(tool, lesson),
+            "applicableTools": [tool],
+            "toolName": tool,
+            "confidence": round(new.mean, 4),
+        }
+        if before == Count():
+            self._tell("pattern:learned", pattern)
+            return
+        changes = {
+            "successes": [before.held, after.held],
+            "failures": [before.fell, after.fell],
+            "confidence": [round(old.mean, 4), round(new.mean, 4)],
+            "certainty": [round(old.low, 4), round(new.low, 4)],
+        }
+        self._tell("pattern:evolved", {**pattern, "changes": changes})
+
+    def deprecated(self, tool: str, pattern: str, held: int, fell: int) -> None:
+        """Tell that a pattern has stopped working for a tool."""
+        self._tell(
+            "pattern:deprecated",
+            {
+                "patternId": f"{tool}:{pattern}",
+                "name": f"{tool}: {pattern}",
+                "applicableTools": [tool],
+                "toolName": tool,
+                "successes": held,
+                "failures": fell,
+                "successRate": round(held / (held + fell), 4),
+            },
+        )
+
+    def circuit(self, tool: str, state: str, reason: str) -> None:
+        """Tell that the breaker of a tool's corrections changed."""
+        what = _CIRCUITS.get(state, "circuit:closed")
+        self._tell(what, {"toolName": tool, "state": state, "reason": reason})
+
+    def _about(self, what: str, call: Call, tool: str, data: Mapping[str, Any]) -> None:
+        labels = {name: call.context.get(name) for name in ("agentId", "channelId", "requestId")}
+        self._tell(what, {"toolName": tool, **labels, **data, "metrics": self.metrics()})
+
+
+def _told(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the document's listeners look for at the top."""
+    names = {"risk": "riskLevel", "took": "processingTime"}
+    wanted = ("strategy", "strategies", "confidence", "pattern", "errorTypes", "executionId")
+    found = {name: outcome[name] for name in wanted if name in outcome}
+    found |= {shown: outcome[name] for name, shown in names.items() if name in outcome}
+    extra = ("strategiesAttempted", "suggestedActions")
+    return found | {name: outcome[name] for name in extra if name in outcome}

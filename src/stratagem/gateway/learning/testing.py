@@ -1,0 +1,197 @@
+"""Trying corrections out: given cases, scenarios made from a tool's own schema, named suites.
+
+Nothing is run and nothing is recorded. A case passes when the fault was found and what was made
+of it is what was expected; where nothing was expected, when the call would be run corrected.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from stratagem.gateway.calls.history import percentile
+from stratagem.gateway.correction import Correction
+from stratagem.gateway.learning.figures import mean, rate
+from stratagem.gateway.learning.inputs import TestCase
+from stratagem.gateway.registry.tools import Tool
+
+__all__ = ["MADE", "Trial", "damaged", "overall", "performance", "run"]
+
+# The document has these in the singular.
+_TYPES: Final = {
+    "missingParameter": "missingRequired",
+    "unknownProperty": "unknownProperties",
+    "typeConversion": "typeMismatch",
+}
+# The errors that can be made from a schema, where it has room for them.
+MADE: Final = ("typeMismatch", "missingRequired", "unknownProperties", "malformedJson")
+_SAMPLES: Final[Mapping[str, Any]] = {
+    "string": "text", "integer": 12, "number": 12.5, "boolean": True, "null": None,
+    "array": [], "object": {},
+}  # fmt: skip
+
+
+class Trial(NamedTuple):
+    """One case, ready to be tried."""
+
+    name: str
+    given: Any
+    examine: Callable[[Any], Correction]
+    error: str | None = None
+    # What the corrected arguments must have in them; None where nothing was said.
+    meant: Mapping[str, Any] | None = None
+    success: bool | None = None
+
+
+def run(trial: Trial) -> dict[str, Any]:
+    """Try a case; return the document's form."""
+    started = time.perf_counter()
+    found = trial.examine(trial.given)
+    took = (time.perf_counter() - started) * 1000
+    best = found.candidates[0] if found.candidates else None
+    types = sorted({fault.type.value for fault in found.errors})
+    applied = found.corrected
+    matched = _matches(trial, found) if applied else False
+    expected = True if trial.success is None else trial.success
+    passed = (
+        _detected(trial, types)
+        and applied == expected
+        and (matched if expected and trial.meant is not None else True)
+    )
+    result: dict[str, Any] = {
+        "testName": trial.name,
+        "passed": passed,
+        "executionTime": round(took, 3),
+        "errorDetected": bool(types),
+        "errorTypes": types,
+        "correctionApplied": applied,
+        "correctionMatched": matched if trial.meant is not None else None,
+        "confidence": round(best.confidence, 4) if best else None,
+        "details": {
+            "originalParameters": trial.given,
+            "correctedParameters": found.applied if applied else None,
+            "correctionType": best.strategy.value if best else None,
+        },
+    }
+    if not applied:
+        result |= {"reason": _reason(found), "suggestions": _suggestions(found)}
+    return result
+
+
+def overall(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return how all cases went."""
+    passed = sum(each["passed"] for each in results)
+    return {
+        "totalTests": len(results),
+        "passed": passed,
+        "failed": len(results) - passed,
+        "successRate": rate(passed, len(results)),
+        "averageExecutionTime": mean(each["executionTime"] for each in results),
+    }
+
+
+def performance(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return how long the cases took, in milliseconds."""
+    times = sorted(each["executionTime"] for each in results)
+    return {
+        "p50": percentile(times, 0.5),
+        "p99": percentile(times, 0.99),
+        "slowest": times[-1] if times else None,
+    }
+
+
+def damaged(tool: Tool, case: TestCase) -> Any:
+    """Return a call of a tool with an error of a type, made from its examples or its schema.
+
+    None, where the tool's schema has no room for the error.
+    """
+    kind = _TYPES.get(case.type or "", case.type)
+    good = _valid(tool)
+    if good is None:
+        return None
+    schema = tool.content["inputSchema"]
+    if kind == "missingRequired":
+        required = [name for name in schema.get("required", ()) if name in good]
+        return (
+            {name: each for name, each in good.items() if name != required[0]} if required else None
+        )
+    if kind == "unknownProperties":
+        return _restyled(good)
+    if kind == "typeMismatch":
+        return _mistyped(good)
+    if kind == "malformedJson":
+        return str(good)
+    return None
+
+
+def _valid(tool: Tool) -> dict[str, Any] | None:
+    """Return arguments that a tool takes: of its first example, or made up from its schema."""
+    for example in tool.content.get("examples") or ():
+        for name in ("arguments", "input", "parameters"):
+            given = example.get(name)
+            if isinstance(given, Mapping) and tool.input.accepts(given):
+                return dict(given)
+    schema = tool.content["inputSchema"]
+    properties = schema.get("properties") or {}
+    made = {name: _sample(part) for name, part in properties.items()}
+    least = {name: made[name] for name in schema.get("required", ()) if name in made}
+    return next((each for each in (made, least) if each and tool.input.accepts(each)), None)
+
+
+def _sample(part: Any) -> Any:
+    if not isinstance(part, Mapping):
+        return "text"
+    for name in ("const", "default"):
+        if name in part:
+            return part[name]
+    if part.get("enum"):
+        return part["enum"][0]
+    kind = part.get("type", "string")
+    value = _SAMPLES.get(kind[0] if isinstance(kind, list) else kind, "text")
+    least = part.get("minimum")
+    return least if isinstance(value, int | float) and isinstance(least, int | float) else value
+
+
+def _restyled(good: Mapping[str, Any]) -> dict[str, Any] | None:
+    for name in good:
+        other = "-".join(part.upper() for part in name.split("_"))
+        if other != name:
+            return {other if key == name else key: each for key, each in good.items()}
+    return None
+
+
+def _mistyped(good: Mapping[str, Any]) -> dict[str, Any] | None:
+    for name, each in good.items():
+        if isinstance(each, bool | int | float):
+            return {**good, name: str(each).lower() if isinstance(each, bool) else str(each)}
+    for name, each in good.items():
+        if isinstance(each, str):
+            return {**good, name: 12345}
+    return None
+
+
+def _detected(trial: Trial, types: Sequence[str]) -> bool:
+    if trial.error is None:
+        return bool(types)
+    return _TYPES.get(trial.error, trial.error) in types
+
+
+def _matches(trial: Trial, found: Correction) -> bool:
+    applied, meant = found.applied or {}, trial.meant or {}
+    return all(name in applied and applied[name] == each for name, each in meant.items())
+
+
+def _reason(found: Correction) -> str:
+    if found.withheld is not None:
+        return found.withheld
+    if not found.errors:
+        return "The arguments fit as they are."
+    return "There is no correction that the schema accepts."
+
+
+def _suggestions(found: Correction) -> list[str]:
+    said = [f"{each.path}: {each.question}" for each in found.ambiguous]
+    if any(fault.type.value == "missingRequired" for fault in found.errors):
+        said.append("A default in the schema would fill in what is missing.")
+    return said

@@ -1,0 +1,142 @@
+"""Model providers, for one caller: the registry in their formats, and their calls answered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+
+from stratagem.engine.events import Draft
+from stratagem.errors import StratagemError, ValidationFailed
+from stratagem.gateway import inputs, names
+from stratagem.gateway.calls.call import call_of
+from stratagem.gateway.providers import PROVIDERS, Format, Outcome, ProviderCall, enabled_tools
+from stratagem.gateway.registry.tools import Tool, listed
+from stratagem.gateway.switchboard import Switchboard
+from stratagem.operation import Caller
+from stratagem.storage.contract import Transaction
+
+__all__ = ["Exchange"]
+
+Answer = dict[str, Any]
+
+
+class Exchange:
+    """Giving tools to providers, and taking calls from them."""
+
+    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
+        self._switchboard = switchboard
+        self._foundation = switchboard.foundation
+        self._caller = caller
+
+    def configure(self, given: inputs.ProviderConfigureInput) -> Answer:
+        """Keep the settings of a provider; a key is a reference to a secret, never the key."""
+        format_ = _format(given.provider)
+        config = format_.configure(given.config)
+        content = {"provider": given.provider, "config": config}
+
+        def work(transaction: Transaction) -> None:
+            view = self._foundation.views.view(transaction, self._branch(given.branch))
+            draft = Draft(names.PROVIDER_CONFIGURED, content, names.PROVIDERS, given.provider)
+            transaction.append(view.branch, [draft])
+
+        self._foundation.write(self._caller, work)
+        return content
+
+    def providers(self, given: inputs.ProvidersInput) -> Answer:
+        """Return the providers whose formats are known, and how each is configured."""
+        return {
+            "providers": [
+                {"provider": name, "config": self._config(name, given.branch)} for name in PROVIDERS
+            ]
+        }
+
+    def tools(self, given: inputs.ProviderToolsInput) -> Answer:
+        """Return the tools in a provider's format: those that are enabled for it."""
+        format_ = _format(given.provider)
+        enabled = self._enabled(given.provider, given.branch, given.tools)
+        return {
+            "provider": given.provider,
+            "tools": format_.tools([listed(tool) for tool in enabled]),
+        }
+
+    async def answer(self, given: inputs.ProviderCallInput) -> Answer:
+        """Run the calls in a provider's payload; return results that can be sent back to it."""
+        format_ = _format(given.provider)
+        enabled = await asyncio.to_thread(self._enabled, given.provider, given.branch, None)
+        calls = format_.calls(given.payload, [tool.name for tool in enabled])
+        allowed = {tool.name for tool in enabled}
+
+        async def run() -> list[tuple[ProviderCall, Outcome]]:
+            outcomes = await asyncio.gather(
+                *(self._outcome(each, given, allowed) for each in calls)
+            )
+            return list(zip(calls, outcomes, strict=True))
+
+        outcomes = await self._switchboard.home.join(run)
+        failed = sum(isinstance(outcome, Exception) for _call, outcome in outcomes)
+        return {
+            "provider": given.provider,
+            "calls": len(calls),
+            "failed": failed,
+            "results": format_.results(outcomes),
+        }
+
+    async def _outcome(
+        self, call: ProviderCall, given: inputs.ProviderCallInput, allowed: set[str]
+    ) -> Outcome:
+        try:
+            if call.name not in allowed:
+                raise ValidationFailed(
+                    f"{call.name} is not enabled for {given.provider}.", field="enabledTools"
+                )
+            asked = inputs.ExecuteInput(
+                tool_name=call.name,
+                arguments=call.arguments,
+                context=given.context,
+                branch=given.branch,
+            )
+            finished = await self._switchboard.executor.execute(call_of(asked, self._caller))
+        except StratagemError as error:
+            return error
+        return finished.result
+
+    def _enabled(self, provider: str, branch: str | None, wanted: list[str] | None) -> list[Tool]:
+        config = self._config(provider, branch)
+        with self._foundation.store.snapshot() as reader:
+            view = self._foundation.views.view(reader, self._branch(branch))
+            every = self._switchboard.registry.all(reader, view)
+        active = {tool.name: tool for tool in every if tool.status in {"active", "deprecated"}}
+        enabled = enabled_tools(config or {}, [tool.content for tool in active.values()])
+        chosen = [active[each["name"]] for each in enabled]
+        if wanted is None:
+            return chosen
+        unknown = [name for name in wanted if name not in active]
+        if unknown:
+            raise ValidationFailed(f"There are no tools named {', '.join(unknown)}.", field="tools")
+        return [tool for tool in chosen if tool.name in wanted]
+
+    def _config(self, provider: str, branch: str | None) -> Answer | None:
+        reader = self._foundation.store.reader()
+        view = self._foundation.views.view(reader, self._branch(branch))
+        version = reader.current(view.lineage, names.PROVIDERS, provider)
+        if version is None or version.payload is None:
+            return None
+        config: Answer = orjson.loads(version.payload)["config"]
+        return config
+
+    def _branch(self, branch: str | None) -> str:
+        return branch or self._caller.branch
+
+
+def _format(name: str) -> Format:
+    found = PROVIDERS.get(name)
+    if found is None:
+        raise ValidationFailed(
+            f"There is no provider {name!r}.",
+            field="provider",
+            allowed=list(PROVIDERS),
+            hint=f"Choose one of: {', '.join(PROVIDERS)}.",
+        )
+    return found

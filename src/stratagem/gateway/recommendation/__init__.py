@@ -1,6 +1,0 @@
-"""Which tool does what is asked for: from what tools say of themselves, and from what worked."""
-
-from stratagem.gateway.recommendation.index import Match, ToolIndex
-from stratagem.gateway.recommendation.twins import difference, grouped
-
-__all__ = ["Match", "ToolIndex", "difference", "grouped"]

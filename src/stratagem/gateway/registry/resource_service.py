@@ -1,0 +1,109 @@
+"""The resources of the gateway for one caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stratagem import limits
+from stratagem.engine import moments
+from stratagem.engine.lineage import OPEN_END
+from stratagem.gateway import inputs
+from stratagem.gateway.registry import resources
+from stratagem.gateway.switchboard import Switchboard
+from stratagem.operation import Caller
+from stratagem.storage.contract import Transaction
+
+__all__ = ["Library"]
+
+Answer = dict[str, Any]
+
+
+class Library:
+    """Prompts, templates and data, for one caller."""
+
+    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
+        self._switchboard = switchboard
+        self._foundation = switchboard.foundation
+        self._caller = caller
+
+    def list(self, given: inputs.ListResourcesInput) -> Answer:
+        """Return the resources that fit every filter."""
+        with self._foundation.store.snapshot() as reader:
+            view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
+            fitting = [each for each in resources.every(reader, view) if _fits(each, given)]
+        page = fitting[given.offset : given.offset + given.limit]
+        return {"resources": page, "total": len(fitting)}
+
+    def get(self, given: inputs.ResourceInput) -> Answer:
+        """Return a resource, rendered where values for its variables are given."""
+        with self._foundation.store.snapshot() as reader:
+            view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
+            resource = resources.find(reader, view, given.resource_id)
+        if given.variables is None:
+            return {"resource": resource}
+        return {"resource": resource, "rendered": resources.render(resource, given.variables)}
+
+    def versions(self, given: inputs.ResourceInput) -> Answer:
+        """Return the versions of a resource, newest first."""
+        with self._foundation.store.snapshot() as reader:
+            view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
+            found = resources.versions(
+                reader, view, given.resource_id, before=OPEN_END, limit=limits.HISTORY_PAGE_MAX
+            )
+        return {
+            "versions": [{**each, "timestamp": moments.iso(each["timestamp"])} for each in found]
+        }
+
+    def create(self, given: inputs.ResourceCreateInput) -> Answer:
+        """Add a resource."""
+        fields = _fields(given)
+        new_id = self._switchboard.new_id("res")
+        return self._write(
+            lambda transaction, view: resources.create(transaction, view, fields, new_id), given
+        )
+
+    def update(self, given: inputs.ResourceUpdateInput) -> Answer:
+        """Change a resource."""
+        changes = _fields(given)
+        name = changes.pop("resourceId")
+        return self._write(
+            lambda transaction, view: resources.update(transaction, view, name, changes), given
+        )
+
+    def remove(self, given: inputs.ResourceRemoveInput) -> Answer:
+        """Take a resource out of a branch; its history stays."""
+        return self._write(
+            lambda transaction, view: resources.remove(transaction, view, given.resource_id), given
+        )
+
+    def _branch(self, branch: str | None) -> str:
+        return branch or self._caller.branch
+
+    def _write(self, change: Callable[[Transaction, Any], Answer], given: Any) -> Answer:
+        def work(transaction: Transaction) -> Answer:
+            view = self._foundation.views.view(transaction, self._branch(given.branch))
+            return {"resource": change(transaction, view)}
+
+        return self._foundation.write(
+            self._caller,
+            work,
+            request_id=getattr(given, "request_id", None),
+            operation=type(given).__name__,
+            arguments=_fields(given),
+        )
+
+
+def _fields(given: inputs.Input) -> dict[str, Any]:
+    return given.model_dump(
+        by_alias=True, exclude_unset=True, exclude_none=True, exclude={"branch", "request_id"}
+    )
+
+
+def _fits(resource: Answer, given: inputs.ListResourcesInput) -> bool:
+    text = f"{resource['name']} {resource.get('description', '')}".casefold()
+    return (
+        given.type in {None, resource["type"]}
+        and set(given.tags or ()) <= set(resource.get("tags", ()))
+        and all(word in text for word in (given.search or "").casefold().split())
+    )

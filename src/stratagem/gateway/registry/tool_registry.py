@@ -1,0 +1,280 @@
+"""The registry: tools as records of the log, with history, branches and `as_of` like any other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import values
+from stratagem.engine.events import Draft
+from stratagem.engine.lineage import View
+from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed, VersionConflict
+from stratagem.gateway import names
+from stratagem.gateway.definitions import schemas
+from stratagem.gateway.definitions.sanitize import clean_definition
+from stratagem.gateway.registry.tool_names import TakenNames
+from stratagem.gateway.registry.tools import CATEGORY_DEFAULT, Tool
+from stratagem.gateway.sandbox.permissions import read_permissions
+from stratagem.storage.contract import Reader, Transaction
+
+__all__ = ["Registry"]
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*")
+_SECRET_FIELD: Final = re.compile(r"authorization|token|secret|password|api[-_]?key", re.IGNORECASE)
+_REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_DEFINITIONS_MAX: Final = 20_000
+# Operations that are no tools themselves; a tool of their name would stand before them.
+_RESERVED: Final = frozenset({"tool_execute", "tools_batch", "tools_pipeline"})
+
+# Checks a handler and returns warnings.
+CheckHandler = Callable[[Mapping[str, Any]], list[str]]
+
+
+class Registry:
+    """Tools by name, in any view. Built-in ones are there on every branch.
+
+    Definitions never change once written, so each is read and compiled once and then found
+    by the sequence that wrote it.
+    """
+
+    def __init__(self, builtin: Sequence[Tool], check_handler: CheckHandler) -> None:
+        self.builtin = {tool.name: tool for tool in builtin}
+        self._check_handler = check_handler
+        self._known: dict[int, Tool] = {}
+
+    def find(self, reader: Reader, view: View, name: str) -> Tool:
+        """Return a tool by its name or id.
+
+        Raises:
+            ToolNotFound: The view shows none; similar names are suggested.
+        """
+        found = self.get(reader, view, name)
+        if found is None:
+            near = get_close_matches(name, self._names(reader, view), n=3, cutoff=0.6)
+            hint = f"Did you mean {' or '.join(near)}?" if near else None
+            raise ToolNotFound(
+                f"There is no tool {name!r}.", hint=hint, field="toolName", tool=name, similar=near
+            )
+        return found
+
+    def get(self, reader: Reader, view: View, name: str) -> Tool | None:
+        """Return a tool by its name or id, if the view shows one."""
+        if name in self.builtin:
+            return self.builtin[name]
+        version = reader.current(view.lineage, names.TOOLS, name)
+        if version is not None and version.payload is not None:
+            return self._tool(version.sequence, version.payload)
+        sequences = reader.faceted(view, names.facet_id(names.TOOL, name), limit=1)
+        for hit in reader.hits(sequences).values():
+            return self._tool(hit.sequence, hit.payload)
+        return next((tool for tool in self.builtin.values() if tool.id == name), None)
+
+    def all(self, reader: Reader, view: View) -> list[Tool]:
+        """Return every tool that a view shows, by name."""
+        tools = dict(self.builtin)
+        after: str | None = ""
+        while after is not None:
+            page, after = reader.records(view.lineage, names.TOOLS, after=after)
+            for name, version in page:
+                if version.payload is not None:
+                    tools[name] = self._tool(version.sequence, version.payload)
+        return [tools[name] for name in sorted(tools)]
+
+    def taken(self, reader: Reader, view: View) -> TakenNames:
+        """Return the names that are taken: nobody owns those of built-in tools."""
+        reserved = ((name, None) for name in _RESERVED)
+        every = ((tool.name, tool.owner) for tool in self.all(reader, view))
+        return TakenNames((*reserved, *every))
+
+    def register(
+        self,
+        transaction: Transaction,
+        view: View,
+        given: Mapping[str, Any],
+        new_id: str,
+        *,
+        owner: str,
+        taken: TakenNames | None = None,
+    ) -> tuple[Tool, list[str]]:
+        """Add a tool; return it, and what its author should know.
+
+        `taken` is given by those who register many, so that names are gathered once.
+
+        Raises:
+            ToolExists: There is a tool of that name, or one of somebody else's that looks alike.
+            ValidationFailed: The definition cannot be taken.
+        """
+        name = _checked_name(given.get("name"))
+        if name in self.builtin or name in _RESERVED:
+            raise ToolExists(
+                f"{name!r} is a built-in tool.", field="name", hint="Choose another name."
+            )
+        if transaction.current(view.lineage, names.TOOLS, name) is not None:
+            raise ToolExists(f"There is a tool named {name!r}.", field="name", tool=name)
+        taken = taken or self.taken(transaction, view)
+        if (twin := taken.twin_of(name, owner)) is not None:
+            raise ToolExists(
+                f"{name!r} looks like {twin!r}, which is another tool.",
+                field="name",
+                similar=[twin],
+                hint="Choose a name that cannot be mistaken for it.",
+            )
+        content = {
+            "id": new_id,
+            "category": CATEGORY_DEFAULT,
+            "provider": "custom",
+            "version": "1.0.0",
+            "status": "active",
+            **{field: value for field, value in given.items() if value is not None},
+            "owner": owner,
+        }
+        content = clean_definition(content)
+        warnings = self._checked(content)
+        draft = Draft(names.TOOL_REGISTERED, content, names.TOOLS, name)
+        appended = transaction.append(view.branch, [draft])
+        taken.add(name, owner)
+        return Tool(content, appended[0].sequence), warnings
+
+    def update(
+        self,
+        transaction: Transaction,
+        view: View,
+        name: str,
+        changes: Mapping[str, Any],
+        *,
+        expected_version: int | None = None,
+    ) -> tuple[Tool, dict[str, Any], list[str]]:
+        """Change a tool; return it, what changed, and what its author should know.
+
+        Objects such as `configuration` are changed field by field, everything else whole.
+        """
+        tool = self._changeable(transaction, view, name)
+        if expected_version is not None and expected_version != tool.revision:
+            raise VersionConflict(
+                f"The tool {tool.name!r} has version {tool.revision}, not {expected_version}.",
+                field="expectedVersion",
+                version=tool.revision,
+            )
+        content = dict(tool.content)
+        for field, value in changes.items():
+            before = content.get(field)
+            if field in {"configuration", "requirements"} and isinstance(before, Mapping):
+                content[field] = {**before, **value}
+            elif value is None:
+                content.pop(field, None)
+            else:
+                content[field] = value
+        content = clean_definition(content)
+        changed = {
+            field: content.get(field)
+            for field in {*content, *tool.content}
+            if content.get(field) != tool.content.get(field)
+        }
+        if not changed:
+            return tool, {}, []
+        warnings = self._checked(content)
+        draft = Draft(names.TOOL_UPDATED, content, names.TOOLS, tool.name)
+        appended = transaction.append(view.branch, [draft])
+        return Tool(content, appended[0].sequence), changed, warnings
+
+    def remove(self, transaction: Transaction, view: View, name: str) -> Tool:
+        """Take a tool out of a branch; its history stays."""
+        tool = self._changeable(transaction, view, name)
+        draft = Draft(names.TOOL_REMOVED, {"id": tool.id}, names.TOOLS, tool.name)
+        transaction.append(view.branch, [draft])
+        return tool
+
+    def _changeable(self, reader: Reader, view: View, name: str) -> Tool:
+        tool = self.find(reader, view, name)
+        if tool.name in self.builtin:
+            raise ValidationFailed(
+                f"{tool.name!r} is a built-in tool: it cannot be changed or removed.",
+                field="toolId",
+                hint="Register a tool of your own under another name.",
+            )
+        return tool
+
+    def _names(self, reader: Reader, view: View) -> list[str]:
+        page, _next = reader.records(view.lineage, names.TOOLS, limit=1000)
+        return [*self.builtin, *(name for name, _version in page)]
+
+    def _tool(self, sequence: int, payload: bytes) -> Tool:
+        known = self._known.get(sequence)
+        if known is None:
+            if len(self._known) >= _DEFINITIONS_MAX:
+                self._known.clear()
+            known = self._known[sequence] = Tool(orjson.loads(payload), sequence)
+        return known
+
+    def _checked(self, content: Mapping[str, Any]) -> list[str]:
+        values.encode(dict(content), field="definition", bytes_max=limits.TOOL_BYTES_MAX)
+        schemas.check(content["inputSchema"], field="inputSchema")
+        if content.get("outputSchema") is not None:
+            schemas.check(content["outputSchema"], field="outputSchema")
+        read_permissions(content.get("permissions") or {})
+        _refuse_secrets(content["handler"], "handler")
+        return [*self._check_handler(content["handler"]), *_warnings(content)]
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValidationFailed(
+            "A tool's name begins with a letter and has letters, digits, `_`, `-` and `.`.",
+            field="name",
+            limit=limits.TOOL_NAME_CHARS_MAX,
+        )
+    if len(name) > limits.TOOL_NAME_CHARS_MAX:
+        raise ValidationFailed(
+            f"The name has {len(name)} characters; {limits.TOOL_NAME_CHARS_MAX} are allowed.",
+            field="name",
+            limit=limits.TOOL_NAME_CHARS_MAX,
+        )
+    return name
+
+
+def _refuse_secrets(value: Any, path: str) -> None:
+    """Refuse a handler that holds a secret itself: it would stay in the log for good."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if isinstance(each, str) and _SECRET_FIELD.search(str(name)) and not _is_harmless(each):
+                raise ValidationFailed(
+                    f"`{path}.{name}` looks like a secret.",
+                    field=f"{path}.{name}",
+                    hint="Write ${NAME} instead, and have an administrator grant that name.",
+                )
+            _refuse_secrets(each, f"{path}.{name}")
+    elif isinstance(value, list):
+        for at, each in enumerate(value):
+            _refuse_secrets(each, f"{path}[{at}]")
+
+
+def _is_harmless(text: str) -> bool:
+    """Whether nothing is left of a header once references and the scheme are taken away."""
+    rest = _REFERENCE.sub("", text).replace("{{", "").strip().casefold()
+    return rest in {"", "bearer", "basic", "token"} or "{" in text.replace("${", "")
+
+
+def _warnings(content: Mapping[str, Any]) -> list[str]:
+    warnings = []
+    schema = content["inputSchema"]
+    if schema.get("type") != "object":
+        warnings.append('inputSchema should have "type": "object"; models expect it.')
+    undescribed = [
+        name
+        for name, each in (schema.get("properties") or {}).items()
+        if isinstance(each, Mapping) and not each.get("description")
+    ]
+    if undescribed:
+        warnings.append(f"No description: {', '.join(undescribed[:10])}.")
+    if not content.get("outputSchema"):
+        warnings.append("No outputSchema: results are not checked.")
+    own = schemas.Schema(schema, field="inputSchema")
+    for at, example in enumerate(content.get("examples") or ()):
+        if "input" in example and not own.accepts(example["input"]):
+            warnings.append(f"examples[{at}].input does not fit inputSchema.")
+    return warnings

@@ -1,0 +1,156 @@
+"""A registered tool: its definition, and the forms in which it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from stratagem import limits
+from stratagem.gateway.definitions.schemas import Schema, excess
+from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
+
+__all__ = ["CATEGORY_DEFAULT", "STATUSES", "Configuration", "Status", "Tool", "detailed", "listed"]
+
+Status = Literal["active", "deprecated", "disabled", "quarantined"]
+STATUSES: Final[tuple[Status, ...]] = ("active", "deprecated", "disabled", "quarantined")
+CATEGORY_DEFAULT: Final = "utility"
+
+# What a list shows of a tool; the rest is one look at its details away.
+_LISTED: Final = (
+    "id",
+    "name",
+    "description",
+    "category",
+    "provider",
+    "status",
+    "version",
+    "tags",
+    "capabilities",
+    "inputSchema",
+    "outputSchema",
+    "pricing",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """How the calls of a tool are run.
+
+    `cache` is only for tools that give the same answer to the same arguments. `idempotent`
+    tools may be tried again after a failure that may have happened halfway.
+    """
+
+    seconds: float = limits.EXECUTION_SECONDS_DEFAULT
+    retries: int = 0
+    cache: bool = False
+    cache_seconds: float = limits.CACHE_SECONDS_DEFAULT
+    idempotent: bool = False
+    concurrency: int = limits.TOOL_CONCURRENCY_DEFAULT
+    calls_per_minute: int | None = None
+    output_bytes: int = limits.OUTPUT_BYTES_DEFAULT
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Configuration:
+        """Read the documented form, whose times are milliseconds."""
+        given = content.get("configuration") or {}
+        # Whoever caches a tool says with it that calling it twice is calling it once.
+        return cls(
+            seconds=given.get("timeout", limits.EXECUTION_SECONDS_DEFAULT * 1000) / 1000,
+            retries=given.get("retries", 0),
+            cache=given.get("cache", False),
+            cache_seconds=given.get("cacheTtl", limits.CACHE_SECONDS_DEFAULT),
+            idempotent=given.get("idempotent", given.get("cache", False)),
+            concurrency=given.get("concurrency", limits.TOOL_CONCURRENCY_DEFAULT),
+            calls_per_minute=given.get("rateLimit"),
+            output_bytes=given.get("maxOutput", limits.OUTPUT_BYTES_DEFAULT),
+        )
+
+
+class Tool:
+    """One revision of a tool. `revision` is the sequence of the event that wrote it."""
+
+    def __init__(self, content: Mapping[str, Any], revision: int) -> None:
+        self.content = content
+        self.revision = revision
+        self.name: str = content["name"]
+        self.id: str = content["id"]
+        self.status: Status = content.get("status", "active")
+        self.category: str = content.get("category") or CATEGORY_DEFAULT
+        self.provider: str = content.get("provider") or "custom"
+        self.description: str = content.get("description") or ""
+        self.handler: Mapping[str, Any] = content["handler"]
+        self.configuration = Configuration.of(content)
+
+    @cached_property
+    def input(self) -> Schema:
+        """What it takes."""
+        return Schema(self.content["inputSchema"], field="inputSchema")
+
+    @cached_property
+    def output(self) -> Schema | None:
+        """What it gives, where that was said."""
+        schema = self.content.get("outputSchema")
+        return Schema(schema, field="outputSchema") if schema else None
+
+    @cached_property
+    def fault(self) -> str | None:
+        """Why it cannot be called, though it is registered: an earlier release took its schema."""
+        for name in ("inputSchema", "outputSchema"):
+            schema = self.content.get(name)
+            if schema and (reason := excess(schema, field=name)) is not None:
+                return reason
+        return None
+
+    @cached_property
+    def permissions(self) -> Permissions:
+        """What its handler may do."""
+        own = self.content.get("permissions")
+        if own is None and self.handler.get("type") == "code":
+            # Code says itself what it needs; only an administrator can have registered it.
+            own = self.handler.get("permissions")
+        return read_permissions(own or {})
+
+    @property
+    def owner(self) -> str | None:
+        """Who registered it; None for built-in tools, and where it was not noted."""
+        owner = self.content.get("owner")
+        return owner if isinstance(owner, str) else None
+
+    @property
+    def target(self) -> str | None:
+        """What a built-in tool works on that is the caller's own: `code` or a `url`."""
+        target = self.content.get("target") if self.handler.get("type") == "builtin" else None
+        return target if isinstance(target, str) else None
+
+    def circuit(self, arguments: Any) -> str:
+        """Return by what name its failures are counted: the host, where callers choose it."""
+        url = arguments.get("url") if isinstance(arguments, Mapping) else None
+        if self.target != "url" or not isinstance(url, str):
+            return self.name
+        try:
+            host = urlsplit(url).netloc.rpartition("@")[2].casefold()
+        except ValueError:
+            host = ""
+        return f"{self.name} {host}"[: limits.CIRCUIT_CHARS_MAX]
+
+    @property
+    def requirements(self) -> Mapping[str, Any]:
+        """What it needs to be run."""
+        return self.content.get("requirements") or {}
+
+
+def listed(tool: Tool) -> dict[str, Any]:
+    """Return what a list shows of a tool."""
+    return {name: tool.content[name] for name in _LISTED if name in tool.content} | _fault(tool)
+
+
+def detailed(tool: Tool) -> dict[str, Any]:
+    """Return everything about a tool; its handler holds references to secrets, never secrets."""
+    return {**tool.content, "revision": tool.revision} | _fault(tool)
+
+
+def _fault(tool: Tool) -> dict[str, Any]:
+    return {} if tool.fault is None else {"fault": tool.fault}

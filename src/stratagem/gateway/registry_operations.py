@@ -1,0 +1,397 @@
+"""The operations on the registry: tools, resources, sources and providers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stratagem.gateway import inputs
+from stratagem.gateway.calls.retention import Retention
+from stratagem.gateway.person import (
+    ADD_SERVER,
+    APPROVE_SERVER,
+    ERASE,
+    GRANT,
+    REGISTER,
+    UPDATE,
+)
+from stratagem.gateway.providers.service import Exchange
+from stratagem.gateway.registry.resource_service import Library
+from stratagem.gateway.registry.sources import Sources
+from stratagem.gateway.rows import row
+from stratagem.gateway.service import Gateway
+from stratagem.operation import Operation, object_schema
+
+__all__ = ["OPERATIONS", "say_registered"]
+
+_TOOL = object_schema(required=("tool",), tool="object")
+_RESOURCE = object_schema(required=("resource",), resource="object")
+
+
+def say_registered(answer: Mapping[str, Any]) -> str:
+    """Say what became of a registration."""
+    warnings = answer["validation"]["warnings"]
+    said = f"{answer['name']} ({answer['toolId']}) is {answer['status']}."
+    return " ".join([said, *warnings])
+
+
+def _say_tools(answer: Mapping[str, Any]) -> str:
+    lines = [f"{each['name']}: {each['description']}" for each in answer["tools"]]
+    return "\n".join([f"{answer['total']} tools.", *lines])
+
+
+def _say_tool(answer: Mapping[str, Any]) -> str:
+    tool = answer["tool"]
+    return f"{tool['name']} {tool['version']} ({tool['status']}): {tool['description']}"
+
+
+def _say_removed(answer: Mapping[str, Any]) -> str:
+    return f"{answer['name']} is removed."
+
+
+def _say_executions(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{each['startedAt']} {each['tool']} {each['status']} {each['duration']:.0f} ms"
+        for each in answer["executions"]
+    ]
+    return "\n".join(lines) or "No executions."
+
+
+def _say_resource(answer: Mapping[str, Any]) -> str:
+    if "rendered" in answer:
+        return str(answer["rendered"])
+    resource = answer["resource"]
+    return f"{resource['name']} {resource['version']} ({resource['id']})"
+
+
+def _say_resources(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{each['name']} ({each['type']}): {each.get('description', '')}".rstrip(": ")
+        for each in answer["resources"]
+    ]
+    return "\n".join(lines) or "No resources."
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    row(
+        "tools_list",
+        "List tools",
+        "Registered tools, filtered by category, provider, capabilities, tags, status and words.",
+        inputs.ListToolsInput,
+        Gateway,
+        "list",
+        says=_say_tools,
+        gives=object_schema(required=("tools", "total"), tools="array", total="integer"),
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "tool_get",
+        "Tool details",
+        "Everything about one registered tool, with its statistics.",
+        inputs.ToolInput,
+        Gateway,
+        "get",
+        says=_say_tool,
+        gives=_TOOL,
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "tool_register",
+        "Register tool",
+        "Register a tool: its schema, and a handler that runs it.",
+        inputs.RegisterInput,
+        Gateway,
+        "register",
+        says=say_registered,
+        gives=object_schema(
+            required=("toolId", "status", "validation"),
+            toolId="string",
+            status="string",
+            validation="object",
+        ),
+        toolset="registry",
+        person=REGISTER,
+    ),
+    row(
+        "tool_update",
+        "Update tool",
+        "Change a registered tool; earlier versions stay in its history.",
+        inputs.UpdateInput,
+        Gateway,
+        "update",
+        says=say_registered,
+        gives=object_schema(required=("toolId", "changes"), toolId="string", changes="object"),
+        toolset="registry",
+        person=UPDATE,
+    ),
+    row(
+        "tool_remove",
+        "Remove tool",
+        "Take a tool out of the registry; its history stays.",
+        inputs.RemoveInput,
+        Gateway,
+        "remove",
+        says=_say_removed,
+        gives=object_schema(required=("toolId", "removed"), toolId="string", removed="boolean"),
+        toolset="registry",
+        destructive=True,
+    ),
+    row(
+        "tool_executions",
+        "Executions",
+        "What was recorded of calls, newest first, filtered by tool, agent, status and time.",
+        inputs.ExecutionsInput,
+        Gateway,
+        "executions",
+        says=_say_executions,
+        gives=object_schema(required=("executions",), executions="array", next="string"),
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "executions_erase",
+        "Erase old executions",
+        "Erase for good what calls older than some days were made with, and what they gave; with "
+        "`preview`, say how many.",
+        inputs.RetentionInput,
+        Retention,
+        "erase",
+        gives=object_schema(required=("erased",), erased="integer", more="boolean"),
+        toolset="registry",
+        right="admin",
+        destructive=True,
+        person=ERASE,
+        irreversible=True,
+    ),
+    row(
+        "cache_configure",
+        "Configure cache",
+        "Change how results of cacheable tools are kept.",
+        inputs.CacheInput,
+        Gateway,
+        "configure_cache",
+        gives=object_schema(required=("enabled",), enabled="boolean"),
+        toolset="registry",
+        right="admin",
+    ),
+    row(
+        "cache_clear",
+        "Clear cache",
+        "Forget kept results of one tool, or of all.",
+        inputs.CacheClearInput,
+        Gateway,
+        "clear_cache",
+        gives=object_schema(required=("cleared",), cleared="integer"),
+        toolset="registry",
+    ),
+    row(
+        "secret_grant",
+        "Grant secret",
+        "Let a tool send a secret of the server to one host.",
+        inputs.GrantInput,
+        Gateway,
+        "grant",
+        gives=object_schema(required=("granted",), granted="boolean"),
+        toolset="registry",
+        right="admin",
+        person=GRANT,
+    ),
+    row(
+        "secret_withdraw",
+        "Withdraw secret",
+        "Take a secret away from a tool.",
+        inputs.WithdrawInput,
+        Gateway,
+        "withdraw",
+        gives=object_schema(required=("withdrawn",), withdrawn="integer"),
+        toolset="registry",
+        right="admin",
+    ),
+    row(
+        "secrets_list",
+        "List grants",
+        "Which secrets were granted to which tools; never their values.",
+        inputs.NothingInput,
+        Gateway,
+        "grants",
+        gives=object_schema(required=("grants",), grants="array"),
+        toolset="registry",
+        right="admin",
+        reads=True,
+    ),
+    row(
+        "resources_list",
+        "List resources",
+        "Prompts, templates and data, filtered by type, tags and words.",
+        inputs.ListResourcesInput,
+        Library,
+        "list",
+        says=_say_resources,
+        gives=object_schema(required=("resources",), resources="array"),
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "resource_get",
+        "Get resource",
+        "One resource; with `variables`, also rendered with them.",
+        inputs.ResourceInput,
+        Library,
+        "get",
+        says=_say_resource,
+        gives=_RESOURCE,
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "resource_versions",
+        "Resource versions",
+        "The versions of a resource, newest first.",
+        inputs.ResourceInput,
+        Library,
+        "versions",
+        gives=object_schema(required=("versions",), versions="array"),
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "resource_create",
+        "Create resource",
+        "Add a prompt, a template or data; `{{name}}` marks a variable.",
+        inputs.ResourceCreateInput,
+        Library,
+        "create",
+        says=_say_resource,
+        gives=_RESOURCE,
+        toolset="registry",
+    ),
+    row(
+        "resource_update",
+        "Update resource",
+        "Change a resource; earlier versions stay in its history.",
+        inputs.ResourceUpdateInput,
+        Library,
+        "update",
+        says=_say_resource,
+        gives=_RESOURCE,
+        toolset="registry",
+    ),
+    row(
+        "resource_remove",
+        "Remove resource",
+        "Take a resource out of a branch; its history stays.",
+        inputs.ResourceRemoveInput,
+        Library,
+        "remove",
+        says=_say_resource,
+        gives=_RESOURCE,
+        toolset="registry",
+        destructive=True,
+    ),
+    row(
+        "server_add",
+        "Add MCP server",
+        "Add an upstream MCP server, by command or address, and register its tools.",
+        inputs.ServerInput,
+        Sources,
+        "add_server",
+        gives=object_schema(required=("server", "registered"), server="string", registered="array"),
+        toolset="registry",
+        waits=True,
+        right="admin",
+        person=ADD_SERVER,
+    ),
+    row(
+        "server_refresh",
+        "Refresh MCP server",
+        "List an upstream server's tools anew; with `approve`, take changed ones as they are.",
+        inputs.ServerNameInput,
+        Sources,
+        "refresh_server",
+        gives=object_schema(required=("server", "registered"), server="string", registered="array"),
+        toolset="registry",
+        waits=True,
+        right="admin",
+        person=APPROVE_SERVER,
+    ),
+    row(
+        "server_remove",
+        "Remove MCP server",
+        "Forget an upstream server, and take its tools out of the registry.",
+        inputs.ServerNameInput,
+        Sources,
+        "remove_server",
+        gives=object_schema(required=("name", "removed"), name="string", removed="array"),
+        toolset="registry",
+        right="admin",
+        destructive=True,
+    ),
+    row(
+        "servers_list",
+        "List MCP servers",
+        "The upstream MCP servers, each with its tools.",
+        inputs.NothingInput,
+        Sources,
+        "servers",
+        gives=object_schema(required=("servers",), servers="array"),
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "openapi_add",
+        "Add OpenAPI document",
+        "Register each operation of an OpenAPI document as a tool.",
+        inputs.OpenApiInput,
+        Sources,
+        "add_openapi",
+        gives=object_schema(required=("registered",), registered="array", warnings="array"),
+        toolset="registry",
+        waits=True,
+    ),
+    row(
+        "provider_configure",
+        "Configure provider",
+        "Settings of a model provider: enabled tools, model, a reference to its key.",
+        inputs.ProviderConfigureInput,
+        Exchange,
+        "configure",
+        gives=object_schema(required=("provider", "config"), provider="string", config="object"),
+        toolset="registry",
+    ),
+    row(
+        "providers_list",
+        "List providers",
+        "The model providers whose formats are known, and how each is configured.",
+        inputs.ProvidersInput,
+        Exchange,
+        "providers",
+        gives=object_schema(required=("providers",), providers="array"),
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "provider_tools",
+        "Tools for a provider",
+        "The registered tools in the format of a model provider.",
+        inputs.ProviderToolsInput,
+        Exchange,
+        "tools",
+        gives=object_schema(required=("provider", "tools"), provider="string", tools="array"),
+        toolset="registry",
+        reads=True,
+    ),
+    row(
+        "provider_call",
+        "Answer a provider",
+        "Run the tool calls in a model provider's answer; the results are in its format.",
+        inputs.ProviderCallInput,
+        Exchange,
+        "answer",
+        gives=object_schema(required=("results",), results="array", failed="integer"),
+        toolset="registry",
+        waits=True,
+        right="execute",
+    ),
+)
