@@ -173,7 +173,7 @@ def _live(database: Stratagem, executions: int, rng: random.Random) -> None:
             except StratagemError:
                 continue
             break
-    database.runtime.switchboard.recorder.settle()
+    database.runtime.gateway.recorder.settle()
 
 
 def _measured(database: Stratagem, working: Mapping[str, str]) -> dict[str, Chosen]:

@@ -29,7 +29,6 @@ from benchmarks.choosing import told
 from stratagem import Stratagem
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.learning.lessons import teacher_of
-from stratagem.gateway.learning.service import corrector_of
 from stratagem.operation import Caller
 
 __all__ = ["Tally", "main", "measured"]
@@ -188,19 +187,19 @@ def _live(database: Stratagem, executions: int, rng: random.Random) -> None:
             # What was meant is said in the words of the schema.
             database.gateway.execute(call.tool, call.meant, context=context)
             done += 1
-    database.runtime.switchboard.recorder.settle()
+    database.runtime.gateway.recorder.settle()
 
 
 def _examined(database: Stratagem, calls: list[Damaged]) -> dict[str, Tally]:
-    switchboard = database.runtime.switchboard
-    examiner = corrector_of(switchboard).examiner
+    gateway = database.runtime.gateway
+    examiner = gateway.corrector.examiner
     examiner.forget()
     # An agent that has not called yet, of the same caller as the others.
     teacher = teacher_of(Caller().actor, "somebody new")
     tallies: dict[str, Tally] = {kind: Tally() for kind in ("name", "value", "both", "disputed")}
-    with switchboard.foundation.store.snapshot() as reader:
-        view = switchboard.foundation.views.view(reader, "default")
-        tools = {name: switchboard.registry.find(reader, view, name) for name in _TOOLS}
+    with gateway.foundation.store.snapshot() as reader:
+        view = gateway.foundation.views.view(reader, "default")
+        tools = {name: gateway.registry.find(reader, view, name) for name in _TOOLS}
     for call in calls:
         found = examiner.examine(tools[call.tool], call.given, "default", teacher)
         tally = tallies[call.kind]

@@ -59,7 +59,7 @@ from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
 
 if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
+    from stratagem.gateway.parts import GatewayParts
     from stratagem.storage.postgres.store import PostgresStore
 
 __all__ = [
@@ -127,18 +127,18 @@ class Runtime:
         self.projections = projections
         self._settings = settings
         self._assembling = threading.Lock()
-        self._switchboard: Switchboard | None = None
+        self._gateway: GatewayParts | None = None
 
     @property
-    def switchboard(self) -> Switchboard:
+    def gateway(self) -> GatewayParts:
         """The gateway, put together when it is first needed."""
-        if self._switchboard is None:
+        if self._gateway is None:
             with self._assembling:
-                if self._switchboard is None:
+                if self._gateway is None:
                     from stratagem.advice import DebuggingAdvisor
                     from stratagem.gateway.assembly import assemble
 
-                    self._switchboard = assemble(
+                    self._gateway = assemble(
                         self.foundation,
                         operations.TABLE,
                         self.call_async,
@@ -149,7 +149,7 @@ class Runtime:
                         advisor=DebuggingAdvisor(self.foundation),
                         random=self._settings.adapters.entropy,
                     )
-        return self._switchboard
+        return self._gateway
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
@@ -164,12 +164,12 @@ class Runtime:
         if _is_act(operation, arguments, caller):
             await asyncio.to_thread(record_act, self.foundation, caller, name)
         if operation.run_async is not None:
-            if self._switchboard is None:
+            if self._gateway is None:
                 # Putting it together reads the whole table.
-                await asyncio.to_thread(lambda: self.switchboard)
+                await asyncio.to_thread(lambda: self.gateway)
             # A server's own loop is the best home: nothing has to cross to another.
-            self.switchboard.home.adopt()
-            return await operation.run_async(self.switchboard, given, caller)
+            self.gateway.home.adopt()
+            return await operation.run_async(self.gateway, given, caller)
         part = getattr(self, operation.part)
         return await asyncio.to_thread(operation.run, part, given, caller)
 
@@ -194,14 +194,14 @@ class Runtime:
 
     async def leave_loop(self) -> None:
         """End the connections that live on this event loop, before it ends."""
-        if self._switchboard is not None:
-            await self._switchboard.runners.close()
-            await self._switchboard.outbound.close()
+        if self._gateway is not None:
+            await self._gateway.runners.close()
+            await self._gateway.outbound().close()
 
     def close(self) -> None:
         """Let go of the database."""
-        if self._switchboard is not None:
-            self._switchboard.close()
+        if self._gateway is not None:
+            self._gateway.close()
         self.projections.close()
         self.foundation.index.close()
         self.foundation.store.close()

@@ -239,7 +239,7 @@ class Operation:
     destructive: bool = False
     idempotent: bool = False
     reading_actions: tuple[str, ...] = ()
-    part: Literal["foundation", "switchboard"] = "foundation"
+    part: Literal["foundation", "gateway"] = "foundation"
     run_async: Callable[[Any, BaseModel, Caller], Awaitable[dict[str, Any]]] | None = None
     right: Right | None = None
     person: PersonNeeded | None = None

@@ -114,7 +114,7 @@ def log(house: House) -> list[tuple[str, str]]:
     """Return what the log has, once everything that was to be written is."""
     runtime = house.database.runtime()
     time.sleep(0.2)
-    runtime.switchboard.recorder.settle()
+    runtime.gateway.recorder.settle()
     return [
         (each.kind, each.actor)
         for each in runtime.foundation.store.log()

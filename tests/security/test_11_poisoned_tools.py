@@ -84,7 +84,7 @@ def _end_process(house: House) -> None:
 
     from tests.surfaces.serving import eventually
 
-    runner = house.database.runtime().switchboard.runners["mcp"]
+    runner = house.database.runtime().gateway.runners["mcp"]
     upstreams = runner.upstreams  # type: ignore[attr-defined]
     os.kill(upstreams.status("up")["pid"], signal.SIGKILL)
     eventually(lambda: not upstreams.status("up")["connected"])

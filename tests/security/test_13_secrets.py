@@ -113,7 +113,7 @@ def test_secrets_that_go_through_a_pipeline_are_not_kept(keeping: House, surface
     keeping.call(surface, "alice", "tools_pipeline", {"steps": [shown]})
 
     assert ran.error is None, ran.text
-    keeping.database.runtime().switchboard.recorder.settle()
+    keeping.database.runtime().gateway.recorder.settle()
     for secret in (token, PASSWORD):
         assert secret.encode() not in kept(keeping.path.parent)
 

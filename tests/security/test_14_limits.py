@@ -165,7 +165,7 @@ def test_events_at_once_are_bounded_too(measured: House) -> None:
 
 def test_nobody_stops_the_call_of_another(measured: House) -> None:
     body = {"arguments": {}, "options": {"timeout": 5000}}
-    executor = measured.database.runtime().switchboard.executor
+    executor = measured.database.runtime().gateway.executor
     cancel = "mcp:tool:cancel"
 
     with ThreadPoolExecutor(1) as pool:

@@ -126,7 +126,7 @@ def _store(db: Stratagem, name: str, schemas: dict[str, Any]) -> None:
         view = foundation.views.view(transaction, "default")
         transaction.append(view.branch, [Draft(names.TOOL_REGISTERED, content, names.TOOLS, name)])
 
-    foundation = db.runtime.switchboard.foundation
+    foundation = db.runtime.gateway.foundation
     foundation.write(Caller(actor="test"), work)
 
 

@@ -97,7 +97,7 @@ def test_no_byte_of_what_was_purged_is_left(tmp_path: Path, way: str) -> None:
     embedder = "static" if way == "purge" else "none"
     with stratagem.open(str(path), embedder=embedder, redaction="none") as db:
         use_everywhere(db)
-        db.runtime.switchboard.recorder.settle()
+        db.runtime.gateway.recorder.settle()
         before = held(path)
         if way == "purge":
             answer = call(db, "strata_purge", key=KEY)
@@ -105,7 +105,7 @@ def test_no_byte_of_what_was_purged_is_left(tmp_path: Path, way: str) -> None:
             asked = {"toolName": "strata_purge", "arguments": {"key": KEY}}
             answer = call(db, "tool_execute", **asked)["result"]
         again = call(db, "tool_execute", toolName="peek", arguments={"key": "nothing"})
-        db.runtime.switchboard.recorder.settle()
+        db.runtime.gateway.recorder.settle()
         while_open = held(path)
         healthy = db.runtime.foundation.store.examine(lambda *_: None, None)
         with pytest.raises(RequestReused, match="purged since"):
@@ -198,7 +198,7 @@ def test_the_cache_of_another_process_is_not_asked_any_more(tmp_path: Path) -> N
         asked = {"toolName": "peek", "arguments": {}}
         first = server.call("tool_execute", asked, OPERATOR)
         kept = server.call("tool_execute", asked, OPERATOR)
-        server.switchboard.recorder.settle()
+        server.gateway.recorder.settle()
 
         other.call("strata_purge", {"key": KEY}, OPERATOR)
 

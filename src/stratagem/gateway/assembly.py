@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
-from stratagem.gateway.calls.pipelines import PipelineRunner
+from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.cache_settings import CacheSettings
+from stratagem.gateway.calls.concurrency import Lanes
+from stratagem.gateway.calls.executor import Executor, Parts
+from stratagem.gateway.calls.idempotency import IdempotentCalls
+from stratagem.gateway.calls.metrics import Metrics
+from stratagem.gateway.calls.pipelines import PipelineRunner, Pipelines
+from stratagem.gateway.calls.rate_limits import Rates
+from stratagem.gateway.calls.recorder import Recorder
+from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.definitions.contract import Runner
+from stratagem.gateway.events import GatewayEvents
 from stratagem.gateway.handlers.client import ClientRunner
 from stratagem.gateway.handlers.operation import CallOperation, CheckOperation, OperationRunner
+from stratagem.gateway.handlers.runners import Runners
+from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning.corrector import Advisor, LearningCorrector
+from stratagem.gateway.parts import GatewayParts
+from stratagem.gateway.registry.secrets import SecretGrants
+from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
-from stratagem.gateway.switchboard import GatewaySettings, Runners, Switchboard
+from stratagem.gateway.settings import GatewaySettings
 from stratagem.operation import Operation
 from stratagem.search.foundation import Foundation
+
+if TYPE_CHECKING:
+    from stratagem.gateway.advice.recommender import Recommender
+    from stratagem.gateway.outbound import Outbound
+    from stratagem.gateway.sandbox.sandbox import Sandbox
 
 __all__ = ["assemble"]
 
@@ -28,97 +50,179 @@ def assemble(
     table: Mapping[str, Operation],
     call_operation: CallOperation,
     *,
-    check_operation: CheckOperation,
     schema_of: Callable[[str], dict[str, Any]],
+    check_operation: CheckOperation,
     allow_hosts: tuple[str, ...] = (),
     allow_callables: tuple[str, ...] | None = None,
     environment: Mapping[str, str] | None = None,
     random: Callable[[int], bytes] = os.urandom,
     advisor: Advisor | None = None,
-) -> Switchboard:
+) -> GatewayParts:
     """Return the gateway of a database."""
     settings = GatewaySettings(
         allow_hosts=allow_hosts,
         allow_callables=allow_callables,
         environment=os.environ if environment is None else environment,
     )
-    switchboard = Switchboard(
-        foundation,
-        runners=lambda switchboard: _runners(switchboard, call_operation),
-        check_operation=check_operation,
-        builtin=[*_builtin(foundation), *_operations(table, schema_of)],
-        settings=settings,
-        random=random,
-        corrector=lambda switchboard: LearningCorrector(switchboard, advisor),
+    home = HomeLoop()
+    events = GatewayEvents(home)
+    new_id = partial(_new_id, random)
+    secrets = SecretGrants(foundation, settings.environment)
+    # A runner is made when it is first needed, and by then the record below is complete.
+    runners = Runners(_runner_makers(lambda: parts, settings, secrets, call_operation))
+    registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
+    recorder = Recorder(foundation)
+    corrector = LearningCorrector(foundation, recorder, events.publish, advisor)
+    metrics, results, lanes = Metrics(), Cache(time.monotonic), Lanes()
+    breakers = Breakers(time.monotonic, listener=partial(_publish_breaker, events))
+    foundation.purge_listeners.before.append(recorder.settle)
+    foundation.purge_listeners.after.append(results.clear)
+    executor = Executor(
+        Parts(
+            resolve=partial(registry.resolve, foundation),
+            secrets=secrets.for_tool,
+            runners=runners,
+            rates=Rates(time.monotonic),
+            cache=results,
+            forgotten=CacheSettings(foundation, results).last_clear,
+            breakers=breakers,
+            lanes=lanes,
+            record=recorder.add,
+            watch=partial(_count_and_publish, metrics, events),
+            microseconds=foundation.store.now,
+            monotonic=time.monotonic,
+            new_id=new_id,
+            check_operation=check_operation,
+            corrector=corrector,
+        )
     )
-    switchboard.recommender.advisor = advisor
-    if isinstance(switchboard.corrector, LearningCorrector):
-        switchboard.recommender.examine = switchboard.corrector.examiner.examine
-    return switchboard
+    parts = GatewayParts(
+        foundation=foundation,
+        home=home,
+        events=events,
+        new_id=new_id,
+        registry=registry,
+        runners=runners,
+        executor=executor,
+        idempotency=IdempotentCalls(foundation, recorder, executor.execute),
+        pipelines=Pipelines(foundation, registry, executor.execute, events.publish, new_id),
+        recorder=recorder,
+        cache=results,
+        breakers=breakers,
+        lanes=lanes,
+        metrics=metrics,
+        corrector=corrector,
+        outbound=cache(partial(_outbound, settings)),
+        sandbox=cache(partial(_sandbox, settings)),
+        recommender=cache(lambda: _recommender(parts, advisor)),
+    )
+    return parts
 
 
-def _runners(switchboard: Switchboard, call_operation: CallOperation) -> Runners:
-    """Return the runners, each imported when it is first needed."""
-    return Runners(
-        {
-            "operation": lambda: OperationRunner(call_operation),
-            "webhook": lambda: _webhook(switchboard),
-            "openapi": lambda: _openapi(switchboard),
-            "mcp": lambda: _upstream(switchboard),
-            "pipeline": lambda: PipelineRunner(switchboard.pipelines),
-            "python": lambda: _python(switchboard),
-            "client": ClientRunner,
-            "code": lambda: _code(switchboard),
-            "builtin": lambda: _builtin_runner(switchboard),
-        }
+def _new_id(random: Callable[[int], bytes], kind: str) -> str:
+    return f"{kind}_{random(8).hex()}"
+
+
+def _count_and_publish(
+    metrics: Metrics, events: GatewayEvents, name: str, data: Mapping[str, Any]
+) -> None:
+    if name == "finished":
+        metrics.count(data)
+    events.publish(name, data)
+
+
+def _publish_breaker(events: GatewayEvents, tool: str, state: str, reason: str) -> None:
+    events.publish("breaker", {"toolName": tool, "state": state, "reason": reason})
+
+
+def _outbound(settings: GatewaySettings) -> Outbound:
+    from stratagem.gateway.outbound import Outbound
+
+    return Outbound(settings.allow_hosts)
+
+
+def _sandbox(settings: GatewaySettings) -> Sandbox:
+    from stratagem.gateway.sandbox.sandbox import Sandbox
+
+    return Sandbox(network=settings.sandbox_network)
+
+
+def _recommender(parts: GatewayParts, advisor: Advisor | None) -> Recommender:
+    from stratagem.gateway.advice.recommender import Recommender
+
+    return Recommender(
+        parts.foundation,
+        parts.registry,
+        parts.recorder,
+        parts.new_id,
+        advisor=advisor,
+        examine=parts.corrector.examiner.examine,
     )
 
 
-def _webhook(switchboard: Switchboard) -> Runner:
+def _runner_makers(
+    get_parts: Callable[[], GatewayParts],
+    settings: GatewaySettings,
+    secrets: SecretGrants,
+    call_operation: CallOperation,
+) -> dict[str, Callable[[], Runner]]:
+    """Return what makes the runner of each type of handler; each imports what it needs then."""
+    return {
+        "operation": lambda: OperationRunner(call_operation),
+        "webhook": lambda: _webhook(get_parts()),
+        "openapi": lambda: _openapi(get_parts()),
+        "mcp": lambda: _upstream(get_parts(), secrets),
+        "pipeline": lambda: PipelineRunner(get_parts().pipelines),
+        "python": lambda: _python(settings),
+        "client": ClientRunner,
+        "code": lambda: _code(get_parts()),
+        "builtin": lambda: _builtin_runner(get_parts()),
+    }
+
+
+def _webhook(parts: GatewayParts) -> Runner:
     from stratagem.gateway.handlers.webhook import WebhookRunner
 
-    return WebhookRunner(switchboard.outbound)
+    return WebhookRunner(parts.outbound())
 
 
-def _openapi(switchboard: Switchboard) -> Runner:
+def _openapi(parts: GatewayParts) -> Runner:
     from stratagem.gateway.handlers.openapi import OpenApiRunner
 
-    return OpenApiRunner(switchboard.outbound)
+    return OpenApiRunner(parts.outbound())
 
 
-def _upstream(switchboard: Switchboard) -> Runner:
+def _upstream(parts: GatewayParts, secrets: SecretGrants) -> Runner:
     from stratagem.gateway.handlers.upstream import Upstreams
-    from stratagem.gateway.registry.sources import UpstreamRunner
+    from stratagem.gateway.registry.upstream_runner import UpstreamRunner
 
     return UpstreamRunner(
-        switchboard,
+        parts.foundation,
+        parts.registry,
+        parts.events.publish,
         lambda changed: Upstreams(
-            http_client=switchboard.outbound.client,
-            secrets=switchboard.secrets_of,
-            on_change=changed,
+            http_client=parts.outbound().client, secrets=secrets.of, on_change=changed
         ),
     )
 
 
-def _python(switchboard: Switchboard) -> Runner:
+def _python(settings: GatewaySettings) -> Runner:
     from stratagem.gateway.handlers.python import PythonRunner
 
-    return PythonRunner(allowed=switchboard.settings.allow_callables)
+    return PythonRunner(allowed=settings.allow_callables)
 
 
-def _code(switchboard: Switchboard) -> Runner:
+def _code(parts: GatewayParts) -> Runner:
     from stratagem.gateway.handlers.code import CodeRunner
 
-    return CodeRunner(switchboard.sandbox)
+    return CodeRunner(parts.sandbox())
 
 
-def _builtin_runner(switchboard: Switchboard) -> Runner:
+def _builtin_runner(parts: GatewayParts) -> Runner:
     from stratagem.gateway.builtin import BuiltinRunner
 
     return BuiltinRunner(
-        clock=switchboard.foundation.store.now,
-        sandbox=lambda: switchboard.sandbox,
-        outbound=lambda: switchboard.outbound,
+        clock=parts.foundation.store.now, sandbox=parts.sandbox, outbound=parts.outbound
     )
 
 

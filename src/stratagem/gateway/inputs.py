@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from stratagem import limits
-from stratagem.gateway.registry.tools import Status
+from stratagem.gateway.definitions.contract import Status
 
 __all__ = [
     "BatchInput",

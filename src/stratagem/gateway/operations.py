@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from stratagem.gateway import inputs
-from stratagem.gateway.advice.operations import OPERATIONS as META
-from stratagem.gateway.learning.operations import OPERATIONS as CORRECTIONS
+from stratagem.gateway import inputs, services
+from stratagem.gateway.advice_operations import OPERATIONS as META
+from stratagem.gateway.learning_operations import OPERATIONS as CORRECTIONS
 from stratagem.gateway.registry_operations import OPERATIONS as REGISTRY
 from stratagem.gateway.registry_operations import say_registered
 from stratagem.gateway.rows import row
@@ -65,8 +65,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Tool help",
         "How to call a registered tool: parameters, examples, how it has been doing.",
         inputs.HelpInput,
-        Gateway,
-        "help",
+        services.gateway,
+        Gateway.help,
         says=_say_help,
         gives=object_schema(
             required=("toolName", "inputSchema"), toolName="string", inputSchema="object"
@@ -79,8 +79,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Call a registered tool. Arguments that do not fit its schema are corrected where only one "
         "reading is possible; otherwise the answer says what to change.",
         inputs.ExecuteInput,
-        Gateway,
-        "execute",
+        services.gateway,
+        Gateway.execute,
         says=_say_result,
         gives=object_schema(
             required=("executionId", "result", "metadata"),
@@ -88,7 +88,6 @@ OPERATIONS: tuple[Operation, ...] = (
             result=None,
             metadata="object",
         ),
-        waits=True,
         right="execute",
     ),
     row(
@@ -96,11 +95,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Execute batch",
         "Call several registered tools, at once or in order; each has its own result.",
         inputs.BatchInput,
-        Gateway,
-        "batch",
+        services.gateway,
+        Gateway.batch,
         says=_say_batch,
         gives=object_schema(required=("results",), results="array", succeeded="integer"),
-        waits=True,
         right="execute",
     ),
     row(
@@ -108,11 +106,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "Execute pipeline",
         "Call tools one after another; ${{ steps.a.result.x }} refers to earlier results.",
         inputs.PipelineInput,
-        Gateway,
-        "pipeline",
+        services.gateway,
+        Gateway.pipeline,
         says=_say_pipeline,
         gives=object_schema(runId="string", success="boolean", steps="array", output=None),
-        waits=True,
         right="execute",
     ),
     *CORRECTIONS,

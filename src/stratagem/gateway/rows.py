@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel
 
-from stratagem.gateway.switchboard import Switchboard
+from stratagem.gateway.parts import GatewayParts
 from stratagem.operation import Caller, Operation, PersonNeeded, Right
 
 __all__ = ["Answer", "row", "say_json"]
 
 Answer = dict[str, Any]
 Says = Callable[[Mapping[str, Any]], str]
-# A class of operations that is bound to a caller, and one of its methods.
-System = Callable[[Switchboard, Caller], Any]
+ServiceT = TypeVar("ServiceT")
+GivenT = TypeVar("GivenT", bound=BaseModel)
 
 
 def say_json(answer: Mapping[str, Any]) -> str:
@@ -28,21 +29,32 @@ def row(  # noqa: PLR0917 -- a row of a table
     name: str,
     title: str,
     description: str,
-    takes: type[BaseModel],
-    system: System,
-    method: str,
+    takes: type[GivenT],
+    service: Callable[[GatewayParts, Caller], ServiceT],
+    method: Callable[[ServiceT, GivenT], Answer | Awaitable[Answer]],
     *,
     gives: dict[str, Any],
     says: Says = say_json,
     toolset: str = "gateway",
-    waits: bool = False,
     right: Right | None = None,
     reads: bool = False,
     destructive: bool = False,
     person: PersonNeeded | None = None,
     irreversible: bool = False,
 ) -> Operation:
-    """Return the row of a method. `waits`: it is a coroutine, for waiting is most of its work."""
+    """Return the row of a method; a coroutine runs on the event loop."""
+    waits = inspect.iscoroutinefunction(method)
+
+    def run(parts: GatewayParts, given: BaseModel, caller: Caller) -> Answer:
+        """Run the method for callers that have no event loop of their own."""
+        if waits:
+            return parts.home.run(lambda: run_async(parts, given, caller))
+        return cast("Answer", method(service(parts, caller), cast("GivenT", given)))
+
+    async def run_async(parts: GatewayParts, given: BaseModel, caller: Caller) -> Answer:
+        answer = method(service(parts, caller), cast("GivenT", given))
+        return await cast("Awaitable[Answer]", answer)
+
     return Operation(
         name=name,
         toolset=toolset,
@@ -50,42 +62,13 @@ def row(  # noqa: PLR0917 -- a row of a table
         description=description,
         input_model=takes,
         output_schema=gives,
-        run=_at_once(system, method, waits=waits),
-        run_async=_awaited(system, method) if waits else None,
+        run=run,
+        run_async=run_async if waits else None,
         summarise=says,
         read_only=reads,
         destructive=destructive,
-        part="switchboard",
+        part="gateway",
         right=right,
         person=person,
         irreversible=irreversible,
     )
-
-
-def _awaited(
-    system: System, method: str
-) -> Callable[[Switchboard, BaseModel, Caller], Awaitable[Answer]]:
-    async def run(switchboard: Switchboard, given: BaseModel, caller: Caller) -> Answer:
-        answer: Answer = await getattr(system(switchboard, caller), method)(given)
-        return answer
-
-    return run
-
-
-def _at_once(
-    system: System, method: str, *, waits: bool
-) -> Callable[[Switchboard, BaseModel, Caller], Answer]:
-    """Return what callers run that have no event loop of their own."""
-    awaited = _awaited(system, method)
-
-    def run(switchboard: Switchboard, given: BaseModel, caller: Caller) -> Answer:
-        if waits:
-            return switchboard.home.run(lambda: _coroutine(awaited(switchboard, given, caller)))
-        answer: Answer = getattr(system(switchboard, caller), method)(given)
-        return answer
-
-    return run
-
-
-async def _coroutine(work: Awaitable[Answer]) -> Answer:
-    return await work

@@ -18,10 +18,10 @@ from stratagem.gateway.calls import cache_settings, history
 from stratagem.gateway.calls.call import Call, call_of
 from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.handlers.python import PythonRunner
+from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.person import call_command, runs_outside
 from stratagem.gateway.registry import secrets
 from stratagem.gateway.registry.tools import Tool, detailed, listed
-from stratagem.gateway.switchboard import Switchboard
 from stratagem.operation import Caller
 from stratagem.storage.contract import Reader, Transaction
 
@@ -54,11 +54,11 @@ _RUNS_CODE = frozenset({"python", "code", "mcp", "operation"})
 class Gateway:
     """The operations of the gateway, for one caller."""
 
-    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
-        self._switchboard = switchboard
+    def __init__(self, parts: GatewayParts, caller: Caller) -> None:
+        self._parts = parts
         self._caller = caller
-        self._foundation = switchboard.foundation
-        self._registry = switchboard.registry
+        self._foundation = parts.foundation
+        self._registry = parts.registry
 
     # --- the registry
 
@@ -66,7 +66,7 @@ class Gateway:
         """Add a tool."""
         self._may_handle(given.handler)
         definition = _definition(given)
-        new_id = self._switchboard.new_id("tool")
+        new_id = self._parts.new_id("tool")
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
@@ -121,7 +121,7 @@ class Gateway:
                 "name": answer["name"],
                 "changes": answer["changes"],
             }
-            self._switchboard.tell("updated", told)
+            self._parts.events.publish("updated", told)
         return answer
 
     def remove(self, given: inputs.RemoveInput) -> Answer:
@@ -134,7 +134,7 @@ class Gateway:
             return {"toolId": tool.id, "name": tool.name, "removed": True}
 
         answer = self._write(work, given.request_id, "tool_remove", {"id": given.tool_id})
-        self._switchboard.tell("unavailable", answer)
+        self._parts.events.publish("unavailable", answer)
         return answer
 
     def list(self, given: inputs.ListToolsInput) -> Answer:
@@ -157,7 +157,7 @@ class Gateway:
 
     def get(self, given: inputs.ToolInput) -> Answer:
         """Return everything about a tool."""
-        self._switchboard.recorder.settle()
+        self._parts.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             tool = self._registry.find(reader, view, given.tool_id)
@@ -201,16 +201,16 @@ class Gateway:
         call = replace(self._call(given, progress), execution_id=execution_id)
         request_id = given.request_id
         if request_id is None:
-            return (await self._switchboard.execute(call)).plain()
-        return await self._switchboard.home.join(
-            lambda: self._switchboard.repeats.execute(call, request_id)
+            return (await self._parts.home.join(lambda: self._parts.executor.execute(call))).plain()
+        return await self._parts.home.join(
+            lambda: self._parts.idempotency.execute(call, request_id)
         )
 
     def execute_now(
         self, given: inputs.ExecuteInput, progress: ProgressReport | None = None
     ) -> Answer:
         """Run a tool, from a thread that has no event loop."""
-        return self._switchboard.home.run(lambda: self.execute(given, progress))
+        return self._parts.home.run(lambda: self.execute(given, progress))
 
     async def batch(self, given: inputs.BatchInput) -> Answer:
         """Run several calls, at once or in order; each has a result of its own."""
@@ -226,7 +226,7 @@ class Gateway:
                     break
             return results
 
-        results = await self._switchboard.home.join(run)
+        results = await self._parts.home.join(run)
         worked = sum(each["success"] for each in results)
         return {
             "results": results,
@@ -245,14 +245,14 @@ class Gateway:
             ),
             None,
         )
-        pipelines = self._switchboard.pipelines
+        pipelines = self._parts.pipelines
         if given.dry_run:
-            return await self._switchboard.home.join(
+            return await self._parts.home.join(
                 lambda: pipelines.preview(definition, given.input, call)
             )
         if given.save_as is not None:
             return await asyncio.to_thread(self._save, definition, given)
-        run_id, result = await self._switchboard.home.join(
+        run_id, result = await self._parts.home.join(
             lambda: (
                 pipelines.resume(given.resume, call)
                 if given.resume is not None
@@ -260,7 +260,7 @@ class Gateway:
             )
         )
         answer = {"runId": run_id, **result.as_json()}
-        self._switchboard.tell("pipeline_complete", answer)
+        self._parts.events.publish("pipeline_complete", answer)
         return answer
 
     def _save(self, definition: Answer, given: inputs.PipelineInput) -> Answer:
@@ -278,11 +278,11 @@ class Gateway:
 
     def cancel(self, execution_id: str) -> bool:
         """Stop a call that is under way."""
-        return self._switchboard.executor.cancel(execution_id, self._caller)
+        return self._parts.executor.cancel(execution_id, self._caller)
 
     def executions(self, given: inputs.ExecutionsInput) -> Answer:
         """Return what was recorded of calls."""
-        self._switchboard.recorder.settle()
+        self._parts.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch))
             if given.execution_id is not None:
@@ -319,8 +319,8 @@ class Gateway:
             view = self._foundation.views.view(transaction, "default")
             return cache_settings.configure(transaction, view, changes)
 
-        self._switchboard.cache.configure(**self._write(work, None, "cache_configure", {}))
-        return self._switchboard.cache.figures()
+        self._parts.cache.configure(**self._write(work, None, "cache_configure", {}))
+        return self._parts.cache.figures()
 
     def clear_cache(self, given: inputs.CacheClearInput) -> Answer:
         """Forget the results of a tool, or of all."""
@@ -330,7 +330,7 @@ class Gateway:
             view = self._foundation.views.view(reader, self._caller.branch)
             name = self._registry.find(reader, view, given.tool_id).name
         self._forget_results(name)
-        return {"cleared": self._switchboard.cache.clear(name)}
+        return {"cleared": self._parts.cache.clear(name)}
 
     def grant(self, given: inputs.GrantInput) -> Answer:
         """Let a tool send a secret to a host."""
@@ -354,7 +354,7 @@ class Gateway:
             return {"tool": tool, "name": name, "withdrawn": count}
 
         answer = self._write(work, None, "secret_withdraw", {})
-        self._switchboard.cache.clear(tool)
+        self._parts.cache.clear(tool)
         return answer
 
     def grants(self, _given: inputs.NothingInput) -> Answer:
@@ -378,7 +378,7 @@ class Gateway:
     async def _settled(self, call: Call) -> Answer:
         """Run a call of a batch; what goes wrong is its result."""
         try:
-            finished = await self._switchboard.executor.execute(call)
+            finished = await self._parts.executor.execute(call)
         except StratagemError as error:
             return {"toolName": call.tool, "success": False, "error": error.told()}
         return {"toolName": call.tool, "success": True, **finished.plain()}
@@ -406,7 +406,7 @@ class Gateway:
         """Return why a tool can be seen and not called, where the operator allows no more."""
         if tool.handler.get("type") != "python":
             return {}
-        runner = self._switchboard.runners["python"]
+        runner = self._parts.runners["python"]
         assert isinstance(runner, PythonRunner)
         refusal = runner.refusal(tool.handler)
         return {} if refusal is None else {"callable": False, "refusal": refusal}
@@ -449,7 +449,7 @@ class Gateway:
         view = self._foundation.views.view(reader, self._branch(branch))
         tool = self._registry.get(reader, view, name)
         if tool is not None:
-            self._switchboard.tell(what, listed(tool))
+            self._parts.events.publish(what, listed(tool))
 
     def _moment(self, words: str | None, field: str) -> int | None:
         if words is None:

@@ -37,7 +37,7 @@ class Stratagem:
         """Tools: registering and calling them."""
         from stratagem.sdk.functions import EmbeddedGateway
 
-        return EmbeddedGateway(self.call, lambda: self._runtime.switchboard)
+        return EmbeddedGateway(self.call, lambda: self._runtime.gateway)
 
     @property
     def branch(self) -> str:

@@ -9,8 +9,8 @@ from stratagem.errors import ToolExists
 from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.handlers.client import ClientRunner
 from stratagem.gateway.handlers.python import PythonRunner
+from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers import CustomProvider
-from stratagem.gateway.switchboard import Switchboard
 from stratagem.sdk.gateway import Answer, Call, GatewayMethods
 
 __all__ = ["EmbeddedGateway"]
@@ -19,16 +19,16 @@ __all__ = ["EmbeddedGateway"]
 class EmbeddedGateway(GatewayMethods):
     """The gateway of a database in this process: it can call this process's functions too."""
 
-    def __init__(self, call: Call, switchboard: Callable[[], Switchboard]) -> None:
+    def __init__(self, call: Call, gateway: Callable[[], GatewayParts]) -> None:
         super().__init__(call)
-        self._switchboard = switchboard
+        self._gateway = gateway
 
     def add(self, function: Callable[..., Any], **definition: Any) -> Answer:
         """Register a function; its schema comes from its type hints.
 
         A function that was registered before under the same name takes its place again.
         """
-        runner = self._switchboard().runners["python"]
+        runner = self._gateway().runners["python"]
         assert isinstance(runner, PythonRunner)
         made = runner.add(function, definition.get("name"))
         given = {
@@ -51,8 +51,8 @@ class EmbeddedGateway(GatewayMethods):
         Its tools can be called for as long as this database is open; adding it again, after a
         restart say, brings them back.
         """
-        switchboard = self._switchboard()
-        runner = switchboard.runners["client"]
+        gateway = self._gateway()
+        runner = gateway.runners["client"]
         assert isinstance(runner, ClientRunner)
         client = f"provider:{name}"
 
@@ -67,7 +67,7 @@ class EmbeddedGateway(GatewayMethods):
         handler = {"type": "client", "client": client}
         return [
             self._placed({"provider": name, **tool, "handler": {**handler, "tool": tool["name"]}})
-            for tool in switchboard.home.run(begin)
+            for tool in gateway.home.run(begin)
         ]
 
     def _placed(self, given: dict[str, Any]) -> Answer:

@@ -126,7 +126,7 @@ def test_without_the_debugging_memory_the_rest_is_answered(failing: stratagem.St
         ) -> dict[str, Any] | None:
             raise OSError(text, tool, branch, caller)
 
-    failing.runtime.switchboard.recommender.advisor = Away()
+    failing.runtime.gateway.recommender().advisor = Away()
 
     answer = recover(failing, failedTool="write_file", errorMessage="disk full")
 

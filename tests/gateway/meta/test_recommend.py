@@ -205,7 +205,7 @@ def test_nobody_sees_the_values_of_another_caller(db: stratagem.Stratagem) -> No
 
 def test_secrets_in_a_request_are_not_kept(db: stratagem.Stratagem) -> None:
     ask(db, "weather for api_key=sk-live-0123456789abcdef0123456789")
-    db.runtime.switchboard.recorder.settle()
+    db.runtime.gateway.recorder.settle()
 
     kept = [
         event for event in db.runtime.foundation.store.log() if event.kind == "ToolsRecommended"
@@ -351,7 +351,7 @@ class Broken:
 
 
 def test_without_the_validation_service_the_answer_still_comes(db: stratagem.Stratagem) -> None:
-    recommender = db.runtime.switchboard.recommender
+    recommender = db.runtime.gateway.recommender()
     recommender.validation = ValidationService(Broken())  # type: ignore[arg-type]
 
     answer = ask(db, "weather in Oslo")
@@ -367,7 +367,7 @@ def test_without_the_validation_service_the_answer_still_comes(db: stratagem.Str
 
 
 def test_without_the_pattern_service_the_answer_still_comes(db: stratagem.Stratagem) -> None:
-    recommender = db.runtime.switchboard.recommender
+    recommender = db.runtime.gateway.recommender()
     recommender.patterns = PatternService(Broken(), Broken())  # type: ignore[arg-type]
 
     answer = ask(db, "weather in Oslo")
@@ -379,7 +379,7 @@ def test_without_the_pattern_service_the_answer_still_comes(db: stratagem.Strata
 
 
 def test_a_part_that_comes_back_is_used_again(db: stratagem.Stratagem) -> None:
-    recommender = db.runtime.switchboard.recommender
+    recommender = db.runtime.gateway.recommender()
     recommender.validation = ValidationService(Broken())  # type: ignore[arg-type]
     ask(db, "weather in Oslo")
 

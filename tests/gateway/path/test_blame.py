@@ -67,7 +67,7 @@ def test_a_failure_counts_against_the_tool_if_the_tool_is_to_blame(
             db.gateway.execute(name)
     opened = _breakers(db, name)
     statistics = db.gateway.get(name)["statistics"]
-    db.runtime.switchboard.breakers.reset(name)
+    db.runtime.gateway.breakers.reset(name)
     calls = 0
     db.call("tools_pipeline", {"steps": steps})
 
@@ -85,7 +85,7 @@ def test_a_cancelled_call_is_no_evidence_and_trips_no_breaker(db: Stratagem) -> 
         await asyncio.sleep(60)
 
     db.gateway.add(endless)
-    board = db.runtime.switchboard
+    board = db.runtime.gateway
     for _ in range(limits.BREAKER_FAILURES):
         failures: list[StratagemError] = []
         call = threading.Thread(target=_execute, args=(db, failures))
@@ -101,7 +101,7 @@ def test_a_cancelled_call_is_no_evidence_and_trips_no_breaker(db: Stratagem) -> 
 
 
 def _breakers(db: Stratagem, name: str) -> list[str]:
-    every = db.runtime.switchboard.breakers.list()
+    every = db.runtime.gateway.breakers.list()
     return [each["status"] for each in every if each["toolName"] == name]
 
 
@@ -135,7 +135,7 @@ def test_time_that_the_caller_chose_too_short_does_not_stop_others(db: Stratagem
 
 def test_code_that_runs_out_of_time_stops_nobody_elses_code(db: Stratagem) -> None:
     endless = {"language": "python", "code": "while True: pass"}
-    tool = db.runtime.switchboard.registry.builtin["code_executor"]
+    tool = db.runtime.gateway.registry.builtin["code_executor"]
     assert tool.target == "code"
 
     for _ in range(limits.BREAKER_FAILURES):
@@ -146,7 +146,7 @@ def test_code_that_runs_out_of_time_stops_nobody_elses_code(db: Stratagem) -> No
 
 
 def test_each_host_that_callers_choose_has_a_breaker_of_its_own(db: Stratagem) -> None:
-    tool = db.runtime.switchboard.registry.builtin["api_caller"]
+    tool = db.runtime.gateway.registry.builtin["api_caller"]
 
     for url, circuit in {
         "https://slow.example/a?b": "api_caller slow.example",

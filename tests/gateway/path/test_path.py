@@ -21,10 +21,9 @@ from stratagem.errors import (
     ToolNotFound,
     ValidationFailed,
 )
-from stratagem.gateway.calls.metrics import page
 from stratagem.gateway.inputs import ExecuteInput
+from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.service import Gateway
-from stratagem.gateway.switchboard import Switchboard
 from stratagem.operation import Caller
 from stratagem.sdk import Stratagem
 from tests.surfaces.serving import eventually
@@ -36,8 +35,8 @@ def db(tmp_path: Path) -> Iterator[Stratagem]:
         yield opened
 
 
-def board(db: Stratagem) -> Switchboard:
-    return db.runtime.switchboard
+def board(db: Stratagem) -> GatewayParts:
+    return db.runtime.gateway
 
 
 class Counted:
@@ -222,9 +221,9 @@ def test_a_cancelled_call_stops_its_work_and_hurts_nothing_else(db: Stratagem) -
     assert board(db).breakers.list() == []
 
 
-async def _cancel(switchboard: Switchboard, execution: str) -> None:
-    assert switchboard.executor.cancel(execution, Caller())
-    assert not switchboard.executor.cancel("exec_nobody", Caller())
+async def _cancel(gateway: GatewayParts, execution: str) -> None:
+    assert gateway.executor.cancel(execution, Caller())
+    assert not gateway.executor.cancel("exec_nobody", Caller())
 
 
 def test_a_step_that_is_cancelled_fails_its_step_only(db: Stratagem) -> None:
@@ -307,7 +306,7 @@ def test_the_page_for_prometheus_tells_what_happened(db: Stratagem) -> None:
         with pytest.raises(ExecutionFailed):
             db.gateway.execute("counted")
 
-    lines = page(board(db)).splitlines()
+    lines = board(db).metrics_page().splitlines()
 
     assert 'stratagem_tool_errors_total{tool="counted",code="execution_error"} 5' in lines
     assert 'stratagem_breaker_state{tool="counted"} 2' in lines

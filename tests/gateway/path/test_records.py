@@ -15,7 +15,7 @@ from stratagem import limits
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import ExecutionFailed, ExecutionNotFound, PermissionDenied, ValidationFailed
 from stratagem.gateway.calls.retention import erase_old
-from stratagem.gateway.registry.sources import UpstreamRunner
+from stratagem.gateway.registry.upstream_runner import UpstreamRunner
 from stratagem.operation import Caller
 from stratagem.sdk import Stratagem
 from stratagem.storage.relational.appending import Adapters
@@ -110,7 +110,7 @@ def test_what_is_old_loses_its_content_and_nothing_else_does(aged: Stratagem, cl
     aged.memory.store("note", "111 stays")
     with pytest.raises(ValidationFailed):
         calculate(aged, "111 +")
-    aged.runtime.switchboard.recorder.settle()
+    aged.runtime.gateway.recorder.settle()
     clock.now += 100 * DAY
     young = calculate(aged, "333 + 333")
     assert len(aged.gateway.executions()) == 3
@@ -134,11 +134,11 @@ def test_what_is_old_is_told_by_the_clock_where_the_log_ran_ahead_of_it(
 ) -> None:
     clock.now += 1000 * DAY
     calculate(aged, "111 + 111")
-    aged.runtime.switchboard.recorder.settle()
+    aged.runtime.gateway.recorder.settle()
     clock.now -= 1000 * DAY
     undated = aged.call("executions_erase")
     calculate(aged, "222 + 222")
-    aged.runtime.switchboard.recorder.settle()
+    aged.runtime.gateway.recorder.settle()
     clock.now += 100 * DAY
     calculate(aged, "333 + 333")
 
@@ -154,7 +154,7 @@ def test_what_is_old_is_told_by_the_clock_where_the_log_ran_ahead_of_it(
 def test_a_pass_is_bounded_and_the_next_one_goes_on(aged: Stratagem, clock: Clock) -> None:
     for number in range(5):
         calculate(aged, f"{number} + 1")
-    aged.runtime.switchboard.recorder.settle()
+    aged.runtime.gateway.recorder.settle()
     clock.now += 100 * DAY
     foundation, caller = aged.runtime.foundation, Caller(actor="retention")
 
@@ -172,7 +172,7 @@ def test_large_results_go_with_their_executions(aged: Stratagem, clock: Clock) -
 
     aged.gateway.add(large)
     aged.gateway.execute("large")
-    aged.runtime.switchboard.recorder.settle()
+    aged.runtime.gateway.recorder.settle()
     assert b"unforgettable" in content(aged)
     clock.now += 100 * DAY
 
@@ -273,7 +273,7 @@ def _restart(db: Stratagem) -> None:
     import os
     import signal
 
-    runner = db.runtime.switchboard.runners["mcp"]
+    runner = db.runtime.gateway.runners["mcp"]
     assert isinstance(runner, UpstreamRunner)
     os.kill(runner.upstreams.status("up")["pid"], signal.SIGKILL)
     eventually(lambda: not runner.upstreams.status("up")["connected"])

@@ -34,7 +34,7 @@ def write_policy(shop: Workshop, settings: Any) -> None:
         names.SETTINGS,
         "auto_correction",
     )
-    shop.switchboard.foundation.write(
+    shop.gateway.foundation.write(
         Caller("newer"),
         lambda transaction: transaction.append(find_branch(transaction, "default"), [draft]),
     )
@@ -204,7 +204,7 @@ def test_without_validation_the_status_says_so(
 
 
 def test_lost_records_are_seen_without_another_call(shop: Workshop) -> None:
-    shop.switchboard.recorder.lost += 1
+    shop.gateway.recorder.lost += 1
 
     status = shop.ask("auto_correction_status")
 
@@ -217,7 +217,7 @@ def test_a_defect_in_what_follows_a_call_does_not_end_the_recording(shop: Worksh
         raise ZeroDivisionError
 
     shop.run("send", RIGHT)
-    shop.switchboard.recorder.do(broken)
+    shop.gateway.recorder.do(broken)
     shop.run("send", WRONG)
 
     assert shop.ask("auto_correction_status")["metrics"]["successfulCorrections"] == 1

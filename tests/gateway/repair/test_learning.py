@@ -57,7 +57,7 @@ def test_a_lesson_that_waits_to_be_written_is_counted_all_the_same(shop: Worksho
         gates[number].set()
         time.sleep(0.3)
 
-    recorder = shop.switchboard.recorder
+    recorder = shop.gateway.recorder
     recorder.do(first)
     time.sleep(0.2)
     recorder.do(second)
@@ -226,7 +226,7 @@ def test_what_was_learned_outlives_the_process_and_a_rebuild(tmp_path: Path) -> 
     with workshop(tmp_path / "kept.db") as first:
         first.teach("needle", CERTAIN)
         first.settle()
-        first.switchboard.foundation.store.rebuild(lambda *_given: None)
+        first.gateway.foundation.store.rebuild(lambda *_given: None)
         before = lessons(first)
     with workshop(tmp_path / "kept.db") as second:
         assert lessons(second) == before == {"query": Count(CERTAIN, 0)}

@@ -22,11 +22,11 @@ ENVIRONMENT = {"runtime": "gateway", "tool": "search"}
 
 def incidents(shop: Workshop) -> list[Answer]:
     shop.settle()
-    foundation = shop.switchboard.foundation
+    foundation = shop.gateway.foundation
     with foundation.store.snapshot() as reader:
         view = foundation.views.view(reader, "default")
         rows, _next = reader.records(view.lineage, kinds.INCIDENTS)
-    return [orjson.loads(version.payload) for _key, version in rows]
+    return [orjson.loads(version.payload or b"") for _key, version in rows]
 
 
 def know_a_fix(shop: Workshop) -> str:
@@ -165,9 +165,7 @@ def test_a_fix_is_credited_by_a_process_that_was_started_since(tmp_path: Path) -
         third.run("search", {"query": "lucky again"})
 
         assert evidence(third) == pytest.approx(after, abs=0.01)
-        assert "OutcomeRepeated" not in {
-            each.kind for each in third.switchboard.foundation.store.log()
-        }
+        assert "OutcomeRepeated" not in {each.kind for each in third.gateway.foundation.store.log()}
         third.fails("search", UNLUCKY)
     with workshop(place) as fourth:
         fourth.run("search", {"query": "lucky once more"})

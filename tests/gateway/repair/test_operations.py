@@ -196,7 +196,7 @@ def test_the_insights_count_what_happened(busy: Workshop) -> None:
 
 def test_a_branch_and_the_past_have_their_own_figures(busy: Workshop) -> None:
     busy.settle()
-    before = busy.switchboard.foundation.store.reader().head().sequence
+    before = busy.gateway.foundation.store.reader().head().sequence
     busy.ask("strata_branch", action="fork", name="trial")
     busy.run("search", {"query": "tea", "limit": "8"}, branch="trial")
 

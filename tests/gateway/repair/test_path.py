@@ -276,8 +276,8 @@ def test_whoever_cancels_a_call_says_nothing_about_its_correction(shop: Workshop
     async def wait(seconds: float) -> None:
         gone = asyncio.current_task()
         assert gone is not None
-        (running,) = shop.switchboard.executor.active
-        shop.switchboard.executor.cancel(running, Caller("ann"))
+        (running,) = shop.gateway.executor.active
+        shop.gateway.executor.cancel(running, Caller("ann"))
         await asyncio.sleep(seconds)
 
     shop.database.gateway.add(wait)
@@ -348,8 +348,8 @@ def test_the_same_mistake_is_not_looked_into_twice(shop: Workshop) -> None:
 def records(shop: Workshop, kind: str) -> list[dict[str, Any]]:
     """Return what was written of a kind."""
     shop.settle()
-    foundation = shop.switchboard.foundation
+    foundation = shop.gateway.foundation
     with foundation.store.snapshot() as reader:
         view = foundation.views.view(reader, "default")
         found = reader.stream(view.lineage, Space(kind, "gateway"))
-    return [orjson.loads(each.payload) for each in found]
+    return [orjson.loads(each.payload or b"") for each in found]

@@ -88,12 +88,12 @@ def test_a_tool_has_its_own_and_the_rest_from_all(shop: Workshop) -> None:
 
 def test_a_branch_has_its_own_policy_and_the_past_its_old_one(shop: Workshop) -> None:
     shop.ask("strata_branch", action="fork", name="strict")
-    before = shop.switchboard.foundation.store.reader().head().sequence
+    before = shop.gateway.foundation.store.reader().head().sequence
     configure(shop, settings={"enabled": False}, branch="strict")
 
     assert shop.run("send", WRONG)["result"]["amount"] == 12
     shop.fails("send", WRONG, branch="strict")
-    foundation = shop.switchboard.foundation
+    foundation = shop.gateway.foundation
     from stratagem.gateway.learning.policies import Policies
 
     with foundation.store.snapshot() as reader:

@@ -93,7 +93,7 @@ def test_a_rebuild_and_a_restart_change_no_answer(places: Places) -> None:
         )
         before = known(first, "trial")
         untouched = known(first, "default")
-        first.switchboard.foundation.store.rebuild(lambda *_given: None)
+        first.gateway.foundation.store.rebuild(lambda *_given: None)
         first.corrector.examiner.forget()
         assert known(first, "trial") == before
     with opened(places[0]) as second:

@@ -12,7 +12,7 @@ import stratagem
 from stratagem import Stratagem
 from stratagem.errors import StratagemError
 from stratagem.gateway.learning.corrector import LearningCorrector
-from stratagem.gateway.learning.service import corrector_of
+from stratagem.gateway.parts import GatewayParts
 from stratagem.operation import Caller
 
 Answer = dict[str, Any]
@@ -44,17 +44,17 @@ class Workshop:
         database.gateway.add(search)
         database.gateway.add(send, category="payments")
         database.gateway.add(switch)
-        self._listener = self.switchboard.listen(
+        self._listener = self.gateway.events.subscribe(
             lambda what, data: self.heard.append((what, dict(data)))
         )
 
     @property
-    def switchboard(self) -> Any:
-        return self.database.runtime.switchboard
+    def gateway(self) -> GatewayParts:
+        return self.database.runtime.gateway
 
     @property
     def corrector(self) -> LearningCorrector:
-        return corrector_of(self.switchboard)
+        return self.gateway.corrector
 
     def run(self, tool: str, arguments: Any, who: str = "ann", **more: Any) -> Answer:
         """Call a tool in somebody's name."""
@@ -76,12 +76,12 @@ class Workshop:
 
     def settle(self) -> None:
         """Wait until everything is recorded and told."""
-        self.switchboard.recorder.settle()
+        self.gateway.recorder.settle()
 
         async def pause() -> None:
             await asyncio.sleep(0)
 
-        self.switchboard.home.run(pause)
+        self.gateway.home.run(pause)
 
     def told(self, what: str) -> list[Answer]:
         """Return the data of everything told under a name."""

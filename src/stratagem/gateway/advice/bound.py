@@ -5,14 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stratagem.engine.lineage import View
 from stratagem.gateway.advice.parts import Services
+from stratagem.gateway.advice.recommender import Recommender
 from stratagem.gateway.advice.records import Records
+from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.recorder import Recorder
+from stratagem.gateway.handlers.runners import Runners
+from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
-from stratagem.gateway.switchboard import Switchboard
 from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
 __all__ = ["Answer", "Meta", "Sight", "milliseconds_since", "source_of"]
@@ -48,13 +54,25 @@ class Sight(NamedTuple):
         return self.services.validated(lambda part: part.insights(records, tool, counts), None)
 
 
+@dataclass(frozen=True, slots=True)
+class AdviceParts:
+    """What the meta tools work on."""
+
+    foundation: Foundation
+    registry: Registry
+    recorder: Recorder
+    recommender: Recommender
+    breakers: Breakers
+    runners: Runners
+
+
 class Meta:
     """The meta tools, for one caller."""
 
-    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
-        self._switchboard = switchboard
+    def __init__(self, parts: AdviceParts, caller: Caller) -> None:
+        self._parts = parts
         self._caller = caller
-        self._recommender = switchboard.recommender
+        self._recommender = parts.recommender
 
     def _branch(self, branch: str | None) -> str:
         return branch or self._caller.branch
@@ -64,9 +82,9 @@ class Meta:
         self, branch: str | None, *, settled: bool = True
     ) -> Iterator[tuple[Reader, View]]:
         """Look at a branch; `settled`: only once the calls that have ended are recorded."""
-        foundation = self._switchboard.foundation
+        foundation = self._parts.foundation
         if settled:
-            self._switchboard.recorder.settle()
+            self._parts.recorder.settle()
         with foundation.store.snapshot() as reader:
             yield reader, foundation.views.view(reader, self._branch(branch))
 

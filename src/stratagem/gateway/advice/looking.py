@@ -34,10 +34,9 @@ class Looking(Meta):
         started = time.perf_counter()
         with self._looking(given.branch) as (reader, view):
             tools = [
-                (name, self._switchboard.registry.get(reader, view, name))
-                for name in given.tool_names
+                (name, self._parts.registry.get(reader, view, name)) for name in given.tool_names
             ]
-            default = self._switchboard.foundation.views.view(reader, "default")
+            default = self._parts.foundation.views.view(reader, "default")
             granted = grants(reader, default) if given.check_configuration else []
         results = [
             self._checked(name, tool, granted if given.check_configuration else None)
@@ -78,7 +77,7 @@ class Looking(Meta):
         started = time.perf_counter()
         services = self._recommender.services()
         with self._looking(given.branch) as (reader, view):
-            registry = self._switchboard.registry
+            registry = self._parts.registry
             tools = [registry.find(reader, view, name) for name in given.tool_names]
             shelf, found = (
                 self._recommender.choose(reader, view, given.intent, services)
@@ -128,9 +127,7 @@ class Looking(Meta):
         elif absent := self._absent(tool):
             told |= {"available": False, "reason": absent}
         resting = {
-            each["toolName"]
-            for each in self._switchboard.breakers.list()
-            if each["status"] == "open"
+            each["toolName"] for each in self._parts.breakers.list() if each["status"] == "open"
         }
         if tool.name in resting:
             told |= {"available": False, "reason": "It failed too often and is given a rest."}
@@ -144,7 +141,7 @@ class Looking(Meta):
         if tool.handler.get("type") != "python" or "callable" in tool.handler:
             return None
         try:
-            return next(iter(self._switchboard.runners.check(tool.handler)), None)
+            return next(iter(self._parts.runners.check(tool.handler)), None)
         except StratagemError as error:
             return error.message
 
@@ -153,7 +150,7 @@ class Looking(Meta):
         errors: list[str] = []
         warnings: list[str] = []
         try:
-            warnings = self._switchboard.runners.check(tool.handler)
+            warnings = self._parts.runners.check(tool.handler)
         except StratagemError as error:
             errors.append(error.message)
         known = {each["name"] for each in granted if each["tool"] == tool.name}

@@ -65,7 +65,7 @@ class Planning(Meta):
             chains: list[Chain] = services.learned(lambda part: part.chains(reader, view), [])
             shelf = self._recommender.catalogue.shelf(reader, view)
             if given.tools is not None:
-                registry = self._switchboard.registry
+                registry = self._parts.registry
                 found = [registry.find(reader, view, name) for name in given.tools]
                 chosen = [(tool, "You named it.") for tool in found]
                 left: dict[str, list[str]] = {"unmatched": [], "omitted": []}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from stratagem import limits
 from stratagem.engine.events import Draft
@@ -21,21 +21,25 @@ from stratagem.gateway.advice.retrieval import weights
 from stratagem.gateway.advice.retrieval.catalogue import Catalogue, Shelf
 from stratagem.gateway.advice.retrieval.index import Match
 from stratagem.gateway.advice.retrieval.intents import Supported
+from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.correction import Correction, correct
+from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
 from stratagem.redaction import mask
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
-
-if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
 
 __all__ = ["Advice", "Choice", "Recommender"]
 
 # Tools that cannot be called are not recommended.
 _CALLABLE = frozenset({"active", "deprecated"})
 _BEHIND = 1e-6
+
+
+# What the engine of corrections makes of the arguments of a tool on a branch.
+Examine = Callable[[Tool, Any, str], Correction]
 
 
 class Advice(Protocol):
@@ -59,14 +63,25 @@ class Choice:
 class Recommender:
     """Shared by all callers of a database."""
 
-    def __init__(self, switchboard: Switchboard) -> None:
-        self._switchboard = switchboard
+    def __init__(
+        self,
+        foundation: Foundation,
+        registry: Registry,
+        recorder: Recorder,
+        new_id: Callable[[str], str],
+        *,
+        advisor: Advice | None = None,
+        examine: Examine | None = None,
+    ) -> None:
+        self._foundation = foundation
+        self._recorder = recorder
+        self._new_id = new_id
         records = RecordsOfViews()
-        self.catalogue = Catalogue(switchboard.foundation, switchboard.registry)
+        self.catalogue = Catalogue(foundation, registry)
         self.validation = ValidationService(records)
         self.patterns = PatternService(self.catalogue, records)
-        self.advisor: Advice | None = None
-        self.examine: Callable[[Tool, Any, str], Correction] = _examined
+        self.advisor = advisor
+        self.examine: Examine = examine or _examined
 
     def services(self) -> Services:
         """Return the parts, for one request."""
@@ -106,14 +121,14 @@ class Recommender:
         context: Mapping[str, Any],
     ) -> None:
         """Keep a recommendation, so that what comes of it can be learned from."""
-        foundation = self._switchboard.foundation
+        foundation = self._foundation
         if caller.read_only or foundation.store.read_only or not tools:
             return
         if not caller.may("gateway", "write") and not caller.may("gateway", "execute"):
             # Who only reads leaves nothing behind; nothing of theirs could come of it either.
             return
         content = {
-            "recommendationId": self._switchboard.new_id("reco"),
+            "recommendationId": self._new_id("reco"),
             "intent": mask(intent[: limits.INTENT_CHARS_MAX], foundation.redaction),
             "caller": caller.actor,
             "context": dict(context),
@@ -126,7 +141,7 @@ class Recommender:
             transaction.append(find_branch(transaction, branch), [draft])
 
         # In the order in which things happened: what is called next is recorded after it.
-        self._switchboard.recorder.do(lambda: foundation.write(caller, work))
+        self._recorder.do(lambda: foundation.write(caller, work))
 
 
 def _weighed(

@@ -67,7 +67,7 @@ class Recovering(Meta):
         services = self._recommender.services()
         branch, context = self._branch(given.branch), labels(given.context)
         with self._looking(given.branch) as (reader, view):
-            failed = self._switchboard.registry.get(reader, view, given.failed_tool)
+            failed = self._parts.registry.get(reader, view, given.failed_tool)
             found = self._examined(failed, given, branch)
             sight = Sight.of(reader, view, services)
             alternatives = self._alternatives(sight, given, failed)

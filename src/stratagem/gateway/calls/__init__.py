@@ -1,1 +1,1 @@
-"""TODO-DOCSTRING"""
+"""The path of a call and its parts: limits, cache, breakers, idempotency, records."""

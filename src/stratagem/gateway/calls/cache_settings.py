@@ -15,9 +15,11 @@ import orjson
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
+from stratagem.gateway.calls.result_cache import Cache
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import PURGED_AT, Reader, Transaction
 
-__all__ = ["Kept", "configure", "forget", "read"]
+__all__ = ["CacheSettings", "Kept", "configure", "forget", "read"]
 
 _RULES: Final = "cache"
 _FORGOTTEN: Final = "cache_forgotten"
@@ -72,3 +74,29 @@ def forget(transaction: Transaction, view: View, tool: str | None) -> None:
 
 def _of(tool: str) -> str:
     return f"{_FORGOTTEN}:{tool}"
+
+
+class CacheSettings:
+    """Keeps a server's cache by the settings in the log. Runs on the home loop."""
+
+    def __init__(self, foundation: Foundation, cache: Cache) -> None:
+        self._foundation = foundation
+        self._cache = cache
+        self._version = 0
+        self._purged_at = 0
+
+    async def last_clear(self, tool: str) -> tuple[int, int, int]:
+        """Configure the cache as it is set now; return what was last cleared."""
+        settings = await self._foundation.read_async(lambda: self._read(tool))
+        if settings.version != self._version:
+            self._version = settings.version
+            self._cache.configure(**settings.rules)
+        if settings.forgotten[-1] != self._purged_at:
+            # Another process has purged something: results from before are not held on to.
+            self._purged_at = settings.forgotten[-1]
+            self._cache.clear()
+        return settings.forgotten
+
+    def _read(self, tool: str) -> Kept:
+        reader = self._foundation.store.reader()
+        return read(reader, self._foundation.views.view(reader, "default"), tool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.inputs import ExecuteInput
 from stratagem.operation import Caller
 
-__all__ = ["BegunElsewhereError", "Call", "Finished", "call_of", "reporting"]
+__all__ = ["BegunElsewhereError", "Call", "Execute", "Finished", "call_of", "reporting"]
 
 
 class BegunElsewhereError(Exception):
@@ -84,6 +84,10 @@ class Finished:
             "result": self.result,
             "metadata": self.metadata,
         }
+
+
+# The path of a call, from where it is entered on the home loop.
+Execute = Callable[[Call], Coroutine[Any, Any, Finished]]
 
 
 def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport | None = None) -> Call:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import orjson
 
@@ -29,13 +29,12 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.calls import history
-from stratagem.gateway.calls.call import BegunElsewhereError, Call
+from stratagem.gateway.calls.call import BegunElsewhereError, Call, Execute
+from stratagem.gateway.calls.recorder import Recorder
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
-if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
-
-__all__ = ["Repeats"]
+__all__ = ["IdempotentCalls"]
 
 Answer = dict[str, Any]
 _OPERATION: Final = "tool_execute"
@@ -50,7 +49,7 @@ class _UnclaimedError(Exception):
 class _Claim:
     """A call under an id. Others in the same name, with other arguments, cannot have the id."""
 
-    switchboard: Switchboard
+    foundation: Foundation
     call: Call
     request_id: str
 
@@ -92,7 +91,7 @@ class _Claim:
         return sha256(orjson.dumps(self.call.caller.reach())).hexdigest()
 
     def _write(self, work: Any) -> Answer:
-        answer: Answer = self.switchboard.foundation.write(
+        answer: Answer = self.foundation.write(
             self.call.caller,
             work,
             request_id=self.request_id,
@@ -112,11 +111,13 @@ class _Claim:
             ) from error
 
 
-class Repeats:
+class IdempotentCalls:
     """Runs calls that have a request id. Runs on the home loop."""
 
-    def __init__(self, switchboard: Switchboard) -> None:
-        self._switchboard = switchboard
+    def __init__(self, foundation: Foundation, recorder: Recorder, execute: Execute) -> None:
+        self._foundation = foundation
+        self._recorder = recorder
+        self._execute = execute
         self._under_way: dict[tuple[str, str], asyncio.Future[None]] = {}
 
     async def execute(self, call: Call, request_id: str) -> Answer:
@@ -131,7 +132,7 @@ class Repeats:
             await asyncio.shield(first)
         self._under_way[name] = ended = asyncio.get_running_loop().create_future()
         try:
-            return await self._run(_Claim(self._switchboard, call, request_id))
+            return await self._run(_Claim(self._foundation, call, request_id))
         finally:
             del self._under_way[name]
             ended.set_result(None)
@@ -145,7 +146,7 @@ class Repeats:
             await asyncio.to_thread(claim.make, execution_id)
 
         try:
-            finished = await self._switchboard.executor.execute(replace(claim.call, begin=begin))
+            finished = await self._execute(replace(claim.call, begin=begin))
         except BegunElsewhereError as error:
             return await self._outcome(error.execution_id, claim.call)
         return finished.plain()
@@ -166,8 +167,8 @@ class Repeats:
         return _told(record)
 
     def _recorded(self, execution_id: str, call: Call) -> Answer | None:
-        self._switchboard.recorder.settle()
-        foundation = self._switchboard.foundation
+        self._recorder.settle()
+        foundation = self._foundation
         with foundation.store.snapshot() as reader:
             try:
                 view = foundation.views.view(reader, call.branch)

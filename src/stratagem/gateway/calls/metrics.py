@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from stratagem import limits
-
-if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
+from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.concurrency import Lanes
+from stratagem.gateway.calls.recorder import Recorder
+from stratagem.gateway.calls.result_cache import Cache
 
 __all__ = ["CONTENT_TYPE", "Metrics", "page"]
 
@@ -100,13 +101,15 @@ class Metrics:
         return tool
 
 
-def page(switchboard: Switchboard) -> str:
+def page(
+    metrics: Metrics, cache: Cache, breakers: Breakers, lanes: Lanes, recorder: Recorder
+) -> str:
     """Return everything, as text. To be called on the home loop."""
     lines: list[str] = []
     for name, kind, about, samples in (
-        *switchboard.metrics.families(),
-        *_cache(switchboard.cache.figures()),
-        *_queue(switchboard),
+        *metrics.families(),
+        *_cache(cache.figures()),
+        *_queue(breakers, lanes, recorder),
     ):
         lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
         lines += [_line(name + part, labels, value) for part, labels, value in samples]
@@ -124,18 +127,18 @@ def _cache(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str, list[Sam
         yield f"stratagem_cache_{field}{suffix}", kind, about, [("", {}, figures[field])]
 
 
-def _queue(switchboard: Switchboard) -> Iterable[tuple[str, str, str, list[Sample]]]:
-    breakers: list[Sample] = [
-        ("", {"tool": each["toolName"]}, _STATES[each["status"]])
-        for each in switchboard.breakers.list()
+def _queue(
+    breakers: Breakers, lanes: Lanes, recorder: Recorder
+) -> Iterable[tuple[str, str, str, list[Sample]]]:
+    states: list[Sample] = [
+        ("", {"tool": each["toolName"]}, _STATES[each["status"]]) for each in breakers.list()
     ]
-    lanes = switchboard.lanes
     return (
         (
             "stratagem_breaker_state",
             "gauge",
             "Breakers of tools that failed lately: 0 closed, 1 half-open, 2 open.",
-            breakers,
+            states,
         ),
         ("stratagem_calls_running", "gauge", "Calls that run.", [("", {}, lanes.running)]),
         ("stratagem_calls_waiting", "gauge", "Calls in the queue.", [("", {}, lanes.waiting)]),
@@ -143,7 +146,7 @@ def _queue(switchboard: Switchboard) -> Iterable[tuple[str, str, str, list[Sampl
             "stratagem_executions_lost_total",
             "counter",
             "Executions that could not be recorded.",
-            [("", {}, switchboard.recorder.lost)],
+            [("", {}, recorder.lost)],
         ),
     )
 

@@ -6,17 +6,18 @@ A run that a crash cut off is resumed from its events: what had ended is never c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
 from stratagem.engine.events import Draft
 from stratagem.errors import ExecutionFailed, ExecutionNotFound, ValidationFailed
 from stratagem.gateway import names
-from stratagem.gateway.calls.call import Call
+from stratagem.gateway.calls.call import Call, Execute
 from stratagem.gateway.definitions.contract import Handler, Run
+from stratagem.gateway.events import Publish
 from stratagem.gateway.pipelines import (
     Pipeline,
     PipelineResult,
@@ -28,12 +29,11 @@ from stratagem.gateway.pipelines import (
     resumed,
     run_pipeline,
 )
+from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.redaction import mask_json
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import PURGED_AT, Transaction
 from stratagem.storage.views import find_branch
-
-if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
 
 __all__ = ["PipelineRunner", "Pipelines"]
 
@@ -44,15 +44,26 @@ _SAID: Final = ("definition", "input", "result", "error")
 class Pipelines:
     """Runs pipelines for callers, on the home loop."""
 
-    def __init__(self, switchboard: Switchboard) -> None:
-        self._switchboard = switchboard
+    def __init__(
+        self,
+        foundation: Foundation,
+        registry: Registry,
+        execute: Execute,
+        publish: Publish,
+        new_id: Callable[[str], str],
+    ) -> None:
+        self._foundation = foundation
+        self._registry = registry
+        self._execute = execute
+        self._publish = publish
+        self._new_id = new_id
 
     async def run(
         self, definition: Mapping[str, Any], input_: Any, call: Call
     ) -> tuple[str, PipelineResult]:
         """Run a pipeline; return the id of the run, and how it ended."""
         pipeline = plan(definition)
-        run_id = self._switchboard.new_id("run")
+        run_id = self._new_id("run")
         begun = {
             "runId": run_id,
             "name": pipeline.name,
@@ -129,12 +140,12 @@ class Pipelines:
                 request_key=f"{run_id}:{step.key}",
                 context={**call.context, "pipelineRunId": run_id, "pipelineStep": step.key},
             )
-            return (await self._switchboard.executor.execute(inner)).result
+            return (await self._execute(inner)).result
 
         async def record(event: StepEvent) -> None:
             content = {"runId": run_id, **event.as_json()}
             await self._append(call, Draft(names.STEP_RECORDED, content, names.STEPS))
-            self._switchboard.tell(
+            self._publish(
                 "pipeline_step", {"runId": run_id, "name": pipeline.name, **event.as_json()}
             )
 
@@ -148,7 +159,7 @@ class Pipelines:
 
     async def _append(self, call: Call, draft: Draft) -> None:
         """Write an event of a run, masked like an execution, and wait until it is safe."""
-        level = self._switchboard.foundation.redaction
+        level = self._foundation.redaction
 
         def write() -> None:
             masked = replace(draft, content=_masked(draft.content, level))
@@ -156,7 +167,7 @@ class Pipelines:
             def work(transaction: Transaction) -> None:
                 transaction.append(find_branch(transaction, call.branch), [masked])
 
-            self._switchboard.foundation.write(call.caller, work)
+            self._foundation.write(call.caller, work)
 
         await asyncio.to_thread(write)
 
@@ -169,7 +180,7 @@ class Pipelines:
         return required
 
     def _schemas(self, pipeline: Pipeline, branch: str) -> dict[str, Mapping[str, Any]]:
-        foundation, registry = self._switchboard.foundation, self._switchboard.registry
+        foundation, registry = self._foundation, self._registry
         wanted = {step.tool for step in pipeline.steps}
         wanted |= {
             tool for step in pipeline.steps if (tool := getattr(step.on_error, "tool", None))
@@ -185,7 +196,7 @@ class Pipelines:
         self, run_id: str, branch: str
     ) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
         """Return what is known of a run, and whether anything was purged since it began."""
-        foundation = self._switchboard.foundation
+        foundation = self._foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, branch)
             version = reader.current(view.lineage, names.PIPELINE_RUNS, run_id)

@@ -17,7 +17,7 @@ from stratagem import limits
 from stratagem.engine.events import Event
 from stratagem.errors import ReadOnly, ValidationFailed
 from stratagem.gateway import inputs, names
-from stratagem.gateway.switchboard import Switchboard
+from stratagem.gateway.calls.recorder import Recorder
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Request, Transaction
@@ -33,9 +33,9 @@ _LOOKED_TO: Final = "executions_erased_to"
 class Retention:
     """Forgetting, for one caller."""
 
-    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
-        self._foundation = switchboard.foundation
-        self._recorder = switchboard.recorder
+    def __init__(self, foundation: Foundation, caller: Caller, *, recorder: Recorder) -> None:
+        self._foundation = foundation
+        self._recorder = recorder
         self._caller = caller
 
     def erase(self, given: inputs.RetentionInput) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Analysis(Bound):
     def diagnose(self, given: inputs.DiagnoseInput) -> Answer:
         """Return what is wrong with a call and how it could be mended. Nothing is run."""
         started = time.perf_counter()
-        self._switchboard.recorder.settle()
+        self._parts.recorder.settle()
         branch = self._branch(given.branch)
         tool = self._known(given.tool_name, branch)
         found, certain = self._examined(tool, given, branch)
@@ -63,7 +63,7 @@ class Analysis(Bound):
 
     def insights(self, given: inputs.InsightsInput) -> Answer:
         """Return what the records of a time say about corrections."""
-        self._switchboard.recorder.settle()
+        self._parts.recorder.settle()
         length = moments.duration(given.time_range, field="timeRange")
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
@@ -94,7 +94,7 @@ class Analysis(Bound):
         if name is None:
             return None
         with self._foundation.store.snapshot() as reader:
-            return self._switchboard.registry.get(reader, self._view(reader, branch), name)
+            return self._parts.registry.get(reader, self._view(reader, branch), name)
 
     def _examined(
         self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
@@ -152,7 +152,7 @@ class Analysis(Bound):
         if tool is None or given.parameters is None:
             return []
         with self._foundation.store.snapshot() as reader:
-            every = self._switchboard.registry.all(reader, self._view(reader, branch))
+            every = self._parts.registry.all(reader, self._view(reader, branch))
         near = [
             each
             for each in every

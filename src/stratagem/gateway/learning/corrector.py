@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stratagem import limits
 from stratagem.errors import (
@@ -29,7 +29,9 @@ from stratagem.errors import (
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.call import Call
 from stratagem.gateway.calls.executor import Correction as Corrected
+from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.correction import Candidate, Correction, Policy
+from stratagem.gateway.events import Publish
 from stratagem.gateway.learning import teaching
 from stratagem.gateway.learning.advising import Advice, Advisor
 from stratagem.gateway.learning.attempts import Attempts, problem_of
@@ -42,9 +44,7 @@ from stratagem.gateway.learning.recalling import Recollection
 from stratagem.gateway.learning.telling import Teller, refusal, shown
 from stratagem.gateway.learning.usual import usual_values
 from stratagem.gateway.registry.tools import Tool
-
-if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
+from stratagem.search.foundation import Foundation
 
 __all__ = ["Advisor", "LearningCorrector", "shown"]
 
@@ -70,22 +70,29 @@ class _Refused(NamedTuple):
 class LearningCorrector:
     """The corrector of a gateway. Everything but advice happens on the home loop."""
 
-    def __init__(self, switchboard: Switchboard, advisor: Advisor | None = None) -> None:
-        self._switchboard = switchboard
-        self.started_at = switchboard.foundation.store.now()
-        self.examiner = Examiner(switchboard)
+    def __init__(
+        self,
+        foundation: Foundation,
+        recorder: Recorder,
+        publish: Publish,
+        advisor: Advisor | None = None,
+    ) -> None:
+        self._foundation = foundation
+        self._recorder = recorder
+        self.started_at = foundation.store.now()
+        self.examiner = Examiner(foundation)
         self.health = self.examiner.health
         self.attempts = Attempts(time.monotonic)
-        self.teller = Teller(switchboard.tell)
+        self.teller = Teller(publish)
         self.breakers = Breakers(
             time.monotonic,
             failures=limits.CORRECTION_BREAKER_FAILURES,
             seconds=limits.CORRECTION_BREAKER_SECONDS,
             listener=self.teller.circuit,
         )
-        self._judge = Judge(switchboard, self.examiner, self.breakers, self.teller)
-        recollection = Recollection(switchboard.foundation)
-        self.advice = Advice(advisor, switchboard.recorder.do, recollection)
+        self._judge = Judge(foundation, recorder, self.examiner, self.breakers, self.teller)
+        recollection = Recollection(foundation)
+        self.advice = Advice(advisor, recorder.do, recollection)
         self._offers = Offers()
         self._applied: dict[int, Applied] = {}
         self._verdicts: dict[int, bool | None] = {}
@@ -140,7 +147,7 @@ class LearningCorrector:
 
     def check_recorder(self) -> None:
         """Note whether records are being lost; for a minute after one was, they may be."""
-        lost, now = self._switchboard.recorder.lost, time.monotonic()
+        lost, now = self._recorder.lost, time.monotonic()
         if lost > self._lost[0]:
             self._lost = (lost, now + _LOSING_SECONDS)
         if self._lost[1] > now:
@@ -238,9 +245,7 @@ class LearningCorrector:
     def _apply(self, tool: Tool, call: Call, applied: Applied) -> Corrected:
         policy = applied.policy
         self._applied[id(call)] = _with_given(applied, call, policy)
-        self.attempts.start(
-            call, tool.name, applied.attempt, self._switchboard.foundation.store.now()
-        )
+        self.attempts.start(call, tool.name, applied.attempt, self._foundation.store.now())
         told = {
             **shown(tool.name, applied.candidate),
             "confirmed": applied.confirmed,
@@ -364,7 +369,7 @@ class LearningCorrector:
         return False
 
     def _unaudited(self) -> bool:
-        store = self._switchboard.foundation.store
+        store = self._foundation.store
         return store.read_only or "learningPipeline" in self.health.faults()
 
 

@@ -33,7 +33,7 @@ class Curating(Bound):
             return self._profile(given)
         if given.action == "restore":
             return self._restore(given)
-        self._switchboard.recorder.settle()
+        self._parts.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             if given.action == "backup":
@@ -49,7 +49,7 @@ class Curating(Bound):
 
     async def circuits(self, given: inputs.CircuitsInput) -> Answer:
         """List the breakers of corrections, or close one; they live on the home loop."""
-        return await self._switchboard.home.join(lambda: self._circuits(given))
+        return await self._parts.home.join(lambda: self._circuits(given))
 
     async def _circuits(self, given: inputs.CircuitsInput) -> Answer:
         if given.action == "reset":
@@ -95,7 +95,7 @@ class Curating(Bound):
     def _profile(self, given: inputs.PatternsInput) -> Answer:
         if given.tool_name is None:
             raise MissingRequired("A profile is one tool's.", field="toolName")
-        self._switchboard.recorder.settle()
+        self._parts.recorder.settle()
         tool = self._tool(given.tool_name, given.branch)
         self._corrector.examiner.forget()
         found = self._corrector.examiner.profile(tool, self._branch(given.branch))

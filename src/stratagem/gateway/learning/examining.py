@@ -6,7 +6,7 @@ import time
 from collections import Counter, deque
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from stratagem import limits
 from stratagem.errors import BranchNotFound, CorrectionUnavailable, StratagemError
@@ -26,9 +26,7 @@ from stratagem.gateway.learning.policies import InForce, Policies
 from stratagem.gateway.learning.profiles import Profile, read_profile
 from stratagem.gateway.learning.standing import Standing, lowered, read_standing, suspects
 from stratagem.gateway.registry.tools import Tool
-
-if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
+from stratagem.search.foundation import Foundation
 
 __all__ = ["Examiner"]
 
@@ -51,8 +49,8 @@ class _Known:
 class Examiner:
     """Reads policies and lessons, and corrects by them. Runs nothing, and notes nothing."""
 
-    def __init__(self, switchboard: Switchboard) -> None:
-        self._foundation = switchboard.foundation
+    def __init__(self, foundation: Foundation) -> None:
+        self._foundation = foundation
         self.health = Health()
         self.kept = KeptCorrections(time.monotonic)
         self.milliseconds: deque[float] = deque(maxlen=1_000)
@@ -64,7 +62,7 @@ class Examiner:
         self.unwritten: Counter[str] = Counter()
         self._profiles: dict[tuple[str, str, int], tuple[float, Profile]] = {}
         # What is looked up over a network must not be waited for on the home loop.
-        self.remote = switchboard.foundation.store.remote
+        self.remote = foundation.store.remote
 
     def look(self, tool: str | None, branch: str) -> InForce:
         """Read what the correction of a call takes; return the policy as it is now.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stratagem.engine.events import Draft
 from stratagem.gateway import names
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.call import Call
+from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.correction import Candidate, Correction, Policy
 from stratagem.gateway.learning import lessons as counting
 from stratagem.gateway.learning import teaching
@@ -19,9 +20,7 @@ from stratagem.gateway.learning.places import is_of_schema, names_of
 from stratagem.gateway.learning.teaching import Lesson, pattern_id
 from stratagem.gateway.learning.telling import Teller
 from stratagem.gateway.registry.tools import Tool
-
-if TYPE_CHECKING:
-    from stratagem.gateway.switchboard import Switchboard
+from stratagem.search.foundation import Foundation
 
 __all__ = ["Applied", "Judge"]
 
@@ -43,9 +42,15 @@ class Judge:
     """Counts outcomes, for and against, and tells of what changed by them."""
 
     def __init__(
-        self, switchboard: Switchboard, examiner: Examiner, breakers: Breakers, teller: Teller
+        self,
+        foundation: Foundation,
+        recorder: Recorder,
+        examiner: Examiner,
+        breakers: Breakers,
+        teller: Teller,
     ) -> None:
-        self._switchboard = switchboard
+        self._foundation = foundation
+        self._recorder = recorder
         self._examiner = examiner
         self._breakers = breakers
         self._teller = teller
@@ -103,7 +108,7 @@ class Judge:
             "strategies": sorted({each.strategy.value for each in candidates}),
             "withheld": withheld,
             "took": round(took, 3),
-            "at": self._switchboard.foundation.store.now(),
+            "at": self._foundation.store.now(),
         }
         if audited:
             content["audit"] = _audited(call.arguments, found, None)
@@ -117,7 +122,7 @@ class Judge:
         }
         self._teller.failed(call, tool.name, told)
         drafts = [Draft(names.CORRECTION_WITHHELD, content, names.CORRECTIONS_REFUSED)]
-        self._switchboard.recorder.write(call.branch, drafts)
+        self._recorder.write(call.branch, drafts)
 
     def taught(self, tool: Tool, call: Call, lessons: list[Lesson], policy: Policy) -> None:
         """Count what a caller taught by calling again; `policy` is the one it was refused by."""
@@ -158,7 +163,7 @@ class Judge:
                     before = after.plus(held=held, count=-1)
                     self._teller.learned(tool, lesson, before, after)
 
-        self._switchboard.recorder.do(tell)
+        self._recorder.do(tell)
 
     def _note_breaker(self, tool: str, applied: Applied, *, worked: bool) -> None:
         if not applied.policy.enable_circuit_breaker:
@@ -175,7 +180,7 @@ class Judge:
         if applied.given is not None:
             outcome = self._outcome(tool, call, record, applied)
             draft = Draft(names.CORRECTION_LEFT_OPEN, outcome, names.CORRECTIONS_OPEN)
-            self._switchboard.recorder.write(call.branch, [draft])
+            self._recorder.write(call.branch, [draft])
 
     def _outcome(
         self, tool: Tool, call: Call, record: Mapping[str, Any], applied: Applied
@@ -214,10 +219,10 @@ class Judge:
                     self._told.add(key)
                     self._teller.deprecated(tool, pattern, standing.held, standing.fell)
 
-        self._switchboard.recorder.do(look)
+        self._recorder.do(look)
 
     def _write(self, branch: str, drafts: list[Draft]) -> None:
-        recorder = self._switchboard.recorder
+        recorder = self._recorder
         try:
             recorder.write(branch, drafts)
         finally:

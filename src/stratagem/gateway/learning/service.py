@@ -4,45 +4,53 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from stratagem.engine import moments
 from stratagem.engine.lineage import View
 from stratagem.errors import CorrectionUnavailable, MissingRequired, ValidationFailed
+from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.correction import Policy, correct, ready
 from stratagem.gateway.definitions.schemas import Schema
+from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning import figures, inputs, policies, testing
 from stratagem.gateway.learning.corrector import LearningCorrector
 from stratagem.gateway.learning.lessons import teacher_of
 from stratagem.gateway.learning.outcomes import Outcomes, new_lessons, read_outcomes
 from stratagem.gateway.learning.suites import SUITES, Case
+from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
-from stratagem.gateway.switchboard import Switchboard
 from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["Answer", "Bound", "Corrections", "corrector_of"]
+__all__ = ["Answer", "Bound", "Corrections", "LearningParts"]
 
 Answer = dict[str, Any]
 # A correction that has to work wherever the engine does.
 _PROBE: Final = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 
-def corrector_of(switchboard: Switchboard) -> LearningCorrector:
-    """Return the corrector of a gateway."""
-    corrector = switchboard.corrector
-    assert isinstance(corrector, LearningCorrector)
-    return corrector
+@dataclass(frozen=True, slots=True)
+class LearningParts:
+    """What the operations on corrections work on."""
+
+    foundation: Foundation
+    registry: Registry
+    recorder: Recorder
+    home: HomeLoop
+    corrector: LearningCorrector
 
 
 class Bound:
     """What operations on corrections share: the parts, and who asks."""
 
-    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
-        self._switchboard = switchboard
-        self._foundation = switchboard.foundation
+    def __init__(self, parts: LearningParts, caller: Caller) -> None:
+        self._parts = parts
+        self._foundation = parts.foundation
         self._caller = caller
-        self._corrector = corrector_of(switchboard)
+        self._corrector = parts.corrector
 
     def _branch(self, branch: str | None) -> str:
         return branch or self._caller.branch
@@ -52,7 +60,7 @@ class Bound:
 
     def _tool(self, name: str, branch: str | None) -> Tool:
         with self._foundation.store.snapshot() as reader:
-            return self._switchboard.registry.find(reader, self._view(reader, branch), name)
+            return self._parts.registry.find(reader, self._view(reader, branch), name)
 
     def _now(self) -> str:
         return moments.iso(self._foundation.store.now())
@@ -195,7 +203,7 @@ class Corrections(Bound):
             health.worked("correctionEngine")
 
     def _metrics(self, given: inputs.StatusInput, length: int) -> Answer:
-        self._switchboard.recorder.settle()
+        self._parts.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             outcomes = read_outcomes(reader, view, max(0, view.time - length))

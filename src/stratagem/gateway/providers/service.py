@@ -10,24 +10,36 @@ import orjson
 from stratagem.engine.events import Draft
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.gateway import inputs, names
-from stratagem.gateway.calls.call import call_of
+from stratagem.gateway.calls.call import Execute, call_of
+from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.providers import PROVIDERS, Format, Outcome, ProviderCall, enabled_tools
+from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool, listed
-from stratagem.gateway.switchboard import Switchboard
 from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
-__all__ = ["Exchange"]
+__all__ = ["ProviderService"]
 
 Answer = dict[str, Any]
 
 
-class Exchange:
+class ProviderService:
     """Giving tools to providers, and taking calls from them."""
 
-    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
-        self._switchboard = switchboard
-        self._foundation = switchboard.foundation
+    def __init__(
+        self,
+        foundation: Foundation,
+        caller: Caller,
+        *,
+        registry: Registry,
+        home: HomeLoop,
+        execute: Execute,
+    ) -> None:
+        self._foundation = foundation
+        self._registry = registry
+        self._home = home
+        self._execute = execute
         self._caller = caller
 
     def configure(self, given: inputs.ProviderConfigureInput) -> Answer:
@@ -74,7 +86,7 @@ class Exchange:
             )
             return list(zip(calls, outcomes, strict=True))
 
-        outcomes = await self._switchboard.home.join(run)
+        outcomes = await self._home.join(run)
         failed = sum(isinstance(outcome, Exception) for _call, outcome in outcomes)
         return {
             "provider": given.provider,
@@ -97,7 +109,7 @@ class Exchange:
                 context=given.context,
                 branch=given.branch,
             )
-            finished = await self._switchboard.executor.execute(call_of(asked, self._caller))
+            finished = await self._execute(call_of(asked, self._caller))
         except StratagemError as error:
             return error
         return finished.result
@@ -106,7 +118,7 @@ class Exchange:
         config = self._config(provider, branch)
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(branch))
-            every = self._switchboard.registry.all(reader, view)
+            every = self._registry.all(reader, view)
         active = {tool.name: tool for tool in every if tool.status in {"active", "deprecated"}}
         enabled = enabled_tools(config or {}, [tool.content for tool in active.values()])
         chosen = [active[each["name"]] for each in enabled]

@@ -1,1 +1,1 @@
-"""TODO-DOCSTRING"""
+"""Tools, secrets, resources and sources as records of the log."""

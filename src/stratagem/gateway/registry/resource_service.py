@@ -10,21 +10,23 @@ from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.gateway import inputs
 from stratagem.gateway.registry import resources
-from stratagem.gateway.switchboard import Switchboard
 from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
-__all__ = ["Library"]
+__all__ = ["ResourceService"]
 
 Answer = dict[str, Any]
 
 
-class Library:
+class ResourceService:
     """Prompts, templates and data, for one caller."""
 
-    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
-        self._switchboard = switchboard
-        self._foundation = switchboard.foundation
+    def __init__(
+        self, foundation: Foundation, caller: Caller, *, new_id: Callable[[str], str]
+    ) -> None:
+        self._foundation = foundation
+        self._new_id = new_id
         self._caller = caller
 
     def list(self, given: inputs.ListResourcesInput) -> Answer:
@@ -58,7 +60,7 @@ class Library:
     def create(self, given: inputs.ResourceCreateInput) -> Answer:
         """Add a resource."""
         fields = _fields(given)
-        new_id = self._switchboard.new_id("res")
+        new_id = self._new_id("res")
         return self._write(
             lambda transaction, view: resources.create(transaction, view, fields, new_id), given
         )

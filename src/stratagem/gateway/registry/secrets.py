@@ -17,9 +17,11 @@ from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.errors import PermissionDenied
 from stratagem.gateway import names
+from stratagem.gateway.registry.tools import Tool
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["REFERENCE", "GrantedSecrets", "grant", "grants", "withdraw"]
+__all__ = ["REFERENCE", "GrantedSecrets", "SecretGrants", "grant", "grants", "withdraw"]
 
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # The server's environment variable of a secret begins with this, so that no definition can
@@ -103,3 +105,32 @@ class GrantedSecrets:
             )
         self._used.add(value)
         return value
+
+
+class SecretGrants:
+    """Looks up what was granted, for the calls of a gateway."""
+
+    def __init__(self, foundation: Foundation, environment: Mapping[str, str]) -> None:
+        self._foundation = foundation
+        self._environment = environment
+
+    async def for_tool(self, tool: Tool) -> GrantedSecrets:
+        """Return the secrets of a tool; one without references needs no look-up."""
+        if "${" in str(tool.handler):
+            return await self.of(tool.name)
+        return GrantedSecrets(tool.name, {}, self._environment)
+
+    async def of(self, owner: str) -> GrantedSecrets:
+        """Return the secrets that were granted to a tool, or to an upstream server."""
+        return await self._foundation.read_async(lambda: self._read(owner))
+
+    def _read(self, owner: str) -> GrantedSecrets:
+        granted: dict[str, frozenset[str]] = {}
+        # Whoever may write to another branch must not be able to grant anything by it.
+        reader = self._foundation.store.reader()
+        view = self._foundation.views.view(reader, "default")
+        for each in grants(reader, view):
+            if each["tool"] == owner:
+                hosts = granted.get(each["name"], frozenset())
+                granted[each["name"]] = hosts | {each["host"]}
+        return GrantedSecrets(owner, granted, self._environment)

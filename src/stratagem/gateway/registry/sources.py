@@ -17,137 +17,49 @@ from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed
 from stratagem.gateway import inputs, names
-from stratagem.gateway.definitions.contract import Handler, ListedTool, Run
+from stratagem.gateway.definitions.contract import ListedTool, Runner
+from stratagem.gateway.events import Publish
+from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.registry.tool_names import TakenNames
+from stratagem.gateway.registry.tool_registry import Registry
+from stratagem.gateway.registry.upstream_runner import UpstreamRunner, tools_of
 from stratagem.operation import Caller
-from stratagem.storage.contract import Reader, Transaction, Version
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Transaction
 
 if TYPE_CHECKING:
-    from stratagem.gateway.handlers.upstream import Upstreams
-    from stratagem.gateway.switchboard import Switchboard
+    from stratagem.gateway.outbound import Outbound
 
-__all__ = ["Sources", "UpstreamRunner"]
+__all__ = ["Sources"]
 
 logger = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
 
 
-class UpstreamRunner:
-    """Runs tools of upstream servers, whose definitions are records of the log."""
-
-    def __init__(
-        self,
-        switchboard: Switchboard,
-        upstreams: Callable[[Callable[[str, Sequence[ListedTool]], None]], Upstreams],
-    ) -> None:
-        self._switchboard = switchboard
-        self.upstreams = upstreams(self.changed)
-        self._defined: dict[str, int] = {}
-
-    async def ready(self, server: str) -> None:
-        """Take a server's definition from the log, where it is new or changed.
-
-        Raises:
-            ToolNotFound: There is no server of that name.
-        """
-        version = await self._switchboard.foundation.read_async(lambda: self._definition(server))
-        if version is None or version.payload is None:
-            await self.upstreams.remove(server)
-            self._defined.pop(server, None)
-            raise ToolNotFound(
-                f"There is no upstream server {server!r}.",
-                field="server",
-                hint="Add it: stratagem tools add --mcp COMMAND",
-            )
-        if self._defined.get(server) != version.sequence:
-            await self.upstreams.define(orjson.loads(version.payload))
-            self._defined[server] = version.sequence
-
-    def _definition(self, server: str) -> Version | None:
-        foundation = self._switchboard.foundation
-        reader = foundation.store.reader()
-        view = foundation.views.view(reader, "default")
-        return reader.current(view.lineage, names.SERVERS, server)
-
-    async def try_out(self, definition: Answer) -> None:
-        """List the tools of a server before it is added, or before its definition changes.
-
-        Raises:
-            ExecutionFailed: It cannot be asked; what was known of it holds on.
-        """
-        name = definition["name"]
-        self._defined.pop(name, None)
-        try:
-            await self.upstreams.define(definition)
-            await self.upstreams.list_tools(name)
-        except BaseException:
-            await self.upstreams.remove(name)
-            raise
-
-    def check(self, handler: Handler) -> list[str]:
-        """Check that the handler names a server and one of its tools."""
-        for field in ("server", "tool"):
-            if not isinstance(handler.get(field), str) or not handler[field]:
-                raise ValidationFailed(
-                    f"A handler of type mcp names its `{field}`.", field=f"handler.{field}"
-                )
-        return []
-
-    async def run(self, handler: Handler, run: Run) -> Any:
-        """Call the upstream tool."""
-        await self.ready(handler["server"])
-        return await self.upstreams.run(handler, run)
-
-    async def close(self) -> None:
-        """End connections and processes."""
-        await self.upstreams.close()
-
-    def changed(self, server: str, listed: Sequence[ListedTool]) -> None:
-        """Quarantine the tools that are no longer what was approved."""
-        threading_work = asyncio.to_thread(self._quarantine, server, listed)
-        task = asyncio.get_running_loop().create_task(threading_work)
-        task.add_done_callback(_log_failure)
-
-    def _quarantine(self, server: str, listed: Sequence[ListedTool]) -> None:
-        now = {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}
-        switchboard = self._switchboard
-        told: list[Answer] = []
-
-        def work(transaction: Transaction) -> None:
-            view = switchboard.foundation.views.view(transaction, "default")
-            for tool in _tools_of(switchboard, transaction, view, server):
-                approved = tool.handler.get("fingerprint")
-                current = now.get(tool.handler["tool"])
-                if tool.status == "active" and current is not None and current != approved:
-                    changes = {"status": "quarantined"}
-                    switchboard.registry.update(transaction, view, tool.name, changes)
-                    told.append({"toolId": tool.id, "name": tool.name, "changes": changes})
-
-        if any(
-            tool.status == "active"
-            and now.get(tool.handler["tool"]) != tool.handler.get("fingerprint")
-            for tool in self._registered(server)
-        ):
-            switchboard.foundation.write(Caller(actor="gateway"), work)
-        for each in told:
-            switchboard.tell("updated", each)
-            switchboard.tell("unavailable", {"name": each["name"], "reason": "quarantined"})
-
-    def _registered(self, server: str) -> list[Any]:
-        foundation = self._switchboard.foundation
-        with foundation.store.snapshot() as reader:
-            view = foundation.views.view(reader, "default")
-            return _tools_of(self._switchboard, reader, view, server)
-
-
 class Sources:
     """Adding and looking after sources, for one caller."""
 
-    def __init__(self, switchboard: Switchboard, caller: Caller) -> None:
-        self._switchboard = switchboard
+    def __init__(
+        self,
+        foundation: Foundation,
+        caller: Caller,
+        *,
+        registry: Registry,
+        runners: Mapping[str, Runner],
+        outbound: Callable[[], Outbound],
+        home: HomeLoop,
+        publish: Publish,
+        new_id: Callable[[str], str],
+    ) -> None:
+        self._foundation = foundation
         self._caller = caller
-        self._foundation = switchboard.foundation
+        self._registry = registry
+        self._runners = runners
+        self._outbound = outbound
+        self._home = home
+        self._publish = publish
+        self._new_id = new_id
 
     async def add_server(self, given: inputs.ServerInput) -> Answer:
         """Add an upstream MCP server, and register its tools."""
@@ -155,15 +67,13 @@ class Sources:
 
         definition = read_definition(given.definition()).as_json()
         # One that cannot be listed is not kept.
-        await self._switchboard.home.join(lambda: self._tried(definition))
+        await self._home.join(lambda: self._tried(definition))
         await asyncio.to_thread(self._keep_server, definition)
-        return await self._switchboard.home.join(lambda: self._refresh(given.name, approve=True))
+        return await self._home.join(lambda: self._refresh(given.name, approve=True))
 
     async def refresh_server(self, given: inputs.ServerNameInput) -> Answer:
         """List a server's tools anew: new ones are registered, changed ones quarantined."""
-        return await self._switchboard.home.join(
-            lambda: self._refresh(given.name, approve=given.approve)
-        )
+        return await self._home.join(lambda: self._refresh(given.name, approve=given.approve))
 
     def remove_server(self, given: inputs.ServerNameInput) -> Answer:
         """Forget a server, and take its tools out of the registry."""
@@ -172,9 +82,9 @@ class Sources:
             view = self._foundation.views.view(transaction, "default")
             if transaction.current(view.lineage, names.SERVERS, given.name) is None:
                 raise ToolNotFound(f"There is no upstream server {given.name!r}.", field="name")
-            tools = _tools_of(self._switchboard, transaction, view, given.name)
+            tools = tools_of(self._registry, transaction, view, given.name)
             for tool in tools:
-                self._switchboard.registry.remove(transaction, view, tool.name)
+                self._registry.remove(transaction, view, tool.name)
             draft = Draft(names.SERVER_REMOVED, {"name": given.name}, names.SERVERS, given.name)
             transaction.append(view.branch, [draft])
             return {"name": given.name, "removed": [tool.name for tool in tools]}
@@ -192,7 +102,7 @@ class Sources:
                         **orjson.loads(version.payload),
                         "tools": [
                             {"name": tool.name, "status": tool.status}
-                            for tool in _tools_of(self._switchboard, reader, view, name)
+                            for tool in tools_of(self._registry, reader, view, name)
                         ],
                     }
                     for name, version in page
@@ -207,8 +117,8 @@ class Sources:
         source: Any = given.document if given.document is not None else given.url
         if source is None:
             raise ValidationFailed("Name a `url`, or give the `document`.", field="url")
-        outbound = self._switchboard.outbound
-        document = await self._switchboard.home.join(lambda: load(source, outbound))
+        outbound = self._outbound()
+        document = await self._home.join(lambda: load(source, outbound))
         listing = await asyncio.to_thread(
             list_tools, document, base_url=given.base_url, prefix=given.prefix or ""
         )
@@ -223,12 +133,12 @@ class Sources:
 
     async def _tried(self, definition: Answer) -> None:
         """Connect to a server and list its tools, without keeping anything of it."""
-        runner = self._switchboard.runners["mcp"]
+        runner = self._runners["mcp"]
         assert isinstance(runner, UpstreamRunner)
         await runner.try_out(definition)
 
     async def _refresh(self, server: str, *, approve: bool) -> Answer:
-        runner = self._switchboard.runners["mcp"]
+        runner = self._runners["mcp"]
         assert isinstance(runner, UpstreamRunner)
         await runner.ready(server)
         listed = await runner.upstreams.list_tools(server)
@@ -248,13 +158,13 @@ class Sources:
         self, listed: Sequence[ListedTool], source: str, kind: str, *, approve: bool = True
     ) -> Answer:
         """Register the tools of a source, in one transaction; a tool that cannot be is left out."""
-        registry = self._switchboard.registry
+        registry = self._registry
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
             known = {
                 tool.handler.get("tool", tool.name): tool
-                for tool in _tools_of(self._switchboard, transaction, view, source)
+                for tool in tools_of(self._registry, transaction, view, source)
             }
             taken = registry.taken(transaction, view)
             answer: Answer = {"registered": [], "updated": [], "quarantined": [], "warnings": []}
@@ -275,7 +185,7 @@ class Sources:
 
         answer = self._foundation.write(self._caller, work)
         for name in answer["registered"]:
-            self._switchboard.tell("available", {"name": name, "provider": kind})
+            self._publish("available", {"name": name, "provider": kind})
         return answer
 
     def _add(
@@ -292,11 +202,9 @@ class Sources:
         name = taken.free(source, tool.name, owner)
         if name is None:
             raise ToolExists(f"There are too many tools named {tool.name!r}.", field="name")
-        new_id = self._switchboard.new_id("tool")
+        new_id = self._new_id("tool")
         definition = _definition(tool, name, source)
-        self._switchboard.registry.register(
-            transaction, view, definition, new_id, owner=owner, taken=taken
-        )
+        self._registry.register(transaction, view, definition, new_id, owner=owner, taken=taken)
         return name
 
 
@@ -323,20 +231,7 @@ def _definition(tool: ListedTool, name: str, source: str) -> Answer:
     return {field: value for field, value in given.items() if value is not None}
 
 
-def _tools_of(switchboard: Switchboard, reader: Reader, view: View, source: str) -> list[Any]:
-    return [
-        tool
-        for tool in switchboard.registry.all(reader, view)
-        if tool.handler.get("source") == source and tool.name not in switchboard.registry.builtin
-    ]
-
-
 def _slug(title: str) -> str:
     return "-".join("".join(each if each.isalnum() else " " for each in title).casefold().split())[
         :64
     ]
-
-
-def _log_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        logger.warning("changed tools could not be quarantined: %s", error)

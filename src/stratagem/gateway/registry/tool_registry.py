@@ -20,6 +20,7 @@ from stratagem.gateway.definitions.sanitize import clean_definition
 from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tools import CATEGORY_DEFAULT, Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
+from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
 __all__ = ["Registry"]
@@ -61,6 +62,20 @@ class Registry:
                 f"There is no tool {name!r}.", hint=hint, field="toolName", tool=name, similar=near
             )
         return found
+
+    async def resolve(self, foundation: Foundation, branch: str, name: str) -> tuple[Tool, View]:
+        """Return a tool as a branch shows it now, and that view, for a call.
+
+        Raises:
+            ToolNotFound: There is none; similar names are suggested.
+        """
+
+        def look_up() -> tuple[Tool, View]:
+            reader = foundation.store.reader()
+            view = foundation.views.view(reader, branch)
+            return self.find(reader, view, name), view
+
+        return await foundation.read_async(look_up)
 
     def get(self, reader: Reader, view: View, name: str) -> Tool | None:
         """Return a tool by its name or id, if the view shows one."""

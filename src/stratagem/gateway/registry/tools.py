@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from stratagem import limits
+from stratagem.gateway.definitions.contract import Status
 from stratagem.gateway.definitions.schemas import Schema, excess
 from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
 
 __all__ = ["CATEGORY_DEFAULT", "STATUSES", "Configuration", "Status", "Tool", "detailed", "listed"]
 
-Status = Literal["active", "deprecated", "disabled", "quarantined"]
 STATUSES: Final[tuple[Status, ...]] = ("active", "deprecated", "disabled", "quarantined")
 CATEGORY_DEFAULT: Final = "utility"
 

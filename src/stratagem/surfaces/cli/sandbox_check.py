@@ -44,7 +44,7 @@ def show_sandbox(output: Output, sandbox: Mapping[str, Any]) -> None:
 
 def _check() -> dict[str, Any]:
     from stratagem.gateway.sandbox.diagnosis import diagnose
-    from stratagem.gateway.switchboard import GatewaySettings
+    from stratagem.gateway.settings import GatewaySettings
 
     network = GatewaySettings().sandbox_network
     return diagnose(_sandbox(), network=network).as_json()

@@ -122,13 +122,13 @@ async def _health(_request: Request) -> Response:
 
 def _metrics(database: Database) -> Endpoint:
     async def metrics(_request: Request) -> Response:
-        from stratagem.gateway.calls.metrics import CONTENT_TYPE, page
+        from stratagem.gateway.calls.metrics import CONTENT_TYPE
 
         try:
             runtime = await asyncio.to_thread(database.runtime)
-            switchboard = await asyncio.to_thread(lambda: runtime.switchboard)
-            switchboard.home.adopt()
-            text = await switchboard.home.join(lambda: _soon(page, switchboard))
+            gateway = await asyncio.to_thread(lambda: runtime.gateway)
+            gateway.home.adopt()
+            text = await gateway.home.join(lambda: _soon(gateway.metrics_page))
         except StratagemError as error:
             return refused(error, enveloped=True)
         return Response(text, media_type=CONTENT_TYPE)

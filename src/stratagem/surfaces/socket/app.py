@@ -222,10 +222,10 @@ class Sockets:
         given = prepare(find("tool_execute"), data, caller)
         assert isinstance(given, ExecuteInput)
         runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
-        switchboard = runtime.switchboard
-        switchboard.home.adopt()
+        gateway = runtime.gateway
+        gateway.home.adopt()
         request = (given.context.request_id if given.context else None) or given.request_id
-        execution = switchboard.new_id("exec")
+        execution = gateway.new_id("exec")
         known = {"executionId": execution, "requestId": request, "toolName": given.tool_name}
 
         def progress(fraction: float | None, message: str | None) -> None:
@@ -235,7 +235,7 @@ class Sockets:
 
         try:
             async with self._database.calls.under_way("tool_execute", data, caller):
-                answer = await Gateway(switchboard, caller).execute(given, progress, execution)
+                answer = await Gateway(gateway, caller).execute(given, progress, execution)
         except StratagemError as error:
             failed = {**known, "success": False, "error": _failure(error)}
             await self._server.emit("mcp:tool:result", failed, to=client)
@@ -281,7 +281,7 @@ class Sockets:
         execution = str(data.get("executionId", ""))
         return {
             "executionId": execution,
-            "cancelled": Gateway(runtime.switchboard, caller).cancel(execution),
+            "cancelled": Gateway(runtime.gateway, caller).cancel(execution),
         }
 
     def _subscribing(self, heard: corrections.Subscriptions) -> Work:
@@ -301,11 +301,11 @@ class Sockets:
 
         async def begin() -> None:
             runtime = await asyncio.to_thread(self._database.runtime, workspace)
-            switchboard = await asyncio.to_thread(lambda: runtime.switchboard)
-            switchboard.home.adopt()
+            gateway = await asyncio.to_thread(lambda: runtime.gateway)
+            gateway.home.adopt()
             if self._rooms is not None:
-                self._hosting.attend(switchboard)
-            switchboard.listen(lambda what, data: self._hear(workspace, what, data))
+                self._hosting.attend(gateway)
+            gateway.events.subscribe(lambda what, data: self._hear(workspace, what, data))
 
         self._listening[workspace] = asyncio.ensure_future(begin())
 

@@ -20,7 +20,7 @@ from stratagem.operation import Caller
 if TYPE_CHECKING:
     import socketio
 
-    from stratagem.gateway.switchboard import Switchboard
+    from stratagem.gateway.parts import GatewayParts
     from stratagem.surfaces.mcp.database import Database
     from stratagem.surfaces.together.rooms import SharedRooms
 
@@ -92,9 +92,9 @@ class Hosting:
             registered.append(answer["name"])
         return {"name": name, "tools": registered, "status": "active"}
 
-    def attend(self, switchboard: Switchboard) -> None:
+    def attend(self, gateway: GatewayParts) -> None:
         """Have calls of a gateway find clients of other processes too."""
-        runner = switchboard.runners["client"]
+        runner = gateway.runners["client"]
         assert isinstance(runner, ClientRunner)
         runner.elsewhere = self.call_elsewhere
 
@@ -228,7 +228,7 @@ class Hosting:
 
     async def _runner(self, workspace: str | None) -> ClientRunner:
         runtime = await asyncio.to_thread(self._database.runtime, workspace)
-        runtime.switchboard.home.adopt()
-        runner = runtime.switchboard.runners["client"]
+        runtime.gateway.home.adopt()
+        runner = runtime.gateway.runners["client"]
         assert isinstance(runner, ClientRunner)
         return runner

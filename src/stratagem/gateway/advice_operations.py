@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stratagem.gateway import services
 from stratagem.gateway.advice import inputs
 from stratagem.gateway.advice.looking import Looking
 from stratagem.gateway.advice.planning import Planning
@@ -75,8 +76,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Recommend tools",
         "Which registered tools do what is to be done, and why.",
         inputs.RecommendInput,
-        Recommending,
-        "recommend",
+        services.recommending,
+        Recommending.recommend,
         says=_say_recommended,
         gives=object_schema(
             required=("recommendedTools",),
@@ -91,8 +92,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Recover from error",
         "After a failed call: corrected arguments, known fixes, other tools.",
         inputs.OnErrorInput,
-        Recovering,
-        "recommend",
+        services.recovering,
+        Recovering.recommend,
         says=_say_recovery,
         gives=object_schema(
             required=("failedTool", "errorType", "alternatives"),
@@ -108,8 +109,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Validate tools",
         "Whether tools can be called now.",
         inputs.ValidateInput,
-        Looking,
-        "validate",
+        services.looking,
+        Looking.validate,
         says=_say_validated,
         gives=object_schema(
             required=("results", "allAvailable"), results="array", allAvailable="boolean"
@@ -121,8 +122,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Discover tools",
         "Registered tools by category, source and name.",
         inputs.DiscoverInput,
-        Looking,
-        "discover",
+        services.looking,
+        Looking.discover,
         says=_say_discovered,
         gives=object_schema(
             required=("tools", "filteredCount"), tools="array", filteredCount="integer"
@@ -134,8 +135,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Compare tools",
         "How tools for the same job differ: parameters, evidence, latency.",
         inputs.CompareInput,
-        Looking,
-        "compare",
+        services.looking,
+        Looking.compare,
         says=_say_compared,
         gives=object_schema(
             required=("tools", "differences"), tools="array", differences="array", best="object"
@@ -147,8 +148,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Plan workflow",
         "Chain tools to a goal; the definition can be run by tools_pipeline.",
         inputs.PlanInput,
-        Planning,
-        "plan",
+        services.planning,
+        Planning.plan,
         says=_say_plan,
         gives=object_schema(
             required=("steps", "runnable"),

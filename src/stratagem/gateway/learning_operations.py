@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from stratagem.gateway import services
 from stratagem.gateway.learning import inputs
 from stratagem.gateway.learning.analysis import Analysis
 from stratagem.gateway.learning.curating import Curating
@@ -64,8 +65,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Diagnose error",
         "What is wrong with a call, how it could be corrected, and what is known to help.",
         inputs.DiagnoseInput,
-        Analysis,
-        "diagnose",
+        services.analysis,
+        Analysis.diagnose,
         says=_say_diagnosis,
         gives=object_schema(
             required=("diagnosis", "autoCorrection"),
@@ -82,8 +83,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Correction status",
         "How the corrections of calls are doing: health, figures, what is under way.",
         inputs.StatusInput,
-        Corrections,
-        "status",
+        services.corrections,
+        Corrections.status,
         says=_say_status,
         gives=object_schema(
             required=("systemStatus", "healthChecks"),
@@ -100,8 +101,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Configure corrections",
         "Change what corrections may do, for all tools or for one; effective at once.",
         inputs.ConfigureInput,
-        Corrections,
-        "configure",
+        services.corrections,
+        Corrections.configure,
         says=_say_configured,
         gives=object_schema(
             required=("configurationUpdated", "newSettings"),
@@ -116,8 +117,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Test corrections",
         "Try corrections out on given calls or on a named suite; nothing is run.",
         inputs.TestInput,
-        Corrections,
-        "test",
+        services.corrections,
+        Corrections.test,
         says=_say_tests,
         gives=object_schema(
             required=("testResults", "overallResults"), testResults="array", overallResults="object"
@@ -129,8 +130,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Correction insights",
         "What the records of a time say about corrections: patterns, agents, tools, trends.",
         inputs.InsightsInput,
-        Analysis,
-        "insights",
+        services.analysis,
+        Analysis.insights,
         says=_say_insights,
         gives=object_schema(
             required=("timeRange", "overallMetrics"),
@@ -149,8 +150,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "List what corrections have learned, show what a tool is usually called with, back "
             "patterns up and restore them.",
             inputs.PatternsInput,
-            Curating,
-            "patterns",
+            services.curating,
+            Curating.patterns,
             gives=object_schema(patterns="array", profile="object", backup="object"),
             toolset="registry",
         ),
@@ -162,11 +163,10 @@ OPERATIONS: tuple[Operation, ...] = (
             "Correction breakers",
             "List the breakers that keep corrections from tools where they failed, or reset one.",
             inputs.CircuitsInput,
-            Curating,
-            "circuits",
+            services.curating,
+            Curating.circuits,
             gives=object_schema(circuitBreakers="array", reset="boolean"),
             toolset="registry",
-            waits=True,
         ),
         reading_actions=("list",),
     ),

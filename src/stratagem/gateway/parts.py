@@ -1,0 +1,67 @@
+"""The parts of the gateway that all callers of a database share, for as long as it is open.
+
+`assembly` puts them together. Each part was handed the parts it needs; this record is for those
+who serve callers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stratagem.gateway.calls import metrics as metrics_page
+from stratagem.gateway.calls.breakers import Breakers
+from stratagem.gateway.calls.concurrency import Lanes
+from stratagem.gateway.calls.executor import Executor
+from stratagem.gateway.calls.idempotency import IdempotentCalls
+from stratagem.gateway.calls.metrics import Metrics
+from stratagem.gateway.calls.pipelines import Pipelines
+from stratagem.gateway.calls.recorder import Recorder
+from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.events import GatewayEvents
+from stratagem.gateway.handlers.runners import Runners
+from stratagem.gateway.home_loop import HomeLoop
+from stratagem.gateway.learning.corrector import LearningCorrector
+from stratagem.gateway.registry.tool_registry import Registry
+from stratagem.search.foundation import Foundation
+
+if TYPE_CHECKING:
+    from stratagem.gateway.advice.recommender import Recommender
+    from stratagem.gateway.outbound import Outbound
+    from stratagem.gateway.sandbox.sandbox import Sandbox
+
+__all__ = ["GatewayParts"]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayParts:
+    """What a gateway is made of. What is a function here is made when it is first called."""
+
+    foundation: Foundation
+    home: HomeLoop
+    events: GatewayEvents
+    new_id: Callable[[str], str]
+    registry: Registry
+    runners: Runners
+    executor: Executor
+    idempotency: IdempotentCalls
+    pipelines: Pipelines
+    recorder: Recorder
+    cache: Cache
+    breakers: Breakers
+    lanes: Lanes
+    metrics: Metrics
+    corrector: LearningCorrector
+    outbound: Callable[[], Outbound]
+    sandbox: Callable[[], Sandbox]
+    recommender: Callable[[], Recommender]
+
+    def metrics_page(self) -> str:
+        """Return what Prometheus reads. To be called on the home loop."""
+        return metrics_page.page(self.metrics, self.cache, self.breakers, self.lanes, self.recorder)
+
+    def close(self) -> None:
+        """End connections and processes, and write what is still to be recorded."""
+        self.home.close(self.runners.close)
+        self.recorder.close()

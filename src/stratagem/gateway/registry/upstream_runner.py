@@ -1,0 +1,158 @@
+"""Runs tools of upstream MCP servers, whose definitions are records of the log.
+
+A tool that its server changed is quarantined until somebody with the right to do so approves it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from stratagem.engine.lineage import View
+from stratagem.errors import ToolNotFound, ValidationFailed
+from stratagem.gateway import names
+from stratagem.gateway.definitions.contract import Handler, ListedTool, Run
+from stratagem.gateway.events import Publish
+from stratagem.gateway.registry.tool_registry import Registry
+from stratagem.gateway.registry.tools import Tool
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Reader, Transaction, Version
+
+if TYPE_CHECKING:
+    from stratagem.gateway.handlers.upstream import Upstreams
+
+__all__ = ["UpstreamRunner", "tools_of"]
+
+logger = logging.getLogger(__name__)
+
+Answer = dict[str, Any]
+
+
+class UpstreamRunner:
+    """Runs tools of upstream servers, whose definitions are records of the log."""
+
+    def __init__(
+        self,
+        foundation: Foundation,
+        registry: Registry,
+        publish: Publish,
+        upstreams: Callable[[Callable[[str, Sequence[ListedTool]], None]], Upstreams],
+    ) -> None:
+        self._foundation = foundation
+        self._registry = registry
+        self._publish = publish
+        self.upstreams = upstreams(self.changed)
+        self._defined: dict[str, int] = {}
+
+    async def ready(self, server: str) -> None:
+        """Take a server's definition from the log, where it is new or changed.
+
+        Raises:
+            ToolNotFound: There is no server of that name.
+        """
+        version = await self._foundation.read_async(lambda: self._definition(server))
+        if version is None or version.payload is None:
+            await self.upstreams.remove(server)
+            self._defined.pop(server, None)
+            raise ToolNotFound(
+                f"There is no upstream server {server!r}.",
+                field="server",
+                hint="Add it: stratagem tools add --mcp COMMAND",
+            )
+        if self._defined.get(server) != version.sequence:
+            await self.upstreams.define(orjson.loads(version.payload))
+            self._defined[server] = version.sequence
+
+    def _definition(self, server: str) -> Version | None:
+        foundation = self._foundation
+        reader = foundation.store.reader()
+        view = foundation.views.view(reader, "default")
+        return reader.current(view.lineage, names.SERVERS, server)
+
+    async def try_out(self, definition: Answer) -> None:
+        """List the tools of a server before it is added, or before its definition changes.
+
+        Raises:
+            ExecutionFailed: It cannot be asked; what was known of it holds on.
+        """
+        name = definition["name"]
+        self._defined.pop(name, None)
+        try:
+            await self.upstreams.define(definition)
+            await self.upstreams.list_tools(name)
+        except BaseException:
+            await self.upstreams.remove(name)
+            raise
+
+    def check(self, handler: Handler) -> list[str]:
+        """Check that the handler names a server and one of its tools."""
+        for field in ("server", "tool"):
+            if not isinstance(handler.get(field), str) or not handler[field]:
+                raise ValidationFailed(
+                    f"A handler of type mcp names its `{field}`.", field=f"handler.{field}"
+                )
+        return []
+
+    async def run(self, handler: Handler, run: Run) -> Any:
+        """Call the upstream tool."""
+        await self.ready(handler["server"])
+        return await self.upstreams.run(handler, run)
+
+    async def close(self) -> None:
+        """End connections and processes."""
+        await self.upstreams.close()
+
+    def changed(self, server: str, listed: Sequence[ListedTool]) -> None:
+        """Quarantine the tools that are no longer what was approved."""
+        threading_work = asyncio.to_thread(self._quarantine, server, listed)
+        task = asyncio.get_running_loop().create_task(threading_work)
+        task.add_done_callback(_log_failure)
+
+    def _quarantine(self, server: str, listed: Sequence[ListedTool]) -> None:
+        now = {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}
+        told: list[Answer] = []
+
+        def work(transaction: Transaction) -> None:
+            view = self._foundation.views.view(transaction, "default")
+            for tool in tools_of(self._registry, transaction, view, server):
+                approved = tool.handler.get("fingerprint")
+                current = now.get(tool.handler["tool"])
+                if tool.status == "active" and current is not None and current != approved:
+                    changes = {"status": "quarantined"}
+                    self._registry.update(transaction, view, tool.name, changes)
+                    told.append({"toolId": tool.id, "name": tool.name, "changes": changes})
+
+        if any(
+            tool.status == "active"
+            and now.get(tool.handler["tool"]) != tool.handler.get("fingerprint")
+            for tool in self._registered(server)
+        ):
+            self._foundation.write(Caller(actor="gateway"), work)
+        for each in told:
+            self._publish("updated", each)
+            self._publish("unavailable", {"name": each["name"], "reason": "quarantined"})
+
+    def _registered(self, server: str) -> list[Any]:
+        foundation = self._foundation
+        with foundation.store.snapshot() as reader:
+            view = foundation.views.view(reader, "default")
+            return tools_of(self._registry, reader, view, server)
+
+
+def tools_of(registry: Registry, reader: Reader, view: View, source: str) -> list[Tool]:
+    """Return the tools that came from a source."""
+    return [
+        tool
+        for tool in registry.all(reader, view)
+        if tool.handler.get("source") == source and tool.name not in registry.builtin
+    ]
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.warning("changed tools could not be quarantined: %s", error)
