@@ -82,7 +82,7 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
         "stratagem.gateway.learning.diagnosis"
     ),
     "gateway/repair/recalling.py:without_values": lambda: importlib.import_module(
-        "stratagem.gateway.learning.recalling"
+        "stratagem.gateway.learning.debugging_advice"
     ).without_values("no value 12", {"x": "value 12"}),
     "storage/postgres/connection.py:_hint": lambda: importlib.import_module(
         "stratagem.storage.postgres.connection"

@@ -8,9 +8,7 @@ from typing import Any
 
 from stratagem.gateway import services
 from stratagem.gateway.learning import inputs
-from stratagem.gateway.learning.analysis import Analysis
-from stratagem.gateway.learning.curating import Curating
-from stratagem.gateway.learning.service import Corrections
+from stratagem.gateway.learning.service import Analysis, Corrections, Curating
 from stratagem.gateway.rows import row
 from stratagem.operation import Operation, object_schema
 

@@ -8,9 +8,7 @@ from stratagem.gateway.advice.planning import Planning
 from stratagem.gateway.advice.recommending import Recommending
 from stratagem.gateway.advice.recovering import Recovering
 from stratagem.gateway.calls.retention import Retention
-from stratagem.gateway.learning.analysis import Analysis
-from stratagem.gateway.learning.curating import Curating
-from stratagem.gateway.learning.service import Corrections, LearningParts
+from stratagem.gateway.learning.service import Analysis, Corrections, Curating, LearningParts
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers.service import ProviderService
 from stratagem.gateway.registry.resource_service import ResourceService

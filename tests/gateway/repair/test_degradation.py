@@ -16,8 +16,8 @@ from stratagem.errors import TABLE, BranchNotFound, CorrectionUnavailable
 from stratagem.gateway import names
 from stratagem.gateway.calls import recorder
 from stratagem.gateway.definitions.schemas import Schema
-from stratagem.gateway.learning import examining
-from stratagem.gateway.learning.judging import Judge
+from stratagem.gateway.learning import examiner
+from stratagem.gateway.learning.corrector import Judge
 from stratagem.operation import Caller
 from stratagem.storage.views import find_branch
 from tests.gateway.repair.workshop import Workshop, workshop
@@ -95,7 +95,7 @@ def test_without_an_engine_only_valid_calls_run(
     def broken(*_given: object, **_more: object) -> None:
         raise RuntimeError("the engine is broken")
 
-    monkeypatch.setattr(examining, "correct", broken)
+    monkeypatch.setattr(examiner, "correct", broken)
 
     error = shop.fails("send", WRONG)
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from stratagem.gateway.correction import HintKind
-from stratagem.gateway.learning.lessons import Count, Lessons
-from stratagem.gateway.learning.teaching import Lesson, from_retry, hashed
+from stratagem.gateway.learning.lessons import Count, Lesson, Lessons, from_retry, hashed
 from tests.gateway.repair.workshop import Workshop, workshop
 
 # About so many confirmations without a contradiction make a meaning certain.

@@ -13,7 +13,7 @@ import pytest
 from stratagem import limits
 from stratagem.advice import DebuggingAdvisor
 from stratagem.debugging import kinds
-from stratagem.gateway.learning.recalling import without_values
+from stratagem.gateway.learning.debugging_advice import without_values
 from tests.gateway.repair.workshop import Answer, Workshop, workshop
 
 UNLUCKY = {"query": "unlucky"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
-from stratagem.gateway.learning.suites import SUITES
+from stratagem.gateway.learning.trials import SUITES
 from tests.gateway.repair.workshop import Workshop
 
 

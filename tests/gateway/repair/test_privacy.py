@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from stratagem.errors import PermissionDenied
-from stratagem.gateway.learning.lessons import teacher_of
-from stratagem.gateway.learning.places import is_of_schema, names_of, without_own_names
+from stratagem.gateway.learning.lessons import is_of_schema, names_of, teacher_of, without_own_names
 from stratagem.operation import Caller
 from tests.gateway.repair.test_loop import incidents
 from tests.gateway.repair.test_path import records

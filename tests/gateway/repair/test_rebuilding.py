@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import stratagem
-from stratagem.gateway.learning import examining
+from stratagem.gateway.learning import examiner
 from stratagem.storage.postgres.connection import PooledSession, PostgresSession
 from tests.gateway.repair.workshop import Answer, Workshop
 from tests.gateway.upstream.servers import SERVER
@@ -113,7 +113,7 @@ def test_a_rebuild_and_a_restart_change_no_answer(places: Places) -> None:
 def test_a_policy_holds_at_once_for_all_who_have_the_database_open(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examining, "_SECONDS", 60.0)
+    monkeypatch.setattr(examiner, "_SECONDS", 60.0)
     wrong = {"recipient": "bob", "amount": "12"}
     with opened(places[0]) as one, opened(places[0]) as other, opened(places[1]) as elsewhere:
         for shop in (one, other, elsewhere):

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from stratagem.gateway.correction import HintKind
-from stratagem.gateway.learning.lessons import Count
-from stratagem.gateway.learning.teaching import Lesson, from_retry, hashed
+from stratagem.gateway.learning.lessons import Count, Lesson, from_retry, hashed
 from tests.gateway.repair.workshop import Workshop
 
 # About so many confirmations without a contradiction make a meaning certain.

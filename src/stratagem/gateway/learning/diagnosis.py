@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from stratagem.gateway.correction import Correction, Fault
-from stratagem.gateway.learning.figures import tip
+from stratagem.gateway.learning.insights import tip
 
 __all__ = ["Reading", "diagnosed", "read_text", "tips"]
 

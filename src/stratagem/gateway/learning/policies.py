@@ -1,8 +1,4 @@
-"""The policies of corrections, kept in the log: one for all, and what a tool has of its own.
-
-The policy for all is kept whole. A tool keeps only what it was given, so that a later change of
-the policy for all still reaches it in everything else.
-"""
+"""The policies of corrections, kept in the log: one for all, and what a tool has of its own."""
 
 from __future__ import annotations
 

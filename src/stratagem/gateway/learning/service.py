@@ -1,31 +1,54 @@
-"""The operations on corrections, for one caller: status, configuration and tests."""
+"""The operations on corrections, for one caller."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
+from stratagem import limits
 from stratagem.engine import moments
-from stratagem.engine.lineage import View
-from stratagem.errors import CorrectionUnavailable, MissingRequired, ValidationFailed
+from stratagem.engine.lineage import OPEN_END, View
+from stratagem.errors import CorrectionUnavailable, InvalidInput, MissingRequired, ValidationFailed
+from stratagem.gateway import names
 from stratagem.gateway.calls.recorder import Recorder
-from stratagem.gateway.correction import Policy, correct, ready
+from stratagem.gateway.correction import (
+    Candidate,
+    Correction,
+    Hint,
+    HintKind,
+    Policy,
+    correct,
+    ready,
+)
 from stratagem.gateway.definitions.schemas import Schema
 from stratagem.gateway.home_loop import HomeLoop
-from stratagem.gateway.learning import figures, inputs, policies, testing
+from stratagem.gateway.learning import diagnosis, inputs, insights, policies, trials
 from stratagem.gateway.learning.corrector import LearningCorrector
-from stratagem.gateway.learning.lessons import teacher_of
-from stratagem.gateway.learning.outcomes import Outcomes, new_lessons, read_outcomes
-from stratagem.gateway.learning.suites import SUITES, Case
+from stratagem.gateway.learning.evidence import Outcomes, new_lessons, read_outcomes, read_standing
+from stratagem.gateway.learning.lessons import (
+    LEARNED_PATTERNS,
+    Count,
+    Lesson,
+    Lessons,
+    belief_of,
+    drafts,
+    pattern_id,
+    teacher_of,
+)
+from stratagem.gateway.learning.messages import lesson_name, shown
+from stratagem.gateway.learning.trials import SUITES, Case
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["Answer", "Bound", "Corrections", "LearningParts"]
+__all__ = ["Analysis", "Answer", "Bound", "Corrections", "Curating", "LearningParts"]
 
 Answer = dict[str, Any]
 # A correction that has to work wherever the engine does.
@@ -119,21 +142,21 @@ class Corrections(Bound):
 
     def test(self, given: inputs.TestInput) -> Answer:
         """Try corrections out; nothing is run."""
-        trials = [self._trial(case, at, given.branch) for at, case in enumerate(given.test_cases)]
+        cases = [self._trial(case, at, given.branch) for at, case in enumerate(given.test_cases)]
         if given.test_suite is not None:
-            trials += self._suite(given.test_suite, given.branch)
-        if not trials:
+            cases += self._suite(given.test_suite, given.branch)
+        if not cases:
             raise MissingRequired(
                 "A test needs `testCases` or a `testSuite`.",
                 field="testCases",
                 hint=f"There are the suites: {', '.join(SUITES)}.",
             )
-        results = [testing.run(trial) for trial in trials]
-        answer: Answer = {"testResults": results, "overallResults": testing.overall(results)}
+        results = [trials.run(trial) for trial in cases]
+        answer: Answer = {"testResults": results, "overallResults": trials.overall(results)}
         if given.test_suite is not None:
             answer["testSuite"] = given.test_suite
         if given.include_performance:
-            answer["performance"] = testing.performance(results)
+            answer["performance"] = trials.performance(results)
         if given.run_diagnostics:
             answer["diagnostics"] = self._diagnostics(results)
         return answer
@@ -208,9 +231,9 @@ class Corrections(Bound):
             view = self._view(reader, given.branch, given.as_of)
             outcomes = read_outcomes(reader, view, max(0, view.time - length))
             learned = new_lessons(reader, view, max(0, view.time - length))
-        overall = figures.overall(outcomes)
+        overall = insights.overall(outcomes)
         zone = self._foundation.views.zone
-        today = figures.day_of(view.time, zone)
+        today = insights.day_of(view.time, zone)
         return {
             "metrics": {
                 "totalCorrections": overall["totalCorrections"],
@@ -223,7 +246,7 @@ class Corrections(Bound):
                 "refusedCalls": overall["refusedCalls"],
                 "truncated": outcomes.truncated,
             },
-            "strategyPerformance": figures.strategies(outcomes),
+            "strategyPerformance": insights.strategies(outcomes),
             "cache": self._corrector.examiner.kept.figures(),
         }
 
@@ -234,7 +257,7 @@ class Corrections(Bound):
             with self._foundation.store.snapshot() as reader:
                 view = self._view(reader, given.branch, given.as_of)
                 outcomes = read_outcomes(reader, view, max(0, view.time - day))
-        return sum(figures.day_of(row["at"], zone) == today for row in outcomes.applied)
+        return sum(insights.day_of(row["at"], zone) == today for row in outcomes.applied)
 
     def _previewed(self, given: inputs.ConfigureInput, tool: str | None) -> Answer:
         with self._foundation.store.snapshot() as reader:
@@ -248,23 +271,23 @@ class Corrections(Bound):
             )
         return _configured(before, after, None, tool)
 
-    def _trial(self, case: inputs.TestCase, at: int, branch: str | None) -> testing.Trial:
+    def _trial(self, case: inputs.TestCase, at: int, branch: str | None) -> trials.Trial:
         name = case.tool_name or case.tool
         if name is None:
             raise MissingRequired("A test case names its tool.", field=f"testCases.{at}.toolName")
         tool = self._tool(name, branch)
         given = case.parameters
         if given is None:
-            given = testing.damaged(tool, case) if case.type else {}
+            given = trials.damaged(tool, case) if case.type else {}
         if given is None:
             raise ValidationFailed(
                 f"No error of the type {case.type!r} can be made for {name}.",
                 field=f"testCases.{at}.type",
-                hint=f"There are: {', '.join(testing.MADE)}. Or give the `parameters` yourself.",
+                hint=f"There are: {', '.join(trials.MADE)}. Or give the `parameters` yourself.",
             )
         examiner, where = self._corrector.examiner, self._branch(branch)
         teacher = teacher_of(self._caller.actor, None)
-        return testing.Trial(
+        return trials.Trial(
             case.name or f"{name}: {case.type or at}",
             given,
             lambda arguments: examiner.foreseen(tool, arguments, where, teacher)[0],
@@ -273,7 +296,7 @@ class Corrections(Bound):
             case.expected_success,
         )
 
-    def _suite(self, name: str, branch: str | None) -> list[testing.Trial]:
+    def _suite(self, name: str, branch: str | None) -> list[trials.Trial]:
         if name not in SUITES:
             raise ValidationFailed(
                 f"There is no test suite {name!r}.",
@@ -292,13 +315,13 @@ class Corrections(Bound):
             "loadPerCore": round(load, 3),
             "patternCacheHitRate": cache["hitRate"],
             "correctionEngineLatency": self._corrector.examiner.latency,
-            "recommendedOptimizations": [figures.tip(kind) for kind in sorted(failed)],
+            "recommendedOptimizations": [insights.tip(kind) for kind in sorted(failed)],
         }
 
 
-def _of_suite(case: Case, policy: Policy) -> testing.Trial:
+def _of_suite(case: Case, policy: Policy) -> trials.Trial:
     schema = ready(case.schema)
-    return testing.Trial(
+    return trials.Trial(
         case.name,
         case.given,
         lambda arguments: correct(schema, arguments, policy=policy),
@@ -323,3 +346,466 @@ def _configured(
         "version": version,
         **said,
     }
+
+
+_SIMILAR_MAX: Final = 1_000
+_ALTERNATIVES_MAX: Final = 3
+_COMPARED_MAX: Final = 300
+_OFTEN: Final = 5
+_GOOD: Final = 0.9
+
+
+class Analysis(Bound):
+    """Diagnosis of one error, and insights into all of them."""
+
+    def diagnose(self, given: inputs.DiagnoseInput) -> Answer:
+        """Return what is wrong with a call and how it could be mended. Nothing is run."""
+        started = time.perf_counter()
+        self._parts.recorder.settle()
+        branch = self._branch(given.branch)
+        tool = self._known(given.tool_name, branch)
+        found, certain = self._examined(tool, given, branch)
+        diagnosed = diagnosis.diagnosed(given.error, found)
+        if given.tool_name is not None and tool is None:
+            diagnosed |= {"errorType": "toolNotFound", "errorCategory": "resolution"}
+        types = diagnosed.get("errorTypes") or [diagnosed["errorType"]]
+        answer: Answer = {
+            "diagnosis": diagnosed,
+            "autoCorrection": _corrections(tool, given, found, certain),
+            "preventionTips": diagnosis.tips(types),
+            "learningInsights": self._insights(tool, found, types, branch),
+            **self._corrector.health.told(),
+        }
+        if given.include_alternatives:
+            answer["alternatives"] = self._alternatives(tool, given, branch)
+        fix = self._fix(tool, given, branch)
+        if fix is not None:
+            answer["knownFix"] = fix
+        took = (time.perf_counter() - started) * 1000
+        return {**answer, "processingTime": round(took, 3), "timestamp": self._now()}
+
+    def insights(self, given: inputs.InsightsInput) -> Answer:
+        """Return what the records of a time say about corrections."""
+        self._parts.recorder.settle()
+        length = moments.duration(given.time_range, field="timeRange")
+        with self._foundation.store.snapshot() as reader:
+            view = self._view(reader, given.branch, given.as_of)
+            start = max(0, view.time - length)
+            outcomes = read_outcomes(reader, view, start)
+            learned = new_lessons(reader, view, start)
+            deprecated = self._deprecated(reader, view, outcomes)
+        trends = insights.trends(outcomes, self._foundation.views.zone)
+        answer: Answer = {
+            "timeRange": {
+                "start": moments.iso(start),
+                "end": moments.iso(view.time),
+                "duration": _words(length),
+            },
+            "overallMetrics": insights.overall(outcomes),
+            "trends": {
+                **trends,
+                "newPatternsLearned": learned,
+                "patternsDeprecated": len(deprecated),
+            },
+            "recommendations": _recommendations(outcomes, deprecated),
+        }
+        return answer | _parts(outcomes, given)
+
+    # --- inside
+
+    def _known(self, name: str | None, branch: str) -> Tool | None:
+        if name is None:
+            return None
+        with self._foundation.store.snapshot() as reader:
+            return self._parts.registry.get(reader, self._view(reader, branch), name)
+
+    def _examined(
+        self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
+    ) -> tuple[Correction | None, Candidate | None]:
+        """Return what would become of the call, and the correction that would be applied."""
+        if tool is None or given.parameters is None:
+            return None, None
+        agent = given.context.agent_id if given.context else None
+        teacher = teacher_of(self._caller.actor, agent)
+        try:
+            return self._corrector.examiner.foreseen(tool, given.parameters, branch, teacher)
+        except CorrectionUnavailable:
+            # The words of the error are left, and the answer says what is missing.
+            return None, None
+
+    def _insights(
+        self, tool: Tool | None, found: Correction | None, types: list[str], branch: str
+    ) -> Answer:
+        """Return what earlier corrections of the tool say about errors of this shape."""
+        rows = self._earlier(tool, branch) if tool is not None else []
+        alike = [row for kind, row in rows if set(row["errorTypes"]) == set(types)]
+        best = found.candidates[0] if found is not None and found.candidates else None
+        held = best is not None and any(
+            kind == names.CORRECTION_HELD and pattern_id(best.leading) in row["patterns"]
+            for kind, row in rows
+        )
+        actions = []
+        if found is not None and found.corrected:
+            actions.append("Call it as it is: the correction is applied on the way.")
+        elif best is not None:
+            actions.append("Confirm the correction by its correctionId with confirm: true.")
+        if len(alike) >= _OFTEN:
+            actions.append("This keeps happening: look at the tool's description and examples.")
+        return {
+            "similarErrors": len(alike),
+            "successfulPattern": held,
+            "recommendedActions": actions,
+        }
+
+    def _earlier(self, tool: Tool, branch: str) -> list[tuple[str, Mapping[str, Any]]]:
+        with self._foundation.store.snapshot() as reader:
+            view = self._view(reader, branch)
+            facet = names.facet_corrected(tool.name)
+            newest = reader.faceted(view, facet, limit=_SIMILAR_MAX, before=OPEN_END)
+            return [
+                (hit.kind, orjson.loads(hit.payload))
+                for hit in reader.hits(newest).values()
+                if hit.payload
+            ]
+
+    def _alternatives(
+        self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
+    ) -> list[Answer]:
+        """Return tools of the same category that would take the call as it is, or corrected."""
+        if tool is None or given.parameters is None:
+            return []
+        with self._foundation.store.snapshot() as reader:
+            every = self._parts.registry.all(reader, self._view(reader, branch))
+        near = [
+            each
+            for each in every
+            if each.category == tool.category and each.name != tool.name and each.status == "active"
+        ]
+        found = []
+        for each in near[:_COMPARED_MAX]:
+            try:
+                taken = self._corrector.examiner.examine(each, given.parameters, branch)
+            except CorrectionUnavailable:
+                break
+            # A tool that takes anything says nothing by taking this.
+            if taken.applied and set(taken.applied) & set(
+                each.content["inputSchema"].get("properties", {})
+            ):
+                how = "as it is" if taken.valid else "corrected"
+                reasoning = f"It is a {each.category} tool too, and takes the call {how}."
+                found.append(
+                    {"toolName": each.name, "reasoning": reasoning, "parameters": taken.applied}
+                )
+            if len(found) == _ALTERNATIVES_MAX:
+                break
+        return found
+
+    def _fix(
+        self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
+    ) -> dict[str, Any] | None:
+        if not given.error or self._caller.read_only or self._foundation.store.read_only:
+            return None
+        name = tool.name if tool is not None else given.tool_name or "unknown"
+        text = f"{name}: {given.error}"
+        return self._corrector.advice.look_up(text, name, branch, self._caller)
+
+    def _deprecated(self, reader: Reader, view: Any, outcomes: Outcomes) -> list[tuple[str, str]]:
+        """Return the patterns that stopped working in this time, with their tools."""
+        pairs = {(row["tool"], pattern) for row in outcomes.fell for pattern in row["patterns"]}
+        return sorted(pair for pair in pairs if read_standing(reader, view, *pair).deprecated)
+
+
+def _corrections(
+    tool: Tool | None,
+    given: inputs.DiagnoseInput,
+    found: Correction | None,
+    certain: Candidate | None,
+) -> Answer:
+    if tool is None or found is None or not given.enable_auto_correction:
+        return {"available": False, "corrections": [], "appliedCorrection": None}
+    offered = [shown(tool.name, each) for each in found.candidates[: given.max_corrections]]
+    answer: Answer = {
+        "available": bool(found.candidates),
+        "corrections": offered,
+        "appliedCorrection": shown(tool.name, certain) if certain is not None else None,
+    }
+    if found.withheld is not None:
+        answer["withheld"] = found.withheld
+    if found.ambiguous:
+        answer["choices"] = [
+            {"path": each.path, "question": each.question, "options": list(each.options)}
+            for each in found.ambiguous
+        ]
+    return answer
+
+
+def _parts(outcomes: Outcomes, given: inputs.InsightsInput) -> Answer:
+    answer: Answer = {}
+    if given.include_patterns:
+        answer["topPatterns"] = insights.patterns(outcomes, usage_min=given.min_pattern_usage)
+    if given.include_agent_breakdown:
+        answer["agentBreakdown"] = insights.agents(outcomes)
+    if given.include_tool_breakdown:
+        answer["toolBreakdown"] = insights.tools(outcomes)
+    if given.include_failures:
+        answer["failurePatterns"] = insights.failures(outcomes)
+    return answer | ({"truncated": True} if outcomes.truncated else {})
+
+
+def _recommendations(outcomes: Outcomes, deprecated: list[tuple[str, str]]) -> list[str]:
+    said = []
+    for each in insights.tools(outcomes):
+        errors = ", ".join(each["commonErrors"])
+        if each["correctionsApplied"] + each["refusedCalls"] >= _OFTEN:
+            said.append(
+                f"Calls of {each['toolName']} often do not fit ({errors}): review its schema and "
+                "description."
+            )
+    said += [
+        f"{each['agentId']}: {each['improvementSuggestions'][0]}"
+        for each in insights.agents(outcomes)
+        if each["correctionsUsed"] + each["refusedCalls"] >= _OFTEN
+    ]
+    said += [f"The pattern {pattern} stopped working for {tool}." for tool, pattern in deprecated]
+    rate = insights.overall(outcomes)["successRate"]
+    if rate is not None and rate < _GOOD and len(outcomes.applied) >= _OFTEN:
+        said.append("Corrections fail too often: raise confidenceThreshold.")
+    return said
+
+
+def _words(length: int) -> str:
+    """Return a length of time in words."""
+    seconds = length // 1_000_000
+    for name, unit in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= unit and seconds % unit == 0:
+            count = seconds // unit
+            return f"{count} {name}{'s' if count != 1 else ''}"
+    return f"{seconds} seconds"
+
+
+_FORMAT: Final = "stratagem-correction-patterns"
+_SECOND: Final = 1_000_000
+
+
+class Curating(Bound):
+    """What an administrator does with patterns and breakers."""
+
+    def patterns(self, given: inputs.PatternsInput) -> Answer:
+        """List patterns, show a tool's profile, make a backup or bring one back."""
+        if given.action == "profile":
+            return self._profile(given)
+        if given.action == "restore":
+            return self._restore(given)
+        self._parts.recorder.settle()
+        with self._foundation.store.snapshot() as reader:
+            view = self._view(reader, given.branch, given.as_of)
+            if given.action == "backup":
+                return {"backup": self._backup(reader, view, given)}
+            found = [
+                each
+                for each in (*_lessons(reader, view), *_built_in(reader, view))
+                if each["usageCount"] >= given.min_usage
+                and given.tool_name in {None, each["toolName"]}
+            ]
+        found.sort(key=lambda each: (-each["usageCount"], each["patternId"]))
+        return {"patterns": found, "total": len(found)}
+
+    async def circuits(self, given: inputs.CircuitsInput) -> Answer:
+        """List the breakers of corrections, or close one; they live on the home loop."""
+        return await self._parts.home.join(lambda: self._circuits(given))
+
+    async def _circuits(self, given: inputs.CircuitsInput) -> Answer:
+        if given.action == "reset":
+            return self._reset(given)
+        return {"circuitBreakers": self._listed()}
+
+    # --- inside
+
+    def _listed(self) -> list[Answer]:
+        breakers, now = self._corrector.breakers, self._foundation.store.now()
+        return [
+            {
+                **each,
+                # As the document has it: milliseconds since 1970.
+                "lastFailure": (now - int(age * _SECOND)) // 1000 if age is not None else None,
+                "coolDownSeconds": limits.CORRECTION_BREAKER_SECONDS,
+            }
+            for each in breakers.list()
+            for age in [breakers.age(each["lastFailure"])]
+        ]
+
+    def _reset(self, given: inputs.CircuitsInput) -> Answer:
+        """Close a breaker, once its cool-down is over or where it is forced."""
+        name = given.tool_name
+        if given.force:
+            self._caller.require("gateway", "admin", "forcing a breaker")
+        if name is None:
+            raise MissingRequired("A breaker is named by its tool.", field="toolName")
+        breakers = self._corrector.breakers
+        known = next((each for each in breakers.list() if each["toolName"] == name), None)
+        age = breakers.age(known["lastFailure"]) if known else None
+        left = limits.CORRECTION_BREAKER_SECONDS - (age if age is not None else 1e9)
+        if known is not None and known["status"] == "open" and left > 0 and not given.force:
+            raise ValidationFailed(
+                f"The breaker of {name} opened less than five minutes ago.",
+                field="toolName",
+                retry_after=round(left),
+                hint="Wait, or say force: true.",
+            )
+        reason = given.reason or "reset by hand"
+        return {"toolName": name, "reset": breakers.reset(name, reason), "reason": reason}
+
+    def _profile(self, given: inputs.PatternsInput) -> Answer:
+        if given.tool_name is None:
+            raise MissingRequired("A profile is one tool's.", field="toolName")
+        self._parts.recorder.settle()
+        tool = self._tool(given.tool_name, given.branch)
+        self._corrector.examiner.forget()
+        found = self._corrector.examiner.profile(tool, self._branch(given.branch))
+        return {"toolName": tool.name, "profile": found.plain()}
+
+    def _backup(self, reader: Reader, view: View, given: inputs.PatternsInput) -> Answer:
+        return {
+            "format": _FORMAT,
+            "version": 1,
+            "lessons": [
+                {
+                    "tool": tool,
+                    "kind": lesson.kind.value,
+                    "path": lesson.path,
+                    "form": lesson.form,
+                    "meaning": lesson.meaning,
+                    "teacher": teacher,
+                    "held": count.held,
+                    "fell": count.fell,
+                }
+                for tool, lesson, taught in Lessons.read(reader, view).taught()
+                for teacher, count in taught.items()
+                if sum(map(sum, taught.values())) >= given.min_usage
+                and given.tool_name in {None, tool}
+            ],
+        }
+
+    def _restore(self, given: inputs.PatternsInput) -> Answer:
+        """Bring evidence back that is not there; what is there stays."""
+        # A backup says who taught what: whoever writes one speaks for everybody.
+        self._caller.require("gateway", "admin", "restoring patterns")
+        wanted = _read_backup(given.backup)
+
+        def work(transaction: Transaction) -> Answer:
+            view = self._view(transaction, given.branch)
+            present = {
+                (tool, lesson, teacher): count
+                for tool, lesson, taught in Lessons.read(transaction, view).taught()
+                for teacher, count in taught.items()
+            }
+            restored = 0
+            for tool, lesson, teacher, count in wanted:
+                known = present.get((tool, lesson, teacher), Count())
+                rows = [
+                    draft
+                    for held, more in (
+                        (True, count.held - known.held),
+                        (False, count.fell - known.fell),
+                    )
+                    for _each in range(max(0, more))
+                    for draft in drafts(tool, teacher, [lesson], held=held)
+                ]
+                if rows:
+                    transaction.append(view.branch, rows)
+                    restored += 1
+            return {"restored": restored, "unchanged": len(wanted) - restored}
+
+        answer = self._foundation.write(
+            self._caller,
+            work,
+            request_id=given.request_id,
+            operation="auto_correction_patterns",
+            arguments=given.given(),
+        )
+        self._corrector.examiner.forget()
+        return answer
+
+
+def _lessons(reader: Reader, view: View) -> Iterator[Answer]:
+    for tool, lesson, count in Lessons.read(reader, view).every():
+        belief = belief_of(*count)
+        standing = read_standing(reader, view, tool, lesson.id)
+        certain = Hint(lesson.meaning, belief).certain and not standing.deprecated
+        yield {
+            "patternId": f"{tool}:{lesson.id}",
+            "name": lesson_name(tool, lesson),
+            "toolName": tool,
+            "learned": True,
+            "usageCount": sum(count),
+            "successRate": insights.rate(count.held, sum(count)),
+            "confidence": round(belief.mean, 4),
+            "certain": certain,
+            "status": "deprecated" if standing.deprecated or belief.mean < 0.5 else "active",  # noqa: PLR2004 -- more against it than for it
+            "path": lesson.path,
+            "meaning": lesson.meaning,
+        }
+
+
+def _built_in(reader: Reader, view: View) -> Iterator[Answer]:
+    """Yield the engine's own patterns, with how each did at each tool."""
+    counts: dict[tuple[str, str], Count] = {}
+    for kind, held in ((names.CORRECTION_OK, True), (names.CORRECTION_FAILED, False)):
+        for group, number in reader.group_tallies(view.lineage, kind).items():
+            tool, _, pattern = group.partition(names.PART)
+            if pattern.partition(":")[0] in LEARNED_PATTERNS:
+                continue
+            known = counts.get((tool, pattern), Count())
+            counts[tool, pattern] = known.plus(held=held, count=number)
+    for (tool, pattern), count in counts.items():
+        standing = read_standing(reader, view, tool, pattern)
+        name, text = insights.described(pattern)
+        yield {
+            "patternId": f"{tool}:{pattern}",
+            "name": name,
+            "toolName": tool,
+            "learned": False,
+            "usageCount": sum(count),
+            "successRate": insights.rate(count.held, sum(count)),
+            "confidence": round(belief_of(*count).mean, 4),
+            "certain": not standing.deprecated,
+            "status": "deprecated" if standing.deprecated else "active",
+            "description": text,
+        }
+
+
+def _read_backup(backup: Mapping[str, Any] | None) -> list[tuple[str, Lesson, str, Count]]:
+    """Return the lessons of a backup.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    if backup is None:
+        raise MissingRequired("A restore needs the `backup`.", field="backup")
+    rows = backup.get("lessons")
+    if backup.get("format") != _FORMAT or not isinstance(rows, list):
+        raise InvalidInput("This is no backup of patterns.", field="backup")
+    if len(rows) > limits.PATTERNS_RESTORED_MAX:
+        raise InvalidInput(
+            f"A backup has at most {limits.PATTERNS_RESTORED_MAX:,} patterns.",
+            field="backup",
+            limit=limits.PATTERNS_RESTORED_MAX,
+        )
+    return [_read_lesson(row, at) for at, row in enumerate(rows)]
+
+
+def _read_lesson(row: Any, at: int) -> tuple[str, Lesson, str, Count]:
+    try:
+        texts = [row[name] for name in ("tool", "path", "form", "meaning", "teacher")]
+        counts = [row["held"], row["fell"]]
+        kind = HintKind(row["kind"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"Pattern {at} of the backup is none.", field="backup") from error
+    whole = all(isinstance(each, int) and not isinstance(each, bool) for each in counts)
+    plain = all(isinstance(each, str) and names.PART not in each for each in texts)
+    if not whole or not plain or min(counts) < 0:
+        raise InvalidInput(f"Pattern {at} of the backup is none.", field="backup")
+    most = limits.PATTERN_EVIDENCE_RESTORED_MAX
+    tool, path, form, meaning, teacher = texts
+    held, fell = (min(count, most) for count in counts)
+    return tool, Lesson(kind, path, form, meaning), teacher, Count(held, fell)

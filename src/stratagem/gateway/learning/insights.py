@@ -1,7 +1,4 @@
-"""The figures of the corrections, each counted from what was recorded. No figure is a guess.
-
-What has no honest source is null: nobody measured how much time a correction saved.
-"""
+"""Figures about corrections, each counted from what was recorded."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from typing import Any, Final
 
 from stratagem.gateway.correction import Strategy
 from stratagem.gateway.correction.patterns import PATTERNS
-from stratagem.gateway.learning.outcomes import Outcomes, Row
-from stratagem.gateway.learning.teaching import LEARNED_PATTERNS
+from stratagem.gateway.learning.evidence import Outcomes, Row
+from stratagem.gateway.learning.lessons import LEARNED_PATTERNS
 
 __all__ = [
     "agents",

@@ -1,4 +1,4 @@
-"""How corrections are told: to the caller, and to whoever listens."""
+"""How corrections are described to callers and published to listeners."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 from stratagem.gateway.calls.call import Call
 from stratagem.gateway.correction import Candidate, Correction
-from stratagem.gateway.learning.lessons import Count, belief_of
-from stratagem.gateway.learning.offers import offer_id
-from stratagem.gateway.learning.places import names_of, without_own_names
-from stratagem.gateway.learning.teaching import Lesson
+from stratagem.gateway.learning.attempts import offer_id
+from stratagem.gateway.learning.lessons import Count, Lesson, belief_of, names_of, without_own_names
 from stratagem.gateway.registry.tools import Tool
 
 __all__ = ["Teller", "lesson_name", "refusal", "shown"]

@@ -1,0 +1,161 @@
+"""How corrections turned out: outcomes in the log, and the health of each pattern."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import View
+from stratagem.gateway import names
+from stratagem.gateway.correction import Candidate
+from stratagem.gateway.learning.lessons import Lessons, belief_of, pattern_id
+from stratagem.storage.contract import Reader
+
+__all__ = [
+    "Outcomes",
+    "Standing",
+    "lowered",
+    "new_lessons",
+    "read_outcomes",
+    "read_standing",
+    "suspects",
+]
+
+_PAGE: Final = 1_000
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Corrections whose calls worked, those whose calls failed, and calls not corrected at all."""
+
+    start: int
+    end: int
+    held: list[Row]
+    fell: list[Row]
+    refused: list[Row]
+    truncated: bool = False
+
+    @property
+    def applied(self) -> list[Row]:
+        """All corrections that a call ran with."""
+        return [*self.held, *self.fell]
+
+    def between(self, start: int, end: int) -> Outcomes:
+        """Return the outcomes of a part of the time."""
+        held, fell, refused = (
+            [row for row in rows if start <= row["at"] <= end]
+            for rows in (self.held, self.fell, self.refused)
+        )
+        return Outcomes(start, end, held, fell, refused)
+
+
+def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:
+    """Read what a view shows of the corrections since a time."""
+    after = reader.sequence_at(start)
+    spaces = (names.CORRECTIONS_OK, names.CORRECTIONS_FAILED, names.CORRECTIONS_REFUSED)
+    # Only those that are kept are read as JSON, which takes longest.
+    found = [
+        deque(_payloads(reader, view, space, after), maxlen=limits.CORRECTIONS_READ_MAX)
+        for space in spaces
+    ]
+    # What a merge brought over is written later than it happened.
+    held, fell, refused = (
+        [row for row in map(orjson.loads, each) if row["at"] >= start] for each in found
+    )
+    truncated = any(len(each) == limits.CORRECTIONS_READ_MAX for each in found)
+    return Outcomes(start, view.time, held, fell, refused, truncated)
+
+
+def new_lessons(reader: Reader, view: View, start: int) -> int:
+    """Return how many lessons were first taught since a time."""
+    since: Counter[tuple[str, str, str, str, str]] = Counter()
+    for row in map(
+        orjson.loads, _payloads(reader, view, names.LESSONS_FOR, reader.sequence_at(start))
+    ):
+        since[row["tool"], row["kind"], row["path"], row["form"], row["meaning"]] += 1
+    if not since:
+        return 0
+    return sum(
+        since[tool, lesson.kind.value, lesson.path, lesson.form, lesson.meaning] == count.held > 0
+        for tool, lesson, count in Lessons.read(reader, view).every()
+    )
+
+
+def _payloads(reader: Reader, view: View, space: Space, after: int) -> Iterator[bytes]:
+    while True:
+        page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
+        for version in page:
+            if version.payload is not None:
+                yield version.payload
+        if len(page) < _PAGE:
+            return
+        after = page[-1].sequence
+
+
+# One failure may have another cause; so many in the newest outcomes do not.
+_FAILURES_MIN: Final = 3
+_HALF: Final = 0.5
+# A pattern is trusted as if so many had held: the first failure does not stop it, two in a row do.
+_TRUST: Final = 12
+
+
+class Standing(NamedTuple):
+    """The newest outcomes of a pattern at a tool."""
+
+    held: int = 0
+    fell: int = 0
+
+    @property
+    def share(self) -> float:
+        """What is left of a confidence: a tool may fail for other reasons than a correction."""
+        return (_TRUST + self.held) / (_TRUST + self.held + self.fell)
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether the pattern has stopped working."""
+        return self.fell >= _FAILURES_MIN and belief_of(self.held, self.fell).mean < _HALF
+
+
+def read_standing(reader: Reader, view: View, tool: str, pattern: str) -> Standing:
+    """Read the newest outcomes of a pattern at a tool, as a view shows them."""
+    facet = names.facet_correction(tool, pattern)
+    newest = reader.faceted(view, facet, limit=limits.CORRECTION_OUTCOMES_RECENT)
+    since = view.time - limits.CORRECTION_OUTCOMES_DAYS * 24 * 3600 * 1_000_000
+    hits = [hit for hit in reader.hits(newest).values() if hit.at >= since]
+    held = [hit.kind == names.CORRECTION_HELD for hit in hits]
+    return Standing(sum(held), len(held) - sum(held))
+
+
+def suspects(reader: Reader, view: View) -> frozenset[str]:
+    """Return the tools that ever had a correction fail: only these need a closer look."""
+    groups = reader.group_tallies(view.lineage, names.CORRECTION_FAILED)
+    return frozenset(group.partition(names.PART)[0] for group in groups)
+
+
+def lowered(
+    candidate: Candidate, standing: Callable[[str], Standing]
+) -> tuple[Candidate, list[str]]:
+    """Return a candidate with what its patterns' failures leave of it, and the deprecated ones."""
+    found: Mapping[str, Standing] = {
+        pattern: standing(pattern) for pattern in map(pattern_id, candidate.changes)
+    }
+    deprecated = [pattern for pattern, each in found.items() if each.deprecated]
+    if all(each.share == 1 for each in found.values()):
+        return candidate, deprecated
+    changes = tuple(
+        replace(
+            change,
+            confidence=change.confidence * found[pattern_id(change)].share,
+            certain=change.certain and not found[pattern_id(change)].deprecated,
+        )
+        for change in candidate.changes
+    )
+    least = min(each.share for each in found.values())
+    return replace(candidate, changes=changes, confidence=candidate.confidence * least), deprecated

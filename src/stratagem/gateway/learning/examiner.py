@@ -1,0 +1,592 @@
+"""What the engine makes of arguments, under the policy and with the lessons of a branch."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any, Final, Literal
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine.lineage import OPEN_END, View
+from stratagem.errors import BranchNotFound, CorrectionUnavailable, StratagemError
+from stratagem.gateway.calls import history
+from stratagem.gateway.correction import (
+    Candidate,
+    Change,
+    Correction,
+    FaultType,
+    Learned,
+    Nothing,
+    Policy,
+    Risk,
+    Strategy,
+    correct,
+    ready,
+)
+from stratagem.gateway.learning.evidence import Standing, lowered, read_standing, suspects
+from stratagem.gateway.learning.lessons import Lessons, belief_of
+from stratagem.gateway.learning.policies import InForce, Policies
+from stratagem.gateway.registry.tools import Tool
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Reader
+
+__all__ = [
+    "PARTS",
+    "Examiner",
+    "Health",
+    "KeptCorrections",
+    "Parameter",
+    "Part",
+    "Profile",
+    "profile_of",
+    "read_profile",
+    "usual_values",
+]
+
+logger = logging.getLogger(__name__)
+
+Part = Literal[
+    "patternService",
+    "policyService",
+    "validationService",
+    "correctionEngine",
+    "learningPipeline",
+]
+PARTS: Final[tuple[Part, ...]] = (
+    "patternService",
+    "validationService",
+    "policyService",
+    "correctionEngine",
+    "learningPipeline",
+)
+
+
+class Health:
+    """The faults of the parts, as they were when each was last used."""
+
+    def __init__(self) -> None:
+        self._faults: dict[Part, str] = {}
+
+    def failed(self, part: Part, error: BaseException) -> None:
+        """Note that a part did not work."""
+        if part not in self._faults:
+            logger.warning("corrections do without the %s: %s", part, error)
+        self._faults[part] = f"{type(error).__name__}: {error}"[:300]
+
+    def worked(self, part: Part) -> None:
+        """Note that a part worked."""
+        if self._faults:
+            self._faults.pop(part, None)
+
+    @property
+    def fallback(self) -> bool:
+        """Whether something is missing."""
+        return bool(self._faults)
+
+    def status(self) -> dict[str, str]:
+        """Return the state of each part."""
+        return {part: "unavailable" if part in self._faults else "healthy" for part in PARTS}
+
+    def faults(self) -> dict[str, str]:
+        """Return what is wrong with the parts that do not work."""
+        return {str(part): fault for part, fault in self._faults.items()}
+
+    def told(self) -> dict[str, Any]:
+        """Return what an answer says where something is missing; nothing where all is well."""
+        return {"fallbackMode": True, "serviceStatus": self.status()} if self._faults else {}
+
+
+class KeptCorrections:
+    """The least recently used go first; none is older than an hour.
+
+    The key holds everything that a correction depends on: the tool's revision, the policy, what
+    was learned, and the arguments themselves. So a change of any of them is seen at once.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[bytes, tuple[float, Correction]] = OrderedDict()
+        # A diagnosis looks from another thread than calls do.
+        self._lock = threading.Lock()
+        self.hits = 0
+        self.misses = 0
+
+    def get(
+        self, about: tuple[Any, ...], arguments: Any, make: Callable[[], Correction]
+    ) -> Correction:
+        """Return a correction: a kept one, or one that is made now."""
+        try:
+            data = orjson.dumps(arguments)
+        except (orjson.JSONEncodeError, RecursionError):
+            # What is no JSON is refused quickly.
+            return make()
+        if len(data) > limits.CORRECTION_KEPT_BYTES_MAX:
+            return make()
+        key = hashlib.sha256(repr(about).encode() + b"\0" + data).digest()
+        with self._lock:
+            known = self._kept.get(key)
+            if known is not None and known[0] > self._clock():
+                self.hits += 1
+                self._kept.move_to_end(key)
+                return known[1]
+            self.misses += 1
+        made = make()
+        if made.late:
+            return made
+        with self._lock:
+            self._kept[key] = (self._clock() + limits.CORRECTION_CACHE_SECONDS, made)
+            self._kept.move_to_end(key)
+            if len(self._kept) > limits.CORRECTION_CACHE_MAX:
+                self._kept.popitem(last=False)
+        return made
+
+    def figures(self) -> dict[str, Any]:
+        """Return how the cache is doing."""
+        asked = self.hits + self.misses
+        return {
+            "entries": len(self._kept),
+            "hits": self.hits,
+            "misses": self.misses,
+            "hitRate": round(self.hits / asked, 4) if asked else None,
+        }
+
+
+_DEPTH_MAX: Final = 8
+_ELEMENTS_MAX: Final = 20
+_FORMS: Final = (
+    ("number", re.compile(r"[+-]?\d+(\.\d+)?")),
+    ("date", re.compile(r"\d{4}-\d{2}-\d{2}")),
+    ("date-time", re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}.*")),
+    ("address", re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://\S++", re.IGNORECASE)),
+    ("email", re.compile(r"(?<![^@\s])[^@\s]++@[^@\s][^@\s.]*+\.[^@\s]++")),
+    ("path", re.compile(r"[~.]{0,2}/\S*")),
+    ("word", re.compile(r"[\w.-]+")),
+)
+_TYPES: Final[Mapping[type, str]] = {
+    bool: "boolean", int: "integer", float: "number", str: "string",
+    list: "array", dict: "object", type(None): "null",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Parameter:
+    """How often a place of the arguments was given, and what stood there."""
+
+    given: int = 0
+    types: Counter[str] = field(default_factory=Counter)
+    forms: Counter[str] = field(default_factory=Counter)
+    constants: Counter[Any] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Profile:
+    """The parameters of a tool, by path, in the calls that worked."""
+
+    calls: int = 0
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+
+    def usual(self, path: str) -> tuple[Any, float] | None:
+        """Return the listed value that stands mostly at a place, and how far it may be expected."""
+        parameter = self.parameters.get(path)
+        if parameter is None or not parameter.constants:
+            return None
+        value, count = parameter.constants.most_common(1)[0]
+        return value, belief_of(count, parameter.constants.total() - count).mean
+
+    def plain(self) -> dict[str, Any]:
+        """Return the profile as JSON, the parameters that are given most often first."""
+        ordered = sorted(self.parameters.items(), key=lambda item: (-item[1].given, item[0]))
+        return {
+            "calls": self.calls,
+            "parameters": [self._shown(path, each) for path, each in ordered],
+        }
+
+    def _shown(self, path: str, parameter: Parameter) -> dict[str, Any]:
+        usual = self.usual(path)
+        return {
+            "path": path,
+            "given": parameter.given,
+            "share": round(parameter.given / self.calls, 4),
+            "types": dict(parameter.types),
+            "forms": dict(parameter.forms),
+            **({"usual": usual[0], "confidence": round(usual[1], 4)} if usual else {}),
+        }
+
+
+def read_profile(reader: Reader, view: View, tool: str, schema: Any) -> Profile:
+    """Read the profile of a tool from the newest of its executions that a view shows."""
+    records, _next = history.history(
+        reader,
+        view,
+        tool=tool,
+        agent=None,
+        status="success",
+        since=None,
+        until=None,
+        before=OPEN_END,
+        limit=limits.PROFILE_CALLS_MAX,
+    )
+    return profile_of((record.get("arguments") for record in records), schema)
+
+
+def profile_of(calls: Iterable[Any], schema: Any) -> Profile:
+    """Count what stood where in the arguments of calls."""
+    profile = Profile()
+    for arguments in calls:
+        if not isinstance(arguments, Mapping):
+            continue
+        profile.calls += 1
+        seen: set[str] = set()
+        for path, value, part in _places(arguments, schema, "$", 0):
+            parameter = profile.parameters.get(path)
+            if parameter is None:
+                if len(profile.parameters) >= limits.PROFILE_PATHS_MAX:
+                    continue
+                parameter = profile.parameters[path] = Parameter()
+            _count(parameter, value, part, first=path not in seen)
+            seen.add(path)
+    return profile
+
+
+def _count(parameter: Parameter, value: Any, part: Any, *, first: bool) -> None:
+    parameter.given += first
+    parameter.types[_TYPES.get(type(value), "string")] += 1
+    if _listed(value, part):
+        parameter.constants[value] += 1
+    elif isinstance(value, str):
+        parameter.forms[_form(value)] += 1
+
+
+def _listed(value: Any, part: Any) -> bool:
+    """Whether a value is one that the schema names, so that it is nobody's own."""
+    if isinstance(value, bool):
+        return True
+    options = part.get("enum") if isinstance(part, Mapping) else None
+    return isinstance(options, list) and isinstance(value, str | int | float) and value in options
+
+
+def _places(
+    value: Mapping[str, Any], schema: Any, path: str, depth: int
+) -> Iterator[tuple[str, Any, Any]]:
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    known = properties if isinstance(properties, Mapping) else {}
+    for name, item in value.items():
+        # A name that the schema does not have may be a caller's own.
+        if name not in known:
+            continue
+        part = known[name]
+        yield f"{path}.{name}", item, part
+        if depth < _DEPTH_MAX:
+            yield from _within(item, part, f"{path}.{name}", depth + 1)
+
+
+def _within(item: Any, part: Any, path: str, depth: int) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(item, Mapping):
+        yield from _places(item, part, path, depth)
+    elif isinstance(item, list):
+        inner = part.get("items") if isinstance(part, Mapping) else None
+        for each in item[:_ELEMENTS_MAX]:
+            yield f"{path}[*]", each, inner
+            if isinstance(each, Mapping):
+                yield from _places(each, inner, f"{path}[*]", depth)
+
+
+def _form(text: str) -> str:
+    for name, shape in _FORMS:
+        if shape.fullmatch(text):
+            return name
+    return "text"
+
+
+PATTERN: Final = "usual_value_for_missing"
+_CALLS_MIN: Final = 5
+_CONFIDENCE_MAX: Final = 0.9
+
+
+def usual_values(
+    tool: Tool, arguments: Any, found: Correction, profile: Profile
+) -> Candidate | None:
+    """Return arguments completed by what calls of the tool usually give, if that makes them fit."""
+    missing = [fault for fault in found.errors if fault.type is FaultType.MISSING_REQUIRED]
+    if not isinstance(arguments, dict) or len(missing) != len(found.errors) or not missing:
+        return None
+    if profile.calls < _CALLS_MIN or any(fault.path != "$" for fault in missing):
+        return None
+    filled, changes = dict(arguments), []
+    for name in (name for fault in missing for name in fault.names):
+        usual = profile.usual(f"$.{name}")
+        if usual is None:
+            return None
+        filled[name] = usual[0]
+        changes.append(_change(name, usual))
+    if not tool.input.accepts(filled):
+        return None
+    return Candidate(filled, tuple(changes), min(each.confidence for each in changes))
+
+
+def _change(name: str, usual: tuple[Any, float]) -> Change:
+    value, confidence = usual
+    return Change(
+        path=f"$.{name}",
+        strategy=Strategy.MISSING_PARAMETERS,
+        pattern=PATTERN,
+        before=None,
+        after=value,
+        confidence=min(confidence, _CONFIDENCE_MAX),
+        risk=Risk.HIGH,
+        certain=False,
+        reasoning=f"$.{name}: calls of this tool that worked mostly had this value.",
+    )
+
+
+# What other processes taught is seen within this time; what this one taught, once it is written.
+_SECONDS: Final = 2.0
+_PROFILE_SECONDS: Final = 30.0
+_KEPT_MAX: Final = 1_000
+
+
+class _Known:
+    """What was read for a branch: good for a moment, or until something of ours is written."""
+
+    def __init__(self, until: float, lessons: Lessons, suspected: frozenset[str]) -> None:
+        self.until = until
+        self.lessons = lessons
+        self.suspected = suspected
+        self.standings: dict[tuple[str, str], Standing] = {}
+
+
+class Examiner:
+    """Reads policies and lessons, and corrects by them. Runs nothing, and notes nothing."""
+
+    def __init__(self, foundation: Foundation) -> None:
+        self._foundation = foundation
+        self.health = Health()
+        self.kept = KeptCorrections(time.monotonic)
+        self.milliseconds: deque[float] = deque(maxlen=1_000)
+        self._policies = Policies()
+        self._in_force: dict[tuple[str, str | None], tuple[float, InForce]] = {}
+        self._known: dict[str, _Known] = {}
+        # How many batches of lessons of each branch wait to be written: what is known has them
+        # already, and is not read anew before the log has them too.
+        self.unwritten: Counter[str] = Counter()
+        self._profiles: dict[tuple[str, str, int], tuple[float, Profile]] = {}
+        # What is looked up over a network must not be waited for on the home loop.
+        self.remote = foundation.store.remote
+
+    def look(self, tool: str | None, branch: str) -> InForce:
+        """Read what the correction of a call takes; return the policy as it is now.
+
+        Raises:
+            CorrectionUnavailable: The policy cannot be read.
+        """
+        self._in_force.pop((branch, tool), None)
+        found = self.policy(branch, tool)
+        self._read(branch)
+        return found
+
+    def policy(self, branch: str, tool: str | None = None) -> InForce:
+        """Return the policy that holds on a branch.
+
+        Raises:
+            CorrectionUnavailable: It cannot be read.
+        """
+        key, now = (branch, tool), time.monotonic()
+        known = self._in_force.get(key)
+        if known is not None and known[0] > now:
+            return known[1]
+        try:
+            reader = self._foundation.store.reader()
+            found = self._policies.read(reader, self._foundation.views.view(reader, branch), tool)
+        except BranchNotFound:
+            # Nothing is wrong with the policy.
+            raise
+        except Exception as error:
+            self.health.failed("policyService", error)
+            raise CorrectionUnavailable("The policy of corrections cannot be read.") from error
+        self.health.worked("policyService")
+        if self.remote:
+            if len(self._in_force) > _KEPT_MAX:
+                self._in_force.clear()
+            self._in_force[key] = (now + _SECONDS, found)
+        return found
+
+    def policy_at_hand(self, branch: str, tool: str, otherwise: Policy) -> Policy:
+        """Return the policy, without waiting for a network: as it was when it was last read."""
+        if not self.remote:
+            return self.policy(branch, tool).policy
+        known = self._in_force.get((branch, tool))
+        return known[1].policy if known is not None else otherwise
+
+    def lessons_at_hand(self, branch: str) -> Lessons | None:
+        """Return what was learned, without waiting for a network; None where that would take it."""
+        known = self._known.get(branch)
+        if self.remote:
+            return known.lessons if known is not None else None
+        return self.lessons(branch)
+
+    def lessons(self, branch: str) -> Lessons | None:
+        """Return what was learned, as a branch shows it; None where it cannot be read."""
+        known = self._read(branch)
+        return known.lessons if known is not None else None
+
+    def foreseen(
+        self, tool: Tool, arguments: Any, branch: str, teacher: str = ""
+    ) -> tuple[Correction, Candidate | None]:
+        """Return what would become of a call, and the correction that would be applied to it.
+
+        Raises:
+            CorrectionUnavailable: The policy cannot be read, or the engine does not work.
+        """
+        in_force = self.look(tool.name, branch)
+        found = self.examine(tool, arguments, branch, teacher, in_force=in_force)
+        candidate, withheld = self.decided(tool, branch, found, in_force.policy)
+        lowered_ones = [self.lowered(tool.name, branch, each)[0] for each in found.candidates]
+        lowered_ones.sort(key=lambda each: -each.confidence)
+        found = replace(found, candidates=tuple(lowered_ones), withheld=withheld)
+        if found.errors and withheld is not None:
+            return replace(found, applied=None), None
+        return found, candidate
+
+    def decided(
+        self, tool: Tool, branch: str, found: Correction, policy: Policy
+    ) -> tuple[Candidate | None, str | None]:
+        """Return the correction that a call is run with, and why it is only offered."""
+        if found.chosen is None:
+            return None, found.withheld
+        candidate, deprecated = self.lowered(tool.name, branch, found.chosen)
+        if deprecated:
+            return None, "Corrections of this kind have stopped working for this tool."
+        return candidate, policy.withholds(candidate, tool=tool.name, categories=(tool.category,))
+
+    def examine(
+        self,
+        tool: Tool,
+        arguments: Any,
+        branch: str,
+        teacher: str = "",
+        *,
+        in_force: InForce | None = None,
+        seconds: float | None = None,
+    ) -> Correction:
+        """Return what the engine makes of arguments; `teacher` is the caller's (`teacher_of`).
+
+        It takes at most about so many seconds of the processor.
+
+        Raises:
+            CorrectionUnavailable: The policy cannot be read, or the engine does not work.
+        """
+        in_force = in_force or self.policy(branch, tool.name)
+        learned, stamp = self._learned(tool, branch, teacher, in_force)
+
+        def make() -> Correction:
+            return correct(
+                ready(tool.content["inputSchema"]),
+                arguments,
+                policy=in_force.policy,
+                learned=learned,
+                tool=tool.name,
+                categories=(tool.category,),
+                is_late=lambda: time.thread_time() > until,
+            )
+
+        until = time.thread_time() + (limits.CORRECTION_SECONDS if seconds is None else seconds)
+        about = (tool.name, tool.revision, tool.category, in_force.stamp, stamp)
+        started = time.perf_counter()
+        try:
+            found = self.kept.get(about, arguments, make)
+        except Exception as error:
+            self.health.failed("correctionEngine", error)
+            raise CorrectionUnavailable("The correction engine does not work.") from error
+        self.milliseconds.append((time.perf_counter() - started) * 1000)
+        self.health.worked("correctionEngine")
+        return found
+
+    def lowered(self, tool: str, branch: str, candidate: Candidate) -> tuple[Candidate, list[str]]:
+        """Return a candidate with what its past leaves of it, and its deprecated patterns."""
+        known = self._read(branch)
+        if known is None or tool not in known.suspected:
+            return candidate, []
+        return lowered(candidate, lambda pattern: self._standing(known, branch, tool, pattern))
+
+    def standing(self, branch: str, tool: str, pattern: str) -> Standing:
+        """Return how a pattern has been doing at a tool, from what is written by now."""
+        with self._foundation.store.snapshot() as reader:
+            view = self._foundation.views.view(reader, branch)
+            return read_standing(reader, view, tool, pattern)
+
+    def profile(self, tool: Tool, branch: str) -> Profile:
+        """Return what a tool is usually called with."""
+        key, now = (branch, tool.name, tool.revision), time.monotonic()
+        known = self._profiles.get(key)
+        if known is None or known[0] < now:
+            with self._foundation.store.snapshot() as reader:
+                view = self._foundation.views.view(reader, branch)
+                found = read_profile(reader, view, tool.name, tool.content["inputSchema"])
+            if len(self._profiles) > _KEPT_MAX:
+                self._profiles.clear()
+            known = self._profiles[key] = (now + _PROFILE_SECONDS, found)
+        return known[1]
+
+    def forget(self, branch: str | None = None) -> None:
+        """Read everything anew when it is next asked for."""
+        self._in_force.clear()
+        if branch is None:
+            self._known.clear()
+            self._profiles.clear()
+        else:
+            self._known.pop(branch, None)
+
+    @property
+    def latency(self) -> float | None:
+        """The median time of the newest corrections, in milliseconds."""
+        return round(median(self.milliseconds), 3) if self.milliseconds else None
+
+    def _learned(
+        self, tool: Tool, branch: str, teacher: str, in_force: InForce
+    ) -> tuple[Learned, int]:
+        lessons = self.lessons(branch)
+        if lessons is None:
+            return Nothing(), -1
+        pooled = in_force.policy.experimental_features
+        own = lessons.of(tool.name, teacher=teacher, elsewhere=pooled)
+        return own, own.stamp
+
+    def _read(self, branch: str) -> _Known | None:
+        known = self._known.get(branch)
+        now = time.monotonic()
+        if known is not None and (known.until > now or self.unwritten[branch]):
+            return known
+        try:
+            with self._foundation.store.snapshot() as reader:
+                view = self._foundation.views.view(reader, branch)
+                known = _Known(now + _SECONDS, Lessons.read(reader, view), suspects(reader, view))
+        except BranchNotFound:
+            raise
+        except Exception as error:  # noqa: BLE001 -- the schema alone has to do then
+            self.health.failed("patternService", error)
+            return None
+        self.health.worked("patternService")
+        if len(self._known) > limits.CORRECTION_CACHE_MAX:
+            self._known.clear()
+        self._known[branch] = known
+        return known
+
+    def _standing(self, known: _Known, branch: str, tool: str, pattern: str) -> Standing:
+        found = known.standings.get((tool, pattern))
+        if found is None:
+            try:
+                found = self.standing(branch, tool, pattern)
+            except StratagemError as error:
+                self.health.failed("patternService", error)
+                found = Standing()
+            known.standings[tool, pattern] = found
+        return found
