@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,6 +12,7 @@ import pytest
 from stratagem import limits
 from stratagem.engine.events import Space
 from stratagem.errors import ExecutionTimeout, ValidationFailed
+from stratagem.gateway.calls.call import BegunElsewhereError, Call
 from stratagem.operation import Caller
 from tests.gateway.repair.test_loop import incidents
 from tests.gateway.repair.workshop import Workshop
@@ -353,3 +355,24 @@ def records(shop: Workshop, kind: str) -> list[dict[str, Any]]:
         view = foundation.views.view(reader, "default")
         found = reader.stream(view.lineage, Space(kind, "gateway"))
     return [orjson.loads(each.payload or b"") for each in found]
+
+
+def test_a_correction_whose_call_is_run_elsewhere_is_no_evidence(shop: Workshop) -> None:
+    async def begin(execution_id: str) -> None:
+        raise BegunElsewhereError(execution_id)
+
+    for _ in range(3):
+        call = Call(
+            "send", {"recipient": "bob", "amount": "12"}, Caller("ann"), "default", begin=begin
+        )
+        with pytest.raises(BegunElsewhereError):
+            shop.gateway.home.run(partial(shop.gateway.executor.execute, call))
+        del call
+    for number in range(20):
+        # Objects of calls that are gone have their places taken by these.
+        shop.run("send", {"recipient": "bob", "amount": number}, "bob")
+    shop.settle()
+
+    status = shop.ask("auto_correction_status")
+    assert status["activeCorrections"] == []
+    assert status["metrics"]["totalCorrections"] == 0

@@ -43,7 +43,7 @@ from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.operation import Caller
 
-__all__ = ["Correction", "Corrector", "Executor", "Parts"]
+__all__ = ["CorrectionDecision", "Corrector", "Executor", "Parts"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,22 +54,41 @@ _SAME_FOR_ALL: Final = frozenset({"builtin", "code", "mcp", "openapi", "webhook"
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """What became of arguments that did not fit: corrected ones, or what to say instead."""
+class CorrectionDecision:
+    """What becomes of arguments that do not fit: corrected ones, or what to say instead.
+
+    The call carries it to its end, and the corrector learns from both: its own state stands in a
+    class of its own below this one.
+    """
 
     applied: Mapping[str, Any] | None
     told: dict[str, Any]
 
 
 class Corrector(Protocol):
-    """Mends arguments, and learns from what became of calls."""
+    """Corrects arguments, and learns from how calls end."""
 
-    async def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Correction:
+    async def correct(
+        self, tool: Tool, call: Call, violations: list[dict[str, Any]]
+    ) -> CorrectionDecision:
         """Return arguments that fit, or what could be offered instead."""
         ...
 
-    def learn(self, tool: Tool, call: Call, arguments: Any, record: Mapping[str, Any]) -> None:
+    def learn(
+        self,
+        tool: Tool,
+        call: Call,
+        arguments: Any,
+        record: Mapping[str, Any],
+        *,
+        decision: CorrectionDecision | None,
+        error: StratagemError | None,
+    ) -> None:
         """Take note of how a call ended."""
+        ...
+
+    def abandon(self, decision: CorrectionDecision) -> None:
+        """Forget a correction whose call was not run here."""
         ...
 
     async def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
@@ -111,7 +130,8 @@ class _Course:
     arguments: Any = None
     attempts: int = 0
     cached: bool = False
-    correction: dict[str, Any] | None = None
+    decision: CorrectionDecision | None = None
+    error: StratagemError | None = None
     span: Any = None
     cancelled: bool = False
 
@@ -155,6 +175,8 @@ class Executor:
             self._close(course, "failed", ended)
             raise
         except BegunElsewhereError:
+            if course.decision is not None and self._parts.corrector is not None:
+                self._parts.corrector.abandon(course.decision)
             raise
         except StratagemError as error:
             raise await self._failed(course, error) from error.__cause__
@@ -249,11 +271,11 @@ class Executor:
         # Nobody guesses what is to be erased for good.
         corrected = corrected and not tool.handler.get("erases")
         if corrected and self._parts.corrector is not None:
-            correction = await self._parts.corrector.correct(tool, call, violations)
-            told = correction.told
-            if correction.applied is not None:
-                course.correction = told
-                return correction.applied
+            decision = await self._parts.corrector.correct(tool, call, violations)
+            told = decision.told
+            if decision.applied is not None:
+                course.decision = decision
+                return decision.applied
         first = violations[0]
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         raise ValidationFailed(
@@ -369,6 +391,7 @@ class Executor:
     async def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
         """Return the error as the caller sees it: with the execution's id, and what may help."""
         error.details = {**error.details, "executionId": course.execution_id}
+        course.error = error
         recorded: dict[str, Any] = {
             "code": error.code,
             "message": error.message,
@@ -419,7 +442,14 @@ class Executor:
         if self._parts.corrector is None:
             return
         try:
-            self._parts.corrector.learn(tool, course.call, course.arguments, record)
+            self._parts.corrector.learn(
+                tool,
+                course.call,
+                course.arguments,
+                record,
+                decision=course.decision,
+                error=course.error,
+            )
         except Exception:  # the call has ended; what it taught is not worth failing it
             logger.exception("nothing was learned from a call of %s", tool.name)
 
@@ -441,8 +471,8 @@ class Executor:
             "provider": tool.provider if tool else None,
             "attempts": course.attempts,
         }
-        if course.correction is not None:
-            metadata["correction"] = course.correction
+        if course.decision is not None:
+            metadata["correction"] = course.decision.told
         if tool is not None and tool.status == "deprecated":
             metadata["warnings"] = [f"{tool.name} is deprecated."]
         return metadata

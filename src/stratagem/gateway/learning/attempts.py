@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -39,6 +40,7 @@ class Attempts:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._counts: OrderedDict[Problem, tuple[int, float]] = OrderedDict()
+        self._numbers = itertools.count()
         self._active: dict[int, dict[str, Any]] = {}
 
     def number(self, problem: Problem) -> int:
@@ -57,19 +59,21 @@ class Attempts:
         """Note that a call worked: the next one is a first attempt."""
         self._counts.pop(problem, None)
 
-    def start(self, call: Call, tool: str, attempt: int, at: int) -> None:
-        """Note that a corrected call is under way."""
-        self._active[id(call)] = {
+    def start(self, call: Call, tool: str, attempt: int, at: int) -> int:
+        """Note that a corrected call is under way; return the number to end it by."""
+        number = next(self._numbers)
+        self._active[number] = {
             "agentId": call.context.get("agentId"),
             "toolName": tool,
             "attempt": attempt,
             "startedAt": moments.iso(at),
             "status": "processing",
         }
+        return number
 
-    def end(self, call: Call) -> None:
-        """Note that a call has ended."""
-        self._active.pop(id(call), None)
+    def end(self, number: int) -> None:
+        """Note that a corrected call has ended."""
+        self._active.pop(number, None)
 
     def _failures(self, problem: Problem) -> tuple[int, float]:
         """Return how many attempts failed lately, and since when they are counted."""

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from stratagem import limits
 from stratagem.engine.events import Draft
@@ -26,7 +26,7 @@ from stratagem.errors import (
 from stratagem.gateway import names
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.call import Call
-from stratagem.gateway.calls.executor import Correction as Corrected
+from stratagem.gateway.calls.executor import CorrectionDecision
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.correction import Candidate, Correction, Policy
 from stratagem.gateway.events import Publish
@@ -315,6 +315,14 @@ _NO_ANSWER: Final = (ExecutionTimeout, InternalFault)
 _UNAUDITED: Final = "Corrections have to be recorded, and nothing can be written."
 
 
+@dataclass(frozen=True, slots=True)
+class _AppliedDecision(CorrectionDecision):
+    """A correction that a call runs with, until that call ends."""
+
+    correction: Applied
+    attempt: int
+
+
 class _Refused(NamedTuple):
     """A call that was refused, until the caller tries again."""
 
@@ -350,13 +358,13 @@ class LearningCorrector:
         recollection = Recollection(foundation)
         self.advice = Advice(advisor, recorder.do, recollection)
         self._offers = Offers()
-        self._applied: dict[int, Applied] = {}
-        self._verdicts: dict[int, bool | None] = {}
         self._refused: OrderedDict[Any, _Refused] = OrderedDict()
         # How many records were lost, and until when more may be.
         self._lost = (0, 0.0)
 
-    async def correct(self, tool: Tool, call: Call, violations: list[dict[str, Any]]) -> Corrected:
+    async def correct(
+        self, tool: Tool, call: Call, violations: list[dict[str, Any]]
+    ) -> CorrectionDecision:
         """Return arguments that fit, or what could be offered instead.
 
         Raises:
@@ -375,31 +383,47 @@ class LearningCorrector:
         took = (time.perf_counter() - started) * 1000
         return self._answer(tool, call, found, in_force.policy, took)
 
-    def learn(self, tool: Tool, call: Call, arguments: Any, record: Mapping[str, Any]) -> None:
+    def learn(
+        self,
+        tool: Tool,
+        call: Call,
+        arguments: Any,
+        record: Mapping[str, Any],
+        *,
+        decision: CorrectionDecision | None,
+        error: StratagemError | None,
+    ) -> None:
         """Take note of how a call ended. Never fails."""
-        applied = self._applied.pop(id(call), None)
-        verdict = self._verdicts.pop(id(call), None)
-        self.attempts.end(call)
+        applied = self._end(decision)
         try:
             worked = record["status"] == "success"
             if applied is not None:
+                verdict = worked or _verdict(error)
                 if verdict is False:
                     self.attempts.failed(problem_of(call, tool.name))
-                self._judge.judge(tool, call, record, applied, worked or verdict)
+                self._judge.judge(tool, call, record, applied, verdict)
             if worked:
                 self._worked(tool, call, arguments, applied)
                 self.advice.settled(call, tool.name, record["executionId"])
-        except Exception as error:  # noqa: BLE001 -- a call must not fail because learning did
-            self.health.failed("learningPipeline", error)
+        except Exception as fault:  # noqa: BLE001 -- a call must not fail because learning did
+            self.health.failed("learningPipeline", fault)
         else:
             self.check_recorder()
 
     async def advise(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
         """Return the best known fix for a tool's failure, from the debugging memory."""
-        if id(call) in self._applied:
-            # What never reached the tool is no verdict on the arguments.
-            self._verdicts[id(call)] = None if _is_mute(error) else False
         return await self.advice.ask(tool, call, error)
+
+    def abandon(self, decision: CorrectionDecision) -> None:
+        """Forget a correction whose call was not run here: it says nothing about the correction."""
+        self._end(decision)
+
+    def _end(self, decision: CorrectionDecision | None) -> Applied | None:
+        """Note that a corrected call is no longer under way; return what it was corrected by."""
+        if not isinstance(decision, _AppliedDecision):
+            return None
+        self.attempts.end(decision.attempt)
+        return decision.correction
 
     def check_recorder(self) -> None:
         """Note whether records are being lost; for a minute after one was, they may be."""
@@ -440,7 +464,7 @@ class LearningCorrector:
 
     def _answer(
         self, tool: Tool, call: Call, found: Correction, policy: Policy, took: float
-    ) -> Corrected:
+    ) -> CorrectionDecision:
         """Return what becomes of a call: it is corrected, or told what it may have meant."""
         attempt = self._attempt(tool, call)
         if call.correction_id is not None:
@@ -498,10 +522,11 @@ class LearningCorrector:
             )
         return chosen, found
 
-    def _apply(self, tool: Tool, call: Call, applied: Applied) -> Corrected:
+    def _apply(self, tool: Tool, call: Call, applied: Applied) -> CorrectionDecision:
         policy = applied.policy
-        self._applied[id(call)] = _with_given(applied, call, policy)
-        self.attempts.start(call, tool.name, applied.attempt, self._foundation.store.now())
+        attempt = self.attempts.start(
+            call, tool.name, applied.attempt, self._foundation.store.now()
+        )
         told = {
             **shown(tool.name, applied.candidate),
             "confirmed": applied.confirmed,
@@ -511,7 +536,8 @@ class LearningCorrector:
         }
         if policy.debug_mode:
             told["debug"] = self._debugged(tool, applied.found, policy)
-        return Corrected(applied.candidate.arguments, told)
+        correction = _with_given(applied, call, policy)
+        return _AppliedDecision(applied.candidate.arguments, told, correction, attempt)
 
     def _offer(
         self,
@@ -522,7 +548,7 @@ class LearningCorrector:
         *,
         reason: str | None,
         took: float,
-    ) -> Corrected:
+    ) -> CorrectionDecision:
         self.attempts.failed(problem_of(call, tool.name))
         self._remember_refused(tool, call, policy)
         candidates = self._candidates(tool, call, found, policy)
@@ -540,7 +566,7 @@ class LearningCorrector:
             took=took,
             audited=policy.require_audit_log,
         )
-        return Corrected(None, told)
+        return CorrectionDecision(None, told)
 
     def _candidates(
         self, tool: Tool, call: Call, found: Correction, policy: Policy
@@ -634,8 +660,13 @@ def _with_given(applied: Applied, call: Call, policy: Policy) -> Applied:
     return replace(applied, given=call.arguments) if policy.require_audit_log else applied
 
 
-def _is_mute(error: StratagemError) -> bool:
-    """Whether an error says nothing about the arguments: the tool never looked at them."""
-    if isinstance(error, _NO_ANSWER) or (isinstance(error, ExecutionFailed) and error.safe):
-        return True
-    return blame_of(error.code, error.details.get("reason")) in {"caller", "nobody"}
+def _verdict(error: StratagemError | None) -> Literal[False] | None:
+    """Return what a failure says about the corrected arguments: that they fail, or nothing."""
+    is_silent = (
+        error is None
+        or isinstance(error, _NO_ANSWER)
+        # The tool never looked at them.
+        or (isinstance(error, ExecutionFailed) and error.safe)
+        or blame_of(error.code, error.details.get("reason")) in {"caller", "nobody"}
+    )
+    return None if is_silent else False
