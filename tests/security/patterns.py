@@ -78,10 +78,10 @@ _VARIANTS: Final = 4
 MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
     "redaction.py:_compiled": lambda: [redaction._compiled(each) for each in ("basic", "strict")],
     # Called when the module is imported.
-    "gateway/repair/diagnosis.py:_row": lambda: importlib.import_module(
+    "gateway/learning/diagnosis.py:_row": lambda: importlib.import_module(
         "stratagem.gateway.learning.diagnosis"
     ),
-    "gateway/repair/recalling.py:without_values": lambda: importlib.import_module(
+    "gateway/learning/debugging_advice.py:without_values": lambda: importlib.import_module(
         "stratagem.gateway.learning.debugging_advice"
     ).without_values("no value 12", {"x": "value 12"}),
     "storage/postgres/connection.py:_hint": lambda: importlib.import_module(

@@ -10,8 +10,8 @@ import pytest
 from stratagem.errors import ExecutionTimeout, PermissionDenied, ValidationFailed
 from stratagem.gateway.builtin import api_caller
 from stratagem.gateway.definitions import schemas
+from tests.gateway.handlers.calling import run_of
 from tests.gateway.outbound.serving import Received, Reply, guarded, json_reply, serve
-from tests.gateway.runners.calling import run_of
 
 pytestmark = pytest.mark.anyio
 

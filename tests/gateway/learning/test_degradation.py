@@ -20,7 +20,7 @@ from stratagem.gateway.learning import examiner
 from stratagem.gateway.learning.corrector import Judge
 from stratagem.operation import Caller
 from stratagem.storage.views import find_branch
-from tests.gateway.repair.workshop import Workshop, workshop
+from tests.gateway.learning.workshop import Workshop, workshop
 
 WRONG = {"recipient": "bob", "amount": "12"}
 RIGHT = {"recipient": "bob", "amount": 12}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import stratagem
-from tests.gateway.meta.registered import add, give
+from tests.gateway.advice.registered import add, give
 
 TEXT = {"type": "string"}
 

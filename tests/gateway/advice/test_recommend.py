@@ -12,7 +12,7 @@ from stratagem.gateway.advice.parts import PatternService, ValidationService
 from stratagem.gateway.advice.records import RecordsOfViews
 from stratagem.gateway.names import TOOLS
 from stratagem.storage.contract import Request
-from tests.gateway.meta.registered import add, fail
+from tests.gateway.advice.registered import add, fail
 
 DOCUMENTED = {
     "agentId",

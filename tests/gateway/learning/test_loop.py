@@ -14,7 +14,7 @@ from stratagem import limits
 from stratagem.advice import DebuggingAdvisor
 from stratagem.debugging import kinds
 from stratagem.gateway.learning.debugging_advice import without_values
-from tests.gateway.repair.workshop import Answer, Workshop, workshop
+from tests.gateway.learning.workshop import Answer, Workshop, workshop
 
 UNLUCKY = {"query": "unlucky"}
 ENVIRONMENT = {"runtime": "gateway", "tool": "search"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import stratagem
-from tests.gateway.meta.registered import add, give
+from tests.gateway.advice.registered import add, give
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}

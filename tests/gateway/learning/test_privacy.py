@@ -9,9 +9,9 @@ import pytest
 from stratagem.errors import PermissionDenied
 from stratagem.gateway.learning.lessons import is_of_schema, names_of, teacher_of, without_own_names
 from stratagem.operation import Caller
-from tests.gateway.repair.test_loop import incidents
-from tests.gateway.repair.test_path import records
-from tests.gateway.repair.workshop import Answer, Workshop
+from tests.gateway.learning.test_loop import incidents
+from tests.gateway.learning.test_path import records
+from tests.gateway.learning.workshop import Answer, Workshop
 
 # Enough for a lesson to be certain for its teacher.
 CERTAIN = 10

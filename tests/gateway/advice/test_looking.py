@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import stratagem
-from tests.gateway.meta.registered import add, fail
+from tests.gateway.advice.registered import add, fail
 
 
 def test_validation_says_for_each_tool_whether_it_can_be_called(db: stratagem.Stratagem) -> None:

@@ -24,8 +24,8 @@ from stratagem.gateway.definitions import schemas
 from stratagem.gateway.definitions.contract import ListedTool
 from stratagem.gateway.handlers.openapi import Listing, OpenApiRunner, list_tools, load, read
 from stratagem.gateway.outbound import Outbound
+from tests.gateway.handlers.calling import Granted, run_of
 from tests.gateway.outbound.serving import Received, Server, guarded, json_reply, serve
-from tests.gateway.runners.calling import Granted, run_of
 
 SERVER = "https://api.example.com/v1"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.repair.workshop import Workshop, workshop
+from tests.gateway.learning.workshop import Workshop, workshop
 
 
 @pytest.fixture

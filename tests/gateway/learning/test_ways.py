@@ -9,7 +9,7 @@ import pytest
 
 from stratagem.gateway.correction import HintKind
 from stratagem.gateway.learning.lessons import Count, Lesson, from_retry, hashed
-from tests.gateway.repair.workshop import Workshop
+from tests.gateway.learning.workshop import Workshop
 
 # About so many confirmations without a contradiction make a meaning certain.
 CERTAIN = 10

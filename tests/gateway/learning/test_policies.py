@@ -12,8 +12,8 @@ import pytest
 from stratagem import limits
 from stratagem.errors import PermissionDenied, ToolNotFound, ValidationFailed
 from stratagem.operation import Caller
-from tests.gateway.repair.test_degradation import write_policy
-from tests.gateway.repair.workshop import Workshop, workshop
+from tests.gateway.learning.test_degradation import write_policy
+from tests.gateway.learning.workshop import Workshop, workshop
 
 WRONG = {"recipient": "bob", "amount": "12"}
 

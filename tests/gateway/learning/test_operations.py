@@ -8,7 +8,7 @@ import pytest
 
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.gateway.learning.trials import SUITES
-from tests.gateway.repair.workshop import Workshop
+from tests.gateway.learning.workshop import Workshop
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 import stratagem
 from stratagem.gateway.learning import examiner
 from stratagem.storage.postgres.connection import PooledSession, PostgresSession
-from tests.gateway.repair.workshop import Answer, Workshop
+from tests.gateway.learning.workshop import Answer, Workshop
 from tests.gateway.upstream.servers import SERVER
 from tests.postgres import a_workspace
 

@@ -12,7 +12,7 @@ import pytest
 
 from stratagem.gateway.correction import HintKind
 from stratagem.gateway.learning.lessons import Count, Lesson, Lessons, from_retry, hashed
-from tests.gateway.repair.workshop import Workshop, workshop
+from tests.gateway.learning.workshop import Workshop, workshop
 
 # About so many confirmations without a contradiction make a meaning certain.
 CERTAIN = 10

@@ -9,7 +9,7 @@ import pytest
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
-from tests.gateway.repair.workshop import Workshop, workshop
+from tests.gateway.learning.workshop import Workshop, workshop
 
 SECONDS = 0.2
 

@@ -14,8 +14,8 @@ from stratagem.engine.events import Space
 from stratagem.errors import ExecutionTimeout, ValidationFailed
 from stratagem.gateway.calls.call import BegunElsewhereError, Call
 from stratagem.operation import Caller
-from tests.gateway.repair.test_loop import incidents
-from tests.gateway.repair.workshop import Workshop
+from tests.gateway.learning.test_loop import incidents
+from tests.gateway.learning.workshop import Workshop
 
 
 def offer(shop: Workshop, arguments: dict[str, Any], tool: str = "search") -> str:

@@ -16,6 +16,7 @@ from stratagem.errors import (
 )
 from stratagem.gateway.handlers.webhook import WebhookRunner
 from stratagem.gateway.outbound import Outbound
+from tests.gateway.handlers.calling import Granted, run_of
 from tests.gateway.outbound.serving import (
     Received,
     Reply,
@@ -24,7 +25,6 @@ from tests.gateway.outbound.serving import (
     json_reply,
     serve,
 )
-from tests.gateway.runners.calling import Granted, run_of
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 
 import stratagem
 from stratagem.operation import Caller
-from tests.gateway.meta.registered import add, fail
+from tests.gateway.advice.registered import add, fail
 
 DOCUMENTED = {
     "failedTool",
