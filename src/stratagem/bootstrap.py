@@ -137,6 +137,7 @@ class Runtime:
                 if self._gateway is None:
                     from stratagem.advice import DebuggingAdvisor
                     from stratagem.gateway.assembly import assemble
+                    from stratagem.gateway.settings import GatewaySettings
 
                     self._gateway = assemble(
                         self.foundation,
@@ -144,8 +145,10 @@ class Runtime:
                         self.call_async,
                         check_operation=self._check_nested,
                         schema_of=operations.full_schema,
-                        allow_hosts=self._settings.allow_hosts,
-                        allow_callables=self._settings.allow_callables,
+                        settings=GatewaySettings(
+                            allow_hosts=self._settings.allow_hosts,
+                            allow_callables=self._settings.allow_callables,
+                        ),
                         advisor=DebuggingAdvisor(self.foundation),
                         random=self._settings.adapters.entropy,
                     )

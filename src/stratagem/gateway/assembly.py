@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -15,7 +14,6 @@ from stratagem.gateway.calls.executor import Executor, Parts
 from stratagem.gateway.calls.idempotency import IdempotentCalls
 from stratagem.gateway.calls.metrics import Metrics
 from stratagem.gateway.calls.pipelines import PipelineRunner, Pipelines
-from stratagem.gateway.calls.rate_limits import Rates
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.definitions.contract import Runner
@@ -52,37 +50,27 @@ def assemble(
     *,
     schema_of: Callable[[str], dict[str, Any]],
     check_operation: CheckOperation,
-    allow_hosts: tuple[str, ...] = (),
-    allow_callables: tuple[str, ...] | None = None,
-    environment: Mapping[str, str] | None = None,
-    random: Callable[[int], bytes] = os.urandom,
+    settings: GatewaySettings,
+    random: Callable[[int], bytes],
     advisor: Advisor | None = None,
 ) -> GatewayParts:
     """Return the gateway of a database."""
-    settings = GatewaySettings(
-        allow_hosts=allow_hosts,
-        allow_callables=allow_callables,
-        environment=os.environ if environment is None else environment,
-    )
     home = HomeLoop()
     events = GatewayEvents(home)
     new_id = partial(_new_id, random)
     secrets = SecretGrants(foundation, settings.environment)
-    # A runner is made when it is first needed, and by then the record below is complete.
     runners = Runners(_runner_makers(lambda: parts, settings, secrets, call_operation))
     registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
     recorder = Recorder(foundation)
     corrector = LearningCorrector(foundation, recorder, events.publish, advisor)
     metrics, results, lanes = Metrics(), Cache(time.monotonic), Lanes()
     breakers = Breakers(time.monotonic, listener=partial(_publish_breaker, events))
-    foundation.purge_listeners.before.append(recorder.settle)
-    foundation.purge_listeners.after.append(results.clear)
+    _follow_purges(foundation, recorder, results)
     executor = Executor(
         Parts(
             resolve=partial(registry.resolve, foundation),
             secrets=secrets.for_tool,
             runners=runners,
-            rates=Rates(time.monotonic),
             cache=results,
             forgotten=CacheSettings(foundation, results).last_clear,
             breakers=breakers,
@@ -90,20 +78,19 @@ def assemble(
             record=recorder.add,
             watch=partial(_count_and_publish, metrics, events),
             microseconds=foundation.store.now,
-            monotonic=time.monotonic,
             new_id=new_id,
             check_operation=check_operation,
             corrector=corrector,
         )
     )
     parts = GatewayParts(
-        foundation=foundation,
-        home=home,
-        events=events,
-        new_id=new_id,
-        registry=registry,
-        runners=runners,
-        executor=executor,
+        foundation,
+        home,
+        events,
+        new_id,
+        registry,
+        runners,
+        executor,
         idempotency=IdempotentCalls(foundation, recorder, executor.execute),
         pipelines=Pipelines(foundation, registry, executor.execute, events.publish, new_id),
         recorder=recorder,
@@ -117,6 +104,12 @@ def assemble(
         recommender=cache(lambda: _recommender(parts, advisor)),
     )
     return parts
+
+
+def _follow_purges(foundation: Foundation, recorder: Recorder, results: Cache) -> None:
+    """Have a purge find every record of a call, and leave no copy in the cache."""
+    foundation.purge_listeners.before.append(recorder.settle)
+    foundation.purge_listeners.after.append(results.clear)
 
 
 def _new_id(random: Callable[[int], bytes], kind: str) -> str:
@@ -166,7 +159,11 @@ def _runner_makers(
     secrets: SecretGrants,
     call_operation: CallOperation,
 ) -> dict[str, Callable[[], Runner]]:
-    """Return what makes the runner of each type of handler; each imports what it needs then."""
+    """Return what makes the runner of each type of handler.
+
+    A runner is made when it is first needed: it imports what it needs then, and by then the
+    record of the parts is complete.
+    """
     return {
         "operation": lambda: OperationRunner(call_operation),
         "webhook": lambda: _webhook(get_parts()),

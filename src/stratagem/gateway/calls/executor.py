@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import orjson
@@ -104,7 +105,6 @@ class Parts:
     check_operation: CheckOperation
     secrets: Callable[[Tool], Awaitable[GrantedSecrets]]
     runners: Mapping[str, Runner]
-    rates: Rates
     cache: Cache
     # What was forgotten last of a tool's results, on any server.
     forgotten: Callable[[str], Awaitable[tuple[int, int, int]]]
@@ -113,8 +113,9 @@ class Parts:
     record: Callable[[Entry], None]
     watch: Callable[[str, Mapping[str, Any]], None]
     microseconds: Callable[[], int]
-    monotonic: Callable[[], float]
     new_id: Callable[[str], str]
+    rates: Rates = field(default_factory=lambda: Rates(time.monotonic))
+    monotonic: Callable[[], float] = time.monotonic
     corrector: Corrector | None = None
 
 

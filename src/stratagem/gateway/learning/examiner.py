@@ -390,7 +390,8 @@ class Examiner:
         """
         self._in_force.pop((branch, tool), None)
         found = self.policy(branch, tool)
-        self._read(branch)
+        # Fresh enough that the rest of the call, on the home loop, need not read it again.
+        self._read(branch, ahead=_SECONDS / 2)
         return found
 
     def policy(self, branch: str, tool: str | None = None) -> InForce:
@@ -560,10 +561,11 @@ class Examiner:
         own = lessons.of(tool.name, teacher=teacher, elsewhere=pooled)
         return own, own.stamp
 
-    def _read(self, branch: str) -> _Known | None:
+    def _read(self, branch: str, *, ahead: float = 0.0) -> _Known | None:
+        """Return what is known of a branch, read anew unless it holds for so many more seconds."""
         known = self._known.get(branch)
         now = time.monotonic()
-        if known is not None and (known.until > now or self.unwritten[branch]):
+        if known is not None and (known.until > now + ahead or self.unwritten[branch]):
             return known
         try:
             with self._foundation.store.snapshot() as reader:
