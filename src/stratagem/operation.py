@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel
@@ -157,6 +157,16 @@ class Caller:
             command=line,
             hint=f"Have a person run: {line}",
         )
+
+    def without_person(self) -> Caller:
+        """Return the same caller for words that are not its own: a model's, or a stored tool's.
+
+        What it may do stays; that a person stands behind it does not. Who is nobody on the network
+        stays so: even the sandbox is closed to it.
+        """
+        if self.authority == "network":
+            return self
+        return replace(self, authority="agent", of_host=False, origin=self)
 
     def sees_contents_of(self, actor: str) -> bool:
         """Whether the caller may see what a call of somebody said, and what it was told."""

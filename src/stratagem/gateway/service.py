@@ -416,6 +416,13 @@ class Gateway:
         kind = handler.get("type")
         if kind in _RUNS_CODE:
             self._caller.require_known(f"A handler of type {kind!r}")
+        if kind == "operation":
+            # Under another name it would reach what is no tool, and what a person called in error.
+            raise ValidationFailed(
+                "Operations are tools already: no other tool runs one.",
+                field="handler.type",
+                hint="Call the operation by its own name, or save a pipeline with it as a step.",
+            )
 
     def _may_replace(self, tool: Tool) -> None:
         """Refuse that somebody takes away a tool that another caller's client hosts."""

@@ -107,6 +107,8 @@ class Pipelines:
         pipeline = plan(begun["definition"])
         required = await self._required(pipeline, call)
         state = resumed(pipeline, begun["input"], events, required)
+        # What is left to do was written down by whoever began it, perhaps in a saved pipeline.
+        call = replace(call, caller=call.caller.without_person())
         return run_id, await self._go_on(run_id, begun, pipeline, state, call)
 
     async def preview(
@@ -231,7 +233,8 @@ class PipelineRunner:
         call = Call(
             tool=run.tool,
             arguments=run.arguments,
-            caller=run.caller,
+            # Whoever saved it wrote the steps: a person who calls it has not said them.
+            caller=run.caller.without_person(),
             branch=run.branch,
             depth=run.depth,
             progress=run.progress,

@@ -109,7 +109,8 @@ class ProviderService:
                 context=given.context,
                 branch=given.branch,
             )
-            finished = await self._execute(call_of(asked, self._caller))
+            # The call is a model's, whoever hands it on.
+            finished = await self._execute(call_of(asked, self._caller.without_person()))
         except StratagemError as error:
             return error
         return finished.result
