@@ -103,6 +103,7 @@ class SqliteStore:
         try:
             with translated(path):
                 self._writer = schema.open_writer(self)
+                self._distrusts_writer = False
         except BaseException:
             self.close()
             raise
@@ -323,7 +324,15 @@ class SqliteStore:
         )
         return head
 
+    def _reopen_writer(self) -> None:
+        opened = schema.open_writer(self)
+        self._writer.close(True)  # noqa: FBT003 -- apsw takes it by position
+        self._writer = opened
+        self._distrusts_writer = False
+
     def _commit_locked(self, batch: list[Ticket]) -> None:
+        if self._distrusts_writer:
+            self._reopen_writer()
         connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
         names = Held()
@@ -335,7 +344,10 @@ class SqliteStore:
 
             Group(connection, names, transaction, (apsw.Error,)).run(batch, head)
             connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
+            # The full-text index counts texts in memory, and may have counted wrong when the disk
+            # failed below it: the next write begins with a connection that has read nothing yet.
+            self._distrusts_writer = isinstance(error, apsw.Error) and self.location != MEMORY
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
