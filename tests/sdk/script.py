@@ -212,7 +212,7 @@ def refusal(error: StratagemError) -> Refusal:
 # What no two databases have in common: ids, times, chains of hashes, and where they are.
 _OWN = {
     "concept_id", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
-    "database", "head", "id", "caller", "toolId", "executionId", "runId", "revision",
+    "database", "head", "id", "owner", "caller", "toolId", "executionId", "runId", "revision",
     "pipelineRunId", "actor",
 }  # fmt: skip
 _TIMES = {"duration", "executionTime", "timestamp", "startedAt", "completedAt", "createdAt",
