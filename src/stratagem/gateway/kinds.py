@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from stratagem.engine.records import EventKind, Projection, RecordKind, Text
+from stratagem.engine.records import EventKind, Projection, RecordKind
 from stratagem.gateway import names
 
-__all__ = ["KINDS", "is_evidence", "parameter_words"]
+__all__ = ["KINDS", "is_evidence"]
 
-# A schema nested deeper than this says no more about what a tool is for.
-_WORDS_DEPTH_MAX: Final = 4
-_WORDS_CHARS_MAX: Final = 8_000
 # Records that were written before they said whose fault it was are read as they always were.
 _NO_EVIDENCE: Final = frozenset(
     {"validation_error", "missing_required", "invalid_input", "permission_denied", "rate_limited"}
@@ -29,39 +26,14 @@ def is_evidence(error: Mapping[str, Any]) -> bool:
     return error.get("code") not in _NO_EVIDENCE if blame is None else blame == "tool"
 
 
-def parameter_words(schema: Any, depth: int = 0) -> list[str]:
-    """Return the names and descriptions of a schema's parameters, at every depth."""
-    if not isinstance(schema, Mapping) or depth > _WORDS_DEPTH_MAX:
-        return []
-    words: list[str] = []
-    properties = schema.get("properties")
-    for name, parameter in properties.items() if isinstance(properties, Mapping) else ():
-        words.append(str(name))
-        if isinstance(parameter, Mapping):
-            words.append(str(parameter.get("description") or ""))
-            choices = parameter.get("enum")
-            words += [str(each) for each in choices[:20]] if isinstance(choices, list) else []
-            words += parameter_words(parameter, depth + 1)
-    return words + parameter_words(schema.get("items"), depth + 1)
+# Tools and resources have no text for the search index: `advice` has an index of its own, which
+# also holds tools that are in no store, and nothing searches resources by their words.
 
 
 def _tool(content: Mapping[str, Any], _key: str | None) -> Projection:
-    body = [
-        content.get("description") or "",
-        content.get("longDescription") or "",
-        content.get("category") or "",
-        *content.get("capabilities", ()),
-        *parameter_words(content.get("inputSchema")),
-    ]
     return Projection(
         tags=tuple(content.get("tags", ())),
         facets=(names.facet_id(names.TOOL, content["id"]),),
-        text=Text(
-            content["name"],
-            "\n".join(body)[:_WORDS_CHARS_MAX],
-            " ".join(content.get("tags", ())),
-            titled=True,
-        ),
         group=content.get("category") or "utility",
     )
 
@@ -70,11 +42,6 @@ def _resource(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(
         tags=tuple(content.get("tags", ())),
         facets=(names.facet_id(names.RESOURCE, content["id"]),),
-        text=Text(
-            content["name"],
-            f"{content.get('description') or ''}\n{content.get('content') or ''}",
-            titled=True,
-        ),
     )
 
 
