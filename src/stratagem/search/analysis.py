@@ -123,7 +123,9 @@ def query_terms(text: str) -> list[str]:
     text = text[: limits.QUERY_CHARS_MAX]
     found = dict.fromkeys(term for chunk in text.split() for term in _query_terms(chunk))
     telling = [term for term in found if term not in STOP_WORDS]
-    return (telling or list(found) or _symbol_terms(text))[: limits.QUERY_TERMS_MAX]
+    # Each once: a term asked for a hundred times is looked up a hundred times.
+    distinct = telling or list(found) or list(dict.fromkeys(_symbol_terms(text)))
+    return distinct[: limits.QUERY_TERMS_MAX]
 
 
 def leave_out(text: str, unwanted: Collection[str]) -> str:

@@ -241,3 +241,11 @@ def test_threads_may_analyse_at_once() -> None:
         thread.join()
 
     assert results == [expected] * 4
+
+
+@pytest.mark.parametrize("text", ["lamp lamp lamp", "the the the", "- -- - -- -", "灯 灯 灯"])
+def test_each_term_is_asked_for_once(text: str) -> None:
+    asked = query_terms(text)
+
+    assert asked
+    assert len(asked) == len(set(asked))
