@@ -13,7 +13,7 @@ import pytest
 
 import stratagem
 from stratagem import backups
-from stratagem.errors import ImportRefused
+from stratagem.errors import DatabaseCorrupt, ImportRefused
 from stratagem.memory.entries import Item
 from stratagem.storage.contract import Request, Store, Transaction
 from stratagem.storage.copying import copy
@@ -196,7 +196,7 @@ def test_events_that_do_not_follow_are_refused(openers: Openers) -> None:
     append(here, a_note("a", "one"))
     append(here, a_note("b", "two"))
 
-    with pytest.raises(ImportRefused):
+    with pytest.raises(DatabaseCorrupt, match="The source is damaged"):
         there.write(lambda t: t.receive(events(here)[2:]), TESTER)
 
     assert len(events(there)) == 1

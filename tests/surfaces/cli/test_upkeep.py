@@ -67,7 +67,7 @@ def test_a_damaged_log_is_found_and_not_papered_over(filled: Cli) -> None:
     result = filled.run("doctor", "--repair")
 
     assert result.exit_code == 7
-    assert "damaged  The content of an event was altered. (event 2)" in result.stdout
+    assert "damaged  The content of an event about 'city' was altered. (event 2)" in result.stdout
     assert "restore a backup" in result.stdout
 
 

@@ -66,7 +66,8 @@ def _link(event: Event, previous: bytes, last: Event | None) -> Iterator[Finding
     if event.payload is not None:
         content = content_hash(event.salt or b"", event.space, event.key, event.payload)
         if content != event.content_hash:
-            yield Finding("The content of an event was altered.", where, repairable=False)
+            about = f" about {event.key!r}" if event.key is not None else ""
+            yield Finding(f"The content of an event{about} was altered.", where, repairable=False)
     link = event_hash(
         previous,
         sequence=event.sequence,

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from stratagem.engine.events import GENESIS, Draft, Event, Head
-from stratagem.errors import ImportRefused
+from stratagem.errors import DatabaseCorrupt, ImportRefused
 from stratagem.storage.contract import Remembered
 from stratagem.storage.relational import chain
 from stratagem.storage.relational.appending import SqlTransaction
@@ -53,13 +53,16 @@ class SqlReceiving(SqlTransaction):
             self._session.executemany(self._sql["keep_request"], requests)
 
     def _check(self, events: Sequence[Event]) -> None:
-        """Refuse events that do not continue the log, link by link."""
+        """Refuse events that do not continue the log, link by link: their log is damaged."""
         last = next(logged(self, self._head.sequence - 1), None) if self._head.sequence else None
         for event in events:
             found = chain.broken(event, last.hash if last else GENESIS, last)
             if found:
-                raise ImportRefused(
-                    f"The events do not continue the log: {found[0].what}", where=found[0].where
+                raise DatabaseCorrupt(
+                    f"The source is damaged: {found[0].what}",
+                    where=found[0].where,
+                    hint="Run `stratagem doctor` on the source: it says what is damaged, and what "
+                    "mends it or saves the rest (`stratagem backup --rescue`).",
                 )
             if event.kind == CONTENT_PURGED and event.payload is not None:
                 self._refuse_purge(orjson.loads(event.payload)["sequences"])
