@@ -50,7 +50,7 @@ def show_losses(console: Console, report: Mapping[str, Any], *, of: str) -> None
     if not lost and not unverified:
         console.print(f"Nothing of {of} is lost.")
         return
-    console.print(f"Lost of {of}: {len(lost):,} events.")
+    console.print(f"Lost of {of}: {_events(len(lost))}.")
     for loss in lost[:_SHOWN_MAX]:
         about = f" {loss['kind']} {printable(loss['key'])}" if loss["key"] else ""
         where = f" in {printable(loss['namespace'])}" if loss["namespace"] else ""
@@ -58,9 +58,13 @@ def show_losses(console: Console, report: Mapping[str, Any], *, of: str) -> None
     if len(lost) > _SHOWN_MAX:
         console.print(f"  and {len(lost) - _SHOWN_MAX:,} more: --json lists them.")
     if unverified:
-        console.print(f"Saved, but out of the chain: {len(unverified):,} events.")
+        console.print(f"Saved, but out of the chain: {_events(len(unverified))}.")
     if lost:
         console.print("Of a record whose newest version is lost, the one before it was saved.")
+
+
+def _events(count: int) -> str:
+    return f"{count:,} {'event' if count == 1 else 'events'}"
 
 
 def end_rescue(reports: Iterable[Mapping[str, Any]]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["begin_sandbox_check", "show_sandbox"]
 
-_WAYS = {"snippet": "runs snippets in {}", "full": "runs as a whole language behind {}"}
+_WAYS = {"snippet": "snippets run in {}", "full": "everything else runs behind {}"}
 
 
 def begin_sandbox_check() -> Future[dict[str, Any]]:
@@ -31,7 +31,7 @@ def show_sandbox(output: Output, sandbox: Mapping[str, Any]) -> None:
     for language, layers in sandbox["languages"].items():
         ways = [words.format(layers[kind]) for kind, words in _WAYS.items() if layers[kind]]
         style = "" if ways else "yellow"
-        output.line(f"Sandbox: {language} {', '.join(ways) or 'cannot run here'}.", style)
+        output.line(f"Sandbox: {language}: {', '.join(ways) or 'cannot run here'}.", style)
     bounds = sandbox["limits"]
     network = "with the permission" if sandbox["network"] else "none"
     output.line(
