@@ -42,6 +42,7 @@ def test_damage_to_an_index_is_told_as_such_and_repaired(filled: Cli) -> None:
 
     assert found.exit_code == 7
     assert "The log is whole" in found.stdout
+    assert f"\n  stratagem --db {filled.database} doctor --repair\n" in found.stdout
     assert "index sqlite_autoindex_subjects_1 of subjects" in found.stdout
     assert "Healthy" in repaired
     assert filled.json("recall", "key 39")["value"].startswith("39 ")
@@ -58,7 +59,7 @@ def test_around_a_bad_page_of_events_all_else_is_exported_and_imported(
     told = json.loads(done.stdout)
 
     assert found.exit_code == plain.exit_code == done.exit_code == 7
-    assert "stratagem export --rescue FILE" in found.stdout
+    assert f"\n  stratagem --db {filled.database} export --rescue FILE\n" in found.stdout
     assert "stratagem doctor" in plain.stderr
     lost = {each["key"] for each in told["lost"] if each["key"]}
     assert 0 < len(lost) < KEYS / 4
@@ -66,6 +67,21 @@ def test_around_a_bad_page_of_events_all_else_is_exported_and_imported(
     fresh = Cli(tmp_path_factory.mktemp("fresh") / "new.db")
     assert f"{told['entries']} new entries" in fresh("import", "out.jsonl")
     assert "Healthy" in fresh("doctor")
+
+
+def test_a_plain_backup_of_a_damaged_log_says_what_is_damaged_and_what_saves_the_rest(
+    filled: Cli,
+) -> None:
+    with closing(apsw.Connection(str(filled.database))) as connection:
+        connection.execute("UPDATE events SET payload = CAST('{}' AS BLOB) WHERE seq = 3")
+
+    refusal = filled.refused("backup", "out.zip", code=7)
+    rescued = filled.run("backup", "--rescue", "out.zip")
+
+    assert "The source is damaged: The content of an event about 'key 1' was altered." in refusal
+    assert "stratagem doctor" in refusal
+    assert "backup --rescue" in refusal
+    assert "Lost of default: 1 event.\n" in rescued.stdout
 
 
 def test_a_rescued_backup_is_restored_with_its_history_and_says_what_is_lost(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -74,6 +75,13 @@ class Session:
         if given is not None and (given == ":memory:" or is_address(given)):
             return given
         return str(self._path)
+
+    @property
+    def command(self) -> str:
+        """How a command on the same database begins, to be pasted; an address may be secret."""
+        if self.options.db is None or is_address(self.database):
+            return "stratagem"
+        return shlex.join(["stratagem", "--db", self.database])
 
     @property
     def namespace(self) -> str:

@@ -13,7 +13,7 @@ import typer
 from stratagem import errors
 from stratagem.errors import DatabaseCorrupt, ValidationFailed
 from stratagem.places import is_address, shown_place
-from stratagem.surfaces.cli.output import Output, confirmed
+from stratagem.surfaces.cli.output import confirmed
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.sandbox_check import begin_sandbox_check, show_sandbox
 from stratagem.surfaces.cli.session import Session, command
@@ -56,7 +56,7 @@ def _doctor(
         _repaired(session)
         report = {**_examined(session, anchor), "repaired": found}
     report["sandbox"] = sandbox.result()
-    session.output.answer(report, _show_report(session.output))
+    session.output.answer(report, _show_report(session))
     if not report["healthy"]:
         raise typer.Exit(UNHEALTHY)
 
@@ -199,8 +199,9 @@ def _rebuilt(session: Session) -> dict[str, Any]:
     return {"events": events, "embedded": embedded}
 
 
-def _show_report(output: Output) -> Any:
+def _show_report(session: Session) -> Any:
     """Return how a report is shown: what is wrong, what to do, and the anchor for next time."""
+    output = session.output
 
     def show(_console: object, report: dict[str, Any]) -> None:
         show_sandbox(output, report["sandbox"])
@@ -212,28 +213,35 @@ def _show_report(output: Output) -> Any:
             output.line(f"{kind}  {finding['what']} ({finding['where']})", "red")
         for warning in report["warnings"]:
             output.line(f"warning  {warning}", "yellow")
-        output.line(_verdict(report))
+        output.line(_verdict(report, session.command))
 
     return show
 
 
-def _verdict(report: dict[str, Any]) -> str:
+def _verdict(report: dict[str, Any], command: str) -> str:
+    """Say how the database is, and which command is next: one to be pasted as it stands."""
     if report["healthy"]:
         return (
             f"Healthy: {report['events']:,} events, an unbroken chain, read models and index equal "
-            f"to the log.\nTo find a cut next time:\n  stratagem doctor --expect {report['head']}"
+            f"to the log.\nTo find a cut next time:\n  {command} doctor --expect {report['head']}"
         )
     if all(finding["repairable"] for finding in report["findings"]):
-        return "The log is whole. `stratagem doctor --repair` makes the rest anew from it."
+        return f"The log is whole. This makes the rest again from it:\n  {command} doctor --repair"
     if report["verdict"] == "file damaged":
-        return f"Every event can still be read. {_RESCUE}"
-    return f"The log itself is damaged, and nothing can make it again: restore a backup. {_RESCUE}"
+        return f"Every event can still be read. {_rescue(command)}"
+    return (
+        "The log itself is damaged, and nothing can make it again: restore a backup. "
+        f"{_rescue(command)}"
+    )
 
 
-_RESCUE = (
-    "Everything that can still be read, with its history, is saved by\n"
-    "  stratagem backup --rescue FILE\n"
-    "and the entries and logged events of a branch by\n"
-    "  stratagem export --rescue FILE\n"
-    "Both say what is lost; `stratagem restore` and `stratagem import` read them."
-)
+def _rescue(command: str) -> str:
+    return (
+        "Everything that can still be read, with its history, is saved by\n"
+        f"  {command} backup --rescue FILE\n"
+        "and the entries and logged events of a branch by\n"
+        f"  {command} export --rescue FILE\n"
+        "Both say what is lost. Read them into a new database:\n"
+        "  stratagem --db NEW.db restore FILE\n"
+        "  stratagem --db NEW.db import FILE"
+    )
