@@ -50,6 +50,13 @@ def test_nothing_else_is(patterns: tuple[str, ...], place: str, function: Any) -
     assert f"--allow-callable {place}" in refused.value.hint
 
 
+def test_an_entry_that_names_a_module_alone_is_told() -> None:
+    with pytest.raises(PermissionDenied) as refused:
+        CallableList(("json",)).require("json:dumps")
+
+    assert "'json' allows nothing: for a module write json:*." in refused.value.hint
+
+
 def test_a_stored_tool_outside_of_the_list_is_seen_and_not_called(tmp_path: Path) -> None:
     path = str(tmp_path / "m.db")
     with stratagem.open(path, embedder="none") as db:

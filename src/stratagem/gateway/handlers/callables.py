@@ -25,6 +25,7 @@ class CallableList:
     def __init__(self, patterns: Sequence[str] | None) -> None:
         self._exact = None if patterns is None else frozenset(patterns)
         self._patterns = [each.partition(":") for each in patterns or () if "*" in each]
+        self._bare = [each for each in patterns or () if ":" not in each]
 
     def require(self, place: str, function: Any = None) -> None:
         """Refuse a function that is not on the list.
@@ -44,8 +45,16 @@ class CallableList:
             f"The operator does not allow Python tools to call {place}.",
             callable=place,
             setting=SETTING,
-            hint=f"Whoever starts the server can: --allow-callable {place}, or {SETTING}={place}.",
+            hint=f"To allow it: {SETTING}={place}, or --allow-callable {place} with serve and mcp."
+            + self._advice(),
         )
+
+    def _advice(self) -> str:
+        """Say which entry of the list allows nothing, because it names a module alone."""
+        if not self._bare:
+            return ""
+        module = self._bare[0]
+        return f" On the list {module!r} allows nothing: for a module write {module}:*."
 
     def _fits(self, module: str, path: str) -> list[bool]:
         return [
