@@ -150,12 +150,14 @@ class Caller:
             return
         whose = "an administrator of the server's own workspace" if of_host else "an administrator"
         line = _command_line(command)
+        # Without it the command works on the database of whoever pastes it.
+        place = "" if "--db" in command else " where the server runs, with its --db"
         raise PermissionDenied(
-            f"{what} {reason}: that takes a person's word, by the command line, the SDK or the "
+            f"{what} {reason}, so a person has to do it: by the command line, the SDK or the "
             f"token of {whose}.",
             required=f"{toolset}:admin",
             command=line,
-            hint=f"Have a person run: {line}",
+            hint=f"Have a person run{place}: {line}",
         )
 
     def without_person(self) -> Caller:

@@ -184,14 +184,26 @@ def check_reach(name: str, caller: Caller) -> None:
     Raises:
         PermissionDenied: It is not on.
     """
-    toolset = find(name).toolset
+    operation = find(name)
+    toolset = operation.toolset
     if caller.toolsets is not None and toolset not in caller.toolsets:
         on = ",".join([*sorted(caller.toolsets), toolset])
         raise PermissionDenied(
             f"{name} belongs to the toolset {toolset!r}, which is not on here.",
             toolset=toolset,
-            hint=f"Whoever starts the server can turn it on: --toolsets {on}",
+            hint=f"Whoever starts the server can turn it on: --toolsets {on}"
+            f"{_person_note(operation)}",
         )
+
+
+def _person_note(operation: Operation) -> str:
+    """Say where turning a toolset on leads to the next refusal, and what helps instead."""
+    if operation.person is None:
+        return ""
+    return (
+        ". But even then a person has to do what erases for good, runs code outside of the "
+        "sandbox, starts programs or hands out secrets: by the command line, see stratagem --help"
+    )
 
 
 def may_call(operation: Operation, caller: Caller) -> bool:

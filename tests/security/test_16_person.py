@@ -20,7 +20,7 @@ from stratagem.operation import Caller
 from stratagem.operations import TABLE, find, prepare
 from stratagem.storage.views import find_branch
 from tests.security.house import EVERY_TOOLSET, SURFACES, House, Surface, make_token, serving
-from tests.surfaces.mcp.clients import connected
+from tests.surfaces.mcp.clients import connected, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -203,6 +203,35 @@ async def test_tools_reach_only_the_toolsets_that_are_on(tmp_path: Path) -> None
     assert "not on here" in said(ran)
     assert not stored.is_error
     assert not added.is_error
+
+
+async def test_turning_a_toolset_on_is_not_said_to_be_enough(tmp_path: Path) -> None:
+    toolsets = ("memory", "debugging", "gateway")
+    async with connected(tmp_path / "m.db", toolsets=toolsets, embedder="none") as client:
+        for name, (arguments, _words) in RESERVED.items():
+            for way, given in list(nested(name, arguments))[:2]:
+                answer = await client.call_tool(way, given)
+                assert "even then a person has to do what" in text_of(answer), (name, way)
+
+
+async def test_a_batch_and_a_pipeline_say_in_words_what_a_single_call_says(tmp_path: Path) -> None:
+    async with connected(tmp_path / "m.db", toolsets=EVERY_TOOLSET, embedder="none") as client:
+        arguments, words = RESERVED["strata_purge"]
+        _, batch, pipeline, _ = [
+            text_of(await client.call_tool(way, given))
+            for way, given in nested("strata_purge", arguments)
+        ]
+
+    assert words in batch
+    assert "a person has to do it" in pipeline
+
+
+def test_over_the_network_the_command_is_said_to_be_for_the_servers_machine(
+    guests: House,
+) -> None:
+    outcome = guests.call("rest", "member", "tool_register", RESERVED["tool_register"][0])
+
+    assert "Have a person run where the server runs, with its --db: stratagem call" in outcome.text
 
 
 async def test_a_correction_is_no_way_round(tmp_path: Path) -> None:

@@ -30,22 +30,29 @@ def _say_result(answer: Mapping[str, Any]) -> str:
 
 def _say_batch(answer: Mapping[str, Any]) -> str:
     lines = [
-        f"{each['toolName']}: "
-        + ("ok" if each["success"] else f"{each['error']['code']} {each['error']['message']}")
+        f"{each['toolName']}: {'ok' if each['success'] else _say_failure(each['error'])}"
         for each in answer["results"]
     ]
     return "\n".join([f"{answer['succeeded']} of {answer['total']} worked.", *lines])
 
 
+def _say_failure(error: Mapping[str, Any]) -> str:
+    """Say what failed and the next step, as the answer to a single call does."""
+    return " ".join(filter(None, (error["code"], error["message"], error.get("hint"))))
+
+
 def _say_pipeline(answer: Mapping[str, Any]) -> str:
     if "steps" not in answer:
         return say_registered(answer)
-    lines = [
-        f"{each.get('id') or each.get('tool')}: {each.get('status', 'planned')}"
-        for each in answer["steps"]
-    ]
+    lines = [_say_step(each) for each in answer["steps"]]
     head = "It worked." if answer.get("success", answer.get("valid")) else "It did not work."
     return "\n".join([head, *lines])
+
+
+def _say_step(step: Mapping[str, Any]) -> str:
+    error = step.get("error")
+    line = f"{step.get('id') or step.get('tool')}: {step.get('status', 'planned')}"
+    return f"{line}, {_say_failure(error)}" if error else line
 
 
 def _say_help(answer: Mapping[str, Any]) -> str:

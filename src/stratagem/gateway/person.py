@@ -83,13 +83,13 @@ ADD_SERVER: Final = PersonNeeded(
     of_host=lambda given: cast("inputs.ServerInput", given).url is None,
 )
 APPROVE_SERVER: Final = PersonNeeded(
-    "takes changed tools as they are",
+    "approves tools that have changed",
     _approve,
     applies=lambda given: cast("inputs.ServerNameInput", given).approve,
 )
 # The secrets are those of the server's environment: of every workspace, and of the machine.
 GRANT: Final = PersonNeeded(
-    "hands out what only its owner may", _grant, of_host=lambda _given: True
+    "gives a tool a secret of the server", _grant, of_host=lambda _given: True
 )
 ERASE: Final = PersonNeeded(
     "erases for good",
