@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,24 @@ def test_each_request_has_an_id_that_is_in_its_answer_and_in_the_log(served: Ser
     assert line["level"] == "info"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
     assert "mine-1" in logged
+
+
+def test_a_client_that_leaves_is_not_logged_as_a_failure_of_the_server(served: Served) -> None:
+    address = served.client.base_url
+    head = (
+        "POST /api/memory/strata_store HTTP/1.1",
+        f"Host: {address.host}:{address.port}",
+        "X-Request-Id: left-1",
+        "Content-Length: 5000",
+    )
+    with socket.create_connection((address.host, address.port)) as half:
+        half.sendall("\r\n".join([*head, "", "{"]).encode())
+
+    def logged() -> list[int]:
+        return [line["status"] for line in lines(served) if line.get("requestId") == "left-1"]
+
+    eventually(lambda: logged() != [])
+    assert logged() == [499]
 
 
 def test_no_secret_is_logged(served: Served) -> None:

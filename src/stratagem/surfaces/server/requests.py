@@ -28,6 +28,10 @@ HEADER: Final = "x-request-id"
 _ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,128}")
 # Of a path that is logged; whoever sends a longer one need not be known.
 _PATH_CHARS_MAX: Final = 1_000
+# What is logged of a request whose client was gone before its answer began, as proxies do: without
+# a status of its own it is no failure of the server.
+_CLIENT_LEFT: Final = 499
+_UNANSWERED: Final = frozenset({0, 500})
 _CURRENT: ContextVar[str] = ContextVar("request_id", default="")
 
 
@@ -54,7 +58,14 @@ class RequestIds:
         token = _CURRENT.set(own)
         began = time.perf_counter()
         status = 0
+        left = False
         noted_down: dict[str, str] = {}
+
+        async def heard() -> Message:
+            nonlocal left
+            message = await receive()
+            left = left or (message["type"] == "http.disconnect" and not status)
+            return message
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -64,8 +75,10 @@ class RequestIds:
             await send(message)
 
         try:
-            await self._app({**scope, NOTED: noted_down}, receive, noted)
+            await self._app({**scope, NOTED: noted_down}, heard, noted)
         finally:
+            if left and status in _UNANSWERED:
+                status = _CLIENT_LEFT
             if logger.isEnabledFor(logging.INFO):
                 _log_answer(scope, status, time.perf_counter() - began, noted_down)
             _CURRENT.reset(token)
