@@ -36,11 +36,11 @@ class ClockGap(NamedTuple):
         """What happened, what it means, and what to do, in words."""
         return (
             f"The log is {_length(self.seconds)} ahead of this machine's clock since "
-            f"@{self.since}: that write came with a clock that was ahead, or the clock was set "
-            f"back since. Writes are recorded just after {iso(self.latest)} until the clock gets "
-            "there; what has a time limit ends by the clock all the same. Check the clock. Entries "
-            f"and tokens with a time limit that a wrong clock wrote, from {self.since} on, end "
-            "by that clock: write them anew. Moments from then on are best named as @sequence."
+            f"@{self.since}: that write was made with a clock that was ahead, or the clock was set "
+            f"back since. Until the clock gets there, writes are dated just after "
+            f"{iso(self.latest)}; time limits still end by the clock. Check the clock. If it was "
+            f"ahead, entries and tokens with a time limit that were written from @{self.since} on "
+            "end too late: write them again. Name moments from then on as @sequence."
         )
 
 
