@@ -267,15 +267,23 @@ def _say_status(answer: Mapping[str, Any]) -> str:
 def _say_purged(answer: Mapping[str, Any]) -> str:
     count = answer["erased"]
     said = [f"Erased {count} {'event' if count == 1 else 'events'}."]
+    if not count:
+        said = ["Nothing was erased: there is no such entry or event, or it was purged before."]
     if answer.get("copies"):
         said.append(f"Records that quoted it lost their content: {_counts(answer['copies'])}.")
     if answer.get("elsewhere"):
-        said.append(f"The same text is left in: {_counts(answer['elsewhere'])}.")
+        said.append(
+            f"The same text is left in: {_counts(answer['elsewhere'])}. Search for it, and purge "
+            "or forget what should go too."
+        )
     return " ".join([*said, answer["note"]])
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
+    """Return how many records of each kind there are: `3 x pipeline step`."""
+    return ", ".join(
+        f"{count} x {kind.replace('_', ' ')}" for kind, count in sorted(counts.items())
+    )
 
 
 def _with_note(lines: list[str], answer: Mapping[str, Any]) -> str:

@@ -153,3 +153,14 @@ def test_doctor_says_whether_code_may_have_the_network(filled: Cli) -> None:
     shown = filled("doctor", STRATAGEM_SANDBOX_NETWORK="yes")
 
     assert "Sandbox: network with the permission" in shown
+
+
+def test_a_purge_says_where_nothing_was_erased_and_what_to_do_with_what_is_left(cli: Cli) -> None:
+    cli("store", "pin", "The code of the vault is 99887766.")
+    cli("store", "note", "He said: The code of the vault is 99887766.")
+
+    purged = cli("purge", "pin", "--yes")
+    again = cli("purge", "pin", "--yes")
+
+    assert "Erased 1 event. The same text is left in: 1 x entry. Search for it" in purged
+    assert again.startswith("Nothing was erased: there is no such entry")
