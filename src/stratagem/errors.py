@@ -223,7 +223,7 @@ class ReadOnly(StratagemError):
     """The database was opened for reading only."""
 
     code = "read_only"
-    hint_default = "Open it without read_only, or start the server without --read-only."
+    hint_default = "To write, leave out --read-only (in Python: read_only)."
 
 
 class ImportRefused(StratagemError):

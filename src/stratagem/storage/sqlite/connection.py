@@ -146,7 +146,8 @@ def translation(error: Exception, path: str) -> StratagemError:
     if isinstance(error, apsw.ReadOnlyError):
         return ReadOnly(
             "The database file cannot be written.",
-            hint="Check the permissions of the file, of its folder and of -wal and -shm beside it.",
+            hint="To read it as it is, add --read-only. To write, check the permissions of the "
+            "file, of its folder and of -wal and -shm beside it.",
             path=path,
         )
     if isinstance(error, apsw.NotADBError):
