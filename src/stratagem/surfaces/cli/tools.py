@@ -124,7 +124,10 @@ def _call(
         typer.Option(metavar="CORRECTION", help="Call it with a correction that was offered."),
     ] = None,
     correct: Annotated[
-        bool, typer.Option(" /--as-is", help="Refuse what does not fit; correct nothing.")
+        bool,
+        typer.Option(
+            " /--as-is", show_default=False, help="Refuse what does not fit; correct nothing."
+        ),
     ] = True,
 ) -> None:
     """Call a tool; arguments that do not fit are corrected where one reading is possible."""
