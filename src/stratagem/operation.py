@@ -151,10 +151,10 @@ class Caller:
         whose = "an administrator of the server's own workspace" if of_host else "an administrator"
         line = _command_line(command)
         # Without it the command works on the database of whoever pastes it.
-        place = "" if "--db" in command else " where the server runs, with its --db"
+        place = "" if command[0] == "--db" else " where the server runs, with its --db"
         raise PermissionDenied(
-            f"{what} {reason}, so a person has to do it: by the command line, the SDK or the "
-            f"token of {whose}.",
+            f"{what} {reason}, so a person has to do it directly: by the command line, the SDK or "
+            f"the token of {whose}.",
             required=f"{toolset}:admin",
             command=line,
             hint=f"Have a person run{place}: {line}",

@@ -348,7 +348,7 @@ def test_a_person_who_calls_a_saved_pipeline_has_not_said_its_steps(
         tool = {**_TOOL, "name": name, "handler": handler}
         shared.runtime.call("tool_register", tool, Caller("mcp", authority="agent"))
 
-        with pytest.raises(ExecutionFailed, match="takes a person's word"):
+        with pytest.raises(ExecutionFailed, match="a person has to do it directly"):
             shared.gateway.execute(name, {})
         nested_run = shared.gateway.pipeline(steps=[{"id": "b", "tool": name, "arguments": {}}])
         assert not nested_run["success"]
@@ -392,7 +392,7 @@ def test_a_member_gets_no_program_started_by_an_administrator(guests: House) -> 
     ran = guests.call("rest", "admin", "tool_execute", {"toolName": "pwn", "arguments": {}})
 
     assert made.error is None
-    assert "takes a person's word" in ran.text
+    assert "a person has to do it directly" in ran.text
 
 
 def test_no_tool_is_another_name_of_an_operation(shared: stratagem.Stratagem) -> None:
