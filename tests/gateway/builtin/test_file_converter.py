@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratagem.errors import StratagemError, ValidationFailed
-from stratagem.gateway.builtin import file_converter
+from stratagem.gateway.builtin import file_converter, html_text
 from stratagem.gateway.builtin.file_converter import CONVERTS, DATA, DOCUMENTS, converted
 from tests.gateway.attempts import attempt
 
@@ -357,3 +358,19 @@ def test_any_text_is_converted_or_refused(text: str, source: str, target: str) -
         convert(text, source, target)
     except ValidationFailed as refused:
         assert refused.details["field"] in {"content", "to"}
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<!--", "<!-- >", "</a", "<?"])
+def test_html_that_never_ends_is_read_in_linear_time(piece: str) -> None:
+    text = piece * (60_000 // len(piece))
+    began = time.thread_time()
+
+    html_text.parse(text)
+
+    assert time.thread_time() - began < 1
+
+
+def test_what_begins_in_html_and_never_ends_is_text() -> None:
+    root = html_text.parse("<p>tea &amp; milk</p> 1 &lt; 2 <b")
+
+    assert html_text.to_markdown(root) == "tea & milk\n\n1 \\< 2 \\<b\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 from typing import Any, Final
 
@@ -108,10 +108,13 @@ def parse(text: str) -> Element:
     parser = _Parser()
     try:
         parser.feed(text)
-        parser.close()
     except AssertionError as error:
         # How the parser speaks of a declaration that it does not know.
         raise ValueError(str(error)) from error
+    # What begins and never ends is text. The parser's own `close` would look for an end from
+    # each `<` anew, in a time that grows with the square of the text.
+    if parser.rawdata:
+        parser.handle_data(unescape(parser.rawdata))
     return parser.root
 
 
