@@ -495,6 +495,8 @@ SWITCHED_KEPT_MAX: Final = 10_000
 # waits for something outside, and is not counted. Whoever called within a second is about.
 CALLS_BESIDE_OTHERS_MAX: Final = 2
 CALL_TURN_SECONDS: Final = 0.05
+# A caller whose calls queue up while others call rests this many times as long as each call took.
+CALL_REST: Final = 2.0
 CALLER_ABOUT_SECONDS: Final = 1.0
 # Connections of one process when nobody says, whether or not they ask for anything: each holds a
 # file and some kilobytes. Where all are taken, one that waits for its client makes room.

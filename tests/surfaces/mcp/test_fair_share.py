@@ -36,8 +36,10 @@ class Calls:
     async def _call(self, caller: str) -> None:
         async with self._shares.turn(caller):
             self.running.append(caller)
-            await self.may_end.wait()
-            self.running.remove(caller)
+            try:
+                await self.may_end.wait()
+            finally:
+                self.running.remove(caller)
 
     async def end(self) -> None:
         self.may_end.set()
@@ -126,5 +128,22 @@ def test_a_call_that_is_given_up_takes_nobodys_turn() -> None:
         calls.may_end.set()
         await settle()
         await asyncio.gather(waiting[0], waiting[1], waiting[3])
+
+    trial(test)
+
+
+def test_a_caller_whose_calls_queue_up_rests_after_each() -> None:
+    async def test(calls: Calls, clock: Clock) -> None:
+        calls.begin("modest")
+        greedy = calls.begin("greedy", 3)
+        await settle()
+        clock.now += 0.05
+        greedy[0].cancel()
+        greedy[1].cancel()
+        await settle()
+
+        assert calls.running == ["modest"]
+        await asyncio.sleep(0.05 * limits.CALL_REST + 0.1)
+        assert calls.running == ["modest", "greedy"]
 
     trial(test)

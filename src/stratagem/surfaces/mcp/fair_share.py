@@ -4,6 +4,9 @@ Python computes in one thread at a time, so that sixteen calls of one caller lea
 single call a seventeenth of it. While several callers are about, each has a few calls running and
 the rest of theirs wait; a caller who is alone has no such limit, and no need of one.
 
+A caller whose calls queue up rests after each, in proportion to what it took: two calls that always
+run would still leave another's single call a third of the interpreter.
+
 A call that has run for a moment waits for something outside, and then counts no longer: slow tools
 hold nobody up.
 """
@@ -38,7 +41,8 @@ class FairShare:
             await self._wait(caller)
         else:
             self._running[caller] += 1
-        turn = _Turn(lambda: self._leave(caller))
+        began = self._monotonic()
+        turn = _Turn(lambda: self._end(caller, self._monotonic() - began))
         loop = asyncio.get_running_loop()
         ending = loop.call_later(limits.CALL_TURN_SECONDS, turn.end)
         try:
@@ -46,6 +50,14 @@ class FairShare:
         finally:
             ending.cancel()
             turn.end()
+
+    def _end(self, caller: str, took: float) -> None:
+        """Give the turn to the caller's next call; at once, unless it keeps others waiting."""
+        if caller in self._waiting and len(self._seen) > 1 and took < limits.CALL_TURN_SECONDS:
+            rest = took * limits.CALL_REST
+            asyncio.get_running_loop().call_later(rest, self._leave, caller)
+        else:
+            self._leave(caller)
 
     def _note(self, caller: str) -> None:
         now = self._monotonic()
