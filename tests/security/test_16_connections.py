@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import socket
 import threading
 import time
@@ -313,6 +314,14 @@ def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 def unknown_websocket(house: House, opened: ExitStack) -> ClientConnection:
     url = f"ws://{house.url[7:]}/socket.io/?EIO=4&transport=websocket"
     return opened.enter_context(open_websocket(url, proxy=None))
+
+
+def test_broken_messages_of_sockets_are_logged_by_the_servers_own_log_only(guarded: House) -> None:
+    """Which counts repeats; the handlers of the libraries write every one with its trace."""
+    assert guarded.client().get("/health").status_code == 200
+
+    assert logging.getLogger("engineio.server").handlers == []
+    assert logging.getLogger("socketio.server").handlers == []
 
 
 def test_sockets_of_nobody_known_keep_no_browser_out(guarded: House, opened: ExitStack) -> None:

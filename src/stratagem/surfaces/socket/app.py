@@ -79,8 +79,8 @@ class Sockets:
             # Host and Origin are checked before a request comes here.
             cors_allowed_origins="*",
             max_http_buffer_size=limits.REQUEST_BYTES_MAX,
-            logger=False,
-            engineio_logger=False,
+            logger=_error_log("socketio.server"),
+            engineio_logger=_error_log("engineio.server"),
         )
         self._hosting = Hosting(self._server, database, self._rooms)
         self._listening: dict[str | None, asyncio.Task[None]] = {}
@@ -358,3 +358,14 @@ def _failure(error: Exception) -> Answer:
         error = InternalFault("The event failed; the server's log says how.")
     failure: Answer = encodable(error.told())
     return failure
+
+
+def _error_log(name: str) -> logging.Logger:
+    """Return the log of a library, for errors only.
+
+    Left to itself the library adds a handler of its own, which writes each error a second time and
+    counts no repeats: whoever sends broken messages would fill the log.
+    """
+    log = logging.getLogger(name)
+    log.setLevel(logging.ERROR)
+    return log
