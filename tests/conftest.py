@@ -9,7 +9,6 @@ from hypothesis import settings
 from stratagem import operations
 from stratagem.operation import Operation
 from tests.postgres import shared_server
-from tests.properties.seeding import SEED_VARIABLE
 
 # Speed is measured by benchmarks, never by a test; a failure prints how to repeat it.
 settings.register_profile("house", deadline=None, print_blob=True)
@@ -54,8 +53,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the user's own database and settings out of the tests."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        foreign = [name for name in os.environ if name.startswith(("STRATAGEM_", "XDG_"))]
-        for name in set(foreign) - {SEED_VARIABLE}:
+        for name in [name for name in os.environ if name.startswith(("STRATAGEM_", "XDG_"))]:
             patch.delenv(name)
         patch.setenv("HOME", str(home))
         yield

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SEED_VARIABLE = "STRATAGEM_SEED"
+# Read when the tests are collected: they run without the settings of whoever runs them.
+_GIVEN = os.environ.get(SEED_VARIABLE)
 
 
 @contextmanager
 def seeded() -> Iterator[int]:
     """Give a seed, and print it if what it was used for fails."""
-    given = os.environ.get(SEED_VARIABLE)
-    seed = int(given) if given else random.SystemRandom().getrandbits(32)
+    seed = int(_GIVEN) if _GIVEN else random.SystemRandom().getrandbits(32)
     try:
         yield seed
     except BaseException:
