@@ -20,6 +20,8 @@ class Reading(NamedTuple):
     severity: str
 
 
+# A look-ahead that is repeated by its name matches once and for all, so that a line is read once.
+# Possessive groups would say the same, and before Python 3.11.5 they miss matches.
 def _row(words: str, *reading: str) -> tuple[re.Pattern[str], Reading]:
     return re.compile(words, re.IGNORECASE), Reading(*reading)
 
@@ -33,7 +35,7 @@ _WORDS: Final = (
     _row(r"required|missing", "missingRequired", _VALIDATION, "medium"),
     _row(r"not one of|must be one of|invalid (enum|option|choice)|allowed values",
          "enumViolation", _VALIDATION, "medium"),
-    _row(r"(?m:^(?:(?!expected ).)*+expected .* (but|got|received))"
+    _row(r"(?m:^(?=(?P<expected>.*?expected ))(?P=expected).* (but|got|received))"
          r"|is not of type|type ?error|wrong type|invalid type|"
          r"must be an? (string|number|integer|boolean|array|object)",
          "typeMismatch", _VALIDATION, "medium"),
@@ -42,8 +44,8 @@ _WORDS: Final = (
          "constraintViolation", _VALIDATION, "medium"),
     _row(r"invalid (date|format|email|url|uri|uuid)|does not match", "formatViolation", _VALIDATION,
          "medium"),
-    _row(r"(?m:^(?:(?!json).)*+json.*(parse|decod|syntax))"
-         r"|(?m:^(?:(?!parse|decod|syntax).)*+(parse|decod|syntax).*json)|malformed",
+    _row(r"(?m:^(?=(?P<json>.*?json))(?P=json).*(parse|decod|syntax))"
+         r"|(?m:^(?=(?P<fault>.*?(?:parse|decod|syntax)))(?P=fault).*json)|malformed",
          "malformedJson", _VALIDATION, "medium"),
     _row(r"time ?d? ?-?out|deadline", "timeout", "execution", "medium"),
     _row(r"permission|forbidden|denied|unauthori[sz]ed|not allowed|\b40[13]\b",
