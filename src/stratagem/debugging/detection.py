@@ -33,7 +33,7 @@ _TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
     "cuda": ("nvidia-smi",),
 }
 _CUDA: Final = re.compile(r"CUDA Version:\s*([0-9.]+)")
-_VERSION: Final = re.compile(r"(?<![0-9])[0-9]++(?:\.[0-9]++)++")
+_VERSION: Final = re.compile(r"(?<![0-9])[0-9]++(?:\.[0-9]++)+")
 
 # Files that only one kind of project has. Python is last: many projects have some for their tools.
 _PROJECTS: Final = {

@@ -98,7 +98,7 @@ _LABEL: Final = re.compile(
     r"|^\s*symbol: +(?P<symbol>\S.{1,200})$"
 )
 _PANIC_PLACE: Final = re.compile(
-    r"^(?:(?!panicked at ).)*+panicked at (?:'.*', )?(?P<file>[^\s:']++)(?::\d++){1,2}:?$"
+    r"^(?=(?P<until>.*?panicked at ))(?P=until)(?:'.*', )?(?P<file>[^\s:']++)(?::\d++){1,2}:?$"
 )
 
 

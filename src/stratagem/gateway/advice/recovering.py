@@ -36,7 +36,7 @@ _WORDS: Final = (
     (
         "typeMismatch",
         re.compile(
-            r"(?m:^(?:(?!expected ).)*+expected .* (?:but )?(?:got|received))|\btypes?\b",
+            r"(?m:^(?=(?P<until>.*?expected ))(?P=until).* (?:but )?(?:got|received))|\btypes?\b",
             re.IGNORECASE,
         ),
     ),

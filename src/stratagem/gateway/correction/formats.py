@@ -49,7 +49,7 @@ _MOMENT: Final = re.compile(
 _HEX: Final = re.compile(r"(?:urn:uuid:|uuid:)?[{(]?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})"
                          r"-?([0-9a-f]{4})-?([0-9a-f]{12})[})]?")  # fmt: skip
 _DISPLAYED: Final = re.compile(r".*<\s*+([^<>\s@]++@[^<>\s@]++)\s*+>\s*+")
-_BARE_HOST: Final = re.compile(r"(?:[a-z0-9-]++\.)++[a-z]{2,}+(?:[/?#:]\S*+)?", re.IGNORECASE)
+_BARE_HOST: Final = re.compile(r"(?:[a-z0-9-]++\.)+[a-z]{2,}+(?:[/?#:]\S*+)?", re.IGNORECASE)
 _LINK: Final = re.compile(r"\[([^\[\]]*+)\]\(\s*+<?(\S+?)>?\s*+\)")
 # Months are left out: `m` and "month" are as often minutes as they are months.
 _DURATIONS: Final = {"second": "S", "minute": "M", "hour": "H", "day": "D", "week": "W"}

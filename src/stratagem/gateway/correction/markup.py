@@ -18,7 +18,7 @@ __all__ = ["arguments"]
 
 _TAG: Final = re.compile(
     r"<(?P<closing>/?)(?P<name>[A-Za-z_][\w.-]*+)"
-    r"(?P<attributes>(?:\s++[\w-]++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+'))*+)\s*+(?P<empty>/?)>"
+    r"(?P<attributes>(?:\s++[\w-]++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+'))*)\s*+(?P<empty>/?)>"
 )
 _ATTRIBUTE: Final = re.compile(r"(?<![\w-])([\w-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
 _CHARS_MAX: Final = 64 * 1024

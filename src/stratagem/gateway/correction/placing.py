@@ -26,13 +26,13 @@ __all__ = ["placed"]
 # first says that there is any mark at all, so that the rest need not try each `__` as both.
 _PATH: Final = re.compile(
     r"(?=[\w$-]+?(?:[./:\[]|__[\w$-]))"
-    r"[\w$-]++(?:[./:][\w$-]++|\[['\"]?[\w$-]++['\"]?\](?:__[\w$-]++)?)*+"
+    r"[\w$-]++(?:[./:][\w$-]++|\[['\"]?[\w$-]++['\"]?\](?:__[\w$-]++)?)*"
 )
 _ELEMENT: Final = re.compile(r"([\w$-]++)(?:\[(\d{1,4})\]|\.(\d{1,4}))")
 _STRAY_DEPTH_MAX: Final = 3
 # The thing itself has such names as often as something inside it.
 _SAYING_LITTLE: Final = frozenset({"id", "key", "name", "title", "type", "value"})
-_STEP: Final = re.compile(r"[A-Za-z0-9$-]++(?:_[A-Za-z0-9$-]++)*+")
+_STEP: Final = re.compile(r"[A-Za-z0-9$-]++(?:_[A-Za-z0-9$-]++)*")
 
 
 def placed(

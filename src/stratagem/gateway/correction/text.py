@@ -23,7 +23,7 @@ __all__ = ["Conflict", "Malformed", "Parsed", "fenced", "found_in", "parse", "st
 _FENCE: Final = "```"
 _FENCE_LINE: Final = re.compile(r"```[\w+-]*+[ \t]*+\n")
 _INLINE: Final = re.compile(r"\s*+`([^`]++)`\s*+", re.DOTALL)
-_SKIPPED: Final = re.compile(r"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+)*+", re.DOTALL)
+_SKIPPED: Final = re.compile(r"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+)*", re.DOTALL)
 # A name without the braces around it.
 _MEMBER: Final = re.compile(r"""["'“]?[A-Za-z_][\w -]*+["'”]?\s*+:""")
 _NUMBER: Final = re.compile(
