@@ -25,7 +25,7 @@ from stratagem.storage.sqlite.appending import Adapters
 from stratagem.surfaces.cli.app import app
 from stratagem.surfaces.mcp.callers import ProcessCaller
 from stratagem.surfaces.mcp.server import build
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.settings import ServerSettings
 from tests.contracts.samples import Clock, salts
 from tests.sdk.hosting import Prepared, host
 

@@ -20,8 +20,8 @@ from stratagem.operation import Caller
 from stratagem.projections.leases import Lease
 from stratagem.storage.contract import Request, Transaction
 from stratagem.storage.relational.appending import Adapters
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 from tests.faults.opening import examine, open_with, read_clock
 from tests.surfaces.cli.console import Cli
 

@@ -9,7 +9,7 @@ import pytest
 from stratagem import Stratagem, connect
 from stratagem.operation import Caller
 from stratagem.sdk.remote import Client
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.settings import ServerSettings
 from tests.behaviour.surfaces import Wanted
 from tests.contracts.samples import Clock
 from tests.sdk.hosting import Prepared, host

@@ -12,9 +12,9 @@ import uvicorn
 
 from stratagem.bootstrap import Runtime
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.server import http
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 
 class Prepared(Database):

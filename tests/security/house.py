@@ -22,11 +22,11 @@ from stratagem.access.service import Access
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.rest.routes import ROUTES
 from stratagem.surfaces.server import http
 from stratagem.surfaces.server.lifecycle import HttpServer
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.socket.events import EVENTS
 
 Surface = Literal["mcp", "rest", "socket"]

@@ -8,9 +8,9 @@ import pytest
 
 from stratagem.access.oauth import OAuthSettings
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.server.http import check_reach, run
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 from tests.security.house import make_token, revoke
 
 ELSEWHERE = ("0.0.0.0", "192.0.2.1", "::", "2001:db8::1")  # noqa: S104 -- only asked about

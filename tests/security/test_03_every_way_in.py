@@ -18,9 +18,9 @@ from websockets.sync.client import connect
 from stratagem import limits
 from stratagem.surfaces import rest
 from stratagem.surfaces.admission import Admission
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.rest.routes import every
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.socket import Sockets
 from tests.security.house import House, make_token, revoke, serving
 from tests.surfaces.serving import eventually

@@ -15,7 +15,7 @@ from stratagem.access.scopes import narrowed
 from stratagem.errors import PermissionDenied
 from stratagem.operation import Caller
 from stratagem.operations import authorise, find
-from stratagem.surfaces.admission.door import OPEN
+from stratagem.surfaces.admission.middleware import OPEN
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.routes import every
 from tests.security.house import House, make_token, serving

@@ -22,8 +22,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from stratagem import limits
 from stratagem.errors import RequestTooLarge
-from stratagem.surfaces.admission.turns import Turns
-from stratagem.surfaces.rest.bodies import check_depth
+from stratagem.surfaces.serving.json_bodies import check_depth
+from stratagem.surfaces.serving.large_bodies import Turns
 from tests.security.house import House, make_token, serving
 
 # Brackets that have the scanner look closer, and then a text that does not end.

@@ -12,8 +12,8 @@ from stratagem.access.service import Access
 from stratagem.access.workspaces import home_of, place_of
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 
 def test_a_workspace_of_an_address_is_a_workspace_of_its_server() -> None:

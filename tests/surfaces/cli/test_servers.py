@@ -3,7 +3,7 @@
 import pytest
 
 from stratagem.surfaces import mcp, server
-from stratagem.surfaces.mcp.settings import PORT_DEFAULT, ServerSettings
+from stratagem.surfaces.serving.settings import PORT_DEFAULT, ServerSettings
 from tests.surfaces.cli.console import Cli
 
 

@@ -17,10 +17,10 @@ from mcp import Client
 from mcp_types import CallToolResult, Implementation
 
 from stratagem.surfaces.mcp.callers import ProcessCaller
-from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.server import build
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.server import http
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 Mode = Literal["auto", "legacy"]
 MODES: tuple[Mode, ...] = ("auto", "legacy")

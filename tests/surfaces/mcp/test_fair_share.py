@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from stratagem import limits
-from stratagem.surfaces.mcp.fair_share import FairShare
+from stratagem.surfaces.serving.fair_share import FairShare
 
 
 class Clock:

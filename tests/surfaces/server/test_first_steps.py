@@ -18,8 +18,8 @@ import pytest
 
 import stratagem
 from stratagem.errors import StorageUnavailable, ValidationFailed
-from stratagem.surfaces.mcp.settings import ServerSettings
-from stratagem.surfaces.server.greeting import Found, greeting
+from stratagem.surfaces.server.startup_message import Found, greeting
+from stratagem.surfaces.serving.settings import ServerSettings
 from tests.surfaces.serving import Served, serving
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 from stratagem import connect
 from stratagem.errors import RateLimited, ServiceUnavailable
 from stratagem.sdk.remote import Client as Remote
-from stratagem.surfaces.admission.measures import Bucket
+from stratagem.surfaces.admission.quotas import Bucket
 from stratagem.surfaces.cli.app import app
-from stratagem.surfaces.together.redis import RedisChannel, channel_of, check_redis
+from stratagem.surfaces.cluster.redis import RedisChannel, channel_of, check_redis
 from tests.surfaces.serving import Served, eventually, serving
 from tests.surfaces.socket.clients import Client, javascript_client
 

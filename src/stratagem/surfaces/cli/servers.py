@@ -10,7 +10,7 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
 from stratagem.surfaces.cli.session import Session, command
-from stratagem.surfaces.mcp.settings import PORT_DEFAULT, ServerSettings
+from stratagem.surfaces.serving.settings import PORT_DEFAULT, ServerSettings
 
 if TYPE_CHECKING:
     from stratagem.access.oauth.settings import OAuthSettings

@@ -4,7 +4,7 @@ Starting is what a user waits for, so each way in imports its own parts when it 
 the database is opened after the handshake.
 """
 
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["ServerSettings", "run_stdio"]
 

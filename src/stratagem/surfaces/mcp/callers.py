@@ -15,16 +15,15 @@ from mcp.server.session import ServerSession
 
 from stratagem import limits
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.request_scope import ADMITTED
+from stratagem.surfaces.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from stratagem.surfaces.admission import Admission, Admitted
 
-__all__ = ["ADMITTED", "SESSION_HEADER", "Callers", "ProcessCaller", "SessionCallers"]
+__all__ = ["SESSION_HEADER", "Callers", "ProcessCaller", "SessionCallers"]
 
 SESSION_HEADER: Final = "mcp-session-id"
-# Where a request's scope says who sent it; None where nobody has to say.
-ADMITTED: Final = "stratagem.admitted"
 Context = ServerRequestContext[Any, Any]
 
 

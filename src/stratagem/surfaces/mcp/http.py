@@ -10,11 +10,11 @@ from starlette.types import ASGIApp
 from stratagem import limits
 from stratagem.surfaces.admission import Admission
 from stratagem.surfaces.mcp.callers import SessionCallers
-from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.request_bodies import UnreadBodies
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.mcp.sessions import SessionTracking
-from stratagem.surfaces.mcp.settings import ServerSettings
-from stratagem.surfaces.mcp.unread import UnreadBodies
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["PATH", "application"]
 

@@ -12,7 +12,7 @@ from mcp_types import (
     TextContent,
 )
 
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["instructions", "prompt", "prompts"]
 

@@ -25,7 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from stratagem import limits
 from stratagem.errors import TABLE, StratagemError
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.serving.database import Database
 
 __all__ = ["RESOURCES", "TEMPLATES", "read"]
 

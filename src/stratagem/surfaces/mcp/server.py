@@ -18,11 +18,11 @@ from stratagem import limits
 from stratagem.errors import InvalidInput, ShuttingDown
 from stratagem.surfaces.mcp import instructions, resources
 from stratagem.surfaces.mcp.callers import Callers
-from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.mcp.exposed_registry import PREFIX, Registered
 from stratagem.surfaces.mcp.progress import told
-from stratagem.surfaces.mcp.registered import PREFIX, Registered
-from stratagem.surfaces.mcp.settings import ServerSettings
 from stratagem.surfaces.mcp.tools import Tools, failure
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["build"]
 

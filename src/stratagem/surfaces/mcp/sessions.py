@@ -6,7 +6,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stratagem.surfaces.mcp.callers import ADMITTED, SESSION_HEADER, SessionCallers
+from stratagem.surfaces.mcp.callers import SESSION_HEADER, SessionCallers
+from stratagem.surfaces.serving.request_scope import ADMITTED
 
 __all__ = ["SessionTracking"]
 

@@ -40,9 +40,9 @@ from pydantic import ValidationError
 
 from stratagem import limits
 from stratagem.surfaces.mcp.callers import ProcessCaller
-from stratagem.surfaces.mcp.database import Database
 from stratagem.surfaces.mcp.server import build
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["run"]
 
@@ -186,7 +186,7 @@ class _Pipe:
                 return
 
     def _answer_unread(self, line: bytes) -> None:
-        from stratagem.surfaces.mcp.salvage import answer_to
+        from stratagem.surfaces.mcp.malformed_requests import answer_to
 
         answer = answer_to(line)
         if answer is None:

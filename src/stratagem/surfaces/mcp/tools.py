@@ -15,11 +15,12 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnn
 
 from stratagem.errors import InternalFault, StratagemError
 from stratagem.operation import Caller, Operation
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.refusals import refusal_lines
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.mcp.error_lines import refusal_lines
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
+from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["Tools", "encodable", "failure", "in_words"]
+__all__ = ["Tools", "failure", "in_words"]
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ def failure(error: StratagemError) -> CallToolResult:
     """Return an error as a result: for the model in words, for programs as an object."""
     return CallToolResult(
         content=[TextContent(text=in_words(error))],
-        structured_content=encodable(error.envelope()),
+        structured_content=escape_surrogates(error.envelope()),
         is_error=True,
     )
 
@@ -154,7 +155,7 @@ def in_words(error: StratagemError) -> str:
         # Mostly the hint has them already.
         unsaid = ", ".join(each for each in shown if each not in said)
         lines += [f"{label}: {unsaid}"] if unsaid else []
-    text: str = encodable("\n".join(lines))
+    text: str = escape_surrogates("\n".join(lines))
     return text
 
 
@@ -205,14 +206,3 @@ def _lenient(schema: dict[str, Any]) -> dict[str, Any]:
     schema instead of the error.
     """
     return {name: value for name, value in schema.items() if name != "required"}
-
-
-def encodable(value: Any) -> Any:
-    """Return JSON that can be sent: errors quote input that may not be valid Unicode."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, Mapping):
-        return {encodable(name): encodable(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [encodable(each) for each in value]
-    return value

@@ -15,16 +15,17 @@ from starlette.types import ASGIApp
 from stratagem.errors import OperationNotFound, StratagemError
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
-from stratagem.surfaces.admission.admitting import ADMITTED, Admission
-from stratagem.surfaces.admission.turns import Turns
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.rest.answers import answered, refused
+from stratagem.surfaces.admission.authenticator import Admission
 from stratagem.surfaces.rest.arguments import arguments_of
-from stratagem.surfaces.rest.clients import answering, as_asked, note_branch
+from stratagem.surfaces.rest.client_headers import answering, as_asked, note_branch
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.pages import docs, landing
 from stratagem.surfaces.rest.readiness import Readiness
 from stratagem.surfaces.rest.routes import Route, every
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.request_scope import ADMITTED
+from stratagem.surfaces.serving.responses import answered, refused
 
 __all__ = ["application"]
 

@@ -10,9 +10,9 @@ from starlette.requests import Request
 
 from stratagem.errors import InvalidInput, ValidationFailed
 from stratagem.operations import input_schema
-from stratagem.surfaces.admission.turns import Turns
-from stratagem.surfaces.rest.bodies import read_json
 from stratagem.surfaces.rest.routes import Route
+from stratagem.surfaces.serving.json_bodies import read_json
+from stratagem.surfaces.serving.large_bodies import Turns
 
 __all__ = ["arguments_of"]
 

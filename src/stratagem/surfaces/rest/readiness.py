@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from stratagem.errors import StorageUnavailable, StratagemError
-from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.serving.database import Database
 
 __all__ = ["Readiness"]
 

@@ -1,6 +1,6 @@
 """The HTTP server that carries every surface for programs."""
 
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["run"]
 

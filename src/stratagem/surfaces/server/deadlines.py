@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import RequestTimedOut, StratagemError
-from stratagem.surfaces.mcp.calls import not_begun
-from stratagem.surfaces.rest.answers import refused
+from stratagem.surfaces.serving.calls import not_begun
+from stratagem.surfaces.serving.responses import refused
 
 __all__ = ["Deadlines"]
 

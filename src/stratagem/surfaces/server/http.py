@@ -26,10 +26,12 @@ from stratagem.errors import ServiceUnavailable, StratagemError, ValidationFaile
 from stratagem.places import is_address
 from stratagem.surfaces import rest
 from stratagem.surfaces.admission import Admission, Door
-from stratagem.surfaces.admission.fetching import fetching
+from stratagem.surfaces.admission.issuer_client import fetching
+from stratagem.surfaces.cluster.local import Neighbours, Seat, Threshold, can_neighbour
+from stratagem.surfaces.cluster.redis import RedisChannel, check_redis
+from stratagem.surfaces.cluster.relay import Relaying
 from stratagem.surfaces.mcp import http as protocol
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.rest.pages import page_instead
 from stratagem.surfaces.server.connections import (
     Connections,
     TrustedProxies,
@@ -37,19 +39,18 @@ from stratagem.surfaces.server.connections import (
     guarded_websocket,
     room_for_connections,
 )
-from stratagem.surfaces.server.crossroads import Crossroads
 from stratagem.surfaces.server.deadlines import Deadlines
-from stratagem.surfaces.server.forgetting import Forgetting
-from stratagem.surfaces.server.gate import Gate, allowed_hosts, origins_of
-from stratagem.surfaces.server.greeting import Found, greeting
 from stratagem.surfaces.server.lifecycle import HttpServer
 from stratagem.surfaces.server.repeated_warnings import RepeatedWarnings
-from stratagem.surfaces.server.requests import RequestIds, log_to_stderr
+from stratagem.surfaces.server.request_log import RequestIds, log_to_stderr
+from stratagem.surfaces.server.retention import Forgetting
+from stratagem.surfaces.server.router import Crossroads
+from stratagem.surfaces.server.startup_message import Found, greeting
+from stratagem.surfaces.server.trusted_hosts import Gate, allowed_hosts, origins_of
 from stratagem.surfaces.server.workers import end_with_parent, watch
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.socket import Sockets
-from stratagem.surfaces.together.neighbours import Neighbours, Seat, Threshold, can_neighbour
-from stratagem.surfaces.together.redis import RedisChannel, check_redis
-from stratagem.surfaces.together.relaying import Relaying
 
 __all__ = ["application", "build", "run"]
 
@@ -188,7 +189,7 @@ def application(
     )
     sockets = sockets or Sockets(database, admission)
     ways = Crossroads(mcp, rest.application(database, admission), sockets.application())
-    door = Door(ways, settings, admission)
+    door = Door(ways, settings, admission, page_instead)
     if neighbours is None:
         return RequestIds(deadlines.around(Gate(door, hosts)))
     gate = Gate(Relaying(door, neighbours), hosts)

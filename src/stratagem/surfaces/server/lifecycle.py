@@ -26,13 +26,13 @@ import uvicorn
 
 from stratagem import limits
 from stratagem.surfaces.admission import Admission
-from stratagem.surfaces.mcp.database import Database
+from stratagem.surfaces.cluster.channel import Channel
+from stratagem.surfaces.cluster.rates import SharedRates
 from stratagem.surfaces.server.acceptor import Acceptor
 from stratagem.surfaces.server.connections import Connections
 from stratagem.surfaces.server.deadlines import Deadlines
+from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.socket import Sockets
-from stratagem.surfaces.together.channel import Channel
-from stratagem.surfaces.together.rates import SharedRates
 
 __all__ = ["HttpServer"]
 

@@ -2,7 +2,7 @@
 
 The first process only watches: it starts the others, starts one anew that died, and ends them when
 it is told to end. Nothing is shared but the socket and the database, so that one that is killed
-takes none with it; on what they tell one another (`surfaces.together`) none depends. Should the
+takes none with it; on what they tell one another (`surfaces.cluster`) none depends. Should the
 first one die, the others end by themselves.
 """
 

@@ -24,21 +24,22 @@ from stratagem.gateway.inputs import ExecuteInput
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
 from stratagem.operations import find, prepare
-from stratagem.surfaces.admission.admitting import ADMITTED, Admission, Admitted
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.tools import encodable
+from stratagem.surfaces.admission.authenticator import Admission, Admitted
+from stratagem.surfaces.cluster.channel import Channel
+from stratagem.surfaces.cluster.rooms import SharedRooms
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.request_scope import ADMITTED
+from stratagem.surfaces.serving.surrogates import escape_surrogates
 from stratagem.surfaces.socket import corrections
-from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
-from stratagem.surfaces.socket.guarding import (
+from stratagem.surfaces.socket.bounded_server import (
     BoundedPosts,
     GuardedServer,
     OnlyWebsockets,
     TooDeep,
 )
-from stratagem.surfaces.socket.hosting import Hosting
-from stratagem.surfaces.socket.sweeping import Sweeping
-from stratagem.surfaces.together.channel import Channel
-from stratagem.surfaces.together.rooms import SharedRooms
+from stratagem.surfaces.socket.client_tools import Hosting
+from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
+from stratagem.surfaces.socket.socket_expiry import Sweeping
 
 __all__ = ["PATH", "Sockets"]
 
@@ -213,7 +214,7 @@ class Sockets:
     def _plain(self, event: Event) -> Work:
         async def work(_client: str, data: Mapping[str, Any], caller: Caller) -> Any:
             answer = await self._database.call_async(event.operation, dict(data), caller)
-            return encodable(event.shape(answer))
+            return escape_surrogates(event.shape(answer))
 
         return work
 
@@ -250,7 +251,7 @@ class Sockets:
             "output": answer["result"],
             "metadata": answer["metadata"],
         }
-        await self._server.emit("mcp:tool:result", encodable(shown), to=client)
+        await self._server.emit("mcp:tool:result", escape_surrogates(shown), to=client)
         return answer
 
     async def _init(self, _client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
@@ -311,10 +312,10 @@ class Sockets:
 
     def _hear(self, workspace: str | None, what: str, data: Mapping[str, Any]) -> None:
         if (event := TOLD.get(what)) is not None:
-            shown = encodable(dict(data))
+            shown = escape_surrogates(dict(data))
             _soon(self._server.emit(event, shown, to=_room(workspace)))
         for name, about, rooms in corrections.addressed(workspace, what, data):
-            _soon(self._server.emit(name, encodable(about), to=rooms))
+            _soon(self._server.emit(name, escape_surrogates(about), to=rooms))
 
 
 _ADMITTED: Final = "admitted"
@@ -356,7 +357,7 @@ def _failure(error: Exception) -> Answer:
     if not isinstance(error, StratagemError):
         logger.error("an event failed", exc_info=error)
         error = InternalFault("The event failed; the server's log says how.")
-    failure: Answer = encodable(error.told())
+    failure: Answer = escape_surrogates(error.told())
     return failure
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from stratagem.errors import ServiceUnavailable
-from stratagem.surfaces.together.channel import Channel, Outgoing, packed
+from stratagem.surfaces.cluster.channel import Channel, Outgoing, packed
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from socketio.async_pubsub_manager import AsyncPubSubManager
 
-from stratagem.surfaces.together.channel import Channel
+from stratagem.surfaces.cluster.channel import Channel
 
 __all__ = ["SharedRooms"]
 

@@ -23,19 +23,16 @@ from stratagem.access.tokens import PREFIX, digest
 from stratagem.access.workspaces import home_of
 from stratagem.errors import PermissionDenied, StratagemError, Unauthenticated
 from stratagem.operation import Caller
-from stratagem.surfaces.admission.measures import Measures
-from stratagem.surfaces.mcp.callers import ADMITTED
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.admission.quotas import Measures
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["ADMITTED", "NOTED", "Admission", "Admitted"]
+__all__ = ["Admission", "Admitted"]
 
 logger = logging.getLogger(__name__)
 
 # Whoever has it in the server's own workspace is an administrator of the machine.
 HOST_SCOPE: Final = "gateway:admin"
-# Where the scope of a request keeps what the log says about it.
-NOTED: Final = "stratagem.noted"
 
 
 @dataclass(frozen=True, slots=True)

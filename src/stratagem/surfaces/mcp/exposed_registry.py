@@ -29,10 +29,10 @@ from mcp_types import (
 from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.refusals import corrected_lines
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.mcp.error_lines import corrected_lines
 from stratagem.surfaces.mcp.tools import failure
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["PREFIX", "Registered"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable, StorageUnavailable, StratagemError
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.calls import Calls
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.calls import Calls
+from stratagem.surfaces.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from stratagem.bootstrap import Runtime

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import socketio
 
     from stratagem.gateway.parts import GatewayParts
-    from stratagem.surfaces.mcp.database import Database
-    from stratagem.surfaces.together.rooms import SharedRooms
+    from stratagem.surfaces.cluster.rooms import SharedRooms
+    from stratagem.surfaces.serving.database import Database
 
 __all__ = ["CALL", "CANCEL", "Hosting"]
 

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stratagem.surfaces.together.channel import Channel, Outgoing, packed
+from stratagem.surfaces.cluster.channel import Channel, Outgoing, packed
 
 __all__ = ["CLIENT_HEADER", "Neighbours", "Seat", "Threshold", "can_neighbour"]
 

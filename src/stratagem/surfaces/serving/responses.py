@@ -10,7 +10,7 @@ import orjson
 from starlette.responses import Response
 
 from stratagem.errors import TABLE, InternalFault, StratagemError
-from stratagem.surfaces.mcp.tools import encodable
+from stratagem.surfaces.serving.surrogates import escape_surrogates
 
 __all__ = ["answered", "refused"]
 
@@ -30,7 +30,7 @@ def refused(error: Exception, *, enveloped: bool, status: int | None = None) -> 
         logger.error("a request failed", exc_info=error)
         error = InternalFault("The request failed; the server's log says how.")
     body = {"success": False, "error": error.told()} if enveloped else error.envelope()
-    response = _json(encodable(body), status or TABLE[error.code].http_status)
+    response = _json(escape_surrogates(body), status or TABLE[error.code].http_status)
     wait = error.details.get("retry_after")
     if isinstance(wait, int | float):
         response.headers["retry-after"] = str(max(1, math.ceil(wait)))

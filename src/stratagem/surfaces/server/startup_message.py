@@ -10,7 +10,7 @@ from typing import Any, Final
 from stratagem.errors import StratagemError
 from stratagem.places import shown_place
 from stratagem.surfaces.mcp.http import PATH
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["Found", "greeting"]
 

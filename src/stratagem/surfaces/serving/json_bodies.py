@@ -17,7 +17,8 @@ from starlette.requests import Request
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
-from stratagem.surfaces.admission.turns import Turns, sender_of
+from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.request_scope import sender_of
 
 __all__ = ["check_depth", "read_json"]
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from stratagem import limits
 from stratagem.surfaces.cli.app import app
-from stratagem.surfaces.together.channel import packed
-from stratagem.surfaces.together.neighbours import CLIENT_HEADER
+from stratagem.surfaces.cluster.channel import packed
+from stratagem.surfaces.cluster.local import CLIENT_HEADER
 from tests.surfaces.server.conftest import Team
 from tests.surfaces.serving import eventually, serving
 from tests.surfaces.socket.clients import Client, javascript_client

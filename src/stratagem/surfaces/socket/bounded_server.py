@@ -18,11 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
-from stratagem.surfaces.admission.measures import UnknownSockets
-from stratagem.surfaces.admission.turns import Turns
-from stratagem.surfaces.rest.answers import refused
-from stratagem.surfaces.rest.bodies import check_depth
-from stratagem.surfaces.together.relaying import numbered
+from stratagem.surfaces.admission.quotas import UnknownSockets
+from stratagem.surfaces.cluster.relay import numbered
+from stratagem.surfaces.serving.json_bodies import check_depth
+from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.responses import refused
 
 __all__ = ["BoundedJson", "BoundedPosts", "GuardedServer", "OnlyWebsockets", "TooDeep"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from stratagem.surfaces.admission.measures import Bucket
-from stratagem.surfaces.together.channel import Channel
+from stratagem.surfaces.admission.quotas import Bucket
+from stratagem.surfaces.cluster.channel import Channel
 
 __all__ = ["SharedRates"]
 

@@ -11,20 +11,19 @@ import logging
 import re
 import secrets
 import time
-from contextvars import ContextVar
 from typing import Any, Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem.redaction import mask
-from stratagem.surfaces.admission.admitting import NOTED
+from stratagem.surfaces.serving.request_ids import CURRENT, HEADER, request_id
+from stratagem.surfaces.serving.request_scope import NOTED
 
-__all__ = ["RequestIds", "log_to_stderr", "request_id"]
+__all__ = ["RequestIds", "log_to_stderr"]
 
 logger = logging.getLogger("stratagem.requests")
 
-HEADER: Final = "x-request-id"
 _ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,128}")
 # Of a path that is logged; whoever sends a longer one need not be known.
 _PATH_CHARS_MAX: Final = 1_000
@@ -32,12 +31,6 @@ _PATH_CHARS_MAX: Final = 1_000
 # a status of its own it is no failure of the server.
 _CLIENT_LEFT: Final = 499
 _UNANSWERED: Final = frozenset({0, 500})
-_CURRENT: ContextVar[str] = ContextVar("request_id", default="")
-
-
-def request_id() -> str:
-    """Return the id of the request that is being answered, or nothing."""
-    return _CURRENT.get()
 
 
 class RequestIds:
@@ -55,7 +48,7 @@ class RequestIds:
         # One that looks like a secret is somebody's mistake, and would be kept in the log.
         fine = _ACCEPTED.fullmatch(given) and mask(given) == given
         own = given if fine else secrets.token_hex(8)
-        token = _CURRENT.set(own)
+        token = CURRENT.set(own)
         began = time.perf_counter()
         status = 0
         left = False
@@ -81,7 +74,7 @@ class RequestIds:
                 status = _CLIENT_LEFT
             if logger.isEnabledFor(logging.INFO):
                 _log_answer(scope, status, time.perf_counter() - began, noted_down)
-            _CURRENT.reset(token)
+            CURRENT.reset(token)
 
 
 def _log_answer(scope: Scope, status: int, seconds: float, noted: dict[str, str]) -> None:

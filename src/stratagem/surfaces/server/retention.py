@@ -9,8 +9,8 @@ from typing import Final
 from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["Forgetting"]
 

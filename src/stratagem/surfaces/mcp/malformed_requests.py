@@ -20,7 +20,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import TABLE, StratagemError, ValidationFailed
-from stratagem.surfaces.mcp.tools import encodable, failure, in_words
+from stratagem.surfaces.mcp.tools import failure, in_words
+from stratagem.surfaces.serving.surrogates import escape_surrogates
 
 __all__ = ["answer_to"]
 
@@ -53,7 +54,7 @@ def answer_to(data: bytes) -> Answer | None:
     error = ErrorData(
         code=TABLE[fault.code].json_rpc_code,
         message=in_words(fault),
-        data=encodable({"error": fault.code, **fault.details, "hint": fault.hint}),
+        data=escape_surrogates({"error": fault.code, **fault.details, "hint": fault.hint}),
     )
     return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
 
@@ -86,7 +87,7 @@ def _integer(digits: str) -> int:
 def _is_id(identity: object) -> bool:
     if isinstance(identity, str):
         # Under one that cannot be written nothing can be answered.
-        return _spelt(identity) == identity
+        return bool(escape_surrogates(identity) == identity)
     return isinstance(identity, int) and not isinstance(identity, bool)
 
 
@@ -129,13 +130,9 @@ def _fields(request: _Request) -> Iterator[tuple[str, object]]:
     arguments = _member(request.params, "arguments")
     for holder in (arguments, request.params):
         if isinstance(holder, dict):
-            yield from ((_spelt(name), value) for name, value in holder.items())
+            yield from ((escape_surrogates(name), value) for name, value in holder.items())
     yield "params", request.params
     yield "method", request.method
-
-
-def _spelt(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _member(holder: object, name: str) -> Any:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import StratagemError, Unauthenticated
-from stratagem.surfaces.admission.admitting import Admission, Admitted
+from stratagem.surfaces.admission.authenticator import Admission, Admitted
 
 __all__ = ["watched"]
 

@@ -6,6 +6,7 @@ guard. Sockets may say who they are in their first message instead, as browsers 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 from urllib.parse import parse_qs
@@ -17,11 +18,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stratagem.access.oauth import challenge, resource_metadata
 from stratagem.access.oauth.metadata import METADATA_PATH
 from stratagem.errors import PermissionDenied, RateLimited, StratagemError
-from stratagem.surfaces.admission.admitting import ADMITTED, NOTED, Admission, Admitted
-from stratagem.surfaces.admission.watching import watched
-from stratagem.surfaces.mcp.settings import ServerSettings
-from stratagem.surfaces.rest.answers import refused
-from stratagem.surfaces.rest.pages import page_instead
+from stratagem.surfaces.admission.authenticator import Admission, Admitted
+from stratagem.surfaces.admission.stream_expiry import watched
+from stratagem.surfaces.serving.request_scope import ADMITTED, NOTED
+from stratagem.surfaces.serving.responses import refused
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["OPEN", "WORKSPACE_HEADER", "Door"]
 
@@ -34,11 +35,26 @@ _PROTOCOL: Final = "/mcp"
 _METRICS: Final = "/metrics"
 
 
+# For a request and the status of its refusal.
+PageInstead = Callable[[Scope, int], Response | None]
+
+
 class Door:
     """Lets requests in, each with a note of who sent it."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings, admission: Admission) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        admission: Admission,
+        page_instead: PageInstead | None = None,
+    ) -> None:
+        """Stand before an application.
+
+        `page_instead`: the page that a browser without a token is shown in place of an error.
+        """
         self._app = app
+        self._page_instead = page_instead
         self._settings = settings
         self._admission = admission
 
@@ -126,13 +142,16 @@ class Door:
         scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
         return self._settings.public_url or f"{scheme}://{host}"
 
+    def _page(self, scope: Scope, status: int) -> Response | None:
+        return None if self._page_instead is None else self._page_instead(scope, status)
+
     async def _refuse(
         self, error: StratagemError, scope: Scope, receive: Receive, send: Send
     ) -> None:
         path = scope["path"]
         response = refused(error, enveloped=path.startswith("/api/mcp") or path == _METRICS)
         if error.details.get("reason") == "missing":
-            response = page_instead(scope, response.status_code) or response
+            response = self._page(scope, response.status_code) or response
         if error.code == "unauthenticated":
             where = None
             if self._settings.oauth is not None:

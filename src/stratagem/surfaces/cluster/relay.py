@@ -20,9 +20,9 @@ from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from stratagem import limits
-from stratagem.surfaces.server.requests import HEADER as REQUEST_HEADER
-from stratagem.surfaces.server.requests import request_id
-from stratagem.surfaces.together.neighbours import CLIENT_HEADER, Neighbours
+from stratagem.surfaces.cluster.local import CLIENT_HEADER, Neighbours
+from stratagem.surfaces.serving.request_ids import HEADER as REQUEST_HEADER
+from stratagem.surfaces.serving.request_ids import request_id
 
 __all__ = ["Relaying", "numbered"]
 

@@ -15,7 +15,7 @@ from typing import Final
 from stratagem import limits
 from stratagem.access.identity import Identity
 from stratagem.errors import RateLimited
-from stratagem.surfaces.admission.turns import Turns
+from stratagem.surfaces.serving.large_bodies import Turns
 
 __all__ = ["Bucket", "Measures", "UnknownSockets"]
 

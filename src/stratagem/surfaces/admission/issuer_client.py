@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from stratagem import limits
 from stratagem.access.oauth import Fetch
 from stratagem.errors import ServiceUnavailable
-from stratagem.surfaces.mcp.settings import ServerSettings
+from stratagem.surfaces.serving.settings import ServerSettings
 
 __all__ = ["fetching"]
 

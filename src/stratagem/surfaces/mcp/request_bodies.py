@@ -15,8 +15,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
-from stratagem.surfaces.admission.turns import Turns, sender_of
-from stratagem.surfaces.mcp.salvage import answer_to
+from stratagem.surfaces.mcp.malformed_requests import answer_to
+from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.request_scope import sender_of
 
 __all__ = ["UnreadBodies"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from stratagem import limits
 from stratagem.errors import ShuttingDown
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.fair_share import FairShare
+from stratagem.surfaces.serving.fair_share import FairShare
 
 __all__ = ["Calls", "not_begun"]
 

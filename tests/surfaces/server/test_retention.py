@@ -10,9 +10,9 @@ import pytest
 
 import stratagem
 from stratagem import limits
-from stratagem.surfaces.mcp.database import Database
-from stratagem.surfaces.mcp.settings import ServerSettings
-from stratagem.surfaces.server.forgetting import Forgetting
+from stratagem.surfaces.server.retention import Forgetting
+from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.settings import ServerSettings
 from tests.surfaces.serving import eventually
 
 

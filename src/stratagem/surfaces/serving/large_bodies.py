@@ -15,22 +15,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from anyio import to_thread
-from starlette.types import Scope
 
 from stratagem import limits
-from stratagem.surfaces.mcp.callers import ADMITTED
 
-__all__ = ["Turns", "sender_of"]
+__all__ = ["Turns"]
 
 T = TypeVar("T")
-
-
-def sender_of(scope: Scope) -> str:
-    """Return whose turn it is when a large body of a request is read."""
-    admitted = scope.get(ADMITTED)
-    if admitted is not None:
-        return str(admitted.identity.key)
-    return str((scope.get("client") or ("",))[0])
 
 
 class Turns:

@@ -1,0 +1,1 @@
+"""Messages between the processes of one server: on one machine, or through Redis."""

@@ -1,1 +1,0 @@
-"""Several processes that are one server: what they tell one another, and how."""
