@@ -498,6 +498,8 @@ CALL_TURN_SECONDS: Final = 0.05
 # A caller whose calls queue up while others call rests this many times as long as each call took.
 CALL_REST: Final = 2.0
 CALLER_ABOUT_SECONDS: Final = 1.0
+# Beyond that many only how many there are at least is known, which is all that is asked.
+CALLERS_ABOUT_MAX: Final = 10_000
 # Connections of one process when nobody says, whether or not they ask for anything: each holds a
 # file and some kilobytes. Where all are taken, one that waits for its client makes room.
 CONNECTIONS_MAX: Final = 2_000

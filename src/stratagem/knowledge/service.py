@@ -160,7 +160,7 @@ class Knowledge(Relationships):
             book = self._book(reader, branch, as_of)
             if book.view.limit != OPEN_END:
                 return listing.hierarchy(listing.counts(book))
-            counted = self._foundation.kept.get(
+            counted = self._foundation.cache.get(
                 ("hierarchy", book.view.lineage),
                 reader.head().sequence,
                 lambda: listing.counts(book),

@@ -16,7 +16,7 @@ from stratagem.engine.events import Space
 from stratagem.operation import Caller
 from stratagem.search.external import External
 from stratagem.search.index import Index
-from stratagem.search.kept import Kept
+from stratagem.search.state_cache import StateCache
 from stratagem.storage.contract import Erased, Request, Store, Transaction
 from stratagem.storage.views import Views
 
@@ -48,7 +48,7 @@ class Foundation:
     version: str
     redaction: Literal["none", "basic", "strict"] = "basic"
     external: External = field(default_factory=External)
-    kept: Kept = field(default_factory=Kept)
+    cache: StateCache = field(default_factory=StateCache)
     purge_listeners: PurgeListeners = field(default_factory=PurgeListeners)
 
     def purge(

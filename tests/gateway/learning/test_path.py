@@ -13,6 +13,7 @@ from stratagem import limits
 from stratagem.engine.events import Space
 from stratagem.errors import ExecutionTimeout, ValidationFailed
 from stratagem.gateway.calls.call import BegunElsewhereError, Call
+from stratagem.gateway.learning.attempts import Attempts, Problem
 from stratagem.operation import Caller
 from tests.gateway.learning.test_loop import incidents
 from tests.gateway.learning.workshop import Workshop
@@ -221,16 +222,18 @@ def test_calls_that_are_under_way_are_no_failed_attempts(shop: Workshop) -> None
     assert [each["success"] for each in answer["results"]] == [True] * 12
 
 
-def test_attempts_are_forgotten_after_five_minutes(
-    shop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop.ask("auto_correction_configure", settings={"maxRetries": 0})
-    shop.fails("search", {"needle": "tea"})
-    assert "1 attempts" in shop.fails("search", {"query": "x", "limit": "3"}).details["withheld"]
+def test_attempts_are_forgotten_five_minutes_after_the_first() -> None:
+    now = [0.0]
+    attempts = Attempts(lambda: now[0])
+    problem = Problem("ada", None, "default", "search")
 
-    monkeypatch.setattr(limits, "CORRECTION_BREAKER_SECONDS", -1.0)
+    attempts.failed(problem)
+    now[0] = 299.0
+    attempts.failed(problem)
+    assert attempts.number(problem) == 3
+    now[0] = 301.0
 
-    assert shop.run("search", {"query": "x", "limit": "3"})["result"]["limit"] == 3
+    assert attempts.number(problem) == 1
 
 
 def test_debug_mode_shows_how_it_was_decided(shop: Workshop) -> None:

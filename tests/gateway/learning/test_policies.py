@@ -94,13 +94,13 @@ def test_a_branch_has_its_own_policy_and_the_past_its_old_one(shop: Workshop) ->
     assert shop.run("send", WRONG)["result"]["amount"] == 12
     shop.fails("send", WRONG, branch="strict")
     foundation = shop.gateway.foundation
-    from stratagem.gateway.learning.policies import Policies
+    from stratagem.gateway.learning.policies import read
 
     with foundation.store.snapshot() as reader:
         now = foundation.views.view(reader, "strict")
         then = foundation.views.view(reader, "strict", f"@{before}")
-        assert Policies().read(reader, now).policy.enabled is False
-        assert Policies().read(reader, then).policy.enabled is True
+        assert read(reader, now).policy.enabled is False
+        assert read(reader, then).policy.enabled is True
 
     shop.ask("strata_branch", action="merge", source="strict")
     shop.fails("send", WRONG)

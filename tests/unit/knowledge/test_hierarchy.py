@@ -10,7 +10,7 @@ import pytest
 import stratagem
 from stratagem.knowledge import listing
 from stratagem.knowledge.records import Book
-from stratagem.search.kept import Kept
+from stratagem.search.state_cache import StateCache
 
 
 def areas(db: stratagem.Stratagem, **view: str) -> dict[str, int]:
@@ -77,7 +77,7 @@ def test_changing_an_answer_changes_no_other(tmp_path: Path) -> None:
 
 
 def test_only_so_much_is_kept() -> None:
-    kept = Kept()
+    cache = StateCache()
     made: list[int] = []
 
     def make(number: int) -> Callable[[], int]:
@@ -88,8 +88,8 @@ def test_only_so_much_is_kept() -> None:
         return made_now
 
     for number in range(40):
-        assert kept.get(number, 1, make(number)) == number
-    assert kept.get(39, 1, make(39)) == 39
-    assert kept.get(0, 1, make(0)) == 0
+        assert cache.get(number, 1, make(number)) == number
+    assert cache.get(39, 1, make(39)) == 39
+    assert cache.get(0, 1, make(0)) == 0
 
     assert made == [*range(40), 0]

@@ -7,9 +7,10 @@ are refused before anything is computed. Addresses and keys in a token's header 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from cachetools import TTLCache
 
 from stratagem import limits
 from stratagem.access.identity import Identity
@@ -55,8 +56,9 @@ class Verifier:
         self._settings = settings
         self._keys = keys
         self._home = home
-        self._monotonic = monotonic
-        self._kept: OrderedDict[str, tuple[Identity, float]] = OrderedDict()
+        self._verified: TTLCache[str, Identity] = TTLCache(
+            limits.OAUTH_KEPT_MAX, limits.OAUTH_KEPT_SECONDS, timer=monotonic
+        )
 
     async def verify(self, token: str) -> Identity:
         """Return who holds a token.
@@ -68,18 +70,11 @@ class Verifier:
         if len(token) > limits.OAUTH_TOKEN_CHARS_MAX:
             raise _refused("too_long", "is too long")
         hashed = digest(token)
-        kept = self._kept.get(hashed)
-        if kept is not None and self._monotonic() < kept[1]:
-            return kept[0]
-        identity = identity_from(await self._checked(token), self._settings, self._home)
-        self._keep(hashed, identity)
+        identity = self._verified.get(hashed)
+        if identity is None:
+            identity = identity_from(await self._checked(token), self._settings, self._home)
+            self._verified[hashed] = identity
         return identity
-
-    def _keep(self, hashed: str, identity: Identity) -> None:
-        self._kept[hashed] = (identity, self._monotonic() + limits.OAUTH_KEPT_SECONDS)
-        self._kept.move_to_end(hashed)
-        if len(self._kept) > limits.OAUTH_KEPT_MAX:
-            self._kept.popitem(last=False)
 
     async def _checked(self, token: str) -> Mapping[str, Any]:
         import jwt

@@ -7,11 +7,12 @@ read from the log when a caller is shown its own.
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
+from cachetools import LRUCache
 
 from stratagem import limits
 from stratagem.engine.evidence import Belief, Observation, believe
@@ -173,17 +174,13 @@ class RecordsOfViews:
     """The records of each view that was asked about. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._views: OrderedDict[tuple[int, ...], Records] = OrderedDict()
+        self._views: LRUCache[tuple[int, ...], Records] = LRUCache(_VIEWS_MAX)
         self._lock = threading.Lock()
 
     def of(self, reader: Reader, view: View) -> Records:
         """Return the records of a view, up to now."""
         with self._lock:
-            key = view.lineage.numbers
-            records = self._views.setdefault(key, Records())
-            self._views.move_to_end(key)
-            if len(self._views) > _VIEWS_MAX:
-                self._views.popitem(last=False)
+            records = self._views.setdefault(view.lineage.numbers, Records())
             records.refresh(reader, view)
             return records
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
+from cachetools import TLRUCache
 
 from stratagem import limits
 
 __all__ = ["Cache", "key_of"]
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     tool: str
     result: bytes
     until: float
@@ -34,11 +34,9 @@ class Cache:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
-        self._bytes = 0
+        self._entries = self._empty(limits.CACHE_BYTES_DEFAULT)
         self._lock = threading.RLock()
         self.enabled = True
-        self.bytes_max = limits.CACHE_BYTES_DEFAULT
         self.seconds: float | None = None
         self.hits = 0
         self.misses = 0
@@ -46,16 +44,12 @@ class Cache:
     def get(self, key: bytes) -> tuple[bool, Any]:
         """Return whether there is a result, and the result."""
         with self._lock:
-            kept = self._kept.get(key) if self.enabled else None
-            if kept is not None and kept.until <= self._clock():
-                self._drop(key)
-                kept = None
-            if kept is None:
+            entry = self._entries.get(key) if self.enabled else None
+            if entry is None:
                 self.misses += 1
                 return False, None
             self.hits += 1
-            self._kept.move_to_end(key)
-            return True, orjson.loads(kept.result)
+            return True, orjson.loads(entry.result)
 
     def put(self, key: bytes, tool: str, result: Any, seconds: float) -> None:
         """Keep a result for a while; one that takes too much of the room is not kept."""
@@ -65,12 +59,8 @@ class Cache:
             data = orjson.dumps(result)
             if len(data) > self.bytes_max // 4:
                 return
-            if key in self._kept:
-                self._drop(key)
             age = seconds if self.seconds is None else min(seconds, self.seconds)
-            self._kept[key] = _Kept(tool, data, self._clock() + age)
-            self._bytes += len(data)
-            self._shrink()
+            self._entries[key] = _Entry(tool, data, self._clock() + age)
 
     def configure(
         self,
@@ -85,18 +75,17 @@ class Cache:
                 self.enabled = enabled
             if seconds is not None:
                 self.seconds = seconds
-            if bytes_max is not None:
-                self.bytes_max = bytes_max
+            if bytes_max is not None and bytes_max != self.bytes_max:
+                self._resize(bytes_max)
             if not self.enabled:
                 self.clear()
-            self._shrink()
 
     def clear(self, tool: str | None = None) -> int:
         """Forget the results of a tool, or all; return how many."""
         with self._lock:
-            doomed = [key for key, kept in self._kept.items() if tool in {None, kept.tool}]
+            doomed = [key for key, entry in self._entries.items() if tool in {None, entry.tool}]
             for key in doomed:
-                self._drop(key)
+                self._entries.pop(key, None)
             return len(doomed)
 
     def figures(self) -> dict[str, Any]:
@@ -105,17 +94,31 @@ class Cache:
             return {
                 "enabled": self.enabled,
                 "strategy": "lru",
-                "entries": len(self._kept),
-                "bytes": self._bytes,
+                "entries": len(self._entries),
+                "bytes": int(self._entries.currsize),
                 "maxSize": self.bytes_max,
                 "ttl": self.seconds,
                 "hits": self.hits,
                 "misses": self.misses,
             }
 
-    def _shrink(self) -> None:
-        while self._bytes > self.bytes_max:
-            self._drop(next(iter(self._kept)))
+    @property
+    def bytes_max(self) -> int:
+        """How many bytes all results may have together."""
+        return int(self._entries.maxsize)
 
-    def _drop(self, key: bytes) -> None:
-        self._bytes -= len(self._kept.pop(key).result)
+    def _empty(self, bytes_max: int) -> TLRUCache[bytes, _Entry]:
+        return TLRUCache(
+            bytes_max,
+            ttu=lambda _key, entry, _now: entry.until,
+            timer=self._clock,
+            getsizeof=lambda entry: len(entry.result),
+        )
+
+    def _resize(self, bytes_max: int) -> None:
+        """Keep the most recently used entries that fit: the size of a cache is fixed."""
+        entries, self._entries = self._entries, self._empty(bytes_max)
+        while entries:
+            key, entry = entries.popitem()
+            if len(entry.result) <= bytes_max:
+                self._entries[key] = entry

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
+from cachetools import LRUCache, TLRUCache
 
 from stratagem import limits
 from stratagem.engine import moments
@@ -39,21 +39,23 @@ class Attempts:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._counts: OrderedDict[Problem, tuple[int, float]] = OrderedDict()
+        # How many attempts failed, and since when they are counted.
+        self._counts: TLRUCache[Problem, tuple[int, float]] = TLRUCache(
+            _KEPT_MAX,
+            ttu=lambda _problem, count, _now: count[1] + limits.CORRECTION_BREAKER_SECONDS,
+            timer=clock,
+        )
         self._numbers = itertools.count()
         self._active: dict[int, dict[str, Any]] = {}
 
     def number(self, problem: Problem) -> int:
         """Return which attempt a call is, from 1: calls that are under way have not failed."""
-        return self._failures(problem)[0] + 1
+        return self._counts.get(problem, (0, 0.0))[0] + 1
 
     def failed(self, problem: Problem) -> None:
         """Count an attempt that did not work."""
-        count, since = self._failures(problem)
+        count, since = self._counts.get(problem, (0, self._clock()))
         self._counts[problem] = (count + 1, since)
-        self._counts.move_to_end(problem)
-        if len(self._counts) > _KEPT_MAX:
-            self._counts.popitem(last=False)
 
     def settled(self, problem: Problem) -> None:
         """Note that a call worked: the next one is a first attempt."""
@@ -74,12 +76,6 @@ class Attempts:
     def end(self, number: int) -> None:
         """Note that a corrected call has ended."""
         self._active.pop(number, None)
-
-    def _failures(self, problem: Problem) -> tuple[int, float]:
-        """Return how many attempts failed lately, and since when they are counted."""
-        now = self._clock()
-        count, since = self._counts.get(problem, (0, now))
-        return (0, now) if now - since > limits.CORRECTION_BREAKER_SECONDS else (count, since)
 
     @property
     def active(self) -> list[dict[str, Any]]:
@@ -108,20 +104,15 @@ class Offers:
     """The offers of this process, each for the caller and the tool it was made for."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str, str], Offered] = OrderedDict()
+        self._offers: LRUCache[tuple[str, str, str], Offered] = LRUCache(_KEPT_MAX)
 
     def put(self, caller: str, tool: str, offered: Offered) -> str:
         """Keep an offer, unless it is long: it can be made anew. Return its id."""
         made = offer_id(tool, offered[0].arguments)
-        if not is_brief(offered[0].arguments):
-            return made
-        key = (caller, tool, made)
-        self._kept[key] = offered
-        self._kept.move_to_end(key)
-        if len(self._kept) > _KEPT_MAX:
-            self._kept.popitem(last=False)
+        if is_brief(offered[0].arguments):
+            self._offers[caller, tool, made] = offered
         return made
 
     def get(self, caller: str, tool: str, made: str) -> Offered | None:
         """Return an offer that was made to a caller for a tool."""
-        return self._kept.get((caller, tool, made))
+        return self._offers.get((caller, tool, made))

@@ -6,11 +6,12 @@ import asyncio
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
+
+from cachetools import TTLCache
 
 from stratagem import limits
 from stratagem.engine.events import Draft
@@ -32,7 +33,14 @@ from stratagem.gateway.correction import Candidate, Correction, Policy
 from stratagem.gateway.events import Publish
 from stratagem.gateway.learning import lessons
 from stratagem.gateway.learning import lessons as counting
-from stratagem.gateway.learning.attempts import Attempts, Offers, is_brief, offer_id, problem_of
+from stratagem.gateway.learning.attempts import (
+    Attempts,
+    Offers,
+    Problem,
+    is_brief,
+    offer_id,
+    problem_of,
+)
 from stratagem.gateway.learning.debugging_advice import Advice, Advisor, Recollection
 from stratagem.gateway.learning.examiner import Examiner, usual_values
 from stratagem.gateway.learning.lessons import (
@@ -327,7 +335,6 @@ class _Refused(NamedTuple):
     """A call that was refused, until the caller tries again."""
 
     arguments: Any
-    at: float
     policy: Policy
 
 
@@ -358,7 +365,9 @@ class LearningCorrector:
         recollection = Recollection(foundation)
         self.advice = Advice(advisor, recorder.do, recollection)
         self._offers = Offers()
-        self._refused: OrderedDict[Any, _Refused] = OrderedDict()
+        self._refused: TTLCache[Problem, _Refused] = TTLCache(
+            _REMEMBERED_MAX, limits.CORRECTION_BREAKER_SECONDS
+        )
         # How many records were lost, and until when more may be.
         self._lost = (0, 0.0)
 
@@ -589,10 +598,8 @@ class LearningCorrector:
     def _worked(self, tool: Tool, call: Call, arguments: Any, applied: Applied | None) -> None:
         problem = problem_of(call, tool.name)
         self.attempts.settled(problem)
-        refused = self._refused.pop(problem, None) if self._refused else None
+        refused = self._refused.pop(problem, None)
         if refused is None or applied is not None:
-            return
-        if time.monotonic() - refused.at > limits.CORRECTION_BREAKER_SECONDS:
             return
         schema = tool.content["inputSchema"]
         taught = lessons.from_retry(refused.arguments, arguments, schema)
@@ -601,12 +608,10 @@ class LearningCorrector:
 
     def _remember_refused(self, tool: Tool, call: Call, policy: Policy) -> None:
         problem = problem_of(call, tool.name)
-        self._refused.pop(problem, None)
-        if not is_brief(call.arguments):
-            return
-        self._refused[problem] = _Refused(call.arguments, time.monotonic(), policy)
-        if len(self._refused) > _REMEMBERED_MAX:
-            self._refused.popitem(last=False)
+        if is_brief(call.arguments):
+            self._refused[problem] = _Refused(call.arguments, policy)
+        else:
+            self._refused.pop(problem, None)
 
     def _unavailable(
         self,

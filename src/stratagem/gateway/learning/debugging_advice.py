@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import orjson
+from cachetools import LRUCache, TTLCache
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, ExecutionTimeout, StratagemError
@@ -160,11 +159,13 @@ class Advice:
         self._advisor = advisor
         self._later = later
         self._recollection = recollection
-        self._fixes: OrderedDict[Problem, tuple[float, dict[str, Any]]] = OrderedDict()
-        self._recalled: OrderedDict[Problem, float] = OrderedDict()
+        self._fixes: TTLCache[Problem, dict[str, Any]] = TTLCache(
+            _KEPT_MAX, limits.FIX_CREDITED_HOURS * 3600
+        )
+        self._recalled: TTLCache[Problem, None] = TTLCache(_KEPT_MAX, _RECALLED_SECONDS)
         # Only used where `later` is done, one after the other.
-        self._failures: OrderedDict[tuple[str, str, str], int] = OrderedDict()
-        self._drafted: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._failures: LRUCache[tuple[str, str, str], int] = LRUCache(_KEPT_MAX)
+        self._drafted: LRUCache[tuple[str, str, str], None] = LRUCache(_KEPT_MAX)
 
     async def ask(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
         """Return the best known fix for a tool's failure."""
@@ -187,7 +188,7 @@ class Advice:
             # What its calls come to is not its to write there.
             return fix
         if fix is not None:
-            _keep(self._fixes, problem_of(call, tool.name), (time.monotonic(), fix))
+            self._fixes[problem_of(call, tool.name)] = fix
             return fix
         self._note(advisor, tool.name, call.branch, plain, str(error.details.get("executionId")))
         return None
@@ -204,16 +205,14 @@ class Advice:
 
     def settled(self, call: Call, tool: str, execution: str) -> None:
         """Credit the fix that was given, now that a call worked."""
-        advisor, problem, now = self._advisor, problem_of(call, tool), time.monotonic()
+        advisor, problem = self._advisor, problem_of(call, tool)
         if advisor is None or not call.caller.may("debugging", "write"):
             return
-        given_at, fix = self._fixes.pop(problem, (now, None))
+        fix = self._fixes.pop(problem, None)
         if fix is None:
-            if now < self._recalled.get(problem, now):
+            if problem in self._recalled:
                 return
-            _keep(self._recalled, problem, now + _RECALLED_SECONDS)
-        elif now - given_at > limits.FIX_CREDITED_HOURS * 3600:
-            return
+            self._recalled[problem] = None
 
         def credit() -> None:
             given = fix or self._recollection.fix(problem, but=execution)
@@ -231,10 +230,10 @@ class Advice:
             known = self._failures.get(key)
             if known is None:
                 known = self._recollection.failures(branch, tool, shape, but=execution)
-            _keep(self._failures, key, known + 1)
+            self._failures[key] = known + 1
             if known + 1 >= limits.FAILURES_NOTED and key not in self._drafted:
                 advisor.draft(f"{tool}: {text}", tool, branch)
-                _keep(self._drafted, key, None)
+                self._drafted[key] = None
 
         self._later(_quietly(count))
 
@@ -255,10 +254,3 @@ def _quietly(work: Callable[[], object]) -> Callable[[], None]:
             logger.warning("the debugging memory was not told: %s", fault)
 
     return run
-
-
-def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > _KEPT_MAX:
-        kept.popitem(last=False)

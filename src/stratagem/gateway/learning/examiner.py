@@ -7,13 +7,14 @@ import logging
 import re
 import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Final, Literal
 
 import orjson
+from cachetools import TTLCache
 
 from stratagem import limits
 from stratagem.engine.lineage import OPEN_END, View
@@ -32,9 +33,10 @@ from stratagem.gateway.correction import (
     correct,
     ready,
 )
+from stratagem.gateway.learning import policies
 from stratagem.gateway.learning.evidence import Standing, lowered, read_standing, suspects
 from stratagem.gateway.learning.lessons import Lessons, belief_of
-from stratagem.gateway.learning.policies import InForce, Policies
+from stratagem.gateway.learning.policies import InForce
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
@@ -113,8 +115,9 @@ class KeptCorrections:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._kept: OrderedDict[bytes, tuple[float, Correction]] = OrderedDict()
+        self._kept: TTLCache[bytes, Correction] = TTLCache(
+            limits.CORRECTION_CACHE_MAX, limits.CORRECTION_CACHE_SECONDS, timer=clock
+        )
         # A diagnosis looks from another thread than calls do.
         self._lock = threading.Lock()
         self.hits = 0
@@ -134,19 +137,15 @@ class KeptCorrections:
         key = hashlib.sha256(repr(about).encode() + b"\0" + data).digest()
         with self._lock:
             known = self._kept.get(key)
-            if known is not None and known[0] > self._clock():
+            if known is not None:
                 self.hits += 1
-                self._kept.move_to_end(key)
-                return known[1]
+                return known
             self.misses += 1
         made = make()
         if made.late:
             return made
         with self._lock:
-            self._kept[key] = (self._clock() + limits.CORRECTION_CACHE_SECONDS, made)
-            self._kept.move_to_end(key)
-            if len(self._kept) > limits.CORRECTION_CACHE_MAX:
-                self._kept.popitem(last=False)
+            self._kept[key] = made
         return made
 
     def figures(self) -> dict[str, Any]:
@@ -372,7 +371,6 @@ class Examiner:
         self.health = Health()
         self.kept = KeptCorrections(time.monotonic)
         self.milliseconds: deque[float] = deque(maxlen=1_000)
-        self._policies = Policies()
         self._in_force: dict[tuple[str, str | None], tuple[float, InForce]] = {}
         self._known: dict[str, _Known] = {}
         # How many batches of lessons of each branch wait to be written: what is known has them
@@ -406,7 +404,7 @@ class Examiner:
             return known[1]
         try:
             reader = self._foundation.store.reader()
-            found = self._policies.read(reader, self._foundation.views.view(reader, branch), tool)
+            found = policies.read(reader, self._foundation.views.view(reader, branch), tool)
         except BranchNotFound:
             # Nothing is wrong with the policy.
             raise

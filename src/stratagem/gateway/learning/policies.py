@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -16,11 +16,10 @@ from stratagem.gateway import names
 from stratagem.gateway.correction import Policy, preset
 from stratagem.storage.contract import Reader, Transaction, Version
 
-__all__ = ["InForce", "Policies", "change", "changes", "overrides", "preview"]
+__all__ = ["InForce", "change", "changes", "overrides", "preview", "read"]
 
 _KEY: Final = "auto_correction"
 _OWN: Final = "auto_correction:"
-_KNOWN_MAX: Final = 1_000
 # Settings that the document has two names for, under the one they are kept by.
 _KEPT_AS: Final = {
     "maxCorrectionAttempts": "maxRetries",
@@ -46,30 +45,21 @@ class InForce(NamedTuple):
     stamp: tuple[int, int]
 
 
-class Policies:
-    """Reads policies as a view shows them; each is parsed once and found by its sequences then."""
+def read(reader: Reader, view: View, tool: str | None = None) -> InForce:
+    """Return the policy that holds for a tool, or for all, as a view shows it.
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, int], Policy] = OrderedDict()
+    Raises:
+        ValidationFailed: It was written by something newer, or is damaged.
+    """
+    common = reader.current(view.lineage, names.SETTINGS, _KEY)
+    own = reader.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
+    stamp = (common.sequence if common else 0, own.sequence if own else 0)
+    return InForce(_parse(_payload(common), _payload(own)), stamp)
 
-    def read(self, reader: Reader, view: View, tool: str | None = None) -> InForce:
-        """Return the policy that holds for a tool, or for all.
 
-        Raises:
-            ValidationFailed: It was written by something newer, or is damaged.
-        """
-        common = reader.current(view.lineage, names.SETTINGS, _KEY)
-        own = reader.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
-        stamp = (common.sequence if common else 0, own.sequence if own else 0)
-        known = self._known.get(stamp)
-        if known is None:
-            known = Policy()
-            for version in (common, own):
-                known = known.with_settings(_settings(version))
-            self._known[stamp] = known
-            if len(self._known) > _KNOWN_MAX:
-                self._known.popitem(last=False)
-        return InForce(known, stamp)
+@lru_cache(maxsize=128)
+def _parse(common: bytes | None, own: bytes | None) -> Policy:
+    return Policy().with_settings(_parse_settings(common)).with_settings(_parse_settings(own))
 
 
 def change(
@@ -126,7 +116,7 @@ def preview(
     _check_size(settings)
     before: Policy | None = None
     try:
-        before = Policies().read(reader, view, tool).policy
+        before = read(reader, view, tool).policy
     except ValidationFailed as error:
         # What cannot be read can still be replaced.
         if preset_name is None and not reset:
@@ -135,7 +125,7 @@ def preview(
     if preset_name is not None:
         start = preset(preset_name)
     elif reset:
-        start = Policies().read(reader, view).policy if tool else Policy()
+        start = read(reader, view).policy if tool else Policy()
     else:
         assert before is not None
         start = before
@@ -199,10 +189,18 @@ def _own(
     return had | {kept: every[kept] for kept in (_KEPT_AS.get(each, each) for each in settings)}
 
 
+def _payload(version: Version | None) -> bytes | None:
+    return version.payload if version is not None else None
+
+
 def _settings(version: Version | None) -> dict[str, Any]:
-    if version is None or version.payload is None:
+    return _parse_settings(_payload(version))
+
+
+def _parse_settings(payload: bytes | None) -> dict[str, Any]:
+    if payload is None:
         return {}
-    found = orjson.loads(version.payload).get("settings")
+    found = orjson.loads(payload).get("settings")
     if not isinstance(found, dict):
         raise ValidationFailed("The settings of the policy are damaged.", field="settings")
     return found

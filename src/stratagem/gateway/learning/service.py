@@ -181,7 +181,7 @@ class Corrections(Bound):
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             try:
-                policy = policies.Policies().read(reader, view).policy
+                policy = policies.read(reader, view).policy
             except ValidationFailed:
                 return {"settings": None, "toolSettings": None}
             return {

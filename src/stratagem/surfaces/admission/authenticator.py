@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+
+from cachetools import LRUCache
 
 from stratagem import limits
 from stratagem.access.identity import Identity, identity_of
@@ -65,7 +66,7 @@ class Admission:
             )
         self.measures = Measures(time.monotonic)
         # Where there is no session to remember it, a switched branch belongs to the token.
-        self._callers: OrderedDict[tuple[str, ...], Caller] = OrderedDict()
+        self._callers: LRUCache[tuple[str, ...], Caller] = LRUCache(limits.SWITCHED_KEPT_MAX)
 
     @property
     def home(self) -> str:
@@ -147,9 +148,6 @@ class Admission:
                 can_switch=not self._settings.several,
                 toolsets=None,
             )
-        self._callers.move_to_end(key)
-        if len(self._callers) > limits.SWITCHED_KEPT_MAX:
-            self._callers.popitem(last=False)
         reached = self._reached(surface)
         return found if reached is None else replace(found, toolsets=reached, origin=found)
 

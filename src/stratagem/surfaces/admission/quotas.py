@@ -7,7 +7,7 @@ Runs on one event loop.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
@@ -16,53 +16,33 @@ from stratagem import limits
 from stratagem.access.identity import Identity
 from stratagem.errors import RateLimited
 from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.token_buckets import TokenBuckets
 
 __all__ = ["Bucket", "Measures", "UnknownSockets"]
 
-_BUCKETS_MAX: Final = 10_000
-_MINUTE: Final = 60.0
+_COUNTED_MAX: Final = 10_000
 
 
-class Bucket:
-    """A bucket for each name that fills again by so much a minute; the oldest are forgotten."""
+class Bucket(TokenBuckets[str]):
+    """Token buckets that also count what was taken, for processes that count together."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        super().__init__(monotonic)
         # What was taken here since somebody last asked.
         self._taken: dict[str, tuple[int, int, int]] = {}
 
     def take(self, name: str, per_minute: int, burst: int) -> float:
-        """Take one out; return 0, or after how many seconds there will be one."""
-        left = self._left(name, per_minute, burst)
-        if left < 1:
-            return (1 - left) * _MINUTE / per_minute
-        self._keep(name, left - 1)
-        if name in self._taken or len(self._taken) < _BUCKETS_MAX:
+        """Take one token; return 0, or after how many seconds there will be one."""
+        wait = super().take(name, per_minute, burst)
+        if not wait and (name in self._taken or len(self._taken) < _COUNTED_MAX):
             count = self._taken.get(name, (0, 0, 0))[0]
             self._taken[name] = (count + 1, per_minute, burst)
-        return 0.0
-
-    def spend(self, name: str, count: int, per_minute: int, burst: int) -> None:
-        """Take out what was taken elsewhere; what is not there is owed."""
-        left = self._left(name, per_minute, burst)
-        self._keep(name, max(left - count, -float(burst)))
+        return wait
 
     def taken(self) -> dict[str, tuple[int, int, int]]:
         """Return what was taken since this was last asked: how many, and the limits."""
         taken, self._taken = self._taken, {}
         return taken
-
-    def _left(self, name: str, per_minute: int, burst: int) -> float:
-        now = self._monotonic()
-        left, since = self._buckets.get(name, (float(burst), now))
-        return min(float(burst), left + (now - since) * per_minute / _MINUTE)
-
-    def _keep(self, name: str, left: float) -> None:
-        self._buckets[name] = (left, self._monotonic())
-        self._buckets.move_to_end(name)
-        if len(self._buckets) > _BUCKETS_MAX:
-            self._buckets.popitem(last=False)
 
 
 class UnknownSockets:

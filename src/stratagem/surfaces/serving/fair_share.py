@@ -14,9 +14,11 @@ hold nobody up.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+
+from cachetools import TTLCache
 
 from stratagem import limits
 
@@ -28,15 +30,17 @@ class FairShare:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        # When each caller last began a call, the latest last.
-        self._seen: OrderedDict[str, float] = OrderedDict()
+        # The callers that began a call lately.
+        self._seen: TTLCache[str, None] = TTLCache(
+            limits.CALLERS_ABOUT_MAX, limits.CALLER_ABOUT_SECONDS, timer=monotonic
+        )
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[None]:
         """Wait until another call of a caller may run, and count it as long as it computes."""
-        self._note(caller)
+        self._seen[caller] = None
         if caller in self._waiting or not self._has_room(caller):
             await self._wait(caller)
         else:
@@ -58,13 +62,6 @@ class FairShare:
             asyncio.get_running_loop().call_later(rest, self._leave, caller)
         else:
             self._leave(caller)
-
-    def _note(self, caller: str) -> None:
-        now = self._monotonic()
-        self._seen[caller] = now
-        self._seen.move_to_end(caller)
-        while now - next(iter(self._seen.values())) > limits.CALLER_ABOUT_SECONDS:
-            self._seen.popitem(last=False)
 
     def _has_room(self, caller: str) -> bool:
         return len(self._seen) <= 1 or self._running[caller] < limits.CALLS_BESIDE_OTHERS_MAX

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
+
+from cachetools import LRUCache
 
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
@@ -45,7 +46,8 @@ class Catalogue:
     def __init__(self, foundation: Foundation, registry: Registry) -> None:
         self._registry = registry
         self._embedder = _embedder(foundation.index.embedder)
-        self._shelves: OrderedDict[tuple[int, ...], Shelf] = OrderedDict()
+        self._shelves: LRUCache[tuple[int, ...], Shelf] = LRUCache(_SHELVES_MAX)
+        self._latest: Shelf | None = None
         self._lock = threading.Lock()
 
     def shelf(self, reader: Reader, view: View) -> Shelf:
@@ -82,16 +84,12 @@ class Catalogue:
         shelf = self._shelves.get(key)
         if shelf is None:
             shelf = self._shelves[key] = Shelf(self._index(), Intents(self._embedder), {})
-            if len(self._shelves) > _SHELVES_MAX:
-                self._shelves.popitem(last=False)
-        self._shelves.move_to_end(key)
+        self._latest = shelf
         return shelf
 
     def _index(self) -> ToolIndex:
         """Return an index to begin with: most branches show what another one shows."""
-        if not self._shelves:
-            return ToolIndex(self._embedder)
-        return next(reversed(self._shelves.values())).index.copy()
+        return self._latest.index.copy() if self._latest else ToolIndex(self._embedder)
 
 
 def _embedder(chosen: Embedder | None) -> Embedder | None:
