@@ -22,7 +22,7 @@ import numpy as np
 
 import stratagem
 from benchmarks import texts
-from stratagem.search.vectors import VectorMap
+from stratagem.search.vectors import VectorCache
 from stratagem.storage.contract import Request, Transaction
 
 K = 10
@@ -231,10 +231,10 @@ def near(db: stratagem.Stratagem, questions: Any, name: str) -> list[list[str]]:
 
 
 def local(db: stratagem.Stratagem, questions: Any, exact: list[list[str]]) -> None:
-    """Measure the mapped file: how long it takes to make, and to search."""
+    """Measure the file of vectors: how long it takes to make, and to search."""
     store: Any = db.runtime.foundation.store
     with tempfile.TemporaryDirectory() as folder:
-        vectors = VectorMap(Path(folder) / "vectors", 256)
+        vectors = VectorCache(Path(folder) / "vectors", 256)
         answers, taken = [], []
         for question in questions:
             with store.snapshot() as reader:

@@ -1,7 +1,7 @@
 """The file of vectors is a cache: whatever becomes of it, searching is right.
 
-What each damaged file answers is asked in a process of its own, since a map of a file that is
-not there ends a process without a word.
+What each damaged file answers is asked in a process of its own, since to touch a mapping of a
+file that was truncated ends a process without a word.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ import random
 import shutil
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
+import numpy as np
 import pytest
 
 import stratagem
 from stratagem.errors import StratagemError
+from stratagem.search.vector_storage import FileStorage, VectorsDamagedError
 from tests.faults.disk import Disk, in_place
 from tests.faults.opening import examine, open_with
 from tests.faults.processes import Voice, child
@@ -136,7 +139,7 @@ def test_a_writer_that_was_killed_between_two_words_of_the_header_does_no_harm(
 
 
 def test_a_power_failure_in_the_midst_of_writing_does_no_harm(path: Path, seed: int) -> None:
-    """Pages of a mapped file reach the disk in any order."""
+    """Pages of a file reach the disk in any order."""
     before, draw = vectors_of(path).read_bytes(), random.Random(seed)
     with stratagem.open(str(path), embedder="static") as db:
         write_texts(db, 300, 350)
@@ -230,6 +233,58 @@ def test_a_search_on_a_full_disk_does_not_end_the_process(
         told = list(process.hear_rest())
 
     assert told == ["full", True, [], "created", []]
+
+
+def search_again_and_again(tell: Voice, path: str, databases: int, right: Answers) -> None:
+    for number in range(databases):
+        # Whoever finds the file damaged too often in one search does without it from then on.
+        with stratagem.open(path, embedder="static") as db:
+            for _ in range(8):
+                if ask(db) != right:
+                    tell(f"wrong answers from database {number}")
+    tell("done")
+
+
+def test_a_file_that_is_truncated_while_it_is_searched_does_not_end_the_process(
+    path: Path, seed: int
+) -> None:
+    with stratagem.open(str(path), embedder="static") as db:
+        right = ask(db)
+    size, draw = vectors_of(path).stat().st_size, random.Random(seed)
+
+    with child(search_again_and_again, str(path), 12, right) as process:
+        truncations = 0
+        while not process.pipe.poll(draw.random() * 0.01):
+            with suppress(FileNotFoundError):
+                os.truncate(vectors_of(path), draw.choice([0, 4096, draw.randrange(size)]))
+                truncations += 1
+        told = list(process.hear_rest())
+        process.join()
+
+    assert truncations > 20
+    assert told == ["done"]
+
+
+@pytest.mark.parametrize("places", [[0, 5, 9], list(range(3000))])
+def test_rows_that_a_truncated_file_no_longer_has_are_reported(
+    tmp_path: Path, places: list[int]
+) -> None:
+    path = tmp_path / "rows"
+    content = np.arange(3000 * 512, dtype=np.float32).reshape(3000, 512)
+    path.write_bytes(content.tobytes())
+    storage, offsets = FileStorage(path, content.nbytes), [each * 2048 for each in places]
+    rows = np.zeros((len(places), 512), np.float32)
+    storage.gather(offsets, rows)
+    assert (rows == content[places]).all()
+
+    os.truncate(path, 4096)
+
+    with pytest.raises(VectorsDamagedError):
+        storage.gather(offsets, rows)
+    with pytest.raises(VectorsDamagedError):
+        storage.read(2048, rows)
+    with pytest.raises(VectorsDamagedError):
+        storage.check_size()
 
 
 @pytest.fixture

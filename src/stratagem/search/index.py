@@ -29,7 +29,7 @@ from stratagem.errors import EmbeddingFailed, StratagemError
 from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.stored import StoredVectors
-from stratagem.search.vectors import Nearest, VectorMap
+from stratagem.search.vectors import Nearest, VectorCache
 from stratagem.storage.comparing import Comparing
 from stratagem.storage.contract import (
     Document,
@@ -119,11 +119,11 @@ class Index:
 
     def _use(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
-        self._vectors: VectorMap | StoredVectors | None = None
+        self._vectors: VectorCache | StoredVectors | None = None
         if embedder is not None:
             path = self._vector_path
             compares = self._store is not None and isinstance(self._store.reader(), Comparing)
-            self._vectors = StoredVectors() if compares else VectorMap(path, embedder.dimensions)
+            self._vectors = StoredVectors() if compares else VectorCache(path, embedder.dimensions)
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool

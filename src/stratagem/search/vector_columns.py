@@ -1,0 +1,306 @@
+"""The arrays that vectors stand in, and their seal.
+
+They are written by whichever process searches first after a write, and any of them may be
+killed, and the machine may lose power, in the midst of it. So the header says whether somebody is
+writing, and holds a digest of everything else: a sum over the rows, to which a new row is added
+and from which an old value is taken, so that keeping it costs no more than the row itself. Whoever
+opens the file checks the digest once, and believes nothing that does not agree with it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratagem.search.vector_storage import VectorStorage, aligned
+
+__all__ = ["HEADER", "HEADER_BYTES", "VectorColumns", "VectorRows", "VectorSnapshot"]
+
+HEADER: Final = np.dtype(
+    [
+        ("magic", "S8"),
+        ("generation", "<i8"),
+        ("dimensions", "<i8"),
+        ("capacity", "<i8"),
+        ("count", "<i8"),
+        ("last_id", "<i8"),
+        ("position", "<i8"),
+        ("ascending", "<i8"),
+        ("anchor", "<i8"),
+        ("digest", "<u8"),
+        ("check", "<i8"),
+        ("writing", "<i8"),
+    ]
+)
+HEADER_BYTES: Final = 4_096
+
+_MAGIC: Final = b"STRAVEC4"
+_NUMBERS: Final = ("sequence", "sequence_to", "branch", "space")
+# What `check` is a checksum of: the fields before it.
+_CHECKED_BYTES: Final = 80
+# Few calls, and yet the vectors of one are still in the processor's cache when compared.
+_CHUNK: Final = 1_024
+# Odd, so that multiplying by them loses nothing.
+_ODD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
+
+class VectorRows(NamedTuple):
+    """Vectors with their codes, their versions and what decides whether a view shows them."""
+
+    sequence: NDArray[np.int64]
+    sequence_to: NDArray[np.int64]
+    branch: NDArray[np.int64]
+    space: NDArray[np.int64]
+    # By word, not by vector: each is gone through from end to end.
+    codes: NDArray[np.uint64]
+    vectors: NDArray[np.float32]
+
+
+class VectorColumns:
+    """One row for each vector, in a storage.
+
+    Raises:
+        VectorsDamagedError: From any method that reads: the storage has lost rows.
+    """
+
+    def __init__(self, storage: VectorStorage, dimensions: int, words: int, capacity: int) -> None:
+        self.storage = storage
+        self.capacity = capacity
+        self.header = np.zeros(1, HEADER)
+        self.snapshot = VectorSnapshot(self)
+        self._dimensions = dimensions
+        self._words = words
+        self._numbers_at = {
+            name: HEADER_BYTES + 8 * capacity * place for place, name in enumerate(_NUMBERS)
+        }
+        self._codes_at = HEADER_BYTES + 8 * capacity * len(_NUMBERS)
+        self._vectors_at = self._codes_at + 8 * capacity * words
+
+    @staticmethod
+    def size(dimensions: int, words: int, capacity: int) -> int:
+        """Return how many bytes so many rows take."""
+        return HEADER_BYTES + capacity * (8 * len(_NUMBERS) + 8 * words + 4 * dimensions)
+
+    def format(self, generation: int) -> None:
+        """Write the header of columns without rows."""
+        self.header["magic"] = _MAGIC
+        self.put("generation", generation)
+        self.put("dimensions", self._dimensions)
+        self.put("capacity", self.capacity)
+        self.put("ascending", 1)
+        self.begin()
+
+    def get(self, name: str) -> int:
+        """Return a number of the header, as it was last read or written."""
+        return int(self.header[name][0])
+
+    def put(self, name: str, value: int) -> None:
+        """Set a number of the header; `seal` writes it."""
+        self.header[name][0] = value
+
+    def refresh(self) -> None:
+        """Read the header, and drop what was kept of the rows if it has changed."""
+        header = np.zeros(1, HEADER)
+        self.storage.read(0, header)
+        if header != self.header:
+            self.header = header
+            self.snapshot = VectorSnapshot(self)
+
+    def begin(self) -> None:
+        """Say that the rows are being changed."""
+        self.put("writing", 1)
+        self.storage.write(0, self.header)
+
+    def seal(self) -> None:
+        """Say that the rows are whole again.
+
+        Raises:
+            VectorsDamagedError: The storage was truncated since they were begun.
+        """
+        self.storage.check_size()
+        self.put("check", self._check())
+        self.put("writing", 0)
+        self.storage.write(0, self.header)
+        self.snapshot = VectorSnapshot(self)
+
+    def is_intact(self) -> bool:
+        """Whether the header is one of ours; another process may be changing the rows."""
+        return (
+            self.header["magic"][0] == _MAGIC
+            and self.get("check") == self._check()
+            and 0 <= self.get("count") <= self.capacity
+        )
+
+    def is_whole(self) -> bool:
+        """Whether nobody was interrupted while changing the rows, as far as the header says."""
+        return self.is_intact() and not self.get("writing")
+
+    def is_sound(self) -> bool:
+        """Whether every row is as it was written; reads them all."""
+        digest = sum(_digest(rows) for rows in self.chunks())
+        return self.is_whole() and self.get("digest") == digest % 2**64
+
+    def numbers(self, name: str, begin: int, end: int) -> NDArray[np.int64]:
+        """Return `sequence`, `sequence_to`, `branch` or `space` of some rows."""
+        numbers = aligned((end - begin,), np.int64)
+        self.storage.read(self._numbers_at[name] + 8 * begin, numbers)
+        return numbers
+
+    def codes(self, begin: int, end: int) -> NDArray[np.uint64]:
+        """Return the codes of some rows."""
+        codes = aligned((self._words, end - begin), np.uint64)
+        for word in range(self._words):
+            self.storage.read(self._code_at(word, begin), codes[word])
+        return codes
+
+    def cosines(self, query: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+        """Return how near each of the first rows is to a query."""
+        cosines = np.empty(count, np.float32)
+        buffer = aligned((_CHUNK, self._dimensions), np.float32)
+        for begin in range(0, count, _CHUNK):
+            vectors = buffer[: count - begin]
+            self.storage.read(self._vector_at(begin), vectors)
+            _compare(vectors, query, cosines[begin : begin + _CHUNK])
+        return cosines
+
+    def cosines_of(
+        self, rows: NDArray[np.int64], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return how near some rows are to a query."""
+        cosines = np.empty(len(rows), np.float32)
+        buffer = aligned((min(len(rows), _CHUNK), self._dimensions), np.float32)
+        for begin in range(0, len(rows), _CHUNK):
+            vectors = buffer[: len(rows) - begin]
+            offsets = self._vectors_at + 4 * self._dimensions * rows[begin : begin + _CHUNK]
+            self.storage.gather(offsets.tolist(), vectors)
+            _compare(vectors, query, cosines[begin : begin + _CHUNK])
+        return cosines
+
+    def chunks(self) -> Iterator[VectorRows]:
+        """Yield all rows, some at a time."""
+        count = self.get("count")
+        for begin in range(0, count, _CHUNK):
+            end = min(begin + _CHUNK, count)
+            sequence, sequence_to, branch, space = (
+                self.numbers(name, begin, end) for name in _NUMBERS
+            )
+            vectors = aligned((end - begin, self._dimensions), np.float32)
+            self.storage.read(self._vector_at(begin), vectors)
+            codes = self.codes(begin, end)
+            yield VectorRows(sequence, sequence_to, branch, space, codes, vectors)
+
+    def extend(self, rows: VectorRows) -> None:
+        """Write rows behind the last one."""
+        count = self.get("count")
+        for name in _NUMBERS:
+            self.storage.write(self._numbers_at[name] + 8 * count, getattr(rows, name))
+        for word in range(self._words):
+            self.storage.write(self._code_at(word, count), rows.codes[word])
+        self.storage.write(self._vector_at(count), rows.vectors)
+        self.put("digest", (self.get("digest") + _digest(rows)) % 2**64)
+        self.put("count", count + len(rows.sequence))
+
+    def supersede(self, ends: dict[int, int]) -> None:
+        """Set the ends of some versions."""
+        count = self.get("count")
+        sequence = self.numbers("sequence", 0, count)
+        rows = np.flatnonzero(np.isin(sequence, np.fromiter(ends, np.int64, len(ends))))
+        if not len(rows):
+            return
+        sequence = sequence[rows]
+        column = self.numbers("sequence_to", 0, count)
+        digest = self.get("digest") - _digest_of_ends(sequence, column[rows])
+        column[rows] = [ends[each] for each in sequence.tolist()]
+        changed = slice(int(rows[0]), int(rows[-1]) + 1)
+        self.storage.write(self._numbers_at["sequence_to"] + 8 * changed.start, column[changed])
+        self.put("digest", (digest + _digest_of_ends(sequence, column[rows])) % 2**64)
+
+    def _code_at(self, word: int, row: int) -> int:
+        return self._codes_at + 8 * (self.capacity * word + row)
+
+    def _vector_at(self, row: int) -> int:
+        return self._vectors_at + 4 * self._dimensions * row
+
+    def _check(self) -> int:
+        return zlib.crc32(self.header.tobytes()[:_CHECKED_BYTES])
+
+
+class VectorSnapshot:
+    """What the header said at one moment, and the columns that are asked for with each search.
+
+    These are kept, since they are small: 64 bytes for each vector of 256 numbers. Vectors are
+    not.
+    """
+
+    def __init__(self, columns: VectorColumns) -> None:
+        self.columns = columns
+        self.count = columns.get("count")
+        self._is_ascending = bool(columns.get("ascending"))
+
+    @cached_property
+    def sequence(self) -> NDArray[np.int64]:
+        """The version that each vector belongs to."""
+        return self.columns.numbers("sequence", 0, self.count)
+
+    @cached_property
+    def sequence_to(self) -> NDArray[np.int64]:
+        """The version that superseded each one."""
+        return self.columns.numbers("sequence_to", 0, self.count)
+
+    @cached_property
+    def branch(self) -> NDArray[np.int64]:
+        """The branch of each version."""
+        return self.columns.numbers("branch", 0, self.count)
+
+    @cached_property
+    def space(self) -> NDArray[np.int64]:
+        """The space of each version."""
+        return self.columns.numbers("space", 0, self.count)
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint64]:
+        """The code of each vector, a word of bits in each row."""
+        return self.columns.codes(0, self.count)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64] | None:
+        """The rows in order of sequence; None where they already are."""
+        return None if self._is_ascending else np.argsort(self.sequence, kind="stable")
+
+
+def _compare(
+    vectors: NDArray[np.float32], query: NDArray[np.float32], cosines: NDArray[np.float32]
+) -> None:
+    # A matrix product would start threads that wait for each other busily: on a machine that has
+    # something else to do it then takes five times as long.
+    np.vecdot(vectors, query, out=cosines)
+
+
+def _digest(rows: VectorRows) -> int:
+    with np.errstate(over="ignore"):
+        words = rows.vectors.view(np.uint64)
+        weights = np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64)
+        each = (words * weights).sum(axis=1, dtype=np.uint64)
+        for place, word in enumerate(rows.codes):
+            each += word * np.uint64(2 * place + 3)
+        each += rows.branch.view(np.uint64) * np.uint64(_ODD[0])
+        each += rows.space.view(np.uint64) * np.uint64(_ODD[1])
+        total = int((each * _keys(rows.sequence)).sum(dtype=np.uint64))
+    return total + _digest_of_ends(rows.sequence, rows.sequence_to)
+
+
+def _digest_of_ends(sequence: NDArray[np.int64], sequence_to: NDArray[np.int64]) -> int:
+    with np.errstate(over="ignore"):
+        ends = sequence_to.view(np.uint64) * np.uint64(_ODD[2])
+        return int((ends * _keys(sequence)).sum(dtype=np.uint64))
+
+
+def _keys(sequence: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return an odd number for each row, so that rows cannot change places."""
+    keys: NDArray[np.uint64] = sequence.view(np.uint64) * np.uint64(2) + np.uint64(1)
+    return keys

@@ -1,0 +1,157 @@
+"""Where the arrays of the vector cache are: a file that processes share, or private memory.
+
+Another program may truncate the file at any moment (`cp` or `rsync --inplace` onto it). To touch a
+page of a mapping that its file no longer has ends the process with SIGBUS, so Python never touches
+one: system calls copy what is needed, and report a page that is missing as an error.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["FileStorage", "MemoryStorage", "VectorStorage", "VectorsDamagedError", "aligned"]
+
+# The most pieces that POSIX systems take in one call.
+_PIECES_MAX: Final = 1_024
+# Of a line of the processor's cache.
+_ALIGNMENT: Final = 64
+
+
+class VectorsDamagedError(Exception):
+    """The file has lost what was written to it."""
+
+
+class VectorStorage(Protocol):
+    """A range of bytes of a fixed size."""
+
+    def read(self, offset: int, array: NDArray[Any]) -> None:
+        """Fill a contiguous array with the bytes at an offset."""
+
+    def gather(self, offsets: list[int], array: NDArray[Any]) -> None:
+        """Fill each row of a contiguous array with the bytes at its offset."""
+
+    def write(self, offset: int, array: NDArray[Any]) -> None:
+        """Write the bytes of an array at an offset."""
+
+    def check_size(self) -> None:
+        """Raise `VectorsDamagedError` if bytes at the end are missing."""
+
+
+class MemoryStorage:
+    """Memory of this process."""
+
+    def __init__(self, size: int) -> None:
+        self._bytes = np.zeros(size, np.uint8)
+
+    def read(self, offset: int, array: NDArray[Any]) -> None:
+        """See `VectorStorage`."""
+        array.reshape(-1).view(np.uint8)[:] = self._bytes[offset : offset + array.nbytes]
+
+    def gather(self, offsets: list[int], array: NDArray[Any]) -> None:
+        """See `VectorStorage`."""
+        for offset, row in zip(offsets, array, strict=True):
+            self.read(offset, row)
+
+    def write(self, offset: int, array: NDArray[Any]) -> None:
+        """See `VectorStorage`."""
+        written = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._bytes[offset : offset + len(written)] = written
+
+    def check_size(self) -> None:
+        """See `VectorStorage`."""
+
+
+class FileStorage:
+    """A file that other processes read and write too, and that anybody may truncate."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        """Open a file.
+
+        Raises:
+            VectorsDamagedError: It has fewer bytes than `size`.
+        """
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._file)
+        self._size = size
+        self.inode = os.fstat(self._file).st_ino
+        try:
+            self._map = memoryview(mmap.mmap(self._file, size, access=mmap.ACCESS_READ))
+        except ValueError as error:
+            raise VectorsDamagedError from error
+        # Rows are copied through this file, which nobody else can reach.
+        self._between = _anonymous_file()
+        weakref.finalize(self, os.close, self._between)
+        self._gathering = threading.Lock()
+
+    def read(self, offset: int, array: NDArray[Any]) -> None:
+        """See `VectorStorage`."""
+        _read(self._file, offset, array)
+
+    def gather(self, offsets: list[int], array: NDArray[Any]) -> None:
+        """See `VectorStorage`.
+
+        A call for each row would take four times as long, and ten times while another thread is
+        busy: each call gives way to it. One call can read only what lies together, but it can
+        write pieces from anywhere, and copies them from the mapping without touching it here.
+        """
+        size = array.nbytes // max(len(offsets), 1)
+        for begin in range(0, len(offsets), _PIECES_MAX):
+            pieces = [self._map[at : at + size] for at in offsets[begin : begin + _PIECES_MAX]]
+            with self._gathering:
+                self._copy(pieces, array[begin : begin + len(pieces)])
+
+    def _copy(self, pieces: list[memoryview], array: NDArray[Any]) -> None:
+        try:
+            copied = os.pwritev(self._between, pieces, 0)
+        except OSError as error:
+            raise VectorsDamagedError from error
+        if copied != array.nbytes:
+            raise VectorsDamagedError
+        _read(self._between, 0, array)
+
+    def write(self, offset: int, array: NDArray[Any]) -> None:
+        """See `VectorStorage`."""
+        rest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        while rest:
+            written = os.pwrite(self._file, rest, offset)
+            rest, offset = rest[written:], offset + written
+
+    def check_size(self) -> None:
+        """See `VectorStorage`."""
+        if os.fstat(self._file).st_size < self._size:
+            raise VectorsDamagedError
+
+
+def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array that the kernel fills in half the time it takes for any other."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % _ALIGNMENT
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+def _read(file: int, offset: int, array: NDArray[Any]) -> None:
+    try:
+        # A regular file gives all that it has, up to 2 GB, in one call.
+        count = os.preadv(file, [array.data], offset)
+    except OSError as error:
+        raise VectorsDamagedError from error
+    if count != array.nbytes:
+        raise VectorsDamagedError
+
+
+def _anonymous_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("stratagem-vectors", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:  # pragma: no cover -- macOS
+        return os.dup(file.fileno())
