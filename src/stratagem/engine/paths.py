@@ -1,11 +1,13 @@
-"""One place in a JSON document.
+"""JSONPath (RFC 9535): one place in a JSON document, or a query for several.
 
-A path names exactly one place, so that reading it gives one value and writing it changes one
-value. The syntax is that of singular queries in JSONPath (RFC 9535): `$`, then fields (`.name`
-or `['any name']`) and elements (`[0]`, or `[-1]` from the end). Two freedoms are taken, because
-neither can be misread: the `$` may be left out, and a hyphen may stand in a dotted name.
-Whatever could match several places (wildcards, slices, filters, descendants, lists of names) is
-refused by its name.
+A *path* names exactly one place, so that reading it gives one value and writing it changes one
+value. It is a singular query: `$`, then fields (`.name` or `['any name']`) and elements (`[0]`, or
+`[-1]` from the end). Two freedoms are taken, because neither can be misread: the `$` may be left
+out, and a hyphen may stand in a dotted name. Whatever could match several places (wildcards,
+slices, filters, descendants, lists of names) is refused by its name.
+
+A *query* begins with `$` and may have all of these but filters, which are left to JMESPath: that
+says more.
 
 Documents are never changed in place: `put` copies the containers on the way to the place and
 shares all others with the document it was given.
@@ -14,7 +16,9 @@ shares all others with the document it was given.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
@@ -22,9 +26,11 @@ from stratagem.errors import ValidationFailed
 if TYPE_CHECKING:
     from stratagem.engine.values import Json
 
-__all__ = ["Steps", "get", "parse", "put", "render"]
+__all__ = ["Query", "Steps", "get", "parse", "parse_query", "put", "render"]
 
 Steps: TypeAlias = tuple[str | int, ...]
+# A name, an element, a slice, or None for all children.
+_Selector: TypeAlias = str | int | slice | None
 
 _MISSING: Final = object()
 
@@ -32,11 +38,19 @@ _MISSING: Final = object()
 # worth it.
 _LETTER = r"A-Za-z_\u00a0-\U0010ffff"
 _SHORTHAND: Final = re.compile(rf"[{_LETTER}][{_LETTER}0-9]*")
-_STEP: Final = re.compile(
-    rf"\.(?P<name>[{_LETTER}][{_LETTER}0-9-]*)"
-    r"|\[ *(?P<index>0|-?[1-9][0-9]*) *\]"
-    r"""|\[ *(?:'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)") *\]"""
+_BLANK: Final = r"[ \t\r\n]*"
+# Longer than any position of a document, and short enough to be read at once.
+_INTEGER: Final = r"(?:0|-?[1-9][0-9]{0,99})"
+_OPENING: Final = re.compile(
+    rf"(?:(?P<deep>\.)?\.(?:(?P<name>[{_LETTER}][{_LETTER}0-9-]*)|\*)"
+    rf"|(?P<below>\.\.)?(?P<bracket>\[){_BLANK})"
 )
+_SELECTOR: Final = re.compile(
+    r"""(?P<quoted>'(?P<single>(?:[^'\\]|\\.)*)'|"(?P<double>(?:[^"\\]|\\.)*)")"""
+    rf"|(?P<slice>(?P<start>{_INTEGER})?{_BLANK}:{_BLANK}(?P<stop>{_INTEGER})?"
+    rf"(?:{_BLANK}:{_BLANK}(?P<step>{_INTEGER})?)?)|(?P<index>{_INTEGER})|(?P<every>\*)"
+)
+_SELECTOR_END: Final = re.compile(rf"{_BLANK}(?:(?P<more>,){_BLANK}|\])")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))")
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"} | {
     char: char for char in "/\\'\""
@@ -47,16 +61,29 @@ _QUOTED: Final = str.maketrans(
 )
 _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
-# What a reader of JSONPath may have meant where no single step can be read.
-# At most 512 characters: a longer path is refused before.
-_PLURALS: Final = (
-    (re.compile(r"\.\."), "a descendant search (`..`)"),
-    (re.compile(r"\.?\*|\[ *\*"), "a wildcard (`*`)"),
-    (re.compile(r"\[ *[?(]"), "a filter (`?`)"),
-    (re.compile(r"\[[^\]:'\"]*+:"), "a slice (`:`)"),
-    (re.compile(r"\[[^\],]*+,"), "a list of places (`,`)"),
-)
 _EXAMPLE: Final = "Name one place, such as $.user.name, $['a b'] or $.items[0]."
+_QUERY_EXAMPLE: Final = "Write $.items[0].name or $.items[*].name; filters are written in JMESPath."
+
+
+class _UnreadableError(Exception):
+    """No segment can be read from a position on."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    selectors: tuple[_Selector, ...]
+    deep: bool
+
+    @property
+    def step(self) -> str | int | None:
+        """The one place that it names, if it names one."""
+        selector = self.selectors[0]
+        single = not self.deep and len(self.selectors) == 1
+        return selector if single and isinstance(selector, str | int) else None
 
 
 def parse(path: str, *, field: str = "path") -> Steps:
@@ -67,13 +94,13 @@ def parse(path: str, *, field: str = "path") -> Steps:
     """
     text = _checked(path, field)
     steps: list[str | int] = []
-    position = 0
-    while position < len(text):
-        step = _STEP.match(text, position)
-        if step is None:
-            _refuse(text, position, field)
-        steps.append(_step(step, field))
-        position = step.end()
+    try:
+        for segment in _segments(text, field):
+            if segment.step is None:
+                raise _plural(_plural_name(segment), field)
+            steps.append(segment.step)
+    except _UnreadableError as error:
+        _refuse(text, error.position, field)
     if len(steps) > limits.VALUE_DEPTH_MAX:
         raise ValidationFailed(
             f"`{field}` has {len(steps)} steps; the limit is {limits.VALUE_DEPTH_MAX}.",
@@ -125,6 +152,135 @@ def put(document: Json, steps: Steps, value: Json, *, field: str = "path") -> Js
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that was read."""
+
+    _segments: tuple[_Segment, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names it begins with, as far as each is a single one."""
+        names: list[str] = []
+        for segment in self._segments:
+            if not isinstance(segment.step, str):
+                break
+            names.append(segment.step)
+        return tuple(names)
+
+    def search(self, document: Any, charge: Callable[[int], None]) -> Any:
+        """Return what is at the one place that the query can name, or null; else a list.
+
+        A list is in the order of the document. `charge` is told how many nodes were looked at.
+        """
+        nodes = [document]
+        for segment in self._segments:
+            searched = _descendants(nodes, charge) if segment.deep else iter(nodes)
+            nodes = list(_select_all(searched, segment.selectors, charge))
+        if all(segment.step is not None for segment in self._segments):
+            return nodes[0] if nodes else None
+        return nodes
+
+
+def parse_query(text: str, *, field: str) -> Query:
+    """Read a query that begins with `$`.
+
+    Raises:
+        ValidationFailed: It cannot be read, or has a filter in it.
+    """
+    try:
+        return Query(tuple(_segments(text[1:], field)))
+    except _UnreadableError as error:
+        rest = text[1:][error.position :][:20]
+        raise ValidationFailed(
+            f"`{field}` cannot be read as JSONPath from {rest!r} on.",
+            field=field,
+            hint=_QUERY_EXAMPLE,
+        ) from None
+
+
+def _segments(text: str, field: str) -> Iterator[_Segment]:
+    position = 0
+    while position < len(text):
+        opening = _OPENING.match(text, position)
+        if opening is None:
+            raise _UnreadableError(position)
+        if opening["bracket"]:
+            selectors, end = _selectors(text, opening.end(), field)
+            if end is None:
+                raise _UnreadableError(position)
+            yield _Segment(selectors, bool(opening["below"]))
+            position = end
+        else:
+            yield _Segment((opening["name"],), bool(opening["deep"]))
+            position = opening.end()
+
+
+def _selectors(text: str, position: int, field: str) -> tuple[tuple[_Selector, ...], int | None]:
+    """Return what stands in brackets and where they end, which is nowhere if it is unreadable."""
+    selectors: list[_Selector] = []
+    while match := _SELECTOR.match(text, position):
+        selectors.append(_selector(match, field))
+        end = _SELECTOR_END.match(text, match.end())
+        if end is None:
+            break
+        if not end["more"]:
+            return tuple(selectors), end.end()
+        position = end.end()
+    return (), None
+
+
+def _selector(match: re.Match[str], field: str) -> _Selector:
+    if match["quoted"]:
+        return _unquoted(match["double"] if match["single"] is None else match["single"], field)
+    if match["index"]:
+        return int(match["index"])
+    if match["every"]:
+        return None
+    start, stop, step = (
+        None if number is None else int(number) for number in match.group("start", "stop", "step")
+    )
+    if step == 0:
+        raise ValidationFailed(f"`{field}` has a slice with a step of 0.", field=field)
+    return slice(start, stop, step)
+
+
+def _select_all(
+    nodes: Iterator[Any], selectors: tuple[_Selector, ...], charge: Callable[[int], None]
+) -> Iterator[Any]:
+    for node in nodes:
+        for selector in selectors:
+            charge(1)
+            for child in _select(node, selector):
+                charge(1)
+                yield child
+
+
+def _select(node: Any, selector: _Selector) -> Iterator[Any]:
+    if isinstance(node, dict):
+        if selector is None:
+            yield from node.values()
+        elif isinstance(selector, str) and selector in node:
+            yield node[selector]
+    elif isinstance(node, list):
+        if selector is None:
+            yield from node
+        elif isinstance(selector, slice):
+            yield from node[selector]
+        elif isinstance(selector, int) and -len(node) <= selector < len(node):
+            yield node[selector]
+
+
+def _descendants(nodes: list[Any], charge: Callable[[int], None]) -> Iterator[Any]:
+    """Yield the nodes and everything below them, a parent before its children."""
+    pending = list(reversed(nodes))
+    while pending:
+        charge(1)
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(list(_select(node, None))))
+
+
 def _checked(path: str, field: str) -> str:
     """Return the path without its `$`, opening with a step if it has any."""
     if not isinstance(path, str):
@@ -152,14 +308,6 @@ def _checked(path: str, field: str) -> str:
     return text if text[0] in "[." else f".{text}"
 
 
-def _step(found: re.Match[str], field: str) -> str | int:
-    if found["name"] is not None:
-        return found["name"]
-    if found["index"] is not None:
-        return int(found["index"])
-    return _unquoted(found["double"] if found["single"] is None else found["single"], field)
-
-
 def _unquoted(text: str, field: str) -> str:
     def character(escape: re.Match[str]) -> str:
         code, char = escape.groups()
@@ -185,14 +333,25 @@ def _unquoted(text: str, field: str) -> str:
         ) from None
 
 
+def _plural_name(segment: _Segment) -> str:
+    if segment.deep:
+        return "a descendant search (`..`)"
+    if len(segment.selectors) > 1:
+        return "a list of places (`,`)"
+    return "a slice (`:`)" if isinstance(segment.selectors[0], slice) else "a wildcard (`*`)"
+
+
+def _plural(name: str, field: str) -> ValidationFailed:
+    return ValidationFailed(
+        f"`{field}` has {name}, which may match several places; a path names one.",
+        field=field,
+        hint=_EXAMPLE,
+    )
+
+
 def _refuse(text: str, position: int, field: str) -> NoReturn:
-    for plural, name in _PLURALS:
-        if plural.match(text, position):
-            raise ValidationFailed(
-                f"`{field}` has {name}, which may match several places; a path names one.",
-                field=field,
-                hint=_EXAMPLE,
-            )
+    if re.compile(r"\[ *[?(]").match(text, position):
+        raise _plural("a filter (`?`)", field)
     if numbered := re.compile(r"\.(-?[0-9]+)").match(text, position):
         raise ValidationFailed(
             f"`{field}` has a number after a dot, which may be an element or a field.",

@@ -19,8 +19,8 @@ from jmespath.parser import Parser
 from jmespath.visitor import TreeInterpreter
 
 from stratagem import limits
+from stratagem.engine.paths import Query, parse_query
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.pipelines import jsonpath
 
 __all__ = ["Expression", "Work", "compiled", "truthy", "weigh"]
 
@@ -149,7 +149,7 @@ class Expression:
     # Which places of its scope it reads, each as the names it begins with.
     roots: tuple[Root, ...]
     _tree: Any
-    _path: jsonpath.JsonPath | None
+    _path: Query | None
 
     def search(self, scope: Any, work: Work | None = None) -> Any:
         """Return what the expression finds in a value; null where there is nothing.
@@ -188,7 +188,7 @@ def compiled(text: str, *, field: str) -> Expression:
             limit=limits.EXPRESSION_CHARS_MAX,
         )
     if text.startswith("$"):
-        path = jsonpath.parse(text, field=field)
+        path = parse_query(text, field=field)
         return Expression(text, field, (path.names,), None, path)
     try:
         tree, roots = _parsed(text)
