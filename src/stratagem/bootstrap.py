@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -57,6 +56,7 @@ from stratagem.storage.sqlite.examining import examine_unopened
 from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
+from stratagem.version import package_version
 
 if TYPE_CHECKING:
     from stratagem.gateway.parts import GatewayParts
@@ -265,7 +265,7 @@ def start(settings: Settings) -> Runtime:
         raise
     views = Views(store, settings.zone or local_zone())
     foundation = Foundation(
-        store, views, index, settings.durability, _version(), settings.redaction, services
+        store, views, index, settings.durability, package_version(), settings.redaction, services
     )
     if settings.deliver:
         projections.start()
@@ -519,10 +519,3 @@ def _make_folder(folder: Path, *, read_only: bool) -> None:
 
 def _microseconds() -> int:
     return time.time_ns() // 1000  # noqa: TID251 -- the one clock
-
-
-def _version() -> str:
-    try:
-        return version("stratagem")
-    except PackageNotFoundError:
-        return "0.0.0"

@@ -78,24 +78,16 @@ class StratagemError(Exception):
             # A traceback shows it below the message.
             self.add_note(self.hint)
 
-    def told(self) -> dict[str, Any]:
-        """Return the error in the form that the gateway's document has."""
-        return {
-            "code": TABLE[self.code].gateway_code,
-            "message": self.message,
-            "details": self.details,
-            "hint": self.hint,
-        }
-
     def envelope(self) -> dict[str, Any]:
         """Return the error as the result object that every surface shows."""
-        return {
-            "success": False,
-            "error": self.code,
-            "message": self.message,
-            "details": self.details,
-            "hint": self.hint,
-        }
+        return {"success": False, "error": self.code} | self._body()
+
+    def gateway_body(self) -> dict[str, Any]:
+        """Return the error as the gateway's own events and answers show it."""
+        return {"code": TABLE[self.code].gateway_code} | self._body()
+
+    def _body(self) -> dict[str, Any]:
+        return {"message": self.message, "details": self.details, "hint": self.hint}
 
 
 class InvalidInput(StratagemError):

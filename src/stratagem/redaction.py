@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from stratagem import limits
 
-__all__ = ["Level", "mask", "mask_json"]
+__all__ = ["Level", "mask", "mask_address", "mask_json", "mask_values"]
 
 Level = Literal["none", "basic", "strict"]
 
@@ -132,6 +133,34 @@ def mask_json(value: Any, level: Level = "basic") -> Any:
     like; of numbers those that are long enough for one.
     """
     return value if level == "none" else _Masking(level).value(value)
+
+
+def mask_values(value: Any, secrets: Collection[str]) -> Any:
+    """Return a JSON value without some secrets that are known, keys too."""
+    if not secrets:
+        return value
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, _SECRET)
+        return value
+    if isinstance(value, Mapping):
+        return {
+            mask_values(name, secrets): mask_values(item, secrets) for name, item in value.items()
+        }
+    return [mask_values(item, secrets) for item in value] if isinstance(value, list) else value
+
+
+def mask_address(text: str) -> str:
+    """Return an address without its user, password and query; any other text as it is."""
+    if "://" not in text:
+        return text
+    try:
+        parts = urlsplit(text)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return _SECRET
+    fragment = f"#{parts.fragment}" if parts.fragment else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}{fragment}"
 
 
 class _Masking:

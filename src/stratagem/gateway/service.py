@@ -380,7 +380,7 @@ class Gateway:
         try:
             finished = await self._parts.executor.execute(call)
         except StratagemError as error:
-            return {"toolName": call.tool, "success": False, "error": error.told()}
+            return {"toolName": call.tool, "success": False, "error": error.gateway_body()}
         return {"toolName": call.tool, "success": True, **finished.plain()}
 
     def _write(

@@ -14,6 +14,7 @@ from stratagem.gateway.advice.recommender import Choice
 from stratagem.gateway.advice.recommending import reasoning, usage_hint
 from stratagem.gateway.advice.records import Execution, Records
 from stratagem.gateway.correction import Correction, FaultType
+from stratagem.gateway.correction.tips import tips
 from stratagem.gateway.registry.tools import Tool
 
 __all__ = ["Recovering"]
@@ -42,20 +43,6 @@ _WORDS: Final = (
     ),
 )
 _OF_ARGUMENTS: Final = frozenset({"missingRequired", "typeMismatch"})
-_TIPS: Final = {
-    "typeMismatch": "Give each value in the type that the schema names.",
-    "missingRequired": "Give every parameter that the schema requires.",
-    "unknownProperties": "Use the names of the schema; it takes no others.",
-    "enumViolation": "Choose one of the values that the schema lists.",
-    "constraintViolation": "Keep within the bounds that the schema sets.",
-    "formatViolation": "Write dates and addresses in the format that the schema names.",
-    "noMatchingForm": "Give the arguments in one of the forms that the schema allows.",
-    "malformedJson": "Send the arguments as a JSON object.",
-    "timeout": "Give the call more time, or ask for less at once.",
-    "rateLimited": "Wait before the next call.",
-    "permissionDenied": "Ask whoever runs the server for the right.",
-    "notFound": "Check that what the arguments name exists.",
-}
 
 
 class Recovering(Meta):
@@ -193,11 +180,10 @@ def _corrections(found: Correction | None) -> list[Answer]:
 
 
 def _tips(kind: str, found: Correction | None, tool: str) -> list[str]:
-    kinds = dict.fromkeys([kind, *(each.type.value for each in (found.errors if found else ()))])
-    tips = [_TIPS[each] for each in kinds if each in _TIPS]
+    known = tips([kind, *(each.type.value for each in (found.errors if found else ()))])
     if kind == "toolNotFound":
-        return [*tips, "Look for tools with tools_discover."]
-    return [*tips, f"Read the schema with tool_help {tool}."]
+        return [*known, "Look for tools with tools_discover."]
+    return [*known, f"Read the schema with tool_help {tool}."]
 
 
 def _is_alike(execution: Execution, message: str) -> bool:

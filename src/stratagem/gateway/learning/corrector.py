@@ -387,8 +387,9 @@ class LearningCorrector:
             found = await self._examined(tool, call, in_force)
         except StratagemError as error:
             raise self._unavailable(tool, call, violations, error) from error
-        if self.examiner.remote:
-            await asyncio.to_thread(self._weigh, tool, call, found, in_force.policy)
+        # Everything that deciding takes is read here; then the home loop waits for no network.
+        weigh = partial(self._candidates, tool, call, found, in_force.policy)
+        await self._foundation.read_async(weigh)
         took = (time.perf_counter() - started) * 1000
         return self._answer(tool, call, found, in_force.policy, took)
 
@@ -451,9 +452,9 @@ class LearningCorrector:
 
     async def _looked_up(self, tool: Tool, call: Call) -> InForce:
         """Read what the correction of a call takes; the home loop waits for no network."""
-        if self.examiner.remote:
-            return await asyncio.to_thread(self.examiner.look, tool.name, call.branch)
-        return self.examiner.policy(call.branch, tool.name)
+        return await self._foundation.read_async(
+            partial(self.examiner.look, tool.name, call.branch)
+        )
 
     async def _examined(self, tool: Tool, call: Call, in_force: InForce) -> Correction:
         """Return what the engine makes of a call, in a thread where that takes a while."""
@@ -466,10 +467,6 @@ class LearningCorrector:
             if not found.late:
                 return found
         return await asyncio.to_thread(examine)
-
-    def _weigh(self, tool: Tool, call: Call, found: Correction, policy: Policy) -> None:
-        """Have everything read that deciding about a correction takes."""
-        self._candidates(tool, call, found, policy)
 
     def _answer(
         self, tool: Tool, call: Call, found: Correction, policy: Policy, took: float

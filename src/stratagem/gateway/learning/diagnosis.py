@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from stratagem.gateway.correction import Correction, Fault
-from stratagem.gateway.learning.insights import tip
 
-__all__ = ["Reading", "diagnosed", "read_text", "tips"]
+__all__ = ["Reading", "diagnosed", "read_text"]
 
 
 class Reading(NamedTuple):
@@ -88,11 +87,6 @@ def diagnosed(error: str, found: Correction | None) -> dict[str, Any]:
         "confidence": 1.0,
         "basis": "schema",
     }
-
-
-def tips(types: Iterable[str]) -> list[str]:
-    """Return what would have prevented errors of some types."""
-    return list(dict.fromkeys(tip(each) for each in types))
 
 
 def _severity(found: Correction) -> str:

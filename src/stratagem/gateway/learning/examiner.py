@@ -378,7 +378,7 @@ class Examiner:
         self.unwritten: Counter[str] = Counter()
         self._profiles: dict[tuple[str, str, int], tuple[float, Profile]] = {}
         # What is looked up over a network must not be waited for on the home loop.
-        self.remote = foundation.store.remote
+        self._remote = foundation.store.remote
 
     def look(self, tool: str | None, branch: str) -> InForce:
         """Read what the correction of a call takes; return the policy as it is now.
@@ -412,7 +412,7 @@ class Examiner:
             self.health.failed("policyService", error)
             raise CorrectionUnavailable("The policy of corrections cannot be read.") from error
         self.health.worked("policyService")
-        if self.remote:
+        if self._remote:
             if len(self._in_force) > _KEPT_MAX:
                 self._in_force.clear()
             self._in_force[key] = (now + _SECONDS, found)
@@ -420,7 +420,7 @@ class Examiner:
 
     def policy_at_hand(self, branch: str, tool: str, otherwise: Policy) -> Policy:
         """Return the policy, without waiting for a network: as it was when it was last read."""
-        if not self.remote:
+        if not self._remote:
             return self.policy(branch, tool).policy
         known = self._in_force.get((branch, tool))
         return known[1].policy if known is not None else otherwise
@@ -428,7 +428,7 @@ class Examiner:
     def lessons_at_hand(self, branch: str) -> Lessons | None:
         """Return what was learned, without waiting for a network; None where that would take it."""
         known = self._known.get(branch)
-        if self.remote:
+        if self._remote:
             return known.lessons if known is not None else None
         return self.lessons(branch)
 

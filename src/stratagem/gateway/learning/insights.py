@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 from stratagem.gateway.correction import Strategy
 from stratagem.gateway.correction.patterns import PATTERNS
+from stratagem.gateway.correction.tips import tip
 from stratagem.gateway.learning.evidence import Outcomes, Row
 from stratagem.gateway.learning.lessons import LEARNED_PATTERNS
 
@@ -26,17 +27,6 @@ __all__ = [
 ]
 
 _TOP: Final = 3
-_TIPS: Final[Mapping[str, str]] = {
-    "typeMismatch": "Give each parameter in the type that the schema says.",
-    "missingRequired": "Give every required parameter; tool_help lists them.",
-    "unknownProperties": "Use the names of the schema; tool_help lists them.",
-    "enumViolation": "Use one of the listed values as it is written.",
-    "constraintViolation": "Stay within the limits that the schema says.",
-    "formatViolation": "Write dates and addresses in the form that the schema says.",
-    "noMatchingForm": "Choose one of the forms that the schema allows, and fill it completely.",
-    "malformedJson": "Send the arguments as one JSON object.",
-    "limitExceeded": "Send less in one call.",
-}
 
 
 def rate(part: int, whole: int) -> float | None:
@@ -48,11 +38,6 @@ def mean(numbers: Iterable[float]) -> float | None:
     """Return the mean of some numbers; of none there is none."""
     listed = list(numbers)
     return round(sum(listed) / len(listed), 3) if listed else None
-
-
-def tip(error_type: str) -> str:
-    """Return what avoids errors of a type."""
-    return _TIPS.get(error_type, "Read the tool's schema before calling it.")
 
 
 def overall(outcomes: Outcomes) -> dict[str, Any]:

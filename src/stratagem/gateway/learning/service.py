@@ -25,6 +25,7 @@ from stratagem.gateway.correction import (
     correct,
     ready,
 )
+from stratagem.gateway.correction.tips import tip
 from stratagem.gateway.definitions.schemas import Schema
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning import diagnosis, inputs, insights, policies, trials
@@ -315,7 +316,7 @@ class Corrections(Bound):
             "loadPerCore": round(load, 3),
             "patternCacheHitRate": cache["hitRate"],
             "correctionEngineLatency": self._corrector.examiner.latency,
-            "recommendedOptimizations": [insights.tip(kind) for kind in sorted(failed)],
+            "recommendedOptimizations": [tip(kind) for kind in sorted(failed)],
         }
 
 
@@ -372,7 +373,7 @@ class Analysis(Bound):
         answer: Answer = {
             "diagnosis": diagnosed,
             "autoCorrection": _corrections(tool, given, found, certain),
-            "preventionTips": diagnosis.tips(types),
+            "preventionTips": list(dict.fromkeys(map(tip, types))),
             "learningInsights": self._insights(tool, found, types, branch),
             **self._corrector.health.told(),
         }

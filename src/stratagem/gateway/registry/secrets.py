@@ -18,6 +18,7 @@ from stratagem.engine.lineage import View
 from stratagem.errors import PermissionDenied
 from stratagem.gateway import names
 from stratagem.gateway.registry.tools import Tool
+from stratagem.redaction import mask_values
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
@@ -27,7 +28,6 @@ REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # The server's environment variable of a secret begins with this, so that no definition can
 # reach what else is in the environment.
 PREFIX: Final = "STRATAGEM_SECRET_"
-_MASK: Final = "[secret]"
 
 
 def grant(transaction: Transaction, view: View, *, tool: str, name: str, host: str) -> None:
@@ -77,15 +77,7 @@ class GrantedSecrets:
 
     def scrub(self, value: Any) -> Any:
         """Return an answer without the secrets that were sent; tools like to echo them."""
-        if not self._used:
-            return value
-        if isinstance(value, str):
-            for secret in self._used:
-                value = value.replace(secret, _MASK)
-            return value
-        if isinstance(value, Mapping):
-            return {self.scrub(name): self.scrub(each) for name, each in value.items()}
-        return [self.scrub(each) for each in value] if isinstance(value, list) else value
+        return mask_values(value, self._used)
 
     def _value(self, name: str, host: str) -> str:
         hosts = self._granted.get(name, frozenset())

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.session import Options, shared_parameters
+from stratagem.version import package_version
 
 __all__ = ["COMMANDS", "app", "root_command"]
 
@@ -145,9 +146,7 @@ def _load(name: str) -> Any:
 
 def _version(wanted: bool | None) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"stratagem {version('stratagem')}")
+        typer.echo(f"stratagem {package_version()}")
         raise typer.Exit
 
 

@@ -15,13 +15,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import typer
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, StratagemError
 from stratagem.places import PROJECT_FOLDER
+from stratagem.redaction import mask_address
 from stratagem.surfaces.cli.output import printable
 from stratagem.surfaces.cli.session import Session, command
 
@@ -160,7 +160,7 @@ def _row(setting: Setting, session: Session) -> dict[str, str]:
         value = "yes" if value.lower() in _YES else "no"
     return {
         "name": setting.name,
-        "value": _shown(value),
+        "value": mask_address(value),
         "from": origin,
         "what": setting.what,
     }
@@ -188,19 +188,6 @@ def _unknown(environment: Mapping[str, str]) -> list[str]:
     known = {setting.variable for setting in SETTINGS} | _OTHER_VARIABLES
     ours = [name for name in environment if name.startswith(_PREFIX)]
     return sorted(name for name in ours if name not in known and not name.startswith(_SECRETS))
-
-
-def _shown(value: str) -> str:
-    """Return a value without what nobody should see over a shoulder: passwords of addresses."""
-    if "://" not in value:
-        return value
-    try:
-        parts = urlsplit(value)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "***"
-    fragment = f"#{parts.fragment}" if parts.fragment else ""
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}{fragment}"
 
 
 def _files() -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -23,6 +22,7 @@ from stratagem.surfaces.mcp.progress import told
 from stratagem.surfaces.mcp.tools import Tools, failure
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
+from stratagem.version import package_version
 
 __all__ = ["build"]
 
@@ -43,7 +43,7 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
     prompts = _REGISTERED_LIST if handlers.shows_resources else _LIST
     server: Server[Any] = Server(
         "stratagem",
-        version=_version(),
+        version=package_version(),
         title="Stratagem",
         instructions=instructions.instructions(settings),
         cache_hints={
@@ -181,10 +181,3 @@ async def _answer_arguments_that_are_no_object(ctx: Context, call_next: CallNext
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         del answer["resultType"]
     return answer
-
-
-def _version() -> str:
-    try:
-        return version("stratagem")
-    except PackageNotFoundError:
-        return "0.0.0"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from stratagem.operation import Operation
 from stratagem.operations import find, input_schema
 from stratagem.surfaces.rest.routes import Route, every
+from stratagem.version import package_version
 
 __all__ = ["document"]
 
@@ -44,7 +44,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Stratagem",
-            "version": _version(),
+            "version": package_version(),
             "description": "Memory, debugging, knowledge and the tool gateway.",
         },
         "paths": paths,
@@ -189,10 +189,3 @@ def _asked(
 
 def _identifier(path: str) -> str:
     return re.sub(r"\W+", "_", path).strip("_")
-
-
-def _version() -> str:
-    try:
-        return version("stratagem")
-    except PackageNotFoundError:
-        return "0.0.0"

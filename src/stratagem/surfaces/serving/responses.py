@@ -29,7 +29,7 @@ def refused(error: Exception, *, enveloped: bool, status: int | None = None) -> 
         # Nobody outside must see the inside.
         logger.error("a request failed", exc_info=error)
         error = InternalFault("The request failed; the server's log says how.")
-    body = {"success": False, "error": error.told()} if enveloped else error.envelope()
+    body = {"success": False, "error": error.gateway_body()} if enveloped else error.envelope()
     response = _json(escape_surrogates(body), status or TABLE[error.code].http_status)
     wait = error.details.get("retry_after")
     if isinstance(wait, int | float):

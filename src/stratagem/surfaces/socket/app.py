@@ -357,7 +357,7 @@ def _failure(error: Exception) -> Answer:
     if not isinstance(error, StratagemError):
         logger.error("an event failed", exc_info=error)
         error = InternalFault("The event failed; the server's log says how.")
-    failure: Answer = escape_surrogates(error.told())
+    failure: Answer = escape_surrogates(error.gateway_body())
     return failure
 
 

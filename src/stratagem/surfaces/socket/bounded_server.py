@@ -160,7 +160,7 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
                 hint="Send [name, object] as the Socket.IO clients do, without binary data.",
             )
             sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
-            await self.emit("mcp:error", error.told(), to=sid)
+            await self.emit("mcp:error", error.gateway_body(), to=sid)
         await self._end(eio_sid)
 
     async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:

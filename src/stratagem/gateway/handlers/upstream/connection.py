@@ -49,10 +49,11 @@ from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, St
 from stratagem.gateway.handlers.upstream.http import Attempt, attempt_var, open_http
 from stratagem.gateway.handlers.upstream.listing import Listing, clean_line, read_listing
 from stratagem.gateway.handlers.upstream.stdio import ServerProcess, open_process
+from stratagem.version import package_version
 
 __all__ = ["Connection", "Environment", "SessionEnded"]
 
-_CLIENT: Final = Implementation(name="stratagem", version="0.1")
+_CLIENT: Final = Implementation(name="stratagem", version=package_version())
 _CLIENT_INFO: Final = {"name": _CLIENT.name, "version": _CLIENT.version}
 _PROGRESS_CHARS_MAX: Final = 500
 # Reading more tools than this at once would hold up every other call.
