@@ -199,7 +199,6 @@ class Runtime:
         """End the connections that live on this event loop, before it ends."""
         if self._gateway is not None:
             await self._gateway.runners.close()
-            await self._gateway.outbound().close()
 
     def close(self) -> None:
         """Let go of the database."""

@@ -99,7 +99,7 @@ def assemble(
         lanes=lanes,
         metrics=metrics,
         corrector=corrector,
-        outbound=cache(partial(_outbound, settings)),
+        outbound=cache(partial(_outbound, settings, runners)),
         sandbox=cache(partial(_sandbox, settings)),
         recommender=cache(lambda: _recommender(parts, advisor)),
     )
@@ -128,10 +128,12 @@ def _publish_breaker(events: GatewayEvents, tool: str, state: str, reason: str) 
     events.publish("breaker", {"toolName": tool, "state": state, "reason": reason})
 
 
-def _outbound(settings: GatewaySettings) -> Outbound:
+def _outbound(settings: GatewaySettings, runners: Runners) -> Outbound:
     from stratagem.gateway.outbound import Outbound
 
-    return Outbound(settings.allow_hosts)
+    outbound = Outbound(settings.allow_hosts)
+    runners.close_after(outbound.close)
+    return outbound
 
 
 def _sandbox(settings: GatewaySettings) -> Sandbox:

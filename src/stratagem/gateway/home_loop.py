@@ -59,6 +59,7 @@ class HomeLoop:
             # The server's loop: it is about to end, or has ended.
             return
         self.run(work)
+        self.run(_end_tasks)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)
         self._loop.close()
@@ -78,3 +79,18 @@ class HomeLoop:
         )
         self._thread.start()
         self._loop = loop
+
+
+async def _end_tasks() -> None:
+    """Cancel what still runs on this loop, and let pipes and connections close.
+
+    What is left open when a loop ends is closed by nobody, and complained of when it is collected.
+    """
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    # A transport closes in two turns: its pipes, and then itself.
+    for _turn in range(2):
+        await asyncio.sleep(0)

@@ -40,12 +40,12 @@ class Breakers:
         clock: Callable[[], float],
         *,
         failures: int = limits.BREAKER_FAILURES,
-        seconds: float = limits.BREAKER_SECONDS,
+        seconds: float | None = None,
         listener: Listener | None = None,
     ) -> None:
         self._clock = clock
         self._failures = failures
-        self._seconds = seconds
+        self._seconds = limits.BREAKER_SECONDS if seconds is None else seconds
         self._listener = listener
         self._breakers: dict[str, _Breaker] = {}
 

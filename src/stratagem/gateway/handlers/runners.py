@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.contract import Handler, Runner
@@ -19,6 +19,7 @@ class Runners(Mapping[str, Runner]):
     def __init__(self, makers: Mapping[str, Callable[[], Runner]]) -> None:
         self._makers = dict(makers)
         self._made: dict[str, Runner] = {}
+        self._shared: list[Callable[[], Awaitable[None]]] = []
 
     def __getitem__(self, kind: str) -> Runner:
         runner = self._made.get(kind)
@@ -48,10 +49,14 @@ class Runners(Mapping[str, Runner]):
             )
         return self[kind].check(handler)
 
+    def close_after(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Close something that runners share, once they are closed themselves."""
+        self._shared.append(close)
+
     async def close(self) -> None:
         """End what the runners that were used have begun."""
-        for runner in self._made.values():
+        for close in (*(runner.close for runner in self._made.values()), *self._shared):
             try:
-                await runner.close()
+                await close()
             except Exception:  # the others must be ended too
                 logger.exception("a runner did not end well")
