@@ -48,7 +48,8 @@ check: ## everything that must hold before a commit: format, lint, types, import
 .PHONY: quick
 quick: lint ## lint, types, and the tests of the SDK in this process: within a minute
 	$(PYTEST) -q -n auto --maxprocesses $(WORKERS) -m "not slow" tests/test_tidy.py tests/unit/engine \
-		tests/unit/memory tests/behaviour -k "not (postgres or mcp] or connect] or cli] or mcp- or connect- or cli-)" $(ARGS)
+		tests/unit/memory tests/test_manifest.py tests/behaviour --ignore tests/behaviour/gateway \
+		--ignore tests/behaviour/knowledge -k "not (postgres or mcp] or connect] or cli] or mcp- or connect- or cli-)" $(ARGS)
 
 .PHONY: lint
 lint: $(DEV) ## format, lint, types and import contracts, without the tests

@@ -15,8 +15,7 @@ settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
 
 
-# The suites that run every test on every surface, and what of them also depends on the store.
-_EVERYWHERE = ("behaviour", "knowledge")
+# Of the tests that run on every surface, those whose values also depend on the store.
 _STORED = frozenset({"test_store", "test_search", "test_log"})
 
 
@@ -38,7 +37,7 @@ def _is_repeated(item: pytest.Item, tried: set[tuple[str, str]]) -> bool:
     """Whether an earlier value of the same test is tried on the same surface."""
     values = getattr(item, "callspec", None)
     surface = values.params.get("surface") if values is not None else None
-    if surface in {None, "embedded"} or item.path.parent.name not in _EVERYWHERE:
+    if surface in {None, "embedded"} or "behaviour" not in item.path.parts:
         return False
     if surface == "postgres" and item.path.stem in _STORED:
         return False

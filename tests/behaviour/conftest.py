@@ -91,15 +91,25 @@ def server_place(surface: str, request: pytest.FixtureRequest) -> dict[str, Any]
 
 
 @pytest.fixture
+def call_type() -> type[Call]:
+    """What a test calls operations by; a folder with short ways of its own has another."""
+    return Call
+
+
+@pytest.fixture
 def opened(
-    surface: str, tmp_path: Path, clock: Clock, server_place: dict[str, Any]
+    surface: str,
+    tmp_path: Path,
+    clock: Clock,
+    server_place: dict[str, Any],
+    call_type: type[Call],
 ) -> Iterator[Opener]:
     """Open the test's one database over the surface, with other settings or once more."""
     with ExitStack() as stack:
 
         def open_call(**settings: Any) -> Call:
             wanted = Wanted(tmp_path / "memory.db", clock, **server_place, **settings)
-            return Call(stack.enter_context(closing(SURFACES[surface](wanted))))
+            return call_type(stack.enter_context(closing(SURFACES[surface](wanted))))
 
         yield open_call
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.conftest import Call, Opener
-from tests.behaviour.manifest import proves
+from tests.manifest import proves
 
 HALF = "\ud800"
 

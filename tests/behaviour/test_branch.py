@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.behaviour.conftest import Call, Opener
-from tests.behaviour.manifest import proves
+from tests.manifest import proves
 
 
 def names(call: Call) -> list[str]:

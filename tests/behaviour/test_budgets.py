@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
+from tests.manifest import proves
 
 
 def size(answer: dict[str, Any]) -> int:

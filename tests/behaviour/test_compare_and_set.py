@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
+from tests.manifest import proves
 
 
 @proves("cas:match")

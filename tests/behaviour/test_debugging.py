@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
 from tests.contracts.samples import Clock
+from tests.manifest import proves
 
 LINUX = {"os": "linux", "python": "3.12", "framework": "torch 2.1"}
 MACOS = {"os": "macos", "python": "3.12", "framework": "torch 2.1"}

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
 from tests.contracts.samples import Clock
+from tests.manifest import proves
 
 
 @proves("diff:answer")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
+from tests.manifest import proves
 
 
 @proves("forget:hides")

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
 from tests.contracts.samples import Clock
+from tests.manifest import proves
 
 
 def shown(call: Call, key: str, **options: object) -> list[object]:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.behaviour.conftest import Call, Opener
-from tests.behaviour.manifest import proves
 from tests.contracts.samples import Clock
+from tests.manifest import proves
 
 WRITES: dict[str, tuple[str, dict[str, Any]]] = {
     "store": ("strata_store", {"key": "k", "value": {"a": [1, 2.5, None]}, "tags": ["t"]}),

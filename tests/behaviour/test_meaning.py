@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.behaviour.conftest import Call, Opener
-from tests.behaviour.manifest import proves
+from tests.manifest import proves
 
 TEXTS = {
     "dog": "The puppy chased its tail around the garden",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
 from tests.contracts.samples import Clock
+from tests.manifest import proves
 
 
 @proves("search:hit")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
+from tests.manifest import proves
 
 
 def say(call: Call, *texts: str, session: str = "s", **options: object) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.behaviour.conftest import Call
-from tests.behaviour.manifest import proves
 from tests.contracts.samples import START, Clock
+from tests.manifest import proves
 
 HOUR = 3600
 DAY = 24 * HOUR

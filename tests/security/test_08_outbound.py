@@ -1,12 +1,12 @@
-"""8. No tool reaches a private address, by any surface; how is tested in tests/gateway/outbound."""
+"""8. No tool reaches a private address, by any surface; how is tested in tests/unit/gateway/outbound."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.gateway.outbound.test_guard import FORBIDDEN_HOSTS
 from tests.security.house import SURFACES, House, Surface
 from tests.surfaces.serving import Service
+from tests.unit.gateway.outbound.test_guard import FORBIDDEN_HOSTS
 
 ODD = ("http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/")
 METADATA = ("http://169.254.169.254/latest/meta-data", "http://100.100.100.200/")

@@ -1,4 +1,4 @@
-"""10. Code that is not trusted stays in its box; the attack list is in tests/gateway/sandbox."""
+"""10. Code that is not trusted stays in its box; the attack list is in tests/unit/gateway/sandbox."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stratagem.operations import TABLE
-from tests.gateway.upstream.servers import SERVER
 from tests.security.house import SURFACES, House, Surface
+from tests.unit.gateway.handlers.upstream.servers import SERVER
 
 HOOK = {"type": "webhook", "url": "https://example.com/"}
 # A zero-width space, a turn of direction, a tag character and a variation selector.

@@ -6,8 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from tests.gateway.upstream.servers import SERVER
 from tests.surfaces.cli.console import Cli
+from tests.unit.gateway.handlers.upstream.servers import SERVER
 
 DOCUMENT = {
     "openapi": "3.1.0",

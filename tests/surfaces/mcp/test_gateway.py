@@ -14,8 +14,8 @@ from mcp import Client, MCPError
 
 import stratagem
 from stratagem.gateway.definitions.contract import ProgressReport
-from tests.gateway.upstream.servers import npm_server
 from tests.surfaces.mcp.clients import MODES, Mode, connected, http_server, text_of
+from tests.unit.gateway.handlers.upstream.servers import npm_server
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.behaviour.conftest import Opener
+from tests.behaviour.knowledge.conftest import Knowing
+from tests.contracts.samples import Clock
+from tests.manifest import proves
+
+
+@proves("concept:history")
+def test_a_history_has_every_explanation_once_oldest_first(call: Knowing, clock: Clock) -> None:
+    concept_id = call.concept("C", "first")
+    clock.advance(60)
+    call("update_concept", concept_id=concept_id, explanation="second")
+    call("update_concept", concept_id=concept_id, area="A")
+    call("delete_concept", concept_id=concept_id)
+    call("restore_concept", concept_id=concept_id)
+
+    concept = call.get(concept_id, include_history=True)
+
+    assert [each["explanation"] for each in concept["explanation_history"]] == ["first", "second"]
+    assert concept["explanation_history"][0]["timestamp"] == concept["created_at"]
+    assert concept["created_at"] < concept["explanation_history"][1]["timestamp"]
+
+
+@proves("concept:update")
+def test_an_update_changes_what_is_given_and_keeps_the_rest(call: Knowing) -> None:
+    concept_id = call.concept("C", "e", area="A", topic="T", subtopic="S", certainty_score=10)
+
+    call("update_concept", concept_id=concept_id, name="New", topic=None)
+
+    concept = call.get(concept_id)
+    kept = {name: concept[name] for name in ("name", "explanation", "area", "topic", "subtopic")}
+    assert kept == {
+        "name": "New",
+        "explanation": "e",
+        "area": "A",
+        "topic": None,
+        "subtopic": "S",
+    }
+    assert concept["certainty_score"] == 10
+
+
+@proves("concept:update")
+def test_an_update_that_changes_nothing_writes_nothing(call: Knowing) -> None:
+    concept_id = call.concept("C", "e", certainty_score=10)
+    before = call.head()
+
+    answer = call("update_concept", concept_id=concept_id, explanation="e")
+
+    assert answer["version"] == call.get(concept_id)["version"]
+    assert call.head() == before
+
+
+@proves("concept:expected-version")
+def test_an_update_expects_the_version_it_was_made_from(call: Knowing) -> None:
+    concept_id = call.concept("C", "e")
+    version = call.get(concept_id)["version"]
+    call("update_concept", concept_id=concept_id, name="Other", expected_version=version)
+
+    refused = call.refusal(
+        "update_concept", concept_id=concept_id, name="Mine", expected_version=version
+    )
+
+    assert refused["error"] == "version_conflict"
+    assert refused["details"]["version"] == call.get(concept_id)["version"]
+    assert call.get(concept_id)["name"] == "Other"
+
+
+@proves("relationship:apart")
+def test_relating_a_concept_leaves_its_version_and_time_alone(call: Knowing, clock: Clock) -> None:
+    first, second = call.concepts("A", "B")
+    before = call.get(first)
+    clock.advance(60)
+
+    call.relate(second, first, "confirms")
+
+    after = call.get(first)
+    assert (after["version"], after["last_modified"]) == (
+        before["version"],
+        before["last_modified"],
+    )
+    assert after["certainty_score"] > before["certainty_score"]
+
+
+@proves("concept:delete")
+def test_a_deleted_concept_leaves_every_list_and_search(meaning: Knowing) -> None:
+    concept_id, other = meaning.concepts("Gleaming sextant", "Other")
+    meaning.relate(concept_id, other)
+
+    meaning("delete_concept", concept_id=concept_id)
+
+    lists: dict[str, dict[str, Any]] = {
+        "search_concepts_semantic": {"query": "gleaming sextant"},
+        "search_concepts_exact": {"name": "sextant"},
+        "get_recent_concepts": {},
+        "get_concepts_by_certainty": {},
+        "get_related_concepts": {"concept_id": other},
+    }
+    for operation, arguments in lists.items():
+        assert "Gleaming sextant" not in meaning.names(operation, **arguments), operation
+    assert meaning("list_hierarchy")["total_concepts"] == 1
+    assert meaning.refusal("get_concept", concept_id=concept_id)["error"] == "concept_not_found"
+
+
+@proves("knowledge:not-found")
+@pytest.mark.parametrize("operation", ["get_concept", "update_concept", "delete_concept"])
+@pytest.mark.parametrize("known", [True, False])
+def test_unknown_and_deleted_concepts_are_not_found(
+    call: Knowing, *, operation: str, known: bool
+) -> None:
+    concept_id = call.concept("C") if known else "00000000-0000-4000-8000-000000000000"
+    if known:
+        call("delete_concept", concept_id=concept_id)
+    arguments = {"name": "N"} if operation == "update_concept" else {}
+
+    refused = call.refusal(operation, concept_id=concept_id, **arguments)
+
+    assert refused["error"] == "concept_not_found"
+    assert refused["details"]["resource_id"] == concept_id
+    assert ("restore_concept" in refused["hint"]) is known
+
+
+@proves("concept:restore")
+def test_a_deleted_concept_comes_back_as_it_was_with_its_relationships(call: Knowing) -> None:
+    concept_id, other = call.concepts("C", "Other")
+    call.relate(concept_id, other)
+    before = call.get(concept_id)
+    call("delete_concept", concept_id=concept_id)
+
+    answer = call("restore_concept", concept_id=concept_id)
+
+    assert answer["message"] == "Restored"
+    after = call.get(concept_id)
+    changing = ("version", "last_modified")
+    assert {k: v for k, v in after.items() if k not in changing} == {
+        k: v for k, v in before.items() if k not in changing
+    }
+    assert call.names("get_related_concepts", concept_id=other) == ["C"]
+    assert call.names("search_concepts_exact", name="C") == ["C"]
+
+
+@proves("concept:restore")
+def test_only_a_deleted_concept_can_be_restored(call: Knowing) -> None:
+    concept_id = call.concept("C")
+
+    there = call.refusal("restore_concept", concept_id=concept_id)
+    never = call.refusal("restore_concept", concept_id="nothing")
+
+    assert (there["error"], never["error"]) == ("validation_error", "concept_not_found")
+
+
+@proves("concept:retry")
+def test_a_repeated_write_returns_the_first_answer_and_writes_nothing(call: Knowing) -> None:
+    first = call("create_concept", name="C", explanation="e", request_id="r1")
+    concept_id = first["concept_id"]
+    updated = call("update_concept", concept_id=concept_id, name="D", request_id="r2")
+    head = call.head()
+
+    again = call("create_concept", name="C", explanation="e", request_id="r1")
+    updated_again = call("update_concept", concept_id=concept_id, name="D", request_id="r2")
+
+    assert (again, updated_again) == (first, updated)
+    assert call.head() == head
+    reused = call.refusal("create_concept", name="X", explanation="e", request_id="r1")
+    assert reused["error"] == "request_id_reused"
+
+
+@proves("concept:semantic")
+def test_a_search_by_meaning_follows_the_newest_text(meaning: Knowing) -> None:
+    concept_id = meaning.concept("Vessel", "A small wooden boat for the harbour.")
+    meaning.concept("Tax form", "A sheet of paper for the revenue office.")
+    meaning("update_concept", concept_id=concept_id, explanation="A volcano erupting lava.")
+
+    found = meaning.names("search_concepts_semantic", query="lava from a volcano")
+    by_name = meaning.names("search_concepts_semantic", query="vessel")
+
+    assert found[0] == "Vessel"
+    assert by_name[0] == "Vessel"
+
+
+@proves("concept:semantic")
+def test_filters_of_a_search_apply_together_before_the_cut(meaning: Knowing) -> None:
+    for number in range(8):
+        meaning.concept(
+            f"Harbour {number}",
+            "Ships in the harbour.",
+            area="Sea" if number % 2 else "Land",
+            topic="Ports" if number < 6 else "Tides",
+            certainty_score=number * 10,
+        )
+
+    found = meaning.names(
+        "search_concepts_semantic",
+        query="harbour ships",
+        area="Sea",
+        topic="Ports",
+        min_certainty=50,
+        limit=1,
+    )
+
+    assert found == ["Harbour 5"]
+
+
+@proves("knowledge:availability")
+def test_without_an_embedder_only_the_search_by_meaning_is_unavailable(call: Knowing) -> None:
+    call.concept("C")
+
+    refused = call.refusal("search_concepts_semantic", query="c")
+    availability = call("get_tool_availability")
+
+    assert refused["error"] == "service_unavailable"
+    assert refused["details"]["service"] == "embedding_service"
+    assert "embedding_service" in refused["message"]
+    assert availability["unavailable"] == ["search_concepts_semantic"]
+    assert availability["total_tools"] == 17
+    assert availability["service_status"]["search_tools"]["embedding_service"] is False
+    assert call.names("search_concepts_exact") == ["C"]
+
+
+@proves("concept:reopen")
+def test_knowledge_is_there_when_the_database_is_opened_again(opened: Opener) -> None:
+    first = opened()
+    concept_id = first("create_concept", name="C", explanation="e")["concept_id"]
+
+    again = opened()
+
+    assert again("get_concept", concept_id=concept_id)["concept"]["name"] == "C"
+
+
+@proves("knowledge:apart")
+def test_memory_does_not_show_what_knowledge_keeps(meaning: Knowing) -> None:
+    meaning.concept("Gleaming sextant")
+    meaning.store(key="k", value="v")
+
+    status = meaning.status()
+
+    assert meaning.keys("gleaming sextant") == []
+    assert (status["keys"], status["namespaces"]) == (1, ["default"])
+
+
+@proves("concept:exact-text")
+@pytest.mark.parametrize(
+    "text", ["a\x00b", "  padded\n", "\U0001f680 é e\u0301 \u202e", '"\\\\u0000"']
+)
+def test_an_explanation_comes_back_as_it_was_given(call: Knowing, text: str) -> None:
+    concept_id = call.concept("C", text, certainty_score=1)
+    call("update_concept", concept_id=concept_id, explanation=text + "!")
+
+    concept = call.get(concept_id, include_history=True)
+
+    assert concept["explanation"] == text + "!"
+    assert [each["explanation"] for each in concept["explanation_history"]] == [text, text + "!"]
+
+
+@proves("concept:expected-version")
+def test_of_two_updates_made_from_one_version_only_one_is_taken(opened: Opener) -> None:
+    ours, theirs = opened(), opened()
+    concept_id = ours("create_concept", name="C", explanation="e")["concept_id"]
+    version = theirs("get_concept", concept_id=concept_id)["concept"]["version"]
+    ours("update_concept", concept_id=concept_id, explanation="ours", expected_version=version)
+
+    refused = theirs.refusal(
+        "update_concept", concept_id=concept_id, explanation="theirs", expected_version=version
+    )
+
+    assert refused["error"] == "version_conflict"
+    assert theirs("get_concept", concept_id=concept_id)["concept"]["explanation"] == "ours"
