@@ -77,8 +77,6 @@ REQUEST_BYTES_MAX: Final = 16 * 1024 * 1024
 # the interpreter held, and others have to get at it.
 REQUEST_INLINE_BYTES: Final = 64 * 1024
 LARGE_REQUEST_REST: Final = 3.0
-# What the SDK of the protocol reads in a second: it reads large bodies itself, unmeasured.
-PROTOCOL_BYTES_PER_SECOND: Final = 20 * 1024 * 1024
 # Each is some kilobytes; the one used longest ago ends when another begins.
 SESSIONS_MAX: Final = 1_000
 # Each call of a server in a thread of its own, with a connection of its own.

@@ -26,16 +26,26 @@ from typing import Any, Final
 import httpx2
 import psutil  # type: ignore[import-untyped]
 
-from tests.security.house import make_token
+from tests.security.house import ENVELOPE, make_token
 from tests.surfaces.serving import Served, serving
 
-# What one call of each kind is; "bodies" has valid JSON of three million bytes.
+LARGE: Final = {"key": "k", "x": [["word"] * 10] * 30_000}
+# What one call of each kind is; the bodies are valid JSON of three million bytes.
 CALLS: Final[dict[str, tuple[str, Any]]] = {
     "recall": ("/api/memory/strata_recall", {"key": "k"}),
     "search": ("/api/memory/strata_search", {"query": "a word of the text"}),
     "store": ("/api/memory/strata_store", {"key": "k", "value": "a text of some words"}),
     "tool": ("/api/mcp/tools/calculator/execute", {"arguments": {"expression": "6 * 7"}}),
-    "bodies": ("/api/memory/strata_recall", {"key": "k", "x": [["word"] * 10] * 30_000}),
+    "bodies": ("/api/memory/strata_recall", LARGE),
+    "protocol bodies": (
+        "/mcp",
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "strata_recall", "arguments": LARGE, "_meta": ENVELOPE},
+        },
+    ),
 }
 # How each silent or half-spoken flood begins a connection.
 CONNECTIONS: Final[dict[str, str]] = {
@@ -65,7 +75,14 @@ async def main(url, token, path, body, at_once):
     seen = collections.Counter()
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    headers = {"authorization": f"Bearer {token}"}
+    headers = {
+        "authorization": f"Bearer {token}",
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "strata_recall",
+    }
     limits = httpx2.Limits(max_connections=int(at_once))
     async with httpx2.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=60) as client:
         async def ask():
@@ -249,7 +266,7 @@ def beside_a_flood(server: Served, greedy: str, kind: str, seconds: float = 6) -
     The flood is stopped again and again, and what is asked meanwhile is compared with: whatever
     else the machine does then is the same for both.
     """
-    path, body = CALLS["recall" if kind == "bodies" else kind]
+    path, body = CALLS["recall" if kind.endswith("bodies") else kind]
 
     def ask() -> int:
         return server.client.post(path, json=body).status_code

@@ -20,11 +20,14 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
+import stratagem
 from stratagem import limits
 from stratagem.errors import RequestTooLarge
+from stratagem.surfaces.mcp.request_bodies import RequestBodies
 from stratagem.surfaces.serving.json_bodies import check_depth
 from stratagem.surfaces.serving.large_bodies import Turns
-from tests.security.house import House, make_token, serving
+from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS
+from tests.security.house import ENVELOPE, MODERN, House, make_token, read_message, serving
 
 # Brackets that have the scanner look closer, and then a text that does not end.
 UNENDING = '{"x":[' + "[]," * 70 + '"'
@@ -187,6 +190,88 @@ def test_a_large_event_is_read_as_a_small_one_is(guarded: House, levels: int) ->
         "REQUEST_TOO_LARGE" if levels > DEEPEST else "VALIDATION_ERROR"
     )
     assert client.call("mcp:tools:list", {}, timeout=20)["success"]
+
+
+VALUES = [["word"] * 10] * 9_000
+
+
+def test_a_large_call_over_the_protocol_means_what_a_small_one_does(guarded: House) -> None:
+    value = {"number": 2**64 - 1, "text": "\\ [[{ é 😀", "list": VALUES}
+
+    stored = guarded.call("mcp", "writer", "strata_store", {"key": "large", "value": value})
+
+    assert stored.error is None, stored.text
+    with stratagem.open(str(guarded.path)) as db:
+        found = db.memory.recall("large")
+    assert found is not None
+    assert found.value == value
+
+
+@pytest.mark.parametrize("levels", [60, 70, 5_000])
+def test_a_deep_call_over_the_protocol_is_refused_by_its_depth(guarded: House, levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    meta = json.dumps(ENVELOPE)
+    arguments = f'{{"key": "deep", "value": {deep}, "tags": ["{"x" * 100_000}"]}}'
+    body = (
+        '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params":'
+        f' {{"name": "strata_store", "arguments": {arguments}, "_meta": {meta}}}}}'
+    )
+
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+        "mcp-protocol-version": MODERN,
+        "mcp-method": "tools/call",
+        "mcp-name": "strata_store",
+    }
+    told = read_message(guarded.client("writer").post("/mcp", content=body, headers=headers))
+
+    assert told["id"] == 7
+    error = told["result"]["structuredContent"]
+    assert error["error"] == "validation_error"
+    assert error["details"]["field"] == ("value" if levels > DEEPEST else "tags")
+
+
+def test_what_is_large_besides_the_arguments_of_a_tool_is_refused(guarded: House) -> None:
+    refused = guarded.post("tools/list", "writer", cursor=VALUES).json()
+
+    assert refused["error"]["data"]["error"] == "request_too_large"
+    assert refused["error"]["data"]["limit"] == limits.REQUEST_INLINE_BYTES
+
+
+@pytest.mark.parametrize("arguments", [VALUES, "x" * 100_000])
+def test_large_arguments_that_are_no_object_are_refused_as_such(
+    guarded: House, arguments: Any
+) -> None:
+    refused = guarded.call("mcp", "writer", "strata_store", arguments)
+
+    assert refused.error == "invalid_input"
+    assert f"not {type(arguments).__name__}" in refused.text
+
+
+@pytest.mark.anyio
+async def test_the_parser_of_the_protocol_is_given_small_messages_only() -> None:
+    """It runs on the event loop, where everybody waits for it."""
+    message = {"id": 1, "method": "tools/call", "params": {"arguments": {"x": VALUES}}}
+    parts = [json.dumps(message).encode()[at : at + 65_536] for at in range(0, 10**6, 65_536)]
+    messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    messages[-1]["more_body"] = False
+    taken: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def parser(scope: Any, receive: Any, _send: Any) -> None:
+        taken.extend(((await receive())["body"], scope[LARGE_ARGUMENTS]))
+
+    async def send(_message: Any) -> None: ...
+
+    scope = {"type": "http", "method": "POST"}
+    await RequestBodies(parser, Turns())(scope, receive, send)
+
+    parsed, arguments = taken
+    assert json.loads(parsed) == {**message, "params": {"arguments": {}}}
+    assert arguments == {"x": VALUES}
 
 
 @pytest.mark.anyio

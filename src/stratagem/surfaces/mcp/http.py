@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from stratagem import limits
 from stratagem.surfaces.admission import Admission
 from stratagem.surfaces.mcp.callers import SessionCallers
-from stratagem.surfaces.mcp.request_bodies import UnreadBodies
+from stratagem.surfaces.mcp.request_bodies import RequestBodies
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.mcp.sessions import SessionTracking
 from stratagem.surfaces.serving.database import Database
@@ -44,4 +44,4 @@ def application(
             enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
         ),
     )
-    return UnreadBodies(SessionTracking(app, callers), admission.measures.large)
+    return RequestBodies(SessionTracking(app, callers), admission.measures.large)

@@ -40,12 +40,15 @@ class _Request(NamedTuple):
     params: object
 
 
-def answer_to(data: bytes) -> Answer | None:
-    """Return the answer to a request that could not be read, or None where none was asked."""
+def answer_to(data: bytes, fault: StratagemError | None = None) -> Answer | None:
+    """Return the answer to a request that could not be read, or None where none was asked.
+
+    `fault` says why, where that is known.
+    """
     request = _read(data)
     if request is None:
         return None
-    fault = _fault(request)
+    fault = fault or _fault(request)
     if fault is None:
         error = ErrorData(code=INVALID_REQUEST, message="This is not a JSON-RPC request.")
         return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)

@@ -1,32 +1,50 @@
-"""HTTP bodies before and after the protocol's parser.
+"""HTTP bodies before and after the protocol's parser, which holds the event loop.
 
-Large ones wait for their turn, for the parser holds the event loop; those that it gives up on are
-answered under the request's own id.
+Each body is scanned for its depth, as on the other surfaces. Of a large one the arguments of the
+tool are read here, in a thread and in turn (`serving/large_bodies.py`), and only the small rest is
+left to the parser. What cannot be read is answered under the request's own id.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from anyio import to_thread
 from mcp_types import PARSE_ERROR, JSONRPCResponse
+from pydantic_core import from_json
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
+from stratagem.errors import RequestTooLarge, StratagemError
 from stratagem.surfaces.mcp.malformed_requests import answer_to
+from stratagem.surfaces.serving.json_bodies import is_deeper
 from stratagem.surfaces.serving.large_bodies import Turns
-from stratagem.surfaces.serving.request_scope import sender_of
+from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS, sender_of
 
-__all__ = ["UnreadBodies"]
+__all__ = ["RequestBodies"]
 
 _OK: Final = 200
 _BAD_REQUEST: Final = 400
+# The arguments of a call lie in the parameters of a message.
+_DEPTH_MAX: Final = limits.VALUE_DEPTH_MAX + 3
+# What the parser is given of a body that it would not read, or not soon: it then makes all its
+# other checks, and refuses it as no JSON.
+_UNREADABLE: Final = b"{"
 
 
-class UnreadBodies:
-    """Looks again at what was refused as no JSON, after every other check has been passed."""
+class _Reading(NamedTuple):
+    """What the protocol's parser is given, what is kept from it, and what is wrong."""
+
+    body: bytes
+    arguments: dict[str, Any] | None = None
+    fault: StratagemError | None = None
+
+
+class RequestBodies:
+    """Reads large bodies for the protocol, and looks again at what it refused as no JSON."""
 
     def __init__(self, app: ASGIApp, turns: Turns) -> None:
         self._app = app
@@ -37,8 +55,9 @@ class UnreadBodies:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        asked: list[bytes] = []
+        body, fault = b"", None
         refusal: list[Message] = []
+        arguments = scope[LARGE_ARGUMENTS] = dict[str, Any]()
 
         async def note(message: Message) -> None:
             if message.get("status") == _BAD_REQUEST or refusal:
@@ -46,32 +65,72 @@ class UnreadBodies:
             else:
                 await send(message)
 
-        size = 0
-
         async def listen() -> Message:
-            nonlocal size
-            message = await receive()
-            asked.append(message.get("body", b""))
-            size += len(asked[-1])
-            if size > limits.REQUEST_INLINE_BYTES and not message.get("more_body"):
-                takes = size / limits.PROTOCOL_BYTES_PER_SECOND
-                await self._turns.wait(sender_of(scope), takes)
-            return message
+            nonlocal body, fault
+            message = await _whole_body(receive)
+            body = message.get("body", body)
+            if message["type"] != "http.request" or len(body) > limits.REQUEST_BYTES_MAX:
+                return message
+            if len(body) > limits.REQUEST_INLINE_BYTES:
+                reading = await self._turns.run(sender_of(scope), partial(_read_large, body))
+            else:
+                reading = _Reading(_UNREADABLE if is_deeper(body, _DEPTH_MAX) else body)
+            fault = reading.fault
+            arguments.update(reading.arguments or {})
+            return {**message, "body": reading.body}
 
         await self._app(scope, listen, note)
-        answer = await _answer(asked, refusal) if refusal else None
-        if answer is not None:
-            await answer(scope, receive, send)
-            return
+        if refusal and _is_parse_error(b"".join(each.get("body", b"") for each in refusal)):
+            work = partial(_answer, body, fault)
+            large = len(body) > limits.REQUEST_INLINE_BYTES
+            answer = await (
+                self._turns.run(sender_of(scope), work) if large else to_thread.run_sync(work)
+            )
+            if answer is not None:
+                await answer(scope, receive, send)
+                return
         for message in refusal:
             await send(message)
 
 
-async def _answer(asked: list[bytes], refusal: list[Message]) -> Response | None:
-    if not _is_parse_error(b"".join(message.get("body", b"") for message in refusal)):
-        return None
-    # A long body takes a while.
-    answer = await to_thread.run_sync(answer_to, b"".join(asked))
+async def _whole_body(receive: Receive) -> Message:
+    """Return the body in one message, or as much as is needed to refuse one that is too large."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return message
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        more = bool(message.get("more_body"))
+        if not more or size > limits.REQUEST_BYTES_MAX:
+            return {"type": "http.request", "body": b"".join(parts), "more_body": more}
+
+
+def _read_large(body: bytes) -> _Reading:
+    """Take the arguments of a tool out of a message."""
+    if is_deeper(body, _DEPTH_MAX):
+        return _Reading(_UNREADABLE)
+    try:
+        message = from_json(body)
+    except ValueError:
+        return _Reading(_UNREADABLE)
+    params = message.get("params") if isinstance(message, dict) else None
+    arguments = params.get("arguments") if isinstance(params, dict) else None
+    if params and message.get("method") == "tools/call" and arguments:
+        # Of the same type, which is all that is said of arguments that are no object.
+        params["arguments"] = type(arguments)()
+    rest = json.dumps(message).encode()
+    if len(rest) > limits.REQUEST_INLINE_BYTES:
+        most = limits.REQUEST_INLINE_BYTES
+        told = f"A message may take {most:,} bytes besides the arguments of a tool."
+        return _Reading(_UNREADABLE, fault=RequestTooLarge(told, limit=most))
+    return _Reading(rest, arguments if isinstance(arguments, dict) else None)
+
+
+def _answer(body: bytes, fault: StratagemError | None) -> Response | None:
+    answer = answer_to(body, fault)
     if answer is None:
         return None
     status = _OK if isinstance(answer, JSONRPCResponse) else _BAD_REQUEST

@@ -21,6 +21,7 @@ from stratagem.surfaces.mcp.exposed_registry import PREFIX, Registered
 from stratagem.surfaces.mcp.progress import told
 from stratagem.surfaces.mcp.tools import Tools, failure
 from stratagem.surfaces.serving.database import Database
+from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.version import package_version
 
@@ -98,7 +99,9 @@ class _Handlers:
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         caller = self._callers.of(context)
-        arguments = params.arguments or {}
+        request = context.request
+        large = request.scope.get(LARGE_ARGUMENTS) if request is not None else None
+        arguments = large or params.arguments or {}
         if self._settings.expose and self._registered.exposes(params.name):
             async with told(context):
                 return await self._registered.call(params.name, arguments, caller)

@@ -20,7 +20,7 @@ from stratagem.errors import InvalidInput, RequestTooLarge
 from stratagem.surfaces.serving.large_bodies import Turns
 from stratagem.surfaces.serving.request_scope import sender_of
 
-__all__ = ["check_depth", "read_json"]
+__all__ = ["check_depth", "is_deeper", "read_json"]
 
 _QUOTE: Final = ord('"')
 _SLICE_BYTES: Final = 64 * 1024
@@ -54,13 +54,14 @@ def check_depth(body: bytes) -> None:
         RequestTooLarge: It is.
     """
     most = limits.VALUE_DEPTH_MAX
-    if body.count(b"[") + body.count(b"{") <= most:
-        return
-    if _is_deeper(body, most):
+    if is_deeper(body, most):
         raise RequestTooLarge(f"The body is nested more than {most} levels deep.", limit=most)
 
 
-def _is_deeper(body: bytes, most: int) -> bool:
+def is_deeper(body: bytes, most: int) -> bool:
+    """Whether a document has more than so many levels; found without parsing it."""
+    if body.count(b"[") + body.count(b"{") <= most:
+        return False
     # Pairs of backslashes first: what is then left before a quote escapes it.
     plain = np.frombuffer(body.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)
     depth, in_text = 0, False

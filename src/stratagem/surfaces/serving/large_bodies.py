@@ -39,11 +39,6 @@ class Turns:
         finally:
             self._rest(time.perf_counter() - began)
 
-    async def wait(self, caller: str, seconds: float) -> None:
-        """Wait for the caller's turn to do elsewhere what takes about so long."""
-        await self._enter(caller)
-        self._rest(seconds)
-
     async def _enter(self, caller: str) -> None:
         if self._busy:
             await self._queue(caller)

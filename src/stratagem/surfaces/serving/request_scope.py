@@ -6,12 +6,14 @@ from typing import Final
 
 from starlette.types import Scope
 
-__all__ = ["ADMITTED", "NOTED", "sender_of"]
+__all__ = ["ADMITTED", "LARGE_ARGUMENTS", "NOTED", "sender_of"]
 
 # Who sent the request; None where nobody has to say.
 ADMITTED: Final = "stratagem.admitted"
 # A dict of fields that the log of requests adds to its line.
 NOTED: Final = "stratagem.noted"
+# The arguments of a tool that were taken out of a large message before it was parsed: a dict.
+LARGE_ARGUMENTS: Final = "stratagem.large_arguments"
 
 
 def sender_of(scope: Scope) -> str:
