@@ -28,7 +28,9 @@ from benchmarks.results import Figure
 __all__ = ["main", "measure"]
 
 _ROOT: Final = Path(__file__).parents[1]
-_UPSTREAM: Final = str(_ROOT / "tests" / "gateway" / "upstream" / "upstream_server.py")
+_UPSTREAM: Final = str(
+    _ROOT / "tests" / "unit" / "gateway" / "handlers" / "upstream" / "upstream_server.py"
+)
 _ROW: Final = "gateway"
 _UPSTREAM_TIMES: Final = 3.0
 _REST_TIMES: Final = 2.0

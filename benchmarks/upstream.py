@@ -26,7 +26,15 @@ from stratagem.gateway.handlers.upstream import Upstreams
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 
-SERVER = str(Path(__file__).parents[1] / "tests" / "gateway" / "upstream" / "upstream_server.py")
+SERVER = str(
+    Path(__file__).parents[1]
+    / "tests"
+    / "unit"
+    / "gateway"
+    / "handlers"
+    / "upstream"
+    / "upstream_server.py"
+)
 CALLS = 500
 WARM_UP = 50
 ARGUMENTS = {"a": 1, "b": 2}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.surfaces import SERVED, SLOW, SURFACES, Answer, Surface, Wanted
+from tests.behaviour.surfaces import SERVED, SLOW, SURFACES, Answer, Surface, Wanted, is_refusal
 from tests.contracts.samples import Clock
 from tests.postgres import a_workspace
 
@@ -30,7 +30,7 @@ class Call:
         if arguments.get("action") == "switch" and not self._surface.switches:
             pytest.skip("this surface has nothing to remember a branch by")
         answer = self._surface.run(name, arguments)
-        if answer.get("success") is False:
+        if is_refusal(answer):
             raise Refused(answer)
         return answer
 
@@ -55,12 +55,17 @@ class Call:
     def refusal(self, name: str, /, **arguments: Any) -> Answer:
         """Run an operation that must be refused without a trace; return the error."""
         before = self.head()
+        envelope = self.failure(name, **arguments)
+        assert self.head() == before, "something was written"
+        return envelope
+
+    def failure(self, name: str, /, **arguments: Any) -> Answer:
+        """Run an operation that must fail, as a call of a tool may; return the error."""
         envelope = self._surface.run(name, arguments)
         assert envelope.get("success") is False, envelope
         assert set(envelope) == {"success", "error", "message", "details", "hint"}
         assert envelope["message"]
         assert envelope["hint"]
-        assert self.head() == before, "something was written"
         return envelope
 
 

@@ -43,6 +43,8 @@ class Wanted:
     embedder: str = "none"
     read_only: bool = False
     address: str | None = None
+    # Hosts that tools may call, though they are not public.
+    allow_hosts: tuple[str, ...] = ()
 
     def start(self) -> Runtime:
         return start(
@@ -53,6 +55,7 @@ class Wanted:
                 read_only=self.read_only,
                 adapters=Adapters(self.clock, salts()),
                 zone=UTC,
+                allow_hosts=self.allow_hosts,
             )
         )
 
@@ -102,7 +105,8 @@ class Mcp:
 
     def __init__(self, wanted: Wanted) -> None:
         settings = ServerSettings(
-            str(wanted.path), toolsets=("memory", "debugging", "knowledge", "admin")
+            str(wanted.path),
+            toolsets=("memory", "debugging", "knowledge", "gateway", "registry", "admin"),
         )
         self._database = Prepared(settings, wanted.start())
         server = build(settings, self._database, Trusted(settings))
@@ -114,10 +118,11 @@ class Mcp:
     def run(self, name: str, arguments: Answer) -> Answer:
         result = self._portal.call(self._client.call_tool, name, arguments)
         assert isinstance(result.structured_content, dict)
-        assert result.is_error == (result.structured_content.get("success") is False)
+        assert result.is_error == is_refusal(result.structured_content)
         return result.structured_content
 
     def close(self) -> None:
+        self._portal.call(self._database.leave_loop)
         self._session.__exit__(None, None, None)
         self._opening.__exit__(None, None, None)
         self._database.close()
@@ -166,11 +171,16 @@ class CommandLine:
                 app, [*options, "call", name, "-", "--json"], input=json.dumps(arguments)
             )
         answer: Answer = json.loads(result.stdout or result.stderr)
-        assert (result.exit_code == 0) == (answer.get("success") is not False), result.output
+        assert (result.exit_code != 0) == is_refusal(answer), result.output
         return answer
 
     def close(self) -> None:
         """Nothing is open between two calls."""
+
+
+def is_refusal(answer: Answer) -> bool:
+    """Whether an answer is the envelope of an error; a pipeline that failed is an answer too."""
+    return answer.get("success") is False and "hint" in answer
 
 
 def as_json(answer: Answer) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import socket
 import threading
@@ -35,6 +36,8 @@ class Host:
 
     def __init__(self) -> None:
         self._apps: dict[str, Any] = {}
+        self._databases: dict[str, Database] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._names = map(str, itertools.count(1))
         listener = socket.create_server(("127.0.0.1", 0))
         self._port = listener.getsockname()[1]
@@ -48,12 +51,19 @@ class Host:
         """Serve a database; return its address."""
         name = next(self._names)
         self._apps[name] = http.application(settings, database, self._port)
+        self._databases[name] = database
         return f"http://127.0.0.1:{self._port}/{name}"
 
     def remove(self, url: str) -> None:
-        del self._apps[url.rpartition("/")[2]]
+        """End what a database has open on the loop of this server, and serve it no more."""
+        name = url.rpartition("/")[2]
+        del self._apps[name]
+        database = self._databases.pop(name)
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(database.leave_loop(), self._loop).result(10)
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        self._loop = asyncio.get_running_loop()
         _, name, path = scope["path"].split("/", 2)
         await self._apps[name]({**scope, "path": f"/{path}"}, receive, send)
 

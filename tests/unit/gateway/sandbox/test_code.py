@@ -31,7 +31,7 @@ from tests.unit.gateway.sandbox.walls import (
     run_code,
 )
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 # The same program in both languages, and what it gives.
 ALIKE: list[tuple[str, str, Any]] = [

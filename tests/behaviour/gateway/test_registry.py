@@ -1,0 +1,240 @@
+"""Tools are records: registered, changed, removed, on a branch and in the past."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.behaviour.conftest import Call
+from tests.manifest import proves
+
+WEBHOOK = {"type": "webhook", "url": "https://example.org/"}
+
+
+def definition(name: str = "weather", **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": "Tell the weather.",
+        "inputSchema": {"type": "object"},
+        "handler": WEBHOOK,
+        **more,
+    }
+
+
+@proves("tool:register")
+def test_a_registered_tool_has_every_field_it_was_given(call: Call) -> None:
+    given = definition(
+        longDescription="A tool with everything.",
+        version="2.1.0",
+        author="Somebody",
+        category="forecast",
+        tags=["weather"],
+        capabilities=["real-time"],
+        outputSchema={"type": "object"},
+        examples=[{"input": {}, "output": {}}],
+        configuration={"timeout": 9000, "retries": 1},
+        metadata={"team": "search"},
+    )
+
+    answer = call("tool_register", **given)
+
+    assert answer["validation"]["passed"] is True
+    shown = call("tool_get", toolId=answer["toolId"])["tool"]
+    assert {field: shown[field] for field in given} == given
+    assert shown["status"] == "active"
+
+
+@proves("tool:register")
+def test_a_registration_says_what_would_make_it_better(call: Call) -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+
+    answer = call("tool_register", **definition(inputSchema=schema, examples=[{"input": {"q": 5}}]))
+
+    warnings = " ".join(answer["validation"]["warnings"])
+    assert "outputSchema" in warnings
+    assert "examples[0]" in warnings
+
+
+@proves("tool:bad-input")
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": "1st"}, "name"),
+        ({"name": "a b"}, "name"),
+        ({"name": "x" * 65}, "name"),
+        ({"inputSchema": {"type": "nonsense"}}, "inputSchema"),
+        ({"inputSchema": {"$ref": "https://example.org/x.json"}}, "inputSchema"),
+        ({"outputSchema": {"minimum": "x"}}, "outputSchema"),
+        ({"handler": {"type": "teleport"}}, "handler.type"),
+        ({"handler": {"type": "webhook"}}, "handler.url"),
+        ({"permissions": {"network": "perhaps"}}, "permissions.network"),
+        ({"configuration": {"timeout": 0}}, "configuration"),
+        ({"unheard": 1}, "unheard"),
+        ({"description": ""}, "description"),
+    ],
+)
+def test_a_tool_that_cannot_work_is_refused(call: Call, change: dict[str, Any], field: str) -> None:
+    error = call.refusal("tool_register", **definition(**change))
+
+    assert error["details"]["field"] == field
+
+
+@proves("tool:names")
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        ("calculator", []),
+        ("strata_store", []),
+        ("Calculator", ["calculator"]),
+        ("calcu1ator", ["calculator"]),
+        ("strata_recaII", ["strata_recall"]),
+    ],
+)
+def test_a_name_that_is_taken_or_looks_it_is_refused(
+    call: Call, name: str, similar: list[str]
+) -> None:
+    error = call.refusal("tool_register", **definition(name))
+
+    assert error["details"].get("similar", []) == similar
+
+
+@proves("tool:update")
+def test_an_update_changes_what_is_given_and_says_so(call: Call) -> None:
+    first = call("tool_register", **definition(configuration={"timeout": 9000, "retries": 1}))
+
+    answer = call(
+        "tool_update",
+        toolId="weather",
+        description="Tell it better.",
+        configuration={"timeout": 20000},
+    )
+
+    assert answer["changes"]["configuration"] == {"timeout": 20000, "retries": 1}
+    assert answer["version"] > first["version"]
+    assert call("tool_get", toolId="weather")["tool"]["description"] == "Tell it better."
+
+
+@proves("tool:update")
+def test_an_update_of_something_that_changed_since_is_refused(call: Call) -> None:
+    first = call("tool_register", **definition())["version"]
+    second = call("tool_update", toolId="weather", tags=["one"])["version"]
+
+    error = call.refusal("tool_update", toolId="weather", tags=["two"], expectedVersion=first)
+
+    assert error["details"]["version"] == second
+
+
+@proves("tool:remove")
+def test_a_removed_tool_is_gone_its_past_stays_and_its_name_is_free(call: Call) -> None:
+    version = call("tool_register", **definition())["version"]
+
+    call("tool_remove", toolId="weather")
+
+    assert call.refusal("tool_get", toolId="weather")["error"] == "tool_not_found"
+    then = call("tool_get", toolId="weather", asOf=f"@{version}")["tool"]
+    assert then["description"] == "Tell the weather."
+    assert call("tool_register", **definition())["name"] == "weather"
+
+
+@proves("tool:status")
+def test_a_disabled_tool_is_not_called_and_a_deprecated_one_is_with_a_warning(call: Call) -> None:
+    steps = [{"id": "sum", "tool": "calculator", "arguments": {"expression": "1 + 1"}}]
+    handler = {"type": "pipeline", "definition": {"name": "sum", "steps": steps}}
+    call("tool_register", **definition(handler=handler, status="disabled"))
+
+    refused = call.failure("tool_execute", toolName="weather")
+    call("tool_update", toolId="weather", status="deprecated")
+    warned = call("tool_execute", toolName="weather")
+
+    assert refused["error"] == "permission_denied"
+    assert warned["metadata"]["warnings"] == ["weather is deprecated."]
+
+
+@proves("tool:list")
+def test_a_list_takes_every_filter_and_goes_on_in_pages(call: Call) -> None:
+    call(
+        "tool_register",
+        **definition(
+            "zebras", description="Find zebras.", category="search", provider="acme",
+            tags=["striped"], capabilities=["real-time", "paged"],
+        ),
+    )  # fmt: skip
+    call("tool_register", **definition("horses", category="search", capabilities=["real-time"]))
+
+    def names(**filters: Any) -> list[str]:
+        return [each["name"] for each in call("tools_list", **filters)["tools"]]
+
+    assert sorted(names(category="search")) == ["horses", "zebras"]
+    assert names(provider="acme") == ["zebras"]
+    assert names(tags=["striped"]) == ["zebras"]
+    assert names(capabilities=["real-time", "paged"]) == ["zebras"]
+    assert names(search="ZEBRAS") == ["zebras"]
+    assert names(status="deprecated") == []
+    first, second = names(category="search", limit=1), names(category="search", limit=1, offset=1)
+    assert sorted(first + second) == ["horses", "zebras"]
+    assert call("tools_list", category="search", limit=1)["total"] == 2
+
+
+@proves("tool:branch")
+def test_a_branch_has_tools_of_its_own_until_it_is_merged(call: Call) -> None:
+    call("tool_register", **definition("both"))
+    call("strata_branch", action="fork", name="trial")
+
+    call("tool_register", **definition("only"), branch="trial")
+    call("tool_update", toolId="both", description="Changed.", branch="trial")
+
+    assert call.refusal("tool_get", toolId="only")["error"] == "tool_not_found"
+    assert call("tool_get", toolId="only", branch="trial")["tool"]["name"] == "only"
+    assert call("tool_get", toolId="both")["tool"]["description"] == "Tell the weather."
+    call("strata_branch", action="merge", source="trial")
+    assert call("tool_get", toolId="only")["tool"]["name"] == "only"
+    assert call("tool_get", toolId="both")["tool"]["description"] == "Changed."
+
+
+@proves("tool:retry")
+def test_a_registration_that_is_sent_again_is_made_once(call: Call) -> None:
+    first = call("tool_register", **definition(), requestId="r-1")
+
+    again = call("tool_register", **definition(), requestId="r-1")
+    other = call.refusal("tool_register", **definition("other"), requestId="r-1")
+
+    assert again == first
+    assert other["error"] == "request_id_reused"
+
+
+@proves("tool:help")
+def test_help_says_what_a_model_needs_to_call_a_tool(call: Call) -> None:
+    answer = call("tool_help", toolName="calculator")
+
+    assert answer["required"] == ["expression"]
+    assert answer["inputSchema"]["properties"]["expression"]["type"] == "string"
+    assert answer["examples"]
+    assert "tool_execute" in answer["usage"]
+
+
+@proves("tool:schema-bounds")
+def test_a_schema_that_makes_more_work_than_it_looks_like_is_refused(call: Call) -> None:
+    # Each definition refers to the one before it ten times.
+    levels: dict[str, Any] = {"l0": {"type": "string"}}
+    for level in range(1, 6):
+        levels[f"l{level}"] = {"allOf": [{"$ref": f"#/$defs/l{level - 1}"}] * 10}
+    schema = {"type": "object", "$defs": levels, "properties": {"x": {"$ref": "#/$defs/l5"}}}
+
+    error = call.refusal("tool_register", **definition(inputSchema=schema))
+
+    assert error["details"]["limit"] == 5_000
+    assert error["details"]["pointer"]
+
+
+@proves("secret:grant")
+def test_a_secret_is_granted_to_a_tool_for_one_host_and_withdrawn(call: Call) -> None:
+    call("tool_register", **definition())
+    grant = {"tool": "weather", "name": "API_KEY", "host": "example.org"}
+
+    call("secret_grant", **grant)
+    granted = call("secrets_list")["grants"]
+    call("secret_withdraw", tool="weather", name="API_KEY")
+
+    assert granted == [grant]
+    assert call("secrets_list")["grants"] == []
