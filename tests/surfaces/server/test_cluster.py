@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from stratagem import limits
 from stratagem.surfaces.cli.app import app
-from stratagem.surfaces.cluster.channel import packed
+from stratagem.surfaces.cluster.channel import encode_messages
 from stratagem.surfaces.cluster.local import CLIENT_HEADER
 from tests.surfaces.server.conftest import Team
 from tests.surfaces.serving import eventually, serving
@@ -72,6 +72,23 @@ def spread(clients: Callable[..., list[Client]], transport: str = "websocket") -
         assert len(made) < 20
         made += clients(1, transport)
     return made
+
+
+def test_workers_that_have_nothing_to_do_sleep(team: Team) -> None:
+    """uvicorn wakes up ten times a second; asking each other for news would add fifty."""
+    workers = team.settled()
+
+    def switches() -> list[int]:
+        return [each.num_ctx_switches().voluntary for each in workers]
+
+    def wake_ups_per_second() -> float:
+        before, began = switches(), time.monotonic()
+        time.sleep(2)
+        most = max(now - then for now, then in zip(switches(), before, strict=True))
+        return most / (time.monotonic() - began)
+
+    # What an earlier test began may still be ending.
+    eventually(lambda: wake_ups_per_second() < 35, 20)
 
 
 @pytest.mark.parametrize("transport", ["polling", "both"])
@@ -168,7 +185,7 @@ def test_a_tool_of_a_client_that_is_there_is_not_taken_over(
 
 
 def test_whoever_claims_to_be_handed_on_is_not_believed(team: Team) -> None:
-    told = httpx2.post(f"{team.url}/told", json={"messages": []}, trust_env=False)
+    told = httpx2.post(f"{team.url}/messages", json={"messages": []}, trust_env=False)
     odd = [
         httpx2.get(
             f"{team.url}/socket.io/",
@@ -259,7 +276,7 @@ def test_nothing_is_left_of_where_they_met(team: Team) -> None:
 def test_what_cannot_be_told_keeps_nothing_else_from_being_told(
     wrong: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    written = packed("me", [("first", 1), ("wrong", {"value": wrong}), ("last", [2])])
+    written = encode_messages("me", [("first", 1), ("wrong", {"value": wrong}), ("last", [2])])
 
     assert json.loads(written) == {"from": "me", "messages": [["first", 1], ["last", [2]]]}
     assert "not told about wrong" in caplog.text

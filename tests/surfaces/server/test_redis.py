@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 from stratagem import connect
 from stratagem.errors import RateLimited, ServiceUnavailable
 from stratagem.sdk.remote import Client as Remote
-from stratagem.surfaces.admission.quotas import Bucket
+from stratagem.surfaces.admission.quotas import RateBuckets
 from stratagem.surfaces.cli.app import app
-from stratagem.surfaces.cluster.redis import RedisChannel, channel_of, check_redis
+from stratagem.surfaces.cluster.redis import RedisChannel, channel_name, check_redis
 from tests.surfaces.serving import Served, eventually, serving
 from tests.surfaces.socket.clients import Client, javascript_client
 
@@ -253,19 +253,19 @@ async def test_servers_of_another_database_hear_nothing_and_junk_ends_nothing(
     numbers = {"own": 0, "near": 0, "other": 1}
     for name, number in numbers.items():
         channel = channels[name] = RedisChannel(f"redis://127.0.0.1:{redis.port}/{number}")
-        channel.hear("news", heard.setdefault(name, []).append)
+        channel.subscribe("news", heard.setdefault(name, []).append)
         channel.start()
 
     async def told(news: int) -> None:
         async with asyncio.timeout(10):
             while news not in heard["near"]:
-                channels["own"].tell("news", news)
+                channels["own"].publish("news", news)
                 await asyncio.sleep(0.1)
 
     try:
         await told(1)
         async with AsyncRedis.from_url(redis.url) as client:
-            assert await client.publish(channel_of(client), junk) >= 2
+            assert await client.publish(channel_name(client), junk) >= 2
         await told(2)
     finally:
         for channel in channels.values():
@@ -277,15 +277,15 @@ async def test_servers_of_another_database_hear_nothing_and_junk_ends_nothing(
 
 def test_what_was_taken_elsewhere_is_taken_here() -> None:
     now = [0.0]
-    here, there = Bucket(lambda: now[0]), Bucket(lambda: now[0])
+    here, there = RateBuckets(lambda: now[0]), RateBuckets(lambda: now[0])
     assert [here.take("a", 60, 3) for _ in range(3)] == [0, 0, 0]
-    told = here.taken()
+    told = here.drain()
     for name, (count, per_minute, burst) in told.items():
         there.spend(name, count, per_minute, burst)
 
     assert told == {"a": (3, 60, 3)}
-    assert here.taken() == {}
-    assert there.taken() == {}, "what was heard is not told on"
+    assert here.drain() == {}
+    assert there.drain() == {}, "what was heard is not told on"
     assert there.take("a", 60, 3) == 1.0
     now[0] = 2.0
     assert there.take("a", 60, 3) == 0

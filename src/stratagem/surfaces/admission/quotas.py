@@ -18,17 +18,21 @@ from stratagem.errors import RateLimited
 from stratagem.surfaces.serving.large_bodies import Turns
 from stratagem.token_buckets import TokenBuckets
 
-__all__ = ["Bucket", "Measures", "UnknownSockets"]
+__all__ = ["Measures", "RateBuckets", "UnknownSockets"]
 
 _COUNTED_MAX: Final = 10_000
 
 
-class Bucket(TokenBuckets[str]):
-    """Token buckets that also count what was taken, for processes that count together."""
+class RateBuckets(TokenBuckets[str]):
+    """Token buckets that also count what was taken, for processes that count together.
+
+    `changed` is set while there is something to `drain`. Runs on one event loop.
+    """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         super().__init__(monotonic)
-        # What was taken here since somebody last asked.
+        self.changed = asyncio.Event()
+        # What was taken here since it was last drained.
         self._taken: dict[str, tuple[int, int, int]] = {}
 
     def take(self, name: str, per_minute: int, burst: int) -> float:
@@ -37,11 +41,13 @@ class Bucket(TokenBuckets[str]):
         if not wait and (name in self._taken or len(self._taken) < _COUNTED_MAX):
             count = self._taken.get(name, (0, 0, 0))[0]
             self._taken[name] = (count + 1, per_minute, burst)
+            self.changed.set()
         return wait
 
-    def taken(self) -> dict[str, tuple[int, int, int]]:
-        """Return what was taken since this was last asked: how many, and the limits."""
+    def drain(self) -> dict[str, tuple[int, int, int]]:
+        """Return what was taken since the last time: how many, and the limits."""
         taken, self._taken = self._taken, {}
+        self.changed.clear()
         return taken
 
 
@@ -83,8 +89,8 @@ class Measures:
     """What is in use, and by whom."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        self.rates = Bucket(monotonic)
-        self.wrong = Bucket(monotonic)
+        self.rates = RateBuckets(monotonic)
+        self.wrong = RateBuckets(monotonic)
         self._requests: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
         self._all = 0

@@ -1,7 +1,7 @@
-"""Processes of one machine that serve one address, and reach one another by sockets in a folder.
+"""A channel between the worker processes of one machine, by Unix sockets in a private folder.
 
-Each has a number, and listens on a socket of that name; only the server's own user may enter the
-folder. What comes in there is a request that another process handed on, or what it has to tell.
+Workers have numbers, and each listens on the socket of its number; only the server's own user may
+enter the folder. What arrives there is a request that another worker relays, or its messages.
 """
 
 from __future__ import annotations
@@ -20,147 +20,147 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stratagem.surfaces.cluster.channel import Channel, Outgoing, packed
+from stratagem.surfaces.cluster.channel import Channel, SendQueue, encode_messages
 
-__all__ = ["CLIENT_HEADER", "Neighbours", "Seat", "Threshold", "can_neighbour"]
+__all__ = [
+    "CLIENT_HEADER",
+    "LocalChannel",
+    "PeerRequests",
+    "WorkerSlot",
+    "unix_sockets_fit",
+]
 
-TOLD_PATH: Final = "/told"
-# Who sent a request that was handed on. Believed on these sockets alone.
+MESSAGES_PATH: Final = "/messages"
+# Who sent a request that was relayed. Believed on these sockets alone.
 CLIENT_HEADER: Final = "x-stratagem-client"
-_TELL_SECONDS: Final = 0.02
 # Names of sockets have at most 104 bytes on some systems, and 108 on others.
 _FOLDER_BYTES_MAX: Final = 90
-_TOLD_SECONDS: Final = 5.0
+_MESSAGES_SECONDS: Final = 5.0
 
 
-def can_neighbour(folder: str) -> bool:
-    """Whether this system has sockets in folders, and in one of so long a name."""
+def unix_sockets_fit(folder: str) -> bool:
+    """Whether this system has Unix sockets, and their names fit into the folder."""
     return hasattr(socket, "AF_UNIX") and len(folder.encode()) <= _FOLDER_BYTES_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """Which of how many processes this is, and where they meet."""
+class WorkerSlot:
+    """The number of this worker process, how many there are, and the folder of their sockets."""
 
     number: int
     count: int
     folder: str
 
-    def place_of(self, number: int) -> Path:
-        """Return where a process listens."""
+    def socket_path(self, number: int) -> Path:
+        """Return the socket on which a worker listens."""
         return Path(self.folder) / f"{number}.sock"
 
     @property
     def others(self) -> list[int]:
-        """The numbers of the other processes."""
-        return [each for each in range(self.count) if each != self.number]
+        """The numbers of the other workers."""
+        return [number for number in range(self.count) if number != self.number]
 
-    def is_from_another(self, scope: Scope) -> bool:
-        """Whether a request came in by this process's own socket in the folder."""
+    def is_from_peer(self, scope: Scope) -> bool:
+        """Whether a request arrived on this worker's own socket in the folder."""
         server = scope.get("server") or ("", 0)
         return scope["type"] in {"http", "websocket"} and (server[0], server[1]) == (
-            str(self.place_of(self.number)),
+            str(self.socket_path(self.number)),
             None,
         )
 
-    def listener(self) -> socket.socket:
-        """Listen for the others, in the place of an earlier process of this number."""
-        place = self.place_of(self.number)
-        place.unlink(missing_ok=True)
+    def listen(self) -> socket.socket:
+        """Listen for the others, in place of an earlier process of this number."""
+        path = self.socket_path(self.number)
+        path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(place))
+        listener.bind(str(path))
         listener.listen(128)
         return listener
 
-    def leave(self, *, last: bool) -> None:
-        """Take the socket away; `last`: nobody else will take the folder away."""
-        self.place_of(self.number).unlink(missing_ok=True)
-        if last:
-            # Whoever is the very last finds it empty.
+    def remove_socket(self, *, and_folder: bool) -> None:
+        """Remove the socket, and the folder where no other process will."""
+        self.socket_path(self.number).unlink(missing_ok=True)
+        if and_folder:
+            # The very last worker finds it empty.
             with suppress(OSError):
                 Path(self.folder).rmdir()
 
 
-class Neighbours(Channel):
-    """See `Channel`."""
+class LocalChannel(Channel):
+    """See the module."""
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, slot: WorkerSlot) -> None:
         super().__init__()
-        self.seat = seat
-        self._outgoing = {number: Outgoing() for number in seat.others}
+        self.slot = slot
+        self._queues = {number: SendQueue() for number in slot.others}
         self._tasks: list[asyncio.Task[None]] = []
 
-    def tell(self, topic: str, data: Any) -> None:
-        """Tell all others, soon; whoever cannot be reached is not told."""
-        for outgoing in self._outgoing.values():
-            outgoing.add((topic, data))
+    def publish(self, topic: str, data: Any) -> None:
+        """Send to all other workers, soon; one that cannot be reached misses it."""
+        for queue in self._queues.values():
+            queue.put((topic, data))
 
     def start(self) -> None:
-        """Begin to tell; listening is the server's."""
-        self._tasks = [asyncio.create_task(self._tell(number)) for number in self._outgoing]
+        """Begin to send; receiving is the HTTP server's work."""
+        self._tasks = [asyncio.create_task(self._send(number)) for number in self._queues]
 
     async def close(self) -> None:
-        """End it."""
+        """Send no more."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def take(self, request: Request) -> Response:
-        """Take what another process tells."""
-        said = orjson.loads(await request.body())
-        self._hear_all(said["messages"])
+    async def receive(self, request: Request) -> Response:
+        """Deliver the messages of another worker."""
+        body = orjson.loads(await request.body())
+        self._deliver(body["messages"])
         return Response(status_code=204)
 
-    async def _tell(self, number: int) -> None:
-        outgoing = self._outgoing[number]
+    async def _send(self, number: int) -> None:
         async with self.client(number) as client:
             while True:
-                await asyncio.sleep(_TELL_SECONDS)
-                if not (messages := outgoing.take()):
-                    continue
-                try:
-                    body = packed(self.own, messages)
-                    await client.post(f"http://stratagem{TOLD_PATH}", content=body)
-                except httpx2.TransportError:
-                    # It is starting, or gone: it has no clients to be told.
-                    continue
+                # What is published while a request is under way goes with the next one.
+                body = encode_messages(self.sender, await self._queues[number].take())
+                # A worker that cannot be reached is starting, or gone: it has no clients.
+                with suppress(httpx2.TransportError):
+                    await client.post(f"http://stratagem{MESSAGES_PATH}", content=body)
 
-    def client(self, number: int, seconds: float | None = _TOLD_SECONDS) -> httpx2.AsyncClient:
-        """Return a client that speaks to another process."""
+    def client(self, number: int, seconds: float | None = _MESSAGES_SECONDS) -> httpx2.AsyncClient:
+        """Return an HTTP client for another worker."""
         client = httpx2.AsyncClient(
             transport=httpx2.AsyncHTTPTransport(
-                uds=str(self.seat.place_of(number)), limits=httpx2.Limits(max_connections=None)
+                uds=str(self.slot.socket_path(number)), limits=httpx2.Limits(max_connections=None)
             ),
-            timeout=httpx2.Timeout(seconds, connect=_TOLD_SECONDS),
+            timeout=httpx2.Timeout(seconds, connect=_MESSAGES_SECONDS),
             trust_env=False,
         )
-        # What a client did not ask for, such as a compressed answer, is not asked for it.
+        # A relayed request asks for nothing that its client did not, such as compression.
         client.headers.clear()
         return client
 
 
-class Threshold:
-    """Stands before everything: takes what other processes tell, and who their clients are."""
+class PeerRequests:
+    """The outermost application of a worker: takes messages, and restores who sent a request."""
 
-    def __init__(self, app: ASGIApp, neighbours: Neighbours) -> None:
+    def __init__(self, app: ASGIApp, channel: LocalChannel) -> None:
         self._app = app
-        self._neighbours = neighbours
+        self._channel = channel
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer another process, or hand a request on."""
-        if not self._neighbours.seat.is_from_another(scope):
+        """Answer another worker, or pass a request on."""
+        if not self._channel.slot.is_from_peer(scope):
             await self._app(scope, receive, send)
             return
-        if scope["type"] == "http" and scope["path"] == TOLD_PATH:
-            response = await self._neighbours.take(Request(scope, receive))
+        if scope["type"] == "http" and scope["path"] == MESSAGES_PATH:
+            response = await self._channel.receive(Request(scope, receive))
             await response(scope, receive, send)
             return
-        await self._app(_as_sent(scope), receive, send)
+        await self._app(_restore_client(scope), receive, send)
 
 
-def _as_sent(scope: Scope) -> Scope:
-    """Return a scope that says who sent a request in the first place."""
+def _restore_client(scope: Scope) -> Scope:
+    """Return the scope of a relayed request with the address of whoever sent it first."""
     client = Headers(scope=scope).get(CLIENT_HEADER, "")
     name = CLIENT_HEADER.encode()
-    headers = [each for each in scope["headers"] if each[0] != name]
+    headers = [header for header in scope["headers"] if header[0] != name]
     return {**scope, "client": (client, 0), "headers": headers}

@@ -1,8 +1,8 @@
-"""Rates that several processes count together.
+"""Rate limits that the processes of one server count together.
 
-Each process counts for itself and answers at once; a few times a second it tells the others what
-was taken from its buckets and takes out of them what it was told. A limit can so be passed by what
-fits between two tellings, and by no more. Whoever cannot be reached counts alone.
+Each process counts for itself and decides at once; soon after a request was counted it publishes
+what was taken from its buckets, and takes from them what others publish. A limit can be passed by
+what fits between two messages, and by no more. A process that reaches no other counts alone.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from stratagem.surfaces.admission.quotas import Bucket
+from stratagem.surfaces.admission.quotas import RateBuckets
 from stratagem.surfaces.cluster.channel import Channel
 
 __all__ = ["SharedRates"]
 
-_TOPIC: Final = "rates"
-_TELL_SECONDS: Final = 0.1
+# Requests of one client come in bursts: what comes within this time goes in one message.
+_GATHER_SECONDS: Final = 0.1
 
 
 class SharedRates:
-    """Keeps the buckets of several processes alike. Runs on the server's event loop.
+    """Synchronizes the buckets of several processes. Runs on the server's event loop.
 
-    `what` is counted: several may be, each in buckets of its own.
+    `what` is counted: each kind has buckets of its own.
     """
 
-    def __init__(self, channel: Channel, bucket: Bucket, what: str) -> None:
+    def __init__(self, channel: Channel, buckets: RateBuckets, what: str) -> None:
         self._channel = channel
-        self._topic = f"{_TOPIC}:{what}"
-        self._bucket = bucket
+        self._topic = f"rates:{what}"
+        self._buckets = buckets
         self._task: asyncio.Task[None] | None = None
-        channel.hear(self._topic, self._hear)
+        channel.subscribe(self._topic, self._apply)
 
     def start(self) -> None:
-        """Begin to tell."""
-        self._task = asyncio.create_task(self._tell())
+        """Begin to publish."""
+        self._task = asyncio.create_task(self._publish())
 
     async def close(self) -> None:
         """Count alone from now on."""
@@ -42,12 +42,12 @@ class SharedRates:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _tell(self) -> None:
+    async def _publish(self) -> None:
         while True:
-            await asyncio.sleep(_TELL_SECONDS)
-            if taken := self._bucket.taken():
-                self._channel.tell(self._topic, taken)
+            await self._buckets.changed.wait()
+            await asyncio.sleep(_GATHER_SECONDS)
+            self._channel.publish(self._topic, self._buckets.drain())
 
-    def _hear(self, taken: dict[str, Any]) -> None:
+    def _apply(self, taken: dict[str, Any]) -> None:
         for name, (count, per_minute, burst) in taken.items():
-            self._bucket.spend(name, count, per_minute, burst)
+            self._buckets.spend(name, count, per_minute, burst)

@@ -1,11 +1,11 @@
-"""Processes on any number of machines, which tell one another through Redis.
+"""A channel between processes on any number of machines, through Redis.
 
-Redis sends what is published back to whoever published it. A process that does not hear itself for
-a while takes the connection for dead, whatever the network says, and makes another.
+Redis sends what is published back to whoever published it. A process that does not receive its own
+messages for a while takes the connection for dead, whatever the network says, and makes another.
 
-What is published reaches whoever listens to its channel, whichever of the numbered databases their
-addresses name. The number is therefore part of the channel's name: servers of another database,
-which take another number, are not told what happens in this one.
+What is published reaches every subscriber of its Redis channel, whichever of the numbered databases
+their addresses name. The number is therefore part of the channel's name: servers of another
+database, which take another number, receive nothing of this one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from stratagem.errors import ServiceUnavailable
-from stratagem.surfaces.cluster.channel import Channel, Outgoing, packed
+from stratagem.surfaces.cluster.channel import Channel, SendQueue, encode_messages
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-__all__ = ["RedisChannel", "channel_of", "check_redis"]
+__all__ = ["RedisChannel", "channel_name", "check_redis"]
 
 logger = logging.getLogger(__name__)
 
-_TELL_SECONDS: Final = 0.05
-_AGAIN_SECONDS: Final = 1.0
-# How often this process is heard at least, and after which silence of its own it begins anew.
-_BEAT_SECONDS: Final = 2.0
+_RECONNECT_SECONDS: Final = 1.0
+# A process that has nothing to send sends an empty heartbeat this often; after so long without
+# receiving its own, it connects anew.
+_HEARTBEAT_SECONDS: Final = 2.0
 _SILENCE_SECONDS: Final = 6.0
 
 
@@ -53,36 +53,36 @@ def check_redis(url: str) -> None:
         ) from error
 
 
-def channel_of(redis: Redis) -> str:
-    """Return what the servers of one database call the place where they meet."""
+def channel_name(redis: Redis) -> str:
+    """Return the Redis channel of the servers of one database."""
     return f"stratagem:{redis.connection_pool.connection_kwargs.get('db') or 0}"
 
 
 class RedisChannel(Channel):
-    """See `Channel`."""
+    """See the module."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
         self._url = url
-        self._outgoing = Outgoing()
+        self._queue = SendQueue()
         self._task: asyncio.Task[None] | None = None
-        self._heard = 0.0
+        self._received_own_at = 0.0
 
-    def tell(self, topic: str, data: Any) -> None:
-        """Tell all others, soon; whoever cannot be reached is not told."""
-        self._outgoing.add((topic, data))
+    def publish(self, topic: str, data: Any) -> None:
+        """Send to all other processes, soon; one that cannot be reached misses it."""
+        self._queue.put((topic, data))
 
     def start(self) -> None:
-        """Begin to tell and to listen."""
-        self._task = asyncio.create_task(self._lasting())
+        """Begin to send and to receive."""
+        self._task = asyncio.create_task(self._stay_connected())
 
     async def close(self) -> None:
-        """End both."""
+        """Stop both."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _lasting(self) -> None:
+    async def _stay_connected(self) -> None:
         from redis.asyncio import Redis
         from redis.exceptions import RedisError
 
@@ -97,54 +97,50 @@ class RedisChannel(Channel):
                     if away:
                         logger.warning("Redis is back")
                     away = False
-                    await self._together(redis)
+                    await self._exchange(redis)
             except (RedisError, OSError, TimeoutError) as error:
                 if not away:
                     why = str(error) or "it does not answer"
                     logger.warning("Redis is away, so this process works alone: %s", why)
                 away = True
-            # What nobody could be told is no news by the time somebody can.
-            self._outgoing.take()
-            await asyncio.sleep(_AGAIN_SECONDS)
+            # By the time the others can be reached these are no news.
+            self._queue.clear()
+            await asyncio.sleep(_RECONNECT_SECONDS)
 
-    async def _together(self, redis: Redis) -> None:
-        """Tell and listen until one of them fails."""
-        self._heard = asyncio.get_running_loop().time()
-        both = [asyncio.create_task(self._tell(redis)), asyncio.create_task(self._listen(redis))]
+    async def _exchange(self, redis: Redis) -> None:
+        """Send and receive until one of them fails."""
+        self._received_own_at = asyncio.get_running_loop().time()
+        both = [asyncio.create_task(self._send(redis)), asyncio.create_task(self._receive(redis))]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in both:
                 task.cancel()
-            ended = await asyncio.gather(*both, return_exceptions=True)
-        for error in ended:
+            results = await asyncio.gather(*both, return_exceptions=True)
+        for error in results:
             if isinstance(error, Exception):
                 raise error
 
-    async def _tell(self, redis: Redis) -> None:
+    async def _send(self, redis: Redis) -> None:
         loop = asyncio.get_running_loop()
-        told = float("-inf")
-        while True:
-            messages = self._outgoing.take()
-            if messages or loop.time() - told > _BEAT_SECONDS:
-                async with asyncio.timeout(_SILENCE_SECONDS):
-                    await redis.publish(channel_of(redis), packed(self.own, messages))
-                told = loop.time()
-            if loop.time() - self._heard > _SILENCE_SECONDS:
-                raise TimeoutError
-            await asyncio.sleep(_TELL_SECONDS)
+        messages: list[Any] = []
+        while loop.time() - self._received_own_at <= _SILENCE_SECONDS:
+            async with asyncio.timeout(_SILENCE_SECONDS):
+                await redis.publish(channel_name(redis), encode_messages(self.sender, messages))
+            messages = await self._queue.take(_HEARTBEAT_SECONDS)
+        raise TimeoutError
 
-    async def _listen(self, redis: Redis) -> None:
-        async with redis.pubsub(ignore_subscribe_messages=True) as channel:
-            await channel.subscribe(channel_of(redis))
-            async for message in channel.listen():
+    async def _receive(self, redis: Redis) -> None:
+        async with redis.pubsub(ignore_subscribe_messages=True) as subscription:
+            await subscription.subscribe(channel_name(redis))
+            async for message in subscription.listen():
                 try:
-                    self._take(orjson.loads(message["data"]))
+                    self._read(orjson.loads(message["data"]))
                 except (ValueError, TypeError, KeyError):
-                    logger.warning("somebody else speaks on the channel in Redis")
+                    logger.warning("somebody else publishes on the channel in Redis")
 
-    def _take(self, said: dict[str, Any]) -> None:
-        if said["from"] == self.own:
-            self._heard = asyncio.get_running_loop().time()
+    def _read(self, body: dict[str, Any]) -> None:
+        if body["from"] == self.sender:
+            self._received_own_at = asyncio.get_running_loop().time()
         else:
-            self._hear_all(said["messages"])
+            self._deliver(body["messages"])

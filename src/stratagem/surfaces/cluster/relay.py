@@ -1,7 +1,7 @@
-"""Handing a request on to the process that knows its socket.
+"""Relaying a Socket.IO request to the worker that has its session.
 
-A Socket.IO client that polls makes many requests, each of which may meet another process than the
-one it began with. The id of its socket says whose it is: a number, a dot, and the rest.
+A client that polls makes many requests, each of which may meet another worker than the one it began
+with. The id of its session begins with the number of its worker and a dot.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs
 
 import httpx2
@@ -20,16 +20,16 @@ from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from stratagem import limits
-from stratagem.surfaces.cluster.local import CLIENT_HEADER, Neighbours
+from stratagem.surfaces.cluster.local import CLIENT_HEADER, LocalChannel
 from stratagem.surfaces.serving.request_ids import HEADER as REQUEST_HEADER
 from stratagem.surfaces.serving.request_ids import request_id
 
-__all__ = ["Relaying", "numbered"]
+__all__ = ["SocketRelay", "worker_sid"]
 
 _SOCKETS: Final = "/socket.io"
-_BETWEEN: Final = "."
-# These are about one connection, and each of the two has its own.
-_OWN: Final = frozenset(
+_SEPARATOR: Final = "."
+# Hop-by-hop: each of the two connections has its own.
+_HOP_BY_HOP: Final = frozenset(
     {
         b"connection",
         b"date",
@@ -41,17 +41,17 @@ _OWN: Final = frozenset(
 )
 
 
-def numbered(number: int, own: str) -> str:
-    """Return an id that says which process has given it."""
-    return f"{number}{_BETWEEN}{own}"
+def worker_sid(number: int, sid: str) -> str:
+    """Return the id of a session with the number of its worker."""
+    return f"{number}{_SEPARATOR}{sid}"
 
 
-class Relaying:
-    """Answers a request here, or has the process answer that knows its socket."""
+class SocketRelay:
+    """Answers a request here, or has the worker answer that has its session."""
 
-    def __init__(self, app: ASGIApp, neighbours: Neighbours) -> None:
+    def __init__(self, app: ASGIApp, channel: LocalChannel) -> None:
         self._app = app
-        self._neighbours = neighbours
+        self._channel = channel
         self._clients: dict[int, httpx2.AsyncClient] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,21 +65,21 @@ class Relaying:
             await self._relay(number, scope, receive, send)
 
     def _owner(self, scope: Scope) -> int | None:
-        """Return whose a request is, if another's that was not handed on already."""
+        """Return the worker of a request, if it is another that has not relayed it already."""
         if scope["type"] not in {"http", "websocket"} or not scope["path"].startswith(_SOCKETS):
             return None
-        if self._neighbours.seat.is_from_another(scope):
+        if self._channel.slot.is_from_peer(scope):
             return None
-        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("sid", [""])[0]
-        number = given.partition(_BETWEEN)[0]
+        sid = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("sid", [""])[0]
+        number = sid.partition(_SEPARATOR)[0]
         if not number.isdecimal() or len(number) > 3:  # noqa: PLR2004 -- no server has a thousand
             return None
-        return int(number) if int(number) in self._neighbours.seat.others else None
+        return int(number) if int(number) in self._channel.slot.others else None
 
     async def _relay(self, number: int, scope: Scope, receive: Receive, send: Send) -> None:
         if number not in self._clients:
             # A poll waits for as long as the server lets it.
-            self._clients[number] = self._neighbours.client(number, None)
+            self._clients[number] = self._channel.client(number, None)
         request = self._clients[number].build_request(
             scope["method"],
             _address("http", scope),
@@ -89,10 +89,12 @@ class Relaying:
         try:
             response = await self._clients[number].send(request, stream=True)
         except httpx2.TransportError:
-            await _gone(scope, receive, send)
+            await _answer_invalid_session(scope, receive, send)
             return
         try:
-            headers = [each for each in response.headers.raw if each[0].lower() not in _OWN]
+            headers = [
+                header for header in response.headers.raw if header[0].lower() not in _HOP_BY_HOP
+            ]
             await send(
                 {
                     "type": "http.response.start",
@@ -109,10 +111,9 @@ class Relaying:
 
     async def _bridge(self, number: int, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
-        place = str(self._neighbours.seat.place_of(number))
         try:
             connection = await unix_connect(
-                place,
+                str(self._channel.slot.socket_path(number)),
                 _address("ws", scope),
                 additional_headers=[
                     (name, value)
@@ -128,8 +129,8 @@ class Relaying:
         async with connection:
             await send({"type": "websocket.accept"})
             both = [
-                asyncio.ensure_future(_inwards(connection, receive)),
-                asyncio.ensure_future(_outwards(connection, send)),
+                asyncio.ensure_future(_forward_incoming(connection, receive)),
+                asyncio.ensure_future(_forward_outgoing(connection, send)),
             ]
             try:
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -139,15 +140,15 @@ class Relaying:
                 await asyncio.gather(*both, return_exceptions=True)
 
 
-async def _inwards(connection: ClientConnection, receive: Receive) -> None:
-    """Hand on what the client says, until it leaves."""
+async def _forward_incoming(connection: ClientConnection, receive: Receive) -> None:
+    """Pass on what the client sends, until it leaves."""
     while (message := await receive())["type"] == "websocket.receive":
         text = message.get("text")
         await connection.send(text if text is not None else message["bytes"])
 
 
-async def _outwards(connection: ClientConnection, send: Send) -> None:
-    """Hand on what the other process says, until it ends."""
+async def _forward_outgoing(connection: ClientConnection, send: Send) -> None:
+    """Pass on what the other worker sends, until it ends."""
     try:
         async for message in connection:
             kind = "text" if isinstance(message, str) else "bytes"
@@ -168,8 +169,8 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
             return
 
 
-async def _gone(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer as for a socket that is no more: its client begins a new one."""
+async def _answer_invalid_session(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer as for a session that has ended: its client begins a new one."""
     await PlainTextResponse("Invalid session\n", 400)(scope, receive, send)
 
 
@@ -177,17 +178,20 @@ def _address(scheme: str, scope: Scope) -> str:
     path = scope.get("raw_path") or scope["path"].encode()
     query = scope.get("query_string", b"")
     target: bytes = path.split(b"?")[0] + (b"?" + query if query else b"")
-    # The other process looks at it like this one: it is one of the server's names.
+    # The other worker checks the host as this one did: it is one of the server's names.
     return f"{scheme}://{Headers(scope=scope)['host']}{target.decode('latin-1')}"
 
 
 def _headers(scope: Scope) -> list[tuple[str, str]]:
     raw: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    kept: list[tuple[Any, Any]] = [
-        (name.decode("latin-1"), value.decode("latin-1")) for name, value in raw if name not in _OWN
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in raw
+        if name not in _HOP_BY_HOP
     ]
     client = scope.get("client")
-    kept.append((CLIENT_HEADER, client[0] if client else ""))
-    if own := request_id():
-        kept = [each for each in kept if each[0] != REQUEST_HEADER] + [(REQUEST_HEADER, own)]
-    return kept
+    headers.append((CLIENT_HEADER, client[0] if client else ""))
+    if current := request_id():
+        headers = [header for header in headers if header[0] != REQUEST_HEADER]
+        headers.append((REQUEST_HEADER, current))
+    return headers

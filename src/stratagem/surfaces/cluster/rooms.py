@@ -17,70 +17,74 @@ from stratagem.surfaces.cluster.channel import Channel
 
 __all__ = ["SharedRooms"]
 
-_TOPIC: Final = "sockets"
-_WHERE: Final = "where"
-_HERE: Final = "here"
+_EVENTS: Final = "sockets"
+_QUESTION: Final = "where"
+_ANSWER: Final = "here"
 _NAMESPACE: Final = "/"
-# Another process of a server that is well answers within milliseconds.
-_HERE_SECONDS: Final = 2.0
+# A healthy process answers within milliseconds.
+_ANSWER_SECONDS: Final = 2.0
 
 
 class SharedRooms(AsyncPubSubManager):  # type: ignore[misc]
-    """The clients of this process, and a way to those of the others."""
+    """The client manager of python-socketio, on a channel of ours.
+
+    Its own `AsyncRedisManager` waits for Redis with each event; a channel makes no client wait.
+    """
 
     name = "stratagem"
 
     def __init__(self, channel: Channel) -> None:
-        super().__init__(channel=_TOPIC)
-        self._others = channel
-        self._heard: asyncio.Queue[dict[str, Any]] | None = None
-        self._asked: dict[str, asyncio.Future[None]] = {}
-        channel.hear(_TOPIC, self._hear)
-        channel.hear(_WHERE, self._tell_where)
-        channel.hear(_HERE, self._found)
+        super().__init__(channel=_EVENTS)
+        # The parent class has its topic in `channel`.
+        self._cluster = channel
+        self._received: asyncio.Queue[dict[str, Any]] | None = None
+        self._questions: dict[str, asyncio.Future[None]] = {}
+        channel.subscribe(_EVENTS, self._receive)
+        channel.subscribe(_QUESTION, self._answer_where)
+        channel.subscribe(_ANSWER, self._take_answer)
 
     def initialize(self) -> None:
-        """Begin to hear: from the first client on."""
-        self._heard = asyncio.Queue()
+        """Begin to receive: from the first client on."""
+        self._received = asyncio.Queue()
         super().initialize()
 
-    async def is_connected_somewhere(self, client: str) -> bool:
+    async def is_connected_anywhere(self, client: str) -> bool:
         """Whether any process has a client."""
         if self.is_connected(client, _NAMESPACE):
             return True
         question = secrets.token_hex(8)
-        found = self._asked[question] = asyncio.get_running_loop().create_future()
-        self._others.tell(_WHERE, [question, client])
+        answer = self._questions[question] = asyncio.get_running_loop().create_future()
+        self._cluster.publish(_QUESTION, [question, client])
         try:
-            async with asyncio.timeout(_HERE_SECONDS):
-                await found
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await answer
         except TimeoutError:
             return False
         finally:
-            del self._asked[question]
+            del self._questions[question]
         return True
 
     async def _publish(self, data: dict[str, Any]) -> None:
-        self._others.tell(_TOPIC, data)
+        self._cluster.publish(_EVENTS, data)
 
     async def _listen(self) -> AsyncIterator[dict[str, Any]]:
-        assert self._heard is not None
+        assert self._received is not None
         while True:
-            yield await self._heard.get()
+            yield await self._received.get()
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        if self._heard is not None:
-            self._heard.put_nowait(message)
+    def _receive(self, message: dict[str, Any]) -> None:
+        if self._received is not None:
+            self._received.put_nowait(message)
         elif message.get("method") == "callback":
             # A process without clients of its own may have called one of another's.
             self.server.start_background_task(self._handle_callback, message)
 
-    def _tell_where(self, asked: list[str]) -> None:
+    def _answer_where(self, asked: list[str]) -> None:
         question, client = asked
         if self.is_connected(client, _NAMESPACE):
-            self._others.tell(_HERE, question)
+            self._cluster.publish(_ANSWER, question)
 
-    def _found(self, question: str) -> None:
-        found = self._asked.get(question)
-        if found is not None and not found.done():
-            found.set_result(None)
+    def _take_answer(self, question: str) -> None:
+        answer = self._questions.get(question)
+        if answer is not None and not answer.done():
+            answer.set_result(None)

@@ -27,9 +27,14 @@ from stratagem.places import is_address
 from stratagem.surfaces import rest
 from stratagem.surfaces.admission import Admission, Door
 from stratagem.surfaces.admission.issuer_client import fetching
-from stratagem.surfaces.cluster.local import Neighbours, Seat, Threshold, can_neighbour
+from stratagem.surfaces.cluster.local import (
+    LocalChannel,
+    PeerRequests,
+    WorkerSlot,
+    unix_sockets_fit,
+)
 from stratagem.surfaces.cluster.redis import RedisChannel, check_redis
-from stratagem.surfaces.cluster.relay import Relaying
+from stratagem.surfaces.cluster.relay import SocketRelay
 from stratagem.surfaces.mcp import http as protocol
 from stratagem.surfaces.rest.pages import page_instead
 from stratagem.surfaces.server.connections import (
@@ -47,7 +52,7 @@ from stratagem.surfaces.server.retention import Forgetting
 from stratagem.surfaces.server.router import Crossroads
 from stratagem.surfaces.server.startup_message import Found, greeting
 from stratagem.surfaces.server.trusted_hosts import Gate, allowed_hosts, origins_of
-from stratagem.surfaces.server.workers import end_with_parent, watch
+from stratagem.surfaces.server.workers import end_with_parent, supervise
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.socket import Sockets
@@ -82,9 +87,9 @@ def run(settings: ServerSettings) -> None:
     if settings.workers > 1:
         database.close()
         with tempfile.TemporaryDirectory(prefix="stratagem-") as folder:
-            if settings.redis is None and not can_neighbour(folder):
+            if settings.redis is None and not unix_sockets_fit(folder):
                 logger.warning("without --redis each process tells its own Socket.IO clients only")
-            watch(settings.workers, _work, (settings, folder), listener)
+            supervise(settings.workers, _work, (settings, folder), listener)
     else:
         _serve(settings, listener, database)
 
@@ -95,14 +100,14 @@ def _work(given: tuple[ServerSettings, str], listener: socket.socket, number: in
     end_with_parent()
     _log(settings)
     # Servers of other machines are told through Redis, and these with them.
-    alone = settings.redis is None and can_neighbour(folder)
-    seat = Seat(number, settings.workers, folder) if alone else None
+    alone = settings.redis is None and unix_sockets_fit(folder)
+    slot = WorkerSlot(number, settings.workers, folder) if alone else None
     try:
-        _serve(settings, listener, Database(settings), seat)
+        _serve(settings, listener, Database(settings), slot)
     finally:
-        if seat is not None:
+        if slot is not None:
             parent = multiprocessing.parent_process()
-            seat.leave(last=parent is not None and not parent.is_alive())
+            slot.remove_socket(and_folder=parent is not None and not parent.is_alive())
 
 
 def _log(settings: ServerSettings) -> None:
@@ -113,27 +118,30 @@ def _log(settings: ServerSettings) -> None:
 
 
 def _serve(
-    settings: ServerSettings, listener: socket.socket, database: Database, seat: Seat | None = None
+    settings: ServerSettings,
+    listener: socket.socket,
+    database: Database,
+    slot: WorkerSlot | None = None,
 ) -> None:
-    server = build(settings, database, listener.getsockname()[1], seat)
+    server = build(settings, database, listener.getsockname()[1], slot)
     database.open_in_background()
     forgetting = Forgetting(settings, database)
     forgetting.start()
     try:
-        server.run(sockets=[listener] if seat is None else [listener, seat.listener()])
+        server.run(sockets=[listener] if slot is None else [listener, slot.listen()])
     finally:
         forgetting.stop()
         database.close()
 
 
 def build(
-    settings: ServerSettings, database: Database, port: int, seat: Seat | None = None
+    settings: ServerSettings, database: Database, port: int, slot: WorkerSlot | None = None
 ) -> HttpServer:
     """Return the server for a port, to be run with the sockets that it listens on."""
     admission = _admission(settings, database)
-    neighbours = Neighbours(seat) if seat is not None else None
-    channel = neighbours if settings.redis is None else RedisChannel(settings.redis)
-    sockets = Sockets(database, admission, channel=channel, number=seat.number if seat else None)
+    local = LocalChannel(slot) if slot is not None else None
+    channel = local if settings.redis is None else RedisChannel(settings.redis)
+    sockets = Sockets(database, admission, channel=channel, number=slot.number if slot else None)
     deadlines = Deadlines()
     connections = Connections(
         room_for_connections(settings.max_connections),
@@ -147,7 +155,7 @@ def build(
             port,
             admission,
             sockets=sockets,
-            neighbours=neighbours,
+            local=local,
             deadlines=deadlines,
         ),
         log_config=None,
@@ -177,7 +185,7 @@ def application(
     admission: Admission | None = None,
     *,
     sockets: Sockets | None = None,
-    neighbours: Neighbours | None = None,
+    local: LocalChannel | None = None,
     deadlines: Deadlines | None = None,
 ) -> ASGIApp:
     """Return the server as an ASGI application for a port."""
@@ -190,10 +198,10 @@ def application(
     sockets = sockets or Sockets(database, admission)
     ways = Crossroads(mcp, rest.application(database, admission), sockets.application())
     door = Door(ways, settings, admission, page_instead)
-    if neighbours is None:
+    if local is None:
         return RequestIds(deadlines.around(Gate(door, hosts)))
-    gate = Gate(Relaying(door, neighbours), hosts)
-    return Threshold(RequestIds(deadlines.around(gate)), neighbours)
+    gate = Gate(SocketRelay(door, local), hosts)
+    return PeerRequests(RequestIds(deadlines.around(gate)), local)
 
 
 def _admission(settings: ServerSettings, database: Database) -> Admission:

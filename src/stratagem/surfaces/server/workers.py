@@ -1,9 +1,9 @@
-"""Several processes on one address: each takes requests from the same socket.
+"""Worker processes on one address: each accepts connections from the same socket.
 
-The first process only watches: it starts the others, starts one anew that died, and ends them when
-it is told to end. Nothing is shared but the socket and the database, so that one that is killed
-takes none with it; on what they tell one another (`surfaces.cluster`) none depends. Should the
-first one die, the others end by themselves.
+The first process is the supervisor: it starts the workers, replaces those that die, and stops them
+when it is told to stop. They share nothing but the socket and the database, so that one that is
+killed takes none with it; none depends on the messages between them (`surfaces.cluster`). Should
+the supervisor die, the workers end by themselves.
 """
 
 from __future__ import annotations
@@ -13,46 +13,53 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any, Final
 
 from stratagem.errors import ServiceUnavailable
 
-__all__ = ["end_with_parent", "watch"]
+__all__ = ["end_with_parent", "supervise"]
 
 logger = logging.getLogger(__name__)
 
-# Called with what all are given, the socket, and which of the processes it is.
+# Called with what all workers are given, the socket, and the number of the worker.
 Work = Callable[[Any, socket.socket, int], None]
-# One that dies at once, again and again, is not started for ever.
+# Workers that die at once, again and again, are not replaced for ever.
 _RESTARTS_MAX: Final = 10
 _RESTARTS_SECONDS: Final = 60.0
-_LOOK_SECONDS: Final = 0.2
+# Windows runs no signal handler while a process waits, so there it wakes up now and then.
+_WAIT_SECONDS: Final = 0.2 if sys.platform == "win32" else None
 # Longer than a server takes to end its requests.
 _STOPPING_SECONDS: Final = 10.0
 
 
-def watch(count: int, work: Work, given: Any, listener: socket.socket) -> None:
-    """Run so many processes until a signal.
+def supervise(count: int, work: Work, given: Any, listener: socket.socket) -> None:
+    """Run so many workers until a signal.
 
     Raises:
         ServiceUnavailable: They keep ending.
     """
-    ending = threading.Event()
+    # A handler that only set a flag would not end the wait below.
+    stopping, stop = multiprocessing.Pipe(duplex=False)
 
-    def end(_signal: int, _frame: FrameType | None) -> None:
-        ending.set()
+    def request_stop(_signal: int, _frame: FrameType | None) -> None:
+        # Where the wait is over already nobody reads it.
+        with suppress(OSError):
+            stop.send_bytes(b"stop")
 
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, end)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, request_stop)
     workers = _Workers(work, given, listener)
     try:
         workers.start(count)
-        while not ending.wait(_LOOK_SECONDS):
+        while stopping not in connection.wait([stopping, *workers.sentinels], _WAIT_SECONDS):
             workers.replace_dead(time.monotonic())
     finally:
         workers.end()
@@ -71,7 +78,7 @@ def end_with_parent() -> None:
 
 
 class _Workers:
-    """The processes, and when others had to take their places."""
+    """The worker processes, and when they were last replaced."""
 
     def __init__(self, work: Work, given: Any, listener: socket.socket) -> None:
         # A copy of this process would have the locks of threads that it has not.
@@ -83,7 +90,12 @@ class _Workers:
 
     def start(self, count: int) -> None:
         for number in range(count):
-            self._processes.append(self._started(number))
+            self._processes.append(self._start_one(number))
+
+    @property
+    def sentinels(self) -> list[int]:
+        """What becomes ready when a worker ends."""
+        return [process.sentinel for process in self._processes]
 
     def replace_dead(self, now: float) -> None:
         """Start another process for each that has ended."""
@@ -99,7 +111,7 @@ class _Workers:
             self._replaced.append(now)
             logger.warning("a process ended with %s; another is started", process.exitcode)
             process.close()
-            self._processes[at] = self._started(at)
+            self._processes[at] = self._start_one(at)
 
     def end(self) -> None:
         """End all of them, in good order first."""
@@ -112,7 +124,7 @@ class _Workers:
             if process.is_alive():
                 process.kill()
 
-    def _started(self, number: int) -> BaseProcess:
+    def _start_one(self, number: int) -> BaseProcess:
         process = self._context.Process(target=self._work, args=(*self._arguments, number))
         process.start()
         return process

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
 from stratagem.surfaces.admission.quotas import UnknownSockets
-from stratagem.surfaces.cluster.relay import numbered
+from stratagem.surfaces.cluster.relay import worker_sid
 from stratagem.surfaces.serving.json_bodies import check_depth
 from stratagem.surfaces.serving.large_bodies import Turns
 from stratagem.surfaces.serving.responses import refused
@@ -99,7 +99,7 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
         self._turns = turns
         if number is not None:
             new_id = self.eio.generate_id
-            self.eio.generate_id = lambda: numbered(number, new_id())
+            self.eio.generate_id = lambda: worker_sid(number, new_id())
         self._unknown = unknown
         self._waiting: set[asyncio.Task[None]] = set()
 

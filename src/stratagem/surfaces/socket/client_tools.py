@@ -151,7 +151,7 @@ class Hosting:
         handler = known["tool"]["handler"]
         if handler.get("type") != "client" or runner.hosts(client := handler.get("client", "")):
             return
-        if self._rooms is None or not await self._rooms.is_connected_somewhere(client):
+        if self._rooms is None or not await self._rooms.is_connected_anywhere(client):
             await self._database.call_async("tool_remove", {"toolId": name}, caller)
 
     async def _call(self, client: str, tool: str, arguments: Mapping[str, Any], run: Run) -> Any:
@@ -167,7 +167,7 @@ class Hosting:
     async def call_elsewhere(self, handler: Handler, run: Run) -> Any:
         """Call a tool on a client of another process, and return what the client answers."""
         client = handler["client"]
-        if self._rooms is None or not await self._rooms.is_connected_somewhere(client):
+        if self._rooms is None or not await self._rooms.is_connected_anywhere(client):
             raise not_connected(run.tool)
         asked = {"toolName": handler.get("tool", run.tool), "arguments": dict(run.arguments)}
         if handler.get("owner") is not None:
@@ -223,7 +223,7 @@ class Hosting:
 
     async def _left_elsewhere(self, client: str) -> None:
         assert self._rooms is not None
-        while await self._rooms.is_connected_somewhere(client):  # noqa: ASYNC110 -- it is elsewhere
+        while await self._rooms.is_connected_anywhere(client):  # noqa: ASYNC110 -- it is elsewhere
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _runner(self, workspace: str | None) -> ClientRunner:
