@@ -67,6 +67,10 @@ format: $(DEV) ## format the code and apply safe fixes
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+.PHONY: generate
+generate: $(DEV) ## rewrite the schemas and the SDK's methods that are made from the code
+	$(BIN)/python -m scripts.generate
+
 .PHONY: docs
 docs: $(DEV) ## rewrite the reference pages that are made from the code
 	$(BIN)/python -m tests.docs_tables

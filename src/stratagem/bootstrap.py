@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from platformdirs import user_data_dir
-from pydantic import BaseModel
 
 from stratagem import operations
 from stratagem.access.kinds import KINDS as ACCESS_KINDS
@@ -184,7 +183,7 @@ class Runtime:
         """Say how far the log is ahead of the clock, and what to do; None where it is not."""
         return clock_warning(self.foundation.store)
 
-    def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, BaseModel]:
+    def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Any]:
         operation = operations.find(name)
         database = _database_of(self.foundation.store.location) if caller.local else None
         return operation, operations.prepare(operation, arguments, caller, database=database)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Concatenate, Final, Generic, Literal, TypedDict, TypeVar, Unpack
 
-from pydantic import BaseModel
-
-from stratagem.errors import PermissionDenied, ReadOnly
+from stratagem.answers import plain, read_cursor
+from stratagem.errors import PermissionDenied, ReadOnly, StratagemError
+from stratagem.parameters import Input, Schema
+from stratagem.schemas import operation_schemas
 
 __all__ = [
     "DEFAULT_TOOLSETS",
@@ -23,8 +24,16 @@ __all__ = [
     "Operation",
     "PersonNeeded",
     "Right",
+    "SdkMethod",
     "object_schema",
+    "operation",
 ]
+
+Answer = dict[str, Any]
+ServiceT = TypeVar("ServiceT")
+PartT = TypeVar("PartT")
+ResultT = TypeVar("ResultT")
+GivenT = TypeVar("GivenT")
 
 # What a token may do with the operations of a toolset. An administrator may do all of it, and
 # whoever may write may read.
@@ -197,27 +206,27 @@ class Caller:
         ]
 
 
-def _always(_given: BaseModel) -> bool:
+def _always(_given: Any) -> bool:
     return True
 
 
-def _never(_given: BaseModel) -> bool:
+def _never(_given: Any) -> bool:
     return False
 
 
 @dataclass(frozen=True, slots=True)
-class PersonNeeded:
+class PersonNeeded(Generic[GivenT]):
     """Why an operation takes a person's word, and the command by which a person gives it.
 
     `applies`: with which arguments it does. `of_host`: with which it acts on the machine, so that
     the administrator of another workspace has no say. `command` returns the words after
-    `stratagem`.
+    `stratagem`. Each is handed the checked arguments, as the operation itself is.
     """
 
     reason: str
-    command: Callable[[BaseModel], Sequence[str]]
-    applies: Callable[[BaseModel], bool] = _always
-    of_host: Callable[[BaseModel], bool] = _never
+    command: Callable[[GivenT], Sequence[str]]
+    applies: Callable[[GivenT], bool] = _always
+    of_host: Callable[[GivenT], bool] = _never
 
 
 def _command_line(words: Sequence[str]) -> str:
@@ -229,37 +238,79 @@ def _command_line(words: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class SdkMethod:
+    """How the SDK offers an operation: by a method that returns the answer, or one `part` of it.
+
+    `positional` are the parameters that need no name.
+    """
+
+    name: str
+    positional: tuple[str, ...] = ()
+    part: str | None = None
+    returns: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One thing a caller can ask for, alike on every surface.
+
+    `method` is what it runs, and the source of its description: a typed method of a service.
+    `takes`: the method takes its parameters as one object of this type. `answer_options` are
+    parameters of the answer that no method knows of: `cursor` and `max_chars`. `answer_fields`:
+    of a long answer, what the list of tools says of it. `null_fields` stand in an answer as null
+    where they are empty; others are left out of it.
 
     `reading_actions`: of an operation that takes an `action`, those that write nothing.
     `part` is the part of the runtime that it runs on. `run_async` is there where waiting is
     most of the work; `run` then does the same for callers that have no event loop. `right` is
     what it takes to call it, where that does not follow from what it does. `person`: it takes a
     person's word besides. `irreversible`: what it does cannot be undone, which always does.
+    `schemas` are those of an operation that has no generated ones.
     """
 
     name: str
     toolset: str
     title: str
     description: str
-    input_model: type[BaseModel]
-    output_schema: dict[str, Any]
-    run: Callable[[Any, BaseModel, Caller], dict[str, Any]]
-    summarise: Callable[[dict[str, Any]], str]
+    method: Callable[..., Any]
+    run: Callable[[Any, Any, Caller], Answer]
+    summarise: Callable[[Answer], str]
+    takes: type[Input] | None = None
+    answer_options: tuple[str, ...] = ()
+    answer_fields: tuple[str, ...] | None = None
+    null_fields: tuple[str, ...] = ()
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
     reading_actions: tuple[str, ...] = ()
     part: Literal["foundation", "gateway"] = "foundation"
-    run_async: Callable[[Any, BaseModel, Caller], Awaitable[dict[str, Any]]] | None = None
+    run_async: Callable[[Any, Any, Caller], Awaitable[Answer]] | None = None
     right: Right | None = None
-    person: PersonNeeded | None = None
+    person: PersonNeeded[Any] | None = None
     irreversible: bool = False
+    sdk: SdkMethod | None = None
+    schemas: Mapping[str, Schema] | None = None
+    gives: Schema | None = None
 
     def __post_init__(self) -> None:
         """Refuse a row that could let an agent do what nobody can undo."""
         assert self.person is not None or not self.irreversible, self.name
+
+    @property
+    def parameters(self) -> Schema:
+        """The JSON Schema that arguments are checked against."""
+        return self._schema("input")
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """A short JSON Schema of the answer."""
+        return dict(self._schema("output"))
+
+    def _schema(self, which: str) -> Schema:
+        found = self.schemas or operation_schemas(self.name)
+        assert found is not None, f"run `make generate` for {self.name}"
+        schema: Schema = found[which]
+        return schema
 
     def right_for(self, arguments: Mapping[str, Any]) -> Right:
         """Return what it takes to call the operation with these arguments."""
@@ -270,12 +321,70 @@ class Operation:
         return "admin" if self.toolset == "admin" else "write"
 
 
-def object_schema(*, required: tuple[str, ...] = (), **properties: str | None) -> dict[str, Any]:
-    """Return a short JSON Schema of an object; None is any JSON.
+class Hints(TypedDict, total=False):
+    """What a row may say of an operation besides."""
 
-    Every character of a tool list is paid for in each conversation, so schemas say what a
-    caller needs and no more.
+    answer_fields: tuple[str, ...]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    reading_actions: tuple[str, ...]
+    right: Right
+    person: PersonNeeded[Mapping[str, Any]]
+    irreversible: bool
+
+
+def operation(
+    name: str,
+    method: Callable[Concatenate[ServiceT, ...], ResultT],
+    *,
+    service: Callable[[PartT, Caller], ServiceT],
+    toolset: str,
+    title: str,
+    description: str,
+    summarise: Callable[[Answer], str],
+    render: Callable[[ResultT], Answer] = plain,
+    fit: Callable[[Answer, Mapping[str, Any]], Answer] | None = None,
+    fit_error: Callable[[StratagemError, Mapping[str, Any]], None] | None = None,
+    answer_options: tuple[str, ...] = (),
+    null_fields: tuple[str, ...] = (),
+    **hints: Unpack[Hints],
+) -> Operation:
+    """Return the row of a method that takes its parameters by name.
+
+    `render` makes JSON of what the method returns; `fit` cuts that to the budget that was given,
+    and `fit_error` what an error lists.
     """
+
+    def run(part: PartT, given: Mapping[str, Any], caller: Caller) -> Answer:
+        # What cannot be continued must not be run, either.
+        read_cursor(given.get("cursor"))
+        own = {each: value for each, value in given.items() if each not in answer_options}
+        try:
+            result = method(service(part, caller), **own)
+        except StratagemError as error:
+            if fit_error is not None:
+                fit_error(error, given)
+            raise
+        answer = {**dict.fromkeys(null_fields), **render(result)}
+        return answer if fit is None else fit(answer, given)
+
+    return Operation(
+        name=name,
+        toolset=toolset,
+        title=title,
+        description=description,
+        method=method,
+        run=run,
+        summarise=summarise,
+        answer_options=answer_options,
+        null_fields=null_fields,
+        **hints,
+    )
+
+
+def object_schema(*, required: tuple[str, ...] = (), **properties: str | None) -> dict[str, Any]:
+    """Return a short JSON Schema of an object; None is any JSON."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {name: {"type": kind} if kind else {} for name, kind in properties.items()},

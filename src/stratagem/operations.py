@@ -6,21 +6,14 @@ read when one of them is first asked for, so that a server starts without those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
-from stratagem.errors import (
-    InvalidInput,
-    MissingRequired,
-    OperationNotFound,
-    PermissionDenied,
-    ValidationFailed,
-)
+from stratagem.errors import OperationNotFound, PermissionDenied
 from stratagem.operation import DEFAULT_TOOLSETS, Caller, Operation
+from stratagem.parameters import ADVERTISED, QUIET, STRICT, check
 
 __all__ = [
     "DEFAULT_TOOLSETS",
@@ -143,7 +136,7 @@ def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
 
 def prepare(
     operation: Operation, arguments: Any, caller: Caller, *, database: str | None = None
-) -> BaseModel:
+) -> Any:
     """Return the checked arguments of an operation that a caller may run with them.
 
     `database` is named in the command that a person is asked to run, where one has to be.
@@ -234,108 +227,69 @@ def find(name: str) -> Operation:
     return operation
 
 
-def read_input(operation: Operation, arguments: Any) -> BaseModel:
-    """Check arguments against an operation's parameters.
+def read_input(operation: Operation, arguments: Any) -> Any:
+    """Return the checked arguments of an operation: by Python name, or as the object it takes.
 
     Raises:
         InvalidInput: The arguments are no object.
         MissingRequired: A parameter is missing.
         ValidationFailed: A parameter is unknown or has a value it cannot have.
     """
-    if not isinstance(arguments, Mapping):
-        raise InvalidInput(
-            f"The arguments of {operation.name} are a JSON object, not {type(arguments).__name__}."
-        )
-    try:
-        return operation.input_model.model_validate(arguments)
-    except ValidationError as error:
-        raise _translation(operation, error) from error
+    checked = check(operation.parameters, arguments, operation.name)
+    return checked if operation.takes is None else operation.takes.read(checked)
 
 
 @cache
 def input_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of an operation's parameters, in as few characters as will do."""
-    operation = find(name)
-    schema = operation.input_model.model_json_schema()
-    required = schema.get("required")
-    return _object(schema, schema.get("$defs", {})) | ({"required": required} if required else {})
+    short: dict[str, Any] = _shorten(find(name).parameters)
+    return short
 
 
 @cache
 def full_schema(name: str) -> dict[str, Any]:
     """Return the whole JSON Schema of an operation's parameters: what a caller may send."""
-    return find(name).input_model.model_json_schema(by_alias=True)
+    full: dict[str, Any] = _publish(find(name).parameters)
+    return full
 
 
-def _object(schema: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
-    properties = schema.get("properties", {}).items()
-    return {
-        "type": "object",
-        "properties": {name: _short(parameter, models) for name, parameter in properties},
+# A bound as high as this steers no caller.
+_STEERING_MAX = 100_000
+_OWN_KEYWORDS = frozenset({STRICT, QUIET, ADVERTISED})
+
+
+def _publish(schema: Any) -> Any:
+    """Return a schema without the keywords that only steer the check."""
+    if isinstance(schema, list):
+        return [_publish(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    published = {
+        name: {each: _publish(value) for each, value in inner.items()}
+        if name == "properties"
+        else _publish(inner)
+        for name, inner in schema.items()
+        if name not in _OWN_KEYWORDS
     }
+    return published | dict(schema.get(ADVERTISED, {}))
 
 
-def _short(parameter: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
-    """Drop titles, lower bounds and the null of optional parameters: leaving one out says it."""
-    if "$ref" in parameter:
-        model = models[parameter["$ref"].rpartition("/")[2]]
-        required = model.get("required")
-        return _object(model, models) | ({"required": required} if required else {})
-    dropped = {"title", "anyOf", "minimum"}
-    short = {name: value for name, value in parameter.items() if name not in dropped}
-    choices = [each for each in parameter.get("anyOf", ()) if each.get("type") != "null"]
+def _shorten(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop lower bounds, lengths and the null of optional parameters: leaving one out says it."""
+    dropped = {"anyOf", "minimum", "minLength", "additionalProperties", *_OWN_KEYWORDS}
+    short = {name: value for name, value in schema.items() if name not in dropped}
+    if schema.get(QUIET):
+        short.pop("description", None)
+    choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     if choices:
         # Some clients know one type only; the first choice is the one that can say everything.
-        short |= _short(choices[0], models) if "$ref" in choices[0] else choices[0]
-    if short.get("default", 0) is None:
+        short |= _shorten(choices[0])
+    if short.get("default", 0) in (None, [], {}):
         del short["default"]
-    if short.get("additionalProperties") is True:
-        del short["additionalProperties"]
-    if isinstance(short.get("items"), dict):
-        short["items"] = _short(short["items"], models)
-    return short
-
-
-def _translation(
-    operation: Operation, error: ValidationError
-) -> MissingRequired | ValidationFailed:
-    first = error.errors(include_url=False, include_context=True)[0]
-    field = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function"))
-    root = str(first["loc"][0]) if first["loc"] else ""
-    if first["type"] == "missing":
-        return MissingRequired(f"{operation.name} needs `{field}`.", field=field)
-    if first["type"] == "extra_forbidden" and len(first["loc"]) > 1:
-        inside, name = _place(first["loc"][:-1]), first["loc"][-1]
-        return ValidationFailed(
-            f"`{inside}` of {operation.name} has no field `{name}`.",
-            field=_place(first["loc"]),
-            hint="Leave it out, or check its name.",
-        )
-    if first["type"] == "extra_forbidden":
-        known = _names(operation, root)
-        near = get_close_matches(root, known, n=2)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"It takes: {', '.join(known)}."
-        return ValidationFailed(
-            f"{operation.name} has no parameter `{root}`.", hint=hint, field=root
-        )
-    details: dict[str, Any] = {"field": root}
-    if limit := _limit(first.get("ctx") or {}):
-        details["limit"] = limit
-    # The words of JSON, not those of Python.
-    message = first["msg"].replace("valid dictionary", "valid object")
-    return ValidationFailed(f"`{root}`: {message}.", **details)
-
-
-def _place(loc: Sequence[int | str]) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
-    return "".join(parts).removeprefix(".")
-
-
-def _names(operation: Operation, given: str) -> list[str]:
-    """Return what the parameters are called, in the style of the name that was given."""
-    fields = operation.input_model.model_fields.items()
-    return [name if "_" in given else each.alias or name for name, each in fields]
-
-
-def _limit(context: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in context.items() if isinstance(value, int | float | str)}
+    if short.get("maximum", 0) > _STEERING_MAX:
+        del short["maximum"]
+    if isinstance(short.get("items"), Mapping):
+        short["items"] = _shorten(short["items"])
+    if isinstance(short.get("properties"), Mapping):
+        short["properties"] = {name: _shorten(each) for name, each in short["properties"].items()}
+    return short | dict(schema.get(ADVERTISED, {}))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import stratagem
+from stratagem.operation import Caller
 from tests.faults.conftest import Say
 from tests.faults.opening import examine
 from tests.faults.processes import Voice, child, hear_any
@@ -195,7 +196,7 @@ def backfill_until_killed(tell: Voice, path: str) -> None:
     tell("begun")
     while True:
         db.runtime.foundation.write(
-            db.memory._caller,  # noqa: SLF001 -- there is one
+            Caller(authority="operator"),
             lambda transaction: transaction.change_embedder(name),
         )
         index.embed_waiting(lambda *_: None)

@@ -13,6 +13,7 @@ import pytest
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import GraphServiceFailed, PathNotFound, ServiceUnavailable, ValidationFailed
 from stratagem.knowledge.graph import BuiltInGraph
+from stratagem.knowledge.services import Services
 from stratagem.knowledge.spaces import CONCEPTS, TYPES
 from stratagem.projections import items
 from stratagem.projections.bolt import Bolt
@@ -286,7 +287,7 @@ def test_random_graphs_are_walked_as_the_database_walks_them(graph: Fed) -> None
 
     with foundation.store.snapshot() as reader:
         view = foundation.views.view(reader, DEFAULT_BRANCH)
-        services = graph.knowledge._services  # noqa: SLF001
+        services = Services(foundation)
         theirs, ours = services.graph(reader, view), BuiltInGraph(reader, view)
         assert type(theirs) is not type(ours)
         there = [each for each in ids if reader.current(view.lineage, CONCEPTS, each)]

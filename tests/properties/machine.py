@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from stratagem import Stratagem, StratagemError
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict, ValidationFailed
-from stratagem.memory import Memory
 from stratagem.memory.models import History
 from stratagem.operation import Caller
+from stratagem.sdk.generated.memory import MemoryMethods
 from stratagem.storage.merging import Strategy
 from stratagem.storage.sqlite.appending import Adapters
 from tests.contracts.samples import SECOND, Clock, salts
@@ -99,7 +99,7 @@ class Histories(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> MemoryMethods:
         return self.db.memory
 
     def line(self, pick: int) -> Line:

@@ -77,7 +77,7 @@ WRITES: dict[str, Write] = {
         ),
     ),
     "a tool": (
-        lambda db, word: db.gateway.register(**{**TOOL, "name": word, "tags": [WORD]}),
+        lambda db, word: db.call("tool_register", {**TOOL, "name": word, "tags": [WORD]}),
         lambda db, word: sum(each["name"] == word for each in db.gateway.list()),
     ),
 }
@@ -127,7 +127,7 @@ def test_a_call_that_failed_is_told_at_once(behind: Behind, fault: Any) -> None:
     """The server says 502 for the tool: it is well itself, and has no other answer to give."""
     name = f"unreachable-{fault}".replace(" ", "-")
     handler = {"type": "webhook", "url": "https://unreachable.invalid/"}
-    behind.db.gateway.register(**{**TOOL, "name": name, "handler": handler})
+    behind.db.call("tool_register", {**TOOL, "name": name, "handler": handler})
     behind.proxy.fault = fault
     began = time.monotonic()
     with pytest.raises(ExecutionFailed) as failed:
@@ -135,7 +135,7 @@ def test_a_call_that_failed_is_told_at_once(behind: Behind, fault: Any) -> None:
 
     assert time.monotonic() - began < 5
     assert failed.value.details.get("repeated") == (True if fault != "none" else None)
-    assert len(behind.db.gateway.executions(toolId=name)) == 1
+    assert len(behind.db.gateway.executions(tool_id=name)) == 1
 
 
 @pytest.mark.parametrize("fault", ["lose the reply", "lose the request"])

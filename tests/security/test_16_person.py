@@ -398,4 +398,6 @@ def test_a_member_gets_no_program_started_by_an_administrator(guests: House) -> 
 def test_no_tool_is_another_name_of_an_operation(shared: stratagem.Stratagem) -> None:
     for name in ("strata_purge", "tool_execute"):
         with pytest.raises(ValidationFailed, match="tools already"):
-            shared.gateway.register(**_TOOL, handler={"type": "operation", "operation": name})
+            shared.call(
+                "tool_register", {**_TOOL, "handler": {"type": "operation", "operation": name}}
+            )

@@ -58,7 +58,7 @@ def use_everywhere(db: stratagem.Stratagem) -> None:
     gateway.register(
         name="peek",
         description="Recalls.",
-        inputSchema={"type": "object"},
+        input_schema={"type": "object"},
         handler={
             "type": "pipeline",
             "definition": {

@@ -2,58 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
+from collections.abc import Mapping
+from typing import Any
 
 from stratagem import limits
-from stratagem.answers import fit_list, plain
-from stratagem.debugging import inputs
+from stratagem.answers import fit_list
 from stratagem.debugging.service import Debugging
-from stratagem.operation import Caller, Operation, object_schema
+from stratagem.operation import Caller, Operation, operation
 from stratagem.search.foundation import Foundation
 
 __all__ = ["OPERATIONS"]
 
-M = TypeVar("M", bound=BaseModel)
 Answer = dict[str, Any]
 
-# The document names these even where they are empty.
-_NULLABLE = ("lookup_id", "recommended_solution", "solution_id", "outcome_id")
+
+def _debugging(foundation: Foundation, caller: Caller) -> Debugging:
+    return Debugging(foundation, caller)
 
 
-def _ranked(debugging: Debugging, given: inputs.RankedSolutionsInput) -> Answer:
-    answer = _documented(debugging.ranked_solutions(**given.model_dump()), _NULLABLE[:2])
+def _fit_ranked(answer: Answer, _given: Mapping[str, Any]) -> Answer:
     # The recommended one stands at the head of the list, whole.
     return fit_list(answer, limits.ANSWER_CHARS_DEFAULT, str, field="ranked_solutions")
-
-
-def _outcome(debugging: Debugging, given: inputs.RecordOutcomeInput) -> Answer:
-    return _documented(debugging.record_outcome(**given.model_dump()))
-
-
-def _solution(debugging: Debugging, given: inputs.AddSolutionInput) -> Answer:
-    return _documented(debugging.add_solution(**given.model_dump()))
-
-
-def _incident(debugging: Debugging, given: inputs.AddIncidentInput) -> Answer:
-    return _documented(debugging.add_incident(**given.model_dump()), _NULLABLE[2:])
-
-
-def _documented(answer: Any, nullable: tuple[str, ...] = ()) -> Answer:
-    documented: Answer = dict.fromkeys(nullable)
-    documented |= plain(answer)
-    return documented
-
-
-def _bound(run: Callable[[Debugging, M], Answer]) -> Callable[[Any, Any, Caller], Answer]:
-    """Give an operation the debug memory of whoever calls."""
-
-    def bound(foundation: Foundation, given: M, caller: Caller) -> Answer:
-        return run(Debugging(foundation, caller), given)
-
-    return bound
 
 
 def _next(answer: Mapping[str, Any]) -> str:
@@ -94,68 +63,56 @@ def _say_incident(answer: Mapping[str, Any]) -> str:
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="ranked_solutions",
+    operation(
+        "ranked_solutions",
+        Debugging.ranked_solutions,
+        service=_debugging,
         toolset="debugging",
         title="Ranked solutions",
         description="First tool for any error: known fixes for it, ranked by how well they worked "
         "in environments like yours.",
-        input_model=inputs.RankedSolutionsInput,
-        output_schema=object_schema(
-            required=("incidents", "ranked_solutions", "next_action"),
-            lookup_id=None,
-            incidents="array",
-            ranked_solutions="array",
-            recommended_solution=None,
-            next_action="object",
+        null_fields=("lookup_id", "recommended_solution"),
+        answer_fields=(
+            "lookup_id",
+            "incidents",
+            "ranked_solutions",
+            "recommended_solution",
+            "next_action",
         ),
-        run=_bound(_ranked),
+        fit=_fit_ranked,
         summarise=_say_ranked,
         read_only=True,
     ),
-    Operation(
-        name="record_outcome",
+    operation(
+        "record_outcome",
+        Debugging.record_outcome,
+        service=_debugging,
         toolset="debugging",
         title="Record outcome",
         description="Say whether a solution worked, every time you tried one.",
-        input_model=inputs.RecordOutcomeInput,
-        output_schema=object_schema(
-            required=("ok", "next_action"), ok="boolean", stats="object", next_action="object"
-        ),
-        run=_bound(_outcome),
+        answer_fields=("ok", "stats", "next_action"),
         summarise=_say_outcome,
     ),
-    Operation(
-        name="add_solution",
+    operation(
+        "add_solution",
+        Debugging.add_solution,
+        service=_debugging,
         toolset="debugging",
         title="Add solution",
         description="Add a new fix, or one for another environment, to a known incident.",
-        input_model=inputs.AddSolutionInput,
-        output_schema=object_schema(
-            required=("solution_id", "env_bucket", "next_action"),
-            solution_id="string",
-            env_bucket="string",
-            next_action="object",
-        ),
-        run=_bound(_solution),
+        answer_fields=("solution_id", "env_bucket", "next_action"),
         summarise=_say_solution,
     ),
-    Operation(
-        name="add_incident",
+    operation(
+        "add_incident",
+        Debugging.add_incident,
+        service=_debugging,
         toolset="debugging",
         title="Add incident",
         description="Store a new problem with the fix you tried and whether it worked. A known "
         "error signature is not added twice.",
-        input_model=inputs.AddIncidentInput,
-        output_schema=object_schema(
-            required=("incident_id", "next_action"),
-            incident_id="string",
-            solution_id=None,
-            outcome_id=None,
-            duplicate="boolean",
-            next_action="object",
-        ),
-        run=_bound(_incident),
+        null_fields=("solution_id", "outcome_id"),
+        answer_fields=("incident_id", "solution_id", "outcome_id", "duplicate", "next_action"),
         summarise=_say_incident,
     ),
 )

@@ -8,7 +8,7 @@ what was known then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from stratagem import limits
 from stratagem.debugging import actions, checks, kinds, ranking, retrieval
@@ -29,6 +29,7 @@ from stratagem.debugging.retrieval import Match
 from stratagem.debugging.signatures import VERSION, fingerprint
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
+from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.redaction import mask
 from stratagem.search.foundation import Bound
 from stratagem.storage.contract import Reader, Transaction
@@ -41,17 +42,30 @@ _TWIN_LIKENESS = 0.8
 _QUERY_KEPT_CHARS = 2_000
 
 
+Env = Annotated[Mapping[str, Any] | Literal["auto"], Param('Where it was tried; "auto": here')]
+EnvBucket = Annotated[str | None, Param("Canonical bucket, overrides env")]
+LookupId = Annotated[str | None, Param("From ranked_solutions")]
+Notes = Annotated[str | None, Param("What else there is to say", quiet=True)]
+Steps = Annotated[str | Sequence[str], Param("The fix, step by step")]
+Worked = Annotated[bool, Param("Whether it worked", quiet=True)]
+
+
 class Debugging(Bound):
     """The four operations of debugging, for one caller."""
 
     def ranked_solutions(
         self,
-        query_text: str,
-        env: Mapping[str, Any] | str,
+        query_text: Annotated[str, Param("Error, stack trace or log")],
+        env: Annotated[
+            Mapping[str, Any] | Literal["auto"],
+            Param('{"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto"'),
+        ],
         *,
-        limit: int = limits.SOLUTIONS_DEFAULT,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        limit: Annotated[
+            int, Param("Solutions", ge=1, le=limits.SOLUTIONS_MAX)
+        ] = limits.SOLUTIONS_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> RankedSolutions:
         """Find incidents like a problem and rank their fixes for an environment."""
         checks.query(query_text)
@@ -97,15 +111,15 @@ class Debugging(Bound):
 
     def record_outcome(
         self,
-        solution_id: str,
-        worked: bool,  # noqa: FBT001 -- the document's order
-        env: Mapping[str, Any] | str,
+        solution_id: Annotated[str, Param("The solution that was tried", quiet=True)],
+        worked: Worked,
+        env: Env,
         *,
-        lookup_id: str | None = None,
-        env_bucket: str | None = None,
-        notes: str | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
+        lookup_id: LookupId = None,
+        env_bucket: EnvBucket = None,
+        notes: Notes = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> OutcomeRecorded:
         """Record whether a solution worked, and say what that changed."""
         checks.boolean(worked, field="worked")
@@ -157,14 +171,14 @@ class Debugging(Bound):
 
     def add_solution(
         self,
-        incident_id: str,
-        steps: str | Sequence[str],
-        env: Mapping[str, Any] | str,
+        incident_id: Annotated[str, Param("The incident that it solves", quiet=True)],
+        steps: Steps,
+        env: Env,
         *,
-        env_bucket: str | None = None,
-        lookup_id: str | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
+        env_bucket: EnvBucket = None,
+        lookup_id: LookupId = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> SolutionAdded:
         """Add a fix to an incident; evidence comes later, by record_outcome."""
         checks.identifier(incident_id, "incident_id")
@@ -204,20 +218,20 @@ class Debugging(Bound):
 
     def add_incident(
         self,
-        title: str,
-        steps: str | Sequence[str],
-        env: Mapping[str, Any] | str,
-        worked: bool,  # noqa: FBT001 -- the document's order
+        title: Annotated[str, Param("What went wrong, in a line", quiet=True)],
+        steps: Steps,
+        env: Env,
+        worked: Worked,
         *,
-        error_signature: str | None = None,
-        summary: str | None = None,
-        tags: Sequence[str] | None = None,
-        lookup_id: str | None = None,
-        env_bucket: str | None = None,
-        notes: str | None = None,
-        distinct: bool = False,
-        branch: str | None = None,
-        request_id: str | None = None,
+        error_signature: Annotated[str | None, Param("Error text or stack trace")] = None,
+        summary: Annotated[str | None, Param("More about the problem", quiet=True)] = None,
+        tags: Annotated[Sequence[str] | None, Param("Labels", quiet=True)] = None,
+        lookup_id: LookupId = None,
+        env_bucket: EnvBucket = None,
+        notes: Notes = None,
+        distinct: Annotated[bool, Param("Add although the signature is known")] = False,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> IncidentAdded:
         """Add an incident with its fix and the fix's outcome: all of it, or nothing."""
         checks.boolean(worked, field="worked")

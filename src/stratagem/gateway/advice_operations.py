@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from stratagem.gateway import services
-from stratagem.gateway.advice import inputs
+from stratagem.gateway.advice import answers, inputs
 from stratagem.gateway.advice.looking import Looking
 from stratagem.gateway.advice.planning import Planning
 from stratagem.gateway.advice.recommending import Recommending
 from stratagem.gateway.advice.recovering import Recovering
 from stratagem.gateway.rows import row
-from stratagem.operation import Operation, object_schema
+from stratagem.operation import Operation, SdkMethod, object_schema
 
 __all__ = ["OPERATIONS"]
 
@@ -86,6 +86,7 @@ OPERATIONS: tuple[Operation, ...] = (
             fallbackMode="boolean",
         ),
         reads=True,
+        sdk=SdkMethod("recommend", ("intent",), returns=answers.Recommended),
     ),
     row(
         "tools_recommend_on_error",
@@ -103,6 +104,9 @@ OPERATIONS: tuple[Operation, ...] = (
             parameterCorrections="array",
         ),
         reads=True,
+        sdk=SdkMethod(
+            "recommend_on_error", ("failed_tool", "error_message"), returns=answers.Recovery
+        ),
     ),
     row(
         "tools_validate",
@@ -116,6 +120,7 @@ OPERATIONS: tuple[Operation, ...] = (
             required=("results", "allAvailable"), results="array", allAvailable="boolean"
         ),
         reads=True,
+        sdk=SdkMethod("validate", ("tool_names",), returns=answers.Validated),
     ),
     row(
         "tools_discover",
@@ -129,6 +134,7 @@ OPERATIONS: tuple[Operation, ...] = (
             required=("tools", "filteredCount"), tools="array", filteredCount="integer"
         ),
         reads=True,
+        sdk=SdkMethod("discover", ("name_pattern",), returns=answers.Discovered),
     ),
     row(
         "tools_compare",
@@ -142,6 +148,7 @@ OPERATIONS: tuple[Operation, ...] = (
             required=("tools", "differences"), tools="array", differences="array", best="object"
         ),
         reads=True,
+        sdk=SdkMethod("compare", ("tool_names",), returns=answers.Comparison),
     ),
     row(
         "workflow_plan",
@@ -159,5 +166,6 @@ OPERATIONS: tuple[Operation, ...] = (
             runnable="boolean",
         ),
         reads=True,
+        sdk=SdkMethod("workflow_plan", ("goal",), returns=answers.Plan),
     ),
 )

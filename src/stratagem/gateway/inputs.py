@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 from stratagem import limits
 from stratagem.gateway.definitions.contract import Status
+from stratagem.parameters import AsOf, BranchName, Input, Param, RequestId, param
 
 __all__ = [
     "BatchInput",
@@ -35,332 +34,485 @@ __all__ = [
     "UpdateInput",
 ]
 
-Branch = Annotated[str | None, Field(description="Branch")]
-AsOf = Annotated[str | int | None, Field(description="Past moment")]
-RequestId = Annotated[str | None, Field(description="Makes a retry safe")]
-Label = Annotated[str, Field(min_length=1, max_length=limits.TOOL_LABEL_CHARS_MAX)]
-ToolName = Annotated[str, Field(min_length=1, max_length=512, description="Name or id of a tool")]
+Label = Annotated[str, Param("A label", min_length=1, max_length=limits.TOOL_LABEL_CHARS_MAX)]
+ToolName = Annotated[str, Param("Name or id of a tool", min_length=1, max_length=512)]
 
 
-class Input(BaseModel):
-    """The base of all: names in camel case, or as Python has them."""
-
-    model_config = ConfigDict(
-        extra="forbid", alias_generator=to_camel, populate_by_name=True, strict=False
-    )
-
-    def given(self) -> dict[str, Any]:
-        """Return what was given, under the document's names."""
-        return self.model_dump(by_alias=True, exclude_unset=True)
-
-
+@dataclass(kw_only=True)
 class ConfigurationInput(Input):
     """How the calls of a tool are run; times in milliseconds, `cacheTtl` in seconds."""
 
-    timeout: int | None = Field(None, ge=1, le=int(limits.EXECUTION_SECONDS_MAX * 1000))
-    retries: int | None = Field(None, ge=0, le=limits.RETRIES_MAX)
-    cache: bool | None = None
-    cache_ttl: float | None = Field(None, gt=0, le=30 * 24 * 3600)
-    idempotent: bool | None = None
-    concurrency: int | None = Field(None, ge=1, le=limits.EXECUTIONS_AT_ONCE_MAX)
-    rate_limit: int | None = Field(None, ge=1, description="Calls a minute, of one caller")
-    max_output: int | None = Field(None, ge=1024, le=limits.OUTPUT_BYTES_MAX)
+    timeout: int | None = param(
+        "Most milliseconds",
+        default=None,
+        ge=1,
+        le=int(limits.EXECUTION_SECONDS_MAX * 1000),
+        quiet=True,
+    )
+    retries: int | None = param(
+        "How often a failed call is tried again",
+        default=None,
+        ge=0,
+        le=limits.RETRIES_MAX,
+        quiet=True,
+    )
+    cache: bool | None = param("Whether results may be cached", default=None, quiet=True)
+    cache_ttl: float | None = param(
+        "Seconds that a result stays in the cache",
+        default=None,
+        gt=0,
+        le=30 * 24 * 3600,
+        quiet=True,
+    )
+    idempotent: bool | None = param(
+        "Whether running it twice does no more than once", default=None, quiet=True
+    )
+    concurrency: int | None = param(
+        "Calls that may run at once",
+        default=None,
+        ge=1,
+        le=limits.EXECUTIONS_AT_ONCE_MAX,
+        quiet=True,
+    )
+    rate_limit: int | None = param("Calls a minute, of one caller", default=None, ge=1)
+    max_output: int | None = param(
+        "Most bytes of a result", default=None, ge=1024, le=limits.OUTPUT_BYTES_MAX, quiet=True
+    )
 
 
+@dataclass(kw_only=True)
 class RequirementsInput(Input):
     """What a tool needs to be run."""
 
-    permissions: list[Label] = Field(default_factory=list)
-    resources: list[Label] = Field(default_factory=list)
+    permissions: list[Label] = param(
+        "What it needs or is allowed", default_factory=list, quiet=True
+    )
+    resources: list[Label] = param("Resources that it needs", default_factory=list, quiet=True)
 
 
+@dataclass(kw_only=True)
 class _Definition(Input):
-    long_description: str | None = Field(None, max_length=limits.TOOL_LONG_DESCRIPTION_CHARS_MAX)
-    version: Label | None = None
-    author: Label | None = None
-    category: Label | None = None
-    tags: list[Label] | None = Field(None, max_length=limits.TAGS_MAX)
-    capabilities: list[Label] | None = Field(None, max_length=limits.TAGS_MAX)
-    provider: Label | None = None
-    output_schema: dict[str, Any] | None = None
-    examples: list[dict[str, Any]] | None = Field(None, max_length=limits.TOOL_EXAMPLES_MAX)
-    configuration: ConfigurationInput | None = None
-    requirements: RequirementsInput | None = None
-    permissions: dict[str, Any] | None = None
-    pricing: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
-    branch: Branch = None
+    long_description: str | None = param(
+        "Everything there is to say about it",
+        default=None,
+        max_length=limits.TOOL_LONG_DESCRIPTION_CHARS_MAX,
+        quiet=True,
+    )
+    version: Label | None = param("Its version", default=None, quiet=True)
+    author: Label | None = param("Who wrote the tool", default=None, quiet=True)
+    category: Label | None = param("Group of tools", default=None, quiet=True)
+    tags: list[Label] | None = param("Labels", default=None, max_length=limits.TAGS_MAX, quiet=True)
+    capabilities: list[Label] | None = param(
+        "What the tool can do", default=None, max_length=limits.TAGS_MAX, quiet=True
+    )
+    provider: Label | None = param("Who provides it", default=None, quiet=True)
+    output_schema: dict[str, Any] | None = param(
+        "JSON Schema of its results", default=None, quiet=True
+    )
+    examples: list[dict[str, Any]] | None = param(
+        "Example calls", default=None, max_length=limits.TOOL_EXAMPLES_MAX, quiet=True
+    )
+    configuration: ConfigurationInput | None = param(
+        "How its calls are run", default=None, quiet=True
+    )
+    requirements: RequirementsInput | None = param(
+        "What it needs to be run", default=None, quiet=True
+    )
+    permissions: dict[str, Any] | None = param(
+        "What it needs or is allowed", default=None, quiet=True
+    )
+    pricing: dict[str, Any] | None = param("What a call costs", default=None, quiet=True)
+    metadata: dict[str, Any] | None = param("Any JSON about it", default=None, quiet=True)
+    branch: BranchName = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class RegisterInput(_Definition):
     """Parameters of tool_register."""
 
-    name: str
-    description: str = Field(min_length=1, max_length=limits.TOOL_DESCRIPTION_CHARS_MAX)
-    input_schema: dict[str, Any]
-    handler: dict[str, Any]
-    status: Status | None = None
+    name: str = param("Its name", quiet=True)
+    description: str = param(
+        "What it is for", min_length=1, max_length=limits.TOOL_DESCRIPTION_CHARS_MAX, quiet=True
+    )
+    input_schema: dict[str, Any] = param("JSON Schema of its parameters", quiet=True)
+    handler: dict[str, Any] = param("What runs the tool", quiet=True)
+    status: Status | None = param("Only with this status", default=None, quiet=True)
 
 
+@dataclass(kw_only=True)
 class UpdateInput(_Definition):
     """Parameters of tool_update."""
 
     tool_id: ToolName
-    description: str | None = Field(
-        None, min_length=1, max_length=limits.TOOL_DESCRIPTION_CHARS_MAX
+    description: str | None = param(
+        "What it is for",
+        default=None,
+        min_length=1,
+        max_length=limits.TOOL_DESCRIPTION_CHARS_MAX,
+        quiet=True,
     )
-    input_schema: dict[str, Any] | None = None
-    handler: dict[str, Any] | None = None
-    status: Status | None = None
-    expected_version: int | None = None
+    input_schema: dict[str, Any] | None = param(
+        "JSON Schema of its parameters", default=None, quiet=True
+    )
+    handler: dict[str, Any] | None = param("What runs the tool", default=None, quiet=True)
+    status: Status | None = param("Only with this status", default=None, quiet=True)
+    expected_version: int | None = param("Only if at this version", default=None, quiet=True)
 
 
+@dataclass(kw_only=True)
 class ToolInput(Input):
     """Parameters of tool_get."""
 
     tool_id: ToolName
-    branch: Branch = None
+    branch: BranchName = None
     as_of: AsOf = None
 
 
+@dataclass(kw_only=True)
 class RemoveInput(Input):
     """Parameters of tool_remove."""
 
     tool_id: ToolName
-    branch: Branch = None
+    branch: BranchName = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class ListToolsInput(Input):
     """Parameters of tools_list."""
 
-    category: str | None = None
-    provider: str | None = None
-    capabilities: list[str] | None = None
-    tags: list[str] | None = None
-    status: Status | None = None
-    search: str | None = Field(None, max_length=limits.QUERY_CHARS_MAX)
-    limit: int = Field(limits.TOOLS_LISTED_DEFAULT, ge=1, le=limits.TOOLS_LISTED_MAX)
-    offset: int = Field(0, ge=0)
-    branch: Branch = None
+    category: str | None = param("Group of tools", default=None, quiet=True)
+    provider: str | None = param("Who provides it", default=None, quiet=True)
+    capabilities: list[str] | None = param("What the tool can do", default=None, quiet=True)
+    tags: list[str] | None = param("Labels", default=None, quiet=True)
+    status: Status | None = param("Only with this status", default=None, quiet=True)
+    search: str | None = param(
+        "Words in the name or description",
+        default=None,
+        max_length=limits.QUERY_CHARS_MAX,
+        quiet=True,
+    )
+    limit: int = param(
+        "Most results",
+        default=limits.TOOLS_LISTED_DEFAULT,
+        ge=1,
+        le=limits.TOOLS_LISTED_MAX,
+        quiet=True,
+    )
+    offset: int = param("Results to skip", default=0, ge=0, quiet=True)
+    branch: BranchName = None
     as_of: AsOf = None
 
 
+@dataclass(kw_only=True)
 class OptionsInput(Input):
     """How one call is run; `timeout` in milliseconds."""
 
-    timeout: int | None = Field(None, ge=1, le=int(limits.EXECUTION_SECONDS_MAX * 1000))
-    retries: int | None = Field(None, ge=0, le=limits.RETRIES_MAX)
-    skip_cache: bool = False
-    priority: Literal["low", "normal", "high"] = "normal"
-    auto_correct: bool = True
+    timeout: int | None = param(
+        "Most milliseconds",
+        default=None,
+        ge=1,
+        le=int(limits.EXECUTION_SECONDS_MAX * 1000),
+        quiet=True,
+    )
+    retries: int | None = param(
+        "How often a failed call is tried again",
+        default=None,
+        ge=0,
+        le=limits.RETRIES_MAX,
+        quiet=True,
+    )
+    skip_cache: bool = param("Run it even if a result is cached", default=False, quiet=True)
+    priority: Literal["low", "normal", "high"] = param(
+        "Which calls go first", default="normal", quiet=True
+    )
+    auto_correct: bool = param("Correct arguments that do not fit", default=True, quiet=True)
 
 
+@dataclass(kw_only=True)
 class ContextInput(Input):
     """Labels for filtering and analysis: never identity or permission."""
 
-    model_config = ConfigDict(extra="allow")
+    open_ended: ClassVar[bool] = True
 
-    agent_id: str | None = Field(None, max_length=256)
-    channel_id: str | None = Field(None, max_length=256)
-    request_id: str | None = Field(None, max_length=256)
+    def labels(self) -> dict[str, Any]:
+        """Return the labels that were given."""
+        return {name: value for name, value in self.given().items() if value is not None}
+
+    agent_id: str | None = param(
+        "A label of the agent that calls", default=None, max_length=256, quiet=True
+    )
+    channel_id: str | None = param(
+        "A label of the conversation", default=None, max_length=256, quiet=True
+    )
+    request_id: str | None = param(
+        "A label of the request", default=None, max_length=256, quiet=True
+    )
 
 
+@dataclass(kw_only=True)
 class SandboxInput(Input):
     """What a caller allows; it may narrow what the tool has, never widen it."""
 
-    enabled: bool = True
-    permissions: dict[str, Any] = Field(default_factory=dict)
+    enabled: bool = param("Whether it is on", default=True, quiet=True)
+    permissions: dict[str, Any] = param(
+        "What it needs or is allowed", default_factory=dict, quiet=True
+    )
 
 
+@dataclass(kw_only=True)
 class ExecuteInput(Input):
     """Parameters of tool_execute."""
 
-    tool_name: ToolName = Field(description="Name or id")
-    arguments: dict[str, Any] | str = Field(default_factory=dict)
-    options: OptionsInput | None = None
-    context: ContextInput | None = None
-    sandbox: SandboxInput | None = None
-    correction_id: str | None = Field(None, description="An offered correction to apply")
-    confirm: bool = False
-    branch: Branch = None
+    tool_name: ToolName = param("Name or id")
+    arguments: dict[str, Any] | str = param(
+        "Arguments for the tool", default_factory=dict, quiet=True
+    )
+    options: OptionsInput | None = param("How the call is run", default=None, quiet=True)
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    sandbox: SandboxInput | None = param(
+        "What the call may do; it narrows what the tool may", default=None, quiet=True
+    )
+    correction_id: str | None = param("An offered correction to apply", default=None)
+    confirm: bool = param("Apply the offered correction", default=False, quiet=True)
+    branch: BranchName = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class BatchItem(Input):
     """One call of a batch."""
 
     tool_name: ToolName
-    arguments: dict[str, Any] | str = Field(default_factory=dict)
-    options: OptionsInput | None = None
-    correction_id: str | None = Field(None, description="An offered correction to apply")
-    confirm: bool = False
+    arguments: dict[str, Any] | str = param(
+        "Arguments for the tool", default_factory=dict, quiet=True
+    )
+    options: OptionsInput | None = param("How the call is run", default=None, quiet=True)
+    correction_id: str | None = param("An offered correction to apply", default=None)
+    confirm: bool = param("Apply the offered correction", default=False, quiet=True)
 
 
+@dataclass(kw_only=True)
 class BatchInput(Input):
     """Parameters of tools_batch."""
 
-    executions: list[BatchItem] = Field(min_length=1, max_length=limits.BATCH_MAX)
-    parallel: bool = True
-    stop_on_error: bool = Field(default=False, description="In order only")
-    context: ContextInput | None = None
-    branch: Branch = None
+    executions: list[BatchItem] = param(
+        "The calls", min_length=1, max_length=limits.BATCH_MAX, quiet=True
+    )
+    parallel: bool = param("Run the calls at once", default=True, quiet=True)
+    stop_on_error: bool = param("In order only", default=False)
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class PipelineInput(Input):
     """Parameters of tools_pipeline."""
 
-    name: str | None = Field(None, max_length=limits.TOOL_NAME_CHARS_MAX)
-    steps: list[dict[str, Any]] | None = Field(None, description="[{tool, arguments, …}]")
-    output: Any = None
-    input: Any = None
-    dry_run: bool = Field(default=False, description="Say what would be done")
-    resume: str | None = Field(None, description="The id of a run that was cut off")
-    save_as: str | None = Field(None, description="Register it as a tool of this name")
-    description: str | None = None
-    context: ContextInput | None = None
-    branch: Branch = None
+    name: str | None = param(
+        "Its name", default=None, max_length=limits.TOOL_NAME_CHARS_MAX, quiet=True
+    )
+    steps: list[dict[str, Any]] | None = param("[{tool, arguments, …}]", default=None)
+    output: Any = param("What the pipeline answers", default=None, quiet=True)
+    input: Any = param("Input of the pipeline", default=None, quiet=True)
+    dry_run: bool = param("Say what would be done", default=False)
+    resume: str | None = param("The id of a run that was cut off", default=None)
+    save_as: str | None = param("Register it as a tool of this name", default=None)
+    description: str | None = param("What it is for", default=None, quiet=True)
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class HelpInput(Input):
     """Parameters of tool_help."""
 
     tool_name: ToolName
-    branch: Branch = None
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class ExecutionsInput(Input):
     """Parameters of tool_executions."""
 
-    tool_id: str | None = None
-    execution_id: str | None = None
-    agent_id: str | None = None
-    status: Literal["success", "failed", "timeout"] | None = None
-    from_: str | None = Field(None, alias="from")
-    to: str | None = None
-    limit: int = Field(limits.EXECUTIONS_LISTED_DEFAULT, ge=1, le=limits.EXECUTIONS_LISTED_MAX)
-    cursor: str | None = None
-    branch: Branch = None
+    tool_id: str | None = param("Name or id of a tool", default=None, quiet=True)
+    execution_id: str | None = param("One execution", default=None, quiet=True)
+    agent_id: str | None = param("A label of the agent that calls", default=None, quiet=True)
+    status: Literal["success", "failed", "timeout"] | None = param(
+        "Only with this status", default=None, quiet=True
+    )
+    from_: str | None = param("Not before this time", default=None, alias="from", quiet=True)
+    to: str | None = param("Not after this time", default=None, quiet=True)
+    limit: int = param(
+        "Most results",
+        default=limits.EXECUTIONS_LISTED_DEFAULT,
+        ge=1,
+        le=limits.EXECUTIONS_LISTED_MAX,
+        quiet=True,
+    )
+    cursor: str | None = param("`next` of the last answer", default=None, quiet=True)
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class RetentionInput(Input):
     """Parameters of executions_erase."""
 
-    days: float = Field(
-        limits.EXECUTION_DAYS_KEPT,
+    days: float = param(
+        "Older ones lose their content",
+        default=limits.EXECUTION_DAYS_KEPT,
         ge=0,
         le=limits.EXECUTION_DAYS_KEPT_MAX,
-        description="Older ones lose their content",
     )
-    preview: bool = Field(default=False, description="Erase nothing; say how many there are")
+    preview: bool = param("Erase nothing; say how many there are", default=False)
 
 
+@dataclass(kw_only=True)
 class CacheInput(Input):
     """Parameters of cache_configure."""
 
-    enabled: bool | None = None
-    ttl: float | None = Field(None, gt=0, le=30 * 24 * 3600, description="Seconds")
-    max_size: int | str | None = Field(None, description='Bytes, or "100MB"')
-    strategy: Literal["lru"] = "lru"
+    enabled: bool | None = param("Whether it is on", default=None, quiet=True)
+    ttl: float | None = param("Seconds", default=None, gt=0, le=30 * 24 * 3600)
+    max_size: int | str | None = param('Bytes, or "100MB"', default=None)
+    strategy: Literal["lru"] = param("What leaves a full cache", default="lru", quiet=True)
 
 
+@dataclass(kw_only=True)
 class CacheClearInput(Input):
     """Parameters of cache_clear."""
 
-    tool_id: str | None = None
+    tool_id: str | None = param("Name or id of a tool", default=None, quiet=True)
 
 
+@dataclass(kw_only=True)
 class NothingInput(Input):
     """Parameters of an operation that takes none."""
 
 
+@dataclass(kw_only=True)
 class GrantInput(Input):
     """Parameters of secret_grant."""
 
     tool: ToolName
-    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)
-    host: str = Field(min_length=1, max_length=255, description="Where it may be sent")
+    name: str = param("Its name", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100, quiet=True)
+    host: str = param("Where it may be sent", min_length=1, max_length=255)
 
 
+@dataclass(kw_only=True)
 class WithdrawInput(Input):
     """Parameters of secret_withdraw."""
 
     tool: ToolName
-    name: str
+    name: str = param("Its name", quiet=True)
 
 
-ResourceName = Annotated[str, Field(min_length=1, max_length=512, description="Name or id")]
-Variables = Annotated[list[Label] | None, Field(max_length=limits.VARIABLES_MAX)]
+ResourceName = Annotated[str, Param("Name or id", min_length=1, max_length=512)]
+Variables = Annotated[
+    list[Label] | None, Param("Names of its variables", quiet=True, max_length=limits.VARIABLES_MAX)
+]
 
 
+@dataclass(kw_only=True)
 class ResourceCreateInput(Input):
     """Parameters of resource_create."""
 
-    type: Literal["prompt", "template", "data"]
-    name: Label
-    description: str = Field("", max_length=limits.TOOL_DESCRIPTION_CHARS_MAX)
-    content: str = Field(max_length=limits.RESOURCE_CHARS_MAX)
+    type: Literal["prompt", "template", "data"] = param("Its kind", quiet=True)
+    name: Label = param("Its name", quiet=True)
+    description: str = param(
+        "What it is for", default="", max_length=limits.TOOL_DESCRIPTION_CHARS_MAX, quiet=True
+    )
+    content: str = param("Its text", max_length=limits.RESOURCE_CHARS_MAX, quiet=True)
     variables: Variables = None
-    tags: list[Label] = Field(default_factory=list, max_length=limits.TAGS_MAX)
-    metadata: dict[str, Any] | None = None
-    version: Label | None = None
-    branch: Branch = None
+    tags: list[Label] = param(
+        "Labels", default_factory=list, max_length=limits.TAGS_MAX, quiet=True
+    )
+    metadata: dict[str, Any] | None = param("Any JSON about it", default=None, quiet=True)
+    version: Label | None = param("Its version", default=None, quiet=True)
+    branch: BranchName = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class ResourceUpdateInput(Input):
     """Parameters of resource_update."""
 
     resource_id: ResourceName
-    description: str | None = Field(None, max_length=limits.TOOL_DESCRIPTION_CHARS_MAX)
-    content: str | None = Field(None, max_length=limits.RESOURCE_CHARS_MAX)
+    description: str | None = param(
+        "What it is for", default=None, max_length=limits.TOOL_DESCRIPTION_CHARS_MAX, quiet=True
+    )
+    content: str | None = param(
+        "Its text", default=None, max_length=limits.RESOURCE_CHARS_MAX, quiet=True
+    )
     variables: Variables = None
-    tags: list[Label] | None = Field(None, max_length=limits.TAGS_MAX)
-    metadata: dict[str, Any] | None = None
-    version: Label | None = None
-    branch: Branch = None
+    tags: list[Label] | None = param("Labels", default=None, max_length=limits.TAGS_MAX, quiet=True)
+    metadata: dict[str, Any] | None = param("Any JSON about it", default=None, quiet=True)
+    version: Label | None = param("Its version", default=None, quiet=True)
+    branch: BranchName = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class ResourceInput(Input):
     """Parameters of resource_get and resource_versions."""
 
     resource_id: ResourceName
-    variables: dict[str, Any] | None = Field(None, description="Values to render it with")
-    branch: Branch = None
+    variables: dict[str, Any] | None = param("Values to render it with", default=None)
+    branch: BranchName = None
     as_of: AsOf = None
 
 
+@dataclass(kw_only=True)
 class ResourceRemoveInput(Input):
     """Parameters of resource_remove."""
 
     resource_id: ResourceName
-    branch: Branch = None
+    branch: BranchName = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class ListResourcesInput(Input):
     """Parameters of resources_list."""
 
-    type: Literal["prompt", "template", "data"] | None = None
-    tags: list[str] | None = None
-    search: str | None = Field(None, max_length=limits.QUERY_CHARS_MAX)
-    limit: int = Field(limits.TOOLS_LISTED_DEFAULT, ge=1, le=limits.TOOLS_LISTED_MAX)
-    offset: int = Field(0, ge=0)
-    branch: Branch = None
+    type: Literal["prompt", "template", "data"] | None = param("Its kind", default=None, quiet=True)
+    tags: list[str] | None = param("Labels", default=None, quiet=True)
+    search: str | None = param(
+        "Words in the name or description",
+        default=None,
+        max_length=limits.QUERY_CHARS_MAX,
+        quiet=True,
+    )
+    limit: int = param(
+        "Most results",
+        default=limits.TOOLS_LISTED_DEFAULT,
+        ge=1,
+        le=limits.TOOLS_LISTED_MAX,
+        quiet=True,
+    )
+    offset: int = param("Results to skip", default=0, ge=0, quiet=True)
+    branch: BranchName = None
     as_of: AsOf = None
 
 
+@dataclass(kw_only=True)
 class ServerInput(Input):
     """Parameters of server_add: a command to start, or an address."""
 
-    name: Label
-    command: str | None = None
-    args: list[str] = Field(default_factory=list)
-    env: dict[str, str] = Field(default_factory=dict)
-    url: str | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
+    name: Label = param("Its name", quiet=True)
+    command: str | None = param("Program to start", default=None, quiet=True)
+    args: list[str] = param("Arguments of the command", default_factory=list, quiet=True)
+    env: dict[str, str] = param(
+        "Environment variables of the command", default_factory=dict, quiet=True
+    )
+    url: str | None = param("Its address", default=None, quiet=True)
+    headers: dict[str, str] = param("HTTP headers to send", default_factory=dict, quiet=True)
 
     def definition(self) -> dict[str, Any]:
         """Return the definition in the form in which it is kept."""
@@ -376,48 +528,60 @@ class ServerInput(Input):
         return {"name": self.name, **kept}
 
 
+@dataclass(kw_only=True)
 class ServerNameInput(Input):
     """Parameters of server_refresh and server_remove."""
 
-    name: Label
-    approve: bool = Field(default=False, description="Take changed tools as they are now")
+    name: Label = param("Its name", quiet=True)
+    approve: bool = param("Take changed tools as they are now", default=False)
 
 
+@dataclass(kw_only=True)
 class OpenApiInput(Input):
     """Parameters of openapi_add."""
 
-    url: str | None = None
-    document: dict[str, Any] | str | None = None
-    base_url: str | None = Field(None, description="Instead of the document's servers")
-    prefix: str | None = Field(None, max_length=32)
+    url: str | None = param("Its address", default=None, quiet=True)
+    document: dict[str, Any] | str | None = param(
+        "The OpenAPI document, as an object or text", default=None, quiet=True
+    )
+    base_url: str | None = param("Instead of the document's servers", default=None)
+    prefix: str | None = param(
+        "Put before the name of each tool", default=None, max_length=32, quiet=True
+    )
 
 
+@dataclass(kw_only=True)
 class ProviderConfigureInput(Input):
     """Parameters of provider_configure."""
 
-    provider: Label
-    config: dict[str, Any]
-    branch: Branch = None
+    provider: Label = param("Who provides it", quiet=True)
+    config: dict[str, Any] = param("Settings of the provider", quiet=True)
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class ProvidersInput(Input):
     """Parameters of providers_list."""
 
-    branch: Branch = None
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class ProviderToolsInput(Input):
     """Parameters of provider_tools."""
 
-    provider: Label
-    tools: list[str] | None = Field(None, description="Only these")
-    branch: Branch = None
+    provider: Label = param("Who provides it", quiet=True)
+    tools: list[str] | None = param("Only these", default=None)
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class ProviderCallInput(Input):
     """Parameters of provider_call."""
 
-    provider: Label
-    payload: Any = Field(description="The provider's answer, or the calls in it")
-    context: ContextInput | None = None
-    branch: Branch = None
+    provider: Label = param("Who provides it", quiet=True)
+    payload: Any = param("The provider's answer, or the calls in it")
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from stratagem.gateway import services
-from stratagem.gateway.learning import inputs
+from stratagem.gateway.learning import answers, inputs
 from stratagem.gateway.learning.service import Analysis, Corrections, Curating
 from stratagem.gateway.rows import row
-from stratagem.operation import Operation, object_schema
+from stratagem.operation import Operation, SdkMethod, object_schema
 
 __all__ = ["OPERATIONS"]
 
@@ -75,6 +75,7 @@ OPERATIONS: tuple[Operation, ...] = (
             learningInsights="object",
         ),
         reads=True,
+        sdk=SdkMethod("error_diagnose", ("error",), returns=answers.Diagnosis),
     ),
     row(
         "auto_correction_status",
@@ -93,6 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
             healthChecks="object",
         ),
         reads=True,
+        sdk=SdkMethod("auto_correction_status", returns=answers.CorrectionStatus),
     ),
     row(
         "auto_correction_configure",
@@ -109,6 +111,7 @@ OPERATIONS: tuple[Operation, ...] = (
             changesApplied="array",
         ),
         right="admin",
+        sdk=SdkMethod("auto_correction_configure", ("settings",), returns=answers.Configured),
     ),
     row(
         "auto_correction_test",
@@ -122,6 +125,7 @@ OPERATIONS: tuple[Operation, ...] = (
             required=("testResults", "overallResults"), testResults="array", overallResults="object"
         ),
         reads=True,
+        sdk=SdkMethod("auto_correction_test", ("test_cases",), returns=answers.Tested),
     ),
     row(
         "auto_correction_insights",
@@ -140,6 +144,7 @@ OPERATIONS: tuple[Operation, ...] = (
             recommendations="array",
         ),
         reads=True,
+        sdk=SdkMethod("auto_correction_insights", returns=answers.Insights),
     ),
     replace(
         row(
@@ -152,6 +157,7 @@ OPERATIONS: tuple[Operation, ...] = (
             Curating.patterns,
             gives=object_schema(patterns="array", profile="object", backup="object"),
             toolset="registry",
+            sdk=SdkMethod("auto_correction_patterns", ("action",), returns=answers.Patterns),
         ),
         reading_actions=("list", "profile", "backup"),
     ),
@@ -165,6 +171,7 @@ OPERATIONS: tuple[Operation, ...] = (
             Curating.circuits,
             gives=object_schema(circuitBreakers="array", reset="boolean"),
             toolset="registry",
+            sdk=SdkMethod("auto_correction_circuits", ("action",), returns=answers.Circuits),
         ),
         reading_actions=("list",),
     ),

@@ -14,7 +14,7 @@ from stratagem.gateway.registry_operations import OPERATIONS as REGISTRY
 from stratagem.gateway.registry_operations import say_registered
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
-from stratagem.operation import Operation, object_schema
+from stratagem.operation import Operation, SdkMethod, object_schema
 
 __all__ = ["OPERATIONS"]
 
@@ -79,6 +79,7 @@ OPERATIONS: tuple[Operation, ...] = (
             required=("toolName", "inputSchema"), toolName="string", inputSchema="object"
         ),
         reads=True,
+        sdk=SdkMethod("help", ("tool_name",)),
     ),
     row(
         "tool_execute",
@@ -96,6 +97,7 @@ OPERATIONS: tuple[Operation, ...] = (
             metadata="object",
         ),
         right="execute",
+        sdk=SdkMethod("execute", ("tool_name", "arguments")),
     ),
     row(
         "tools_batch",
@@ -107,6 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_batch,
         gives=object_schema(required=("results",), results="array", succeeded="integer"),
         right="execute",
+        sdk=SdkMethod("batch", ("executions",)),
     ),
     row(
         "tools_pipeline",
@@ -118,6 +121,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_pipeline,
         gives=object_schema(runId="string", success="boolean", steps="array", output=None),
         right="execute",
+        sdk=SdkMethod("pipeline"),
     ),
     *CORRECTIONS,
     *META,

@@ -7,13 +7,13 @@ in the hands of people: a model may have been talked into it by what it has read
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import orjson
-from pydantic import BaseModel
 
 from stratagem.gateway import inputs
 from stratagem.operation import PersonNeeded
+from stratagem.parameters import Input
 
 __all__ = [
     "ADD_SERVER",
@@ -40,59 +40,57 @@ def call_command(operation: str, arguments: Mapping[str, Any]) -> list[str]:
     return ["call", operation, orjson.dumps(arguments).decode()]
 
 
-def _call(operation: str) -> Callable[[BaseModel], list[str]]:
-    def command(given: BaseModel) -> list[str]:
-        said = given.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        return call_command(operation, said)
+def _call(operation: str) -> Callable[[Input], list[str]]:
+    def command(given: Input) -> list[str]:
+        return call_command(operation, given.given())
 
     return command
 
 
-def _has_handler_outside(given: BaseModel) -> bool:
-    return runs_outside(cast("inputs.RegisterInput | inputs.UpdateInput", given).handler)
+def _has_handler_outside(given: inputs.RegisterInput | inputs.UpdateInput) -> bool:
+    return runs_outside(given.handler)
 
 
-def _grant(given: BaseModel) -> Sequence[str]:
-    granted = cast("inputs.GrantInput", given)
-    return ["tools", "grant", granted.tool, granted.name, granted.host]
+def _grant(given: inputs.GrantInput) -> Sequence[str]:
+    return ["tools", "grant", given.tool, given.name, given.host]
 
 
-def _approve(given: BaseModel) -> Sequence[str]:
-    return ["tools", "refresh", cast("inputs.ServerNameInput", given).name, "--approve"]
+def _approve(given: inputs.ServerNameInput) -> Sequence[str]:
+    return ["tools", "refresh", given.name, "--approve"]
 
 
-def _erase(given: BaseModel) -> Sequence[str]:
-    return ["tools", "retention", "--days", f"{cast('inputs.RetentionInput', given).days:g}"]
+def _erase(given: inputs.RetentionInput) -> Sequence[str]:
+    return ["tools", "retention", "--days", f"{given.days:g}"]
 
 
-REGISTER: Final = PersonNeeded(
+REGISTER: Final[PersonNeeded[inputs.RegisterInput]] = PersonNeeded(
     "with this handler runs code outside of the sandbox",
     _call("tool_register"),
     applies=_has_handler_outside,
     of_host=_has_handler_outside,
 )
-UPDATE: Final = PersonNeeded(
+UPDATE: Final[PersonNeeded[inputs.UpdateInput]] = PersonNeeded(
     "with this handler runs code outside of the sandbox",
     _call("tool_update"),
     applies=_has_handler_outside,
     of_host=_has_handler_outside,
 )
-ADD_SERVER: Final = PersonNeeded(
+ADD_SERVER: Final[PersonNeeded[inputs.ServerInput]] = PersonNeeded(
     "starts a program, or lets another server's tools in",
     _call("server_add"),
-    of_host=lambda given: cast("inputs.ServerInput", given).url is None,
+    of_host=lambda given: given.url is None,
 )
-APPROVE_SERVER: Final = PersonNeeded(
+APPROVE_SERVER: Final[PersonNeeded[inputs.ServerNameInput]] = PersonNeeded(
     "approves tools that have changed",
     _approve,
-    applies=lambda given: cast("inputs.ServerNameInput", given).approve,
+    applies=lambda given: given.approve,
 )
 # The secrets are those of the server's environment: of every workspace, and of the machine.
-GRANT: Final = PersonNeeded(
+GRANT: Final[PersonNeeded[inputs.GrantInput]] = PersonNeeded(
     "gives a tool a secret of the server", _grant, of_host=lambda _given: True
 )
-ERASE: Final = PersonNeeded(
+ERASE: Final[PersonNeeded[inputs.RetentionInput]] = PersonNeeded(
     "erases for good",
     _erase,
-    applies=lambda given: not cast("inputs.RetentionInput", given).preview,
+    applies=lambda given: not given.preview,
 )

@@ -20,7 +20,7 @@ from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
-from stratagem.operation import Operation, object_schema
+from stratagem.operation import Operation, SdkMethod, object_schema
 
 __all__ = ["OPERATIONS", "say_registered"]
 
@@ -84,6 +84,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("tools", "total"), tools="array", total="integer"),
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("list", part="tools"),
     ),
     row(
         "tool_get",
@@ -96,6 +97,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=_TOOL,
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("get", ("tool_id",), part="tool"),
     ),
     row(
         "tool_register",
@@ -113,6 +115,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         toolset="registry",
         person=REGISTER,
+        sdk=SdkMethod("register"),
     ),
     row(
         "tool_update",
@@ -125,6 +128,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("toolId", "changes"), toolId="string", changes="object"),
         toolset="registry",
         person=UPDATE,
+        sdk=SdkMethod("update", ("tool_id",)),
     ),
     row(
         "tool_remove",
@@ -137,6 +141,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("toolId", "removed"), toolId="string", removed="boolean"),
         toolset="registry",
         destructive=True,
+        sdk=SdkMethod("remove", ("tool_id",)),
     ),
     row(
         "tool_executions",
@@ -149,6 +154,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("executions",), executions="array", next="string"),
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("executions", part="executions"),
     ),
     row(
         "executions_erase",
@@ -164,6 +170,7 @@ OPERATIONS: tuple[Operation, ...] = (
         destructive=True,
         person=ERASE,
         irreversible=True,
+        sdk=SdkMethod("erase_executions", ("days",)),
     ),
     row(
         "cache_configure",
@@ -175,6 +182,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("enabled",), enabled="boolean"),
         toolset="registry",
         right="admin",
+        sdk=SdkMethod("configure_cache"),
     ),
     row(
         "cache_clear",
@@ -185,6 +193,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Gateway.clear_cache,
         gives=object_schema(required=("cleared",), cleared="integer"),
         toolset="registry",
+        sdk=SdkMethod("clear_cache", ("tool_id",)),
     ),
     row(
         "secret_grant",
@@ -197,6 +206,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         right="admin",
         person=GRANT,
+        sdk=SdkMethod("grant_secret", ("tool", "name", "host")),
     ),
     row(
         "secret_withdraw",
@@ -208,6 +218,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("withdrawn",), withdrawn="integer"),
         toolset="registry",
         right="admin",
+        sdk=SdkMethod("withdraw_secret", ("tool", "name")),
     ),
     row(
         "secrets_list",
@@ -220,6 +231,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         right="admin",
         reads=True,
+        sdk=SdkMethod("secrets"),
     ),
     row(
         "resources_list",
@@ -232,6 +244,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("resources",), resources="array"),
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("resources", part="resources"),
     ),
     row(
         "resource_get",
@@ -244,6 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=_RESOURCE,
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("resource", ("resource_id", "variables")),
     ),
     row(
         "resource_versions",
@@ -255,6 +269,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("versions",), versions="array"),
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("resource_versions", ("resource_id",)),
     ),
     row(
         "resource_create",
@@ -266,6 +281,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_resource,
         gives=_RESOURCE,
         toolset="registry",
+        sdk=SdkMethod("create_resource", part="resource"),
     ),
     row(
         "resource_update",
@@ -277,6 +293,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_resource,
         gives=_RESOURCE,
         toolset="registry",
+        sdk=SdkMethod("update_resource", ("resource_id",)),
     ),
     row(
         "resource_remove",
@@ -289,6 +306,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=_RESOURCE,
         toolset="registry",
         destructive=True,
+        sdk=SdkMethod("remove_resource", ("resource_id",)),
     ),
     row(
         "server_add",
@@ -301,6 +319,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         right="admin",
         person=ADD_SERVER,
+        sdk=SdkMethod("add_server", ("name",)),
     ),
     row(
         "server_refresh",
@@ -313,6 +332,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         right="admin",
         person=APPROVE_SERVER,
+        sdk=SdkMethod("refresh_server", ("name",)),
     ),
     row(
         "server_remove",
@@ -325,6 +345,7 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         right="admin",
         destructive=True,
+        sdk=SdkMethod("remove_server", ("name",)),
     ),
     row(
         "servers_list",
@@ -336,6 +357,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("servers",), servers="array"),
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("servers"),
     ),
     row(
         "openapi_add",
@@ -346,6 +368,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Sources.add_openapi,
         gives=object_schema(required=("registered",), registered="array", warnings="array"),
         toolset="registry",
+        sdk=SdkMethod("add_openapi", ("url",)),
     ),
     row(
         "provider_configure",
@@ -356,6 +379,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ProviderService.configure,
         gives=object_schema(required=("provider", "config"), provider="string", config="object"),
         toolset="registry",
+        sdk=SdkMethod("configure_provider", ("provider", "config")),
     ),
     row(
         "providers_list",
@@ -367,6 +391,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("providers",), providers="array"),
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("providers"),
     ),
     row(
         "provider_tools",
@@ -378,6 +403,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("provider", "tools"), provider="string", tools="array"),
         toolset="registry",
         reads=True,
+        sdk=SdkMethod("provider_tools", ("provider",)),
     ),
     row(
         "provider_call",
@@ -389,5 +415,6 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("results",), results="array", failed="integer"),
         toolset="registry",
         right="execute",
+        sdk=SdkMethod("call_provider", ("provider", "payload")),
     ),
 )

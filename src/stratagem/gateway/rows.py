@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import orjson
-from pydantic import BaseModel
 
 from stratagem.gateway.parts import GatewayParts
-from stratagem.operation import Caller, Operation, PersonNeeded, Right
+from stratagem.operation import Caller, Operation, PersonNeeded, Right, SdkMethod
+from stratagem.parameters import Input
 
 __all__ = ["Answer", "row", "say_json"]
 
 Answer = dict[str, Any]
 Says = Callable[[Mapping[str, Any]], str]
 ServiceT = TypeVar("ServiceT")
-GivenT = TypeVar("GivenT", bound=BaseModel)
+GivenT = TypeVar("GivenT", bound=Input)
 
 
 def say_json(answer: Mapping[str, Any]) -> str:
@@ -39,20 +39,21 @@ def row(  # noqa: PLR0917 -- a row of a table
     right: Right | None = None,
     reads: bool = False,
     destructive: bool = False,
-    person: PersonNeeded | None = None,
+    person: PersonNeeded[GivenT] | None = None,
     irreversible: bool = False,
+    sdk: SdkMethod | None = None,
 ) -> Operation:
     """Return the row of a method; a coroutine runs on the event loop."""
     waits = inspect.iscoroutinefunction(method)
 
-    def run(parts: GatewayParts, given: BaseModel, caller: Caller) -> Answer:
+    def run(parts: GatewayParts, given: GivenT, caller: Caller) -> Answer:
         """Run the method for callers that have no event loop of their own."""
         if waits:
             return parts.home.run(lambda: run_async(parts, given, caller))
-        return cast("Answer", method(service(parts, caller), cast("GivenT", given)))
+        return cast("Answer", method(service(parts, caller), given))
 
-    async def run_async(parts: GatewayParts, given: BaseModel, caller: Caller) -> Answer:
-        answer = method(service(parts, caller), cast("GivenT", given))
+    async def run_async(parts: GatewayParts, given: GivenT, caller: Caller) -> Answer:
+        answer = method(service(parts, caller), given)
         return await cast("Awaitable[Answer]", answer)
 
     return Operation(
@@ -60,8 +61,9 @@ def row(  # noqa: PLR0917 -- a row of a table
         toolset=toolset,
         title=title,
         description=description,
-        input_model=takes,
-        output_schema=gives,
+        method=method,
+        takes=takes,
+        gives=gives,
         run=run,
         run_async=run_async if waits else None,
         summarise=says,
@@ -71,4 +73,5 @@ def row(  # noqa: PLR0917 -- a row of a table
         right=right,
         person=person,
         irreversible=irreversible,
+        sdk=sdk,
     )

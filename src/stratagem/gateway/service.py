@@ -23,6 +23,7 @@ from stratagem.gateway.person import call_command, runs_outside
 from stratagem.gateway.registry import secrets
 from stratagem.gateway.registry.tools import Tool, detailed, listed
 from stratagem.operation import Caller
+from stratagem.parameters import Input
 from stratagem.storage.contract import Reader, Transaction
 
 __all__ = ["Gateway"]
@@ -337,8 +338,9 @@ class Gateway:
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
-            secrets.grant(transaction, view, **given.model_dump())
-            return {**given.model_dump(), "granted": True}
+            grant = {"tool": given.tool, "name": given.name, "host": given.host}
+            secrets.grant(transaction, view, **grant)
+            return {**grant, "granted": True}
 
         return self._write(work, None, "secret_grant", {})
 
@@ -372,7 +374,15 @@ class Gateway:
         return call_of(given, self._caller, progress)
 
     def _item(self, item: inputs.BatchItem, batch: inputs.BatchInput) -> Call:
-        given = inputs.ExecuteInput(**item.model_dump(), context=batch.context, branch=batch.branch)
+        given = inputs.ExecuteInput(
+            tool_name=item.tool_name,
+            arguments=item.arguments,
+            options=item.options,
+            correction_id=item.correction_id,
+            confirm=item.confirm,
+            context=batch.context,
+            branch=batch.branch,
+        )
         return call_of(given, self._caller)
 
     async def _settled(self, call: Call) -> Answer:
@@ -494,9 +504,9 @@ def _pipeline(given: inputs.PipelineInput) -> Answer:
     return definition | ({"output": given.output} if given.output is not None else {})
 
 
-def _definition(given: inputs.Input) -> dict[str, Any]:
+def _definition(given: Input) -> dict[str, Any]:
     left_out = {"branch", "request_id", "expected_version"}
-    return given.model_dump(by_alias=True, exclude_unset=True, exclude=left_out)
+    return given.given(leave_out=left_out)
 
 
 def _fits(tool: Tool, given: inputs.ListToolsInput) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any
 from uuid import UUID
 
 from stratagem import limits
@@ -13,6 +13,15 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ConceptNotFound, ValidationFailed, VersionConflict
 from stratagem.knowledge import certainty, checks
 from stratagem.knowledge.models import ConceptAnswer, ConceptInfo, Revision, Written
+from stratagem.knowledge.parameters import (
+    Area,
+    Certainty,
+    ConceptId,
+    ConceptName,
+    Explanation,
+    Subtopic,
+    Topic,
+)
 from stratagem.knowledge.records import Book, Concept, content_of
 from stratagem.knowledge.services import Services
 from stratagem.knowledge.spaces import (
@@ -23,13 +32,13 @@ from stratagem.knowledge.spaces import (
     CONCEPTS,
 )
 from stratagem.operation import Caller
+from stratagem.parameters import MISSING, AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import Bound, Foundation
 from stratagem.storage.contract import Appended, Reader, Transaction
 
-__all__ = ["UNSET", "Concepts", "new_concept_id"]
+__all__ = ["Concepts", "new_concept_id"]
 
 # A parameter that was left out: None clears.
-UNSET: Final[Any] = object()
 
 
 class Concepts(Bound):
@@ -41,15 +50,15 @@ class Concepts(Bound):
 
     def create_concept(
         self,
-        name: str,
-        explanation: str,
+        name: ConceptName,
+        explanation: Explanation,
         *,
-        area: str | None = None,
-        topic: str | None = None,
-        subtopic: str | None = None,
-        certainty_score: float | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
+        area: Area = None,
+        topic: Topic = None,
+        subtopic: Subtopic = None,
+        certainty_score: Certainty = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> Written:
         """Create a concept. Without a certainty one is computed, and the answer says so."""
         self._services.require("create_concept")
@@ -83,11 +92,11 @@ class Concepts(Bound):
 
     def get_concept(
         self,
-        concept_id: str,
+        concept_id: ConceptId,
         *,
-        include_history: bool = False,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        include_history: Annotated[bool, Param("With earlier explanations", strict=True)] = False,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> ConceptAnswer:
         """Return a concept; with its history, every explanation it had, oldest first.
 
@@ -106,17 +115,22 @@ class Concepts(Bound):
 
     def update_concept(
         self,
-        concept_id: str,
+        concept_id: ConceptId,
         *,
-        explanation: str | None = None,
-        name: str | None = None,
-        area: str | None = UNSET,
-        topic: str | None = UNSET,
-        subtopic: str | None = UNSET,
-        certainty_score: float | None = None,
-        expected_version: int | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
+        explanation: Explanation | None = None,
+        name: ConceptName | None = None,
+        area: Annotated[str | None, Param("Null clears")] = MISSING,
+        topic: Annotated[str | None, Param("Null clears")] = MISSING,
+        subtopic: Annotated[str | None, Param("Null clears")] = MISSING,
+        certainty_score: Annotated[
+            float | None, Param("How certain it is", ge=0, le=100, strict=True, quiet=True)
+        ] = None,
+        expected_version: Annotated[
+            int | None,
+            Param("`version` of get_concept; refused if it changed since", ge=1, strict=True),
+        ] = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> Written:
         """Change what is given of a concept, and keep the rest; None clears a place.
 
@@ -130,7 +144,7 @@ class Concepts(Bound):
         texts = {"explanation": explanation, "name": name, "certainty_score": certainty_score}
         places = {"area": area, "topic": topic, "subtopic": subtopic}
         given: dict[str, Any] = {field: each for field, each in texts.items() if each is not None}
-        given |= {field: value for field, value in places.items() if value is not UNSET}
+        given |= {field: value for field, value in places.items() if value is not MISSING}
         changes = checks.fields(given)
         if not changes:
             raise ValidationFailed(
@@ -154,7 +168,7 @@ class Concepts(Bound):
         return Written(message="Updated", **answer)
 
     def delete_concept(
-        self, concept_id: str, *, branch: str | None = None, request_id: str | None = None
+        self, concept_id: ConceptId, *, branch: BranchName = None, request_id: RequestId = None
     ) -> Written:
         """Delete a concept: it leaves every list, search and walk, and can be restored.
 
@@ -175,7 +189,7 @@ class Concepts(Bound):
         return Written(message="Deleted", **answer)
 
     def restore_concept(
-        self, concept_id: str, *, branch: str | None = None, request_id: str | None = None
+        self, concept_id: ConceptId, *, branch: BranchName = None, request_id: RequestId = None
     ) -> Written:
         """Bring a deleted concept back as it was, with its relationships.
 
@@ -201,7 +215,7 @@ class Concepts(Bound):
         )
         return Written(message="Restored", **answer)
 
-    def _book(self, reader: Reader, branch: str | None, as_of: str | int | None = None) -> Book:
+    def _book(self, reader: Reader, branch: str | None, as_of: AsOf = None) -> Book:
         view = self._views.view(reader, branch or self._caller.branch, as_of)
         return Book(reader, view)
 

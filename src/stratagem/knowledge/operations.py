@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Concatenate
 
-from pydantic import BaseModel
-
+from stratagem import limits
 from stratagem.answers import read_cursor
-from stratagem.knowledge import budgets, inputs
+from stratagem.knowledge import budgets
 from stratagem.knowledge.service import Knowledge
-from stratagem.operation import Caller, Operation, object_schema
+from stratagem.operation import Caller, Operation, operation
 from stratagem.search.foundation import Foundation
 
 __all__ = ["OPERATIONS"]
@@ -24,32 +23,7 @@ Fit = Callable[[Answer, int, int], Answer]
 # The document names these even where they are empty.
 _NULLABLE = frozenset({"area", "topic", "subtopic", "relationship_to_next"})
 _TOOLSET = "knowledge"
-# What an answer is cut by; no method knows of it.
-_BUDGET = {"cursor", "max_chars"}
 _FIT_LIST: Fit = partial(budgets.fit_results, field="results")
-
-_WRITTEN = object_schema(
-    required=("success", "concept_id", "message"),
-    success="boolean",
-    concept_id="string",
-    message="string",
-    version="integer",
-)
-_RELATIONSHIP = object_schema(
-    required=("success", "relationship_id", "message"),
-    success="boolean",
-    relationship_id="string",
-    message="string",
-)
-_LIST = object_schema(
-    required=("success", "results", "total", "message"),
-    success="boolean",
-    results="array",
-    total="integer",
-    message="string",
-    truncated="boolean",
-    next="string",
-)
 
 
 def _plain(answer: Any) -> Any:
@@ -65,17 +39,18 @@ def _plain(answer: Any) -> Any:
     return answer
 
 
-def _calling(method: str, fit: Fit | None) -> Callable[[Any, BaseModel, Caller], Answer]:
-    """Return what runs a method of knowledge with the parameters that were given."""
+def _knowledge(foundation: Foundation, caller: Caller) -> Knowledge:
+    return Knowledge(foundation, caller)
 
-    def run(foundation: Foundation, given: BaseModel, caller: Caller) -> Answer:
-        options = given.model_dump(exclude_unset=True, exclude=_BUDGET)
-        budget = given.model_dump(include=_BUDGET)
-        begin = read_cursor(budget.get("cursor"))
-        answer: Answer = _plain(getattr(Knowledge(foundation, caller), method)(**options))
-        return fit(answer, budget["max_chars"], begin) if fit else answer
 
-    return run
+def _by_budget(fit: Fit) -> Callable[[Answer, Mapping[str, Any]], Answer]:
+    """Return what cuts an answer to the budget that a caller has given."""
+
+    def cut(answer: Answer, given: Mapping[str, Any]) -> Answer:
+        budget = given.get("max_chars", limits.ANSWER_CHARS_DEFAULT)
+        return fit(answer, budget, read_cursor(given.get("cursor")))
+
+    return cut
 
 
 def _say_ping(answer: Mapping[str, Any]) -> str:
@@ -174,230 +149,171 @@ def _certainty(each: Mapping[str, Any]) -> str:
     return f"{each['certainty_score']:g}{' computed' if 'certainty_source' in each else ''}"
 
 
-def _operation(
+def _row(
     name: str,
+    method: Callable[Concatenate[Knowledge, ...], Any],
     title: str,
     description: str,
     *,
-    takes: type[BaseModel],
-    gives: dict[str, Any],
     says: Callable[[dict[str, Any]], str],
     fit: Fit | None = None,
     writes: bool = False,
     toolset: str = _TOOLSET,
 ) -> Operation:
-    return Operation(
-        name=name,
+    return operation(
+        name,
+        method,
+        service=_knowledge,
         toolset=toolset,
         title=title,
         description=description,
-        input_model=takes,
-        output_schema=gives,
-        run=_calling(name, fit),
         summarise=says,
+        render=_plain,
+        fit=_by_budget(fit) if fit else None,
+        answer_options=("cursor", "max_chars") if fit else (),
         read_only=not writes,
         idempotent=not writes,
     )
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    _operation(
+    _row(
         "ping",
+        Knowledge.ping,
         "Ping",
         "Is the knowledge server there?",
-        takes=inputs.NoInput,
-        gives=object_schema(
-            required=("status", "message", "server_name", "timestamp"),
-            status="string",
-            message="string",
-            server_name="string",
-            timestamp="string",
-        ),
         says=_say_ping,
     ),
-    _operation(
+    _row(
         "get_server_stats",
+        Knowledge.get_server_stats,
         "Server statistics",
         "Figures of the event store and the outbox.",
-        takes=inputs.NoInput,
-        gives=object_schema(
-            required=("success", "event_store", "outbox", "status"),
-            success="boolean",
-            event_store="object",
-            outbox="object",
-            status="string",
-        ),
         says=_say_stats,
     ),
-    _operation(
+    _row(
         "get_tool_availability",
+        Knowledge.get_tool_availability,
         "Tool availability",
         "Which knowledge tools can be used, and which services are there.",
-        takes=inputs.NoInput,
-        gives=object_schema(
-            required=("success", "available", "unavailable", "total_tools", "service_status"),
-            success="boolean",
-            available="array",
-            unavailable="array",
-            total_tools="integer",
-            service_status="object",
-        ),
         says=_say_availability,
     ),
-    _operation(
+    _row(
         "create_concept",
+        Knowledge.create_concept,
         "Create concept",
         "Add a concept to the knowledge base.",
-        takes=inputs.CreateConceptInput,
-        gives=_WRITTEN,
         says=_say_written,
         writes=True,
     ),
-    _operation(
+    _row(
         "get_concept",
+        Knowledge.get_concept,
         "Get concept",
         "A concept by its id, now or in the past.",
-        takes=inputs.ConceptInput,
-        gives=object_schema(
-            required=("success", "concept", "message"),
-            success="boolean",
-            concept="object",
-            message="string",
-        ),
         says=_say_concept,
         fit=budgets.fit_concept,
     ),
-    _operation(
+    _row(
         "update_concept",
+        Knowledge.update_concept,
         "Update concept",
         "Change the given fields of a concept; earlier explanations stay in its history.",
-        takes=inputs.UpdateConceptInput,
-        gives=_WRITTEN,
         says=_say_written,
         writes=True,
     ),
-    _operation(
+    _row(
         "delete_concept",
+        Knowledge.delete_concept,
         "Delete concept",
         "Delete a concept; it can be restored.",
-        takes=inputs.DeleteConceptInput,
-        gives=_WRITTEN,
         says=_say_written,
         writes=True,
     ),
-    _operation(
+    _row(
         "search_concepts_semantic",
+        Knowledge.search_concepts_semantic,
         "Search by meaning",
         "Find concepts by meaning and words, most similar first.",
-        takes=inputs.SemanticInput,
-        gives=_LIST,
         says=_say_list,
         fit=_FIT_LIST,
     ),
-    _operation(
+    _row(
         "search_concepts_exact",
+        Knowledge.search_concepts_exact,
         "Search by name and place",
         "Find concepts by part of the name, area, topic, subtopic and certainty, newest first.",
-        takes=inputs.ExactInput,
-        gives=_LIST,
         says=_say_list,
         fit=_FIT_LIST,
     ),
-    _operation(
+    _row(
         "get_recent_concepts",
+        Knowledge.get_recent_concepts,
         "Recent concepts",
         "The concepts created last.",
-        takes=inputs.RecentInput,
-        gives=_LIST,
         says=_say_list,
         fit=_FIT_LIST,
     ),
-    _operation(
+    _row(
         "create_relationship",
+        Knowledge.create_relationship,
         "Create relationship",
         "Relate one concept to another. A prerequisite that would close a cycle is refused.",
-        takes=inputs.CreateRelationshipInput,
-        gives=_RELATIONSHIP,
         says=_say_relationship,
         writes=True,
     ),
-    _operation(
+    _row(
         "delete_relationship",
+        Knowledge.delete_relationship,
         "Delete relationship",
         "Take a relationship back.",
-        takes=inputs.DeleteRelationshipInput,
-        gives=_RELATIONSHIP,
         says=_say_relationship,
         writes=True,
     ),
-    _operation(
+    _row(
         "get_related_concepts",
+        Knowledge.get_related_concepts,
         "Related concepts",
         "The concepts next to one, strongest relationships first.",
-        takes=inputs.RelatedInput,
-        gives=_LIST,
         says=_say_list,
         fit=_FIT_LIST,
     ),
-    _operation(
+    _row(
         "get_prerequisites",
+        Knowledge.get_prerequisites,
         "Prerequisites",
         "What to know before a concept, nearest first.",
-        takes=inputs.PrerequisitesInput,
-        gives=object_schema(
-            required=("success", "prerequisites", "total", "message"),
-            success="boolean",
-            prerequisites="array",
-            total="integer",
-            message="string",
-        ),
         says=_say_prerequisites,
         fit=partial(budgets.fit_results, field="prerequisites"),
     ),
-    _operation(
+    _row(
         "get_concept_chain",
+        Knowledge.get_concept_chain,
         "Concept chain",
         "A shortest path between two concepts; length counts relationships.",
-        takes=inputs.ChainInput,
-        gives=object_schema(
-            required=("success", "path", "length", "message"),
-            success="boolean",
-            path="array",
-            length="integer",
-            message="string",
-        ),
         says=_say_chain,
     ),
-    _operation(
+    _row(
         "list_hierarchy",
+        Knowledge.list_hierarchy,
         "Hierarchy",
         "Areas, topics and subtopics with how many concepts each has.",
-        takes=inputs.HierarchyInput,
-        gives=object_schema(
-            required=("success", "areas", "total_concepts", "message"),
-            success="boolean",
-            areas="array",
-            total_concepts="integer",
-            message="string",
-        ),
         says=_say_hierarchy,
         fit=budgets.fit_hierarchy,
     ),
-    _operation(
+    _row(
         "get_concepts_by_certainty",
+        Knowledge.get_concepts_by_certainty,
         "Concepts by certainty",
         "Concepts in a range of certainty, least certain first.",
-        takes=inputs.ByCertaintyInput,
-        gives=_LIST,
         says=_say_list,
         fit=_FIT_LIST,
     ),
-    _operation(
+    _row(
         "restore_concept",
+        Knowledge.restore_concept,
         "Restore concept",
         "Bring a deleted concept back as it was, with its relationships.",
-        takes=inputs.DeleteConceptInput,
-        gives=_WRITTEN,
         says=_say_written,
         writes=True,
         toolset="admin",

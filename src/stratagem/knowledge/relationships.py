@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from stratagem import limits
 from stratagem.engine.events import Draft
@@ -11,6 +11,18 @@ from stratagem.knowledge import certainty, checks
 from stratagem.knowledge.concepts import Concepts
 from stratagem.knowledge.graph import BuiltInGraph
 from stratagem.knowledge.models import Path, Prerequisites, Related, RelationshipWritten, Results
+from stratagem.knowledge.parameters import (
+    ConceptId,
+    Depth,
+    Direction,
+    LabelFilter,
+    PathDepth,
+    RelatedLimit,
+    RelationshipLabel,
+    SourceId,
+    Strength,
+    TargetId,
+)
 from stratagem.knowledge.records import Book
 from stratagem.knowledge.spaces import (
     PREREQUISITE,
@@ -19,6 +31,7 @@ from stratagem.knowledge.spaces import (
     RELATIONSHIPS,
     relationship_key,
 )
+from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.storage.contract import Transaction
 
 __all__ = ["Relationships"]
@@ -29,14 +42,14 @@ class Relationships(Concepts):
 
     def create_relationship(
         self,
-        source_id: str,
-        target_id: str,
-        relationship_type: str,
+        source_id: SourceId,
+        target_id: TargetId,
+        relationship_type: RelationshipLabel,
         *,
-        strength: float = 1.0,
-        notes: str | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
+        strength: Strength = 1.0,
+        notes: Annotated[str | None, Param("What else there is to say", quiet=True)] = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> RelationshipWritten:
         """Relate one concept to another.
 
@@ -66,12 +79,12 @@ class Relationships(Concepts):
 
     def delete_relationship(
         self,
-        source_id: str,
-        target_id: str,
-        relationship_type: str,
+        source_id: SourceId,
+        target_id: TargetId,
+        relationship_type: RelationshipLabel,
         *,
-        branch: str | None = None,
-        request_id: str | None = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> RelationshipWritten:
         """Take a relationship back.
 
@@ -97,13 +110,13 @@ class Relationships(Concepts):
 
     def get_related_concepts(
         self,
-        concept_id: str,
+        concept_id: ConceptId,
         *,
-        direction: str = "both",
-        relationship_type: str | None = None,
-        limit: int = limits.CONCEPTS_DEFAULT,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        direction: Direction = "both",
+        relationship_type: LabelFilter = None,
+        limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Results[Related]:
         """Return the concepts next to one, those with the strongest relationships first."""
         self._services.require("get_related_concepts")
@@ -122,11 +135,11 @@ class Relationships(Concepts):
 
     def get_prerequisites(
         self,
-        concept_id: str,
+        concept_id: ConceptId,
         *,
-        depth: int = limits.PREREQUISITE_DEPTH_DEFAULT,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        depth: Depth = limits.PREREQUISITE_DEPTH_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Prerequisites:
         """Return what to know before a concept, nearest first, each at its smallest depth."""
         self._services.require("get_prerequisites")
@@ -142,12 +155,12 @@ class Relationships(Concepts):
 
     def get_concept_chain(
         self,
-        start_concept_id: str,
-        end_concept_id: str,
+        start_concept_id: Annotated[str, Param("Where the path begins", quiet=True)],
+        end_concept_id: Annotated[str, Param("Where the path ends", quiet=True)],
         *,
-        max_depth: int = limits.PATH_DEPTH_DEFAULT,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        max_depth: PathDepth = limits.PATH_DEPTH_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Path:
         """Return a shortest path between two concepts, whichever way its relationships lead.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from stratagem import limits
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
@@ -19,10 +21,20 @@ from stratagem.knowledge.models import (
     Results,
     Statistics,
 )
+from stratagem.knowledge.parameters import (
+    Area,
+    CertaintyBound,
+    ConceptLimit,
+    MinCertainty,
+    RelatedLimit,
+    Subtopic,
+    Topic,
+)
 from stratagem.knowledge.records import Book
 from stratagem.knowledge.relationships import Relationships
 from stratagem.knowledge.services import TOOLS
 from stratagem.knowledge.spaces import CONCEPT, facet
+from stratagem.parameters import AsOf, BranchName, Param
 from stratagem.search.index import Ranking
 
 __all__ = ["Knowledge"]
@@ -65,14 +77,23 @@ class Knowledge(Relationships):
 
     def search_concepts_semantic(
         self,
-        query: str,
+        query: Annotated[
+            str,
+            Param(
+                "What to find",
+                quiet=True,
+                advertised={"minLength": 1, "maxLength": limits.QUERY_CHARS_MAX},
+            ),
+        ],
         *,
-        limit: int = limits.SEARCH_K_DEFAULT,
-        min_certainty: float | None = None,
-        area: str | None = None,
-        topic: str | None = None,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        limit: Annotated[
+            int, Param("Most results", ge=1, le=limits.SEARCH_K_MAX, strict=True, quiet=True)
+        ] = limits.SEARCH_K_DEFAULT,
+        min_certainty: MinCertainty = None,
+        area: Area = None,
+        topic: Topic = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Results[ConceptHit]:
         """Find concepts by what they mean and by their words, the most similar first."""
         self._services.require("search_concepts_semantic")
@@ -99,14 +120,14 @@ class Knowledge(Relationships):
     def search_concepts_exact(
         self,
         *,
-        name: str | None = None,
-        area: str | None = None,
-        topic: str | None = None,
-        subtopic: str | None = None,
-        min_certainty: float | None = None,
-        limit: int = limits.CONCEPTS_DEFAULT,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        name: Annotated[str | None, Param("Part of the name, any case")] = None,
+        area: Area = None,
+        topic: Topic = None,
+        subtopic: Subtopic = None,
+        min_certainty: MinCertainty = None,
+        limit: ConceptLimit = limits.CONCEPTS_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Results[ConceptListed]:
         """Find concepts by a part of their name and by where they belong, newest first."""
         self._services.require("search_concepts_exact")
@@ -127,9 +148,9 @@ class Knowledge(Relationships):
     def get_recent_concepts(
         self,
         *,
-        limit: int = limits.CONCEPTS_DEFAULT,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Results[RecentConcept]:
         """Return the concepts that were created last, newest first."""
         self._services.require("get_recent_concepts")
@@ -148,9 +169,7 @@ class Knowledge(Relationships):
         ]
         return Results(kept, "Found", truncated=len(found) > most or None)
 
-    def list_hierarchy(
-        self, *, branch: str | None = None, as_of: str | int | None = None
-    ) -> Hierarchy:
+    def list_hierarchy(self, *, branch: BranchName = None, as_of: AsOf = None) -> Hierarchy:
         """Return how many concepts each area, topic and subtopic has, by name.
 
         The counts of the present are kept until anything is written, by whomever.
@@ -170,11 +189,11 @@ class Knowledge(Relationships):
     def get_concepts_by_certainty(
         self,
         *,
-        min_certainty: float = 0,
-        max_certainty: float = 100,
-        limit: int = limits.CONCEPTS_DEFAULT,
-        branch: str | None = None,
-        as_of: str | int | None = None,
+        min_certainty: CertaintyBound = 0,
+        max_certainty: CertaintyBound = 100,
+        limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Results[ConceptListed]:
         """Return the concepts in a range of certainty, the least certain first."""
         self._services.require("get_concepts_by_certainty")

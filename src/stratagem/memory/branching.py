@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from stratagem import limits
 from stratagem.engine import moments, paths, values
@@ -21,31 +21,32 @@ from stratagem.errors import (
 )
 from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
+from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
+from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import Bound
 from stratagem.storage import merging
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["Branching", "Strategy"]
+__all__ = ["Branching"]
 
-Strategy = merging.Strategy
 Side = Literal["source", "target"]
 
 
 class Branching(Bound):
     """Creating, comparing and merging branches for one caller."""
 
-    def create(self, name: str | None = None, *, request_id: str | None = None) -> BranchInfo:
+    def create(self, name: NewName = None, *, request_id: RequestId = None) -> BranchInfo:
         """Start an empty branch."""
         return self._begin(name, None, None, request_id, "create")
 
     def fork(
         self,
-        name: str | None = None,
+        name: NewName = None,
         *,
-        branch: str | None = None,
-        as_of: str | int | None = None,
-        request_id: str | None = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+        request_id: RequestId = None,
     ) -> BranchInfo:
         """Start a branch from what another shows, now or at a past moment; nothing is copied."""
         return self._begin(name, branch or self._caller.branch, as_of, request_id, "fork")
@@ -88,7 +89,7 @@ class Branching(Bound):
         self._views.forget(answer["name"])
         return BranchInfo(**answer)
 
-    def switch(self, name: str | None) -> BranchInfo:
+    def switch(self, name: NewName) -> BranchInfo:
         """Make a branch the caller's current one."""
         wanted = _required(name, "switch")
         if not self._caller.can_switch:
@@ -106,7 +107,7 @@ class Branching(Bound):
             live = [each for each in reader.branches() if each.deleted_sequence is None]
             return Branches([self._info(reader, each) for each in live], self._caller.branch)
 
-    def delete(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
+    def delete(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Hide a branch. Its children keep what they borrowed, and it can be restored."""
         wanted = _required(name, "delete")
         if wanted == DEFAULT_BRANCH:
@@ -131,7 +132,7 @@ class Branching(Bound):
             self._caller.switch_to(DEFAULT_BRANCH)
         return BranchInfo(**answer)
 
-    def restore(self, name: str | None, *, request_id: str | None = None) -> BranchInfo:
+    def restore(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Bring back the branch of a name that was deleted last."""
         wanted = _required(name, "restore")
 
@@ -162,7 +163,11 @@ class Branching(Bound):
         return BranchInfo(**answer)
 
     def diff(
-        self, compare: str | None, *, branch: str | None = None, as_of: str | int | None = None
+        self,
+        compare: Annotated[str | None, Param("The branch to compare with")],
+        *,
+        branch: BranchName = None,
+        as_of: AsOf = None,
     ) -> Diff:
         """Return what another branch has that differs from this one."""
         other = _required(compare, "diff", field="compare")
@@ -183,13 +188,13 @@ class Branching(Bound):
 
     def merge(
         self,
-        source: str | None,
+        source: Annotated[str | None, Param("The branch whose changes are merged")],
         *,
-        branch: str | None = None,
-        strategy: Strategy | None = None,
-        decisions: Mapping[str, Any] | None = None,
-        preview: bool = False,
-        request_id: str | None = None,
+        branch: BranchName = None,
+        strategy: MergeStrategy = None,
+        decisions: Decisions = None,
+        preview: Annotated[bool, Param("Say what would change, and change nothing")] = False,
+        request_id: RequestId = None,
     ) -> MergeResult:
         """Merge a branch into the current one, or say what that would do.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import orjson
 
@@ -15,13 +15,13 @@ from stratagem.engine.lineage import OPEN_END, Lineage
 from stratagem.errors import MissingRequired, ValidationFailed, VersionConflict
 from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
+from stratagem.memory.parameters import Path
+from stratagem.parameters import AsOf, BranchName, Namespace, Param
 from stratagem.search.foundation import Bound
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
 
-__all__ = ["MISSING", "Entries", "Item", "check_names", "check_tags"]
-
-MISSING: Any = object()
+__all__ = ["Entries", "Item", "check_names", "check_tags"]
 
 
 class Item(TypedDict, total=False):
@@ -178,12 +178,12 @@ class Entries(Bound):
 
     def recall(
         self,
-        key: str,
+        key: Annotated[str, Param("The name that a value is stored under", quiet=True)],
         *,
-        namespace: str | None = None,
-        as_of: str | int | None = None,
-        branch: str | None = None,
-        path: str | None = None,
+        namespace: Namespace = None,
+        as_of: AsOf = None,
+        branch: BranchName = None,
+        path: Path = None,
     ) -> Entry | None:
         """Return what is stored under a key, now or at a past moment; None if nothing is."""
         steps = None if path is None else paths.parse(path)

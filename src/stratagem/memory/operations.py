@@ -2,63 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Mapping
+from typing import Any, Final, Required, TypedDict, cast
 
 import orjson
-from pydantic import BaseModel
 
 from stratagem import limits
 from stratagem.answers import fit_list, fit_value, fitting, noted, plain, read_cursor
-from stratagem.errors import MergeConflict, MissingRequired
-from stratagem.memory import inputs
-from stratagem.memory.models import Entry
+from stratagem.errors import MergeConflict, MissingRequired, StratagemError
+from stratagem.memory.parameters import Key, Keys, Path
 from stratagem.memory.service import Memory
-from stratagem.operation import MADE_UP, Caller, Operation, PersonNeeded, object_schema
+from stratagem.operation import MADE_UP, Caller, Operation, PersonNeeded, operation
+from stratagem.parameters import AsOf, BranchName, Namespace
 from stratagem.search.foundation import Foundation
 
 __all__ = ["OPERATIONS"]
 
-M = TypeVar("M", bound=BaseModel)
 Answer = dict[str, Any]
 
-_LIST: dict[str, Any] = {
-    "results": "array",
-    "truncated": "boolean",
-    "next": "string",
-}
+
+class RecallAnswer(TypedDict, total=False):
+    """What strata_recall answers: one entry, several of them, or that there is none."""
+
+    found: Required[bool]
+    key: str
+    value: Any
+    version: int
+    timestamp: str
+    namespace: str
+    tags: list[str]
+    expires: str
+    actor: str
+    results: list[dict[str, Any]]
+    missing: list[str]
 
 
-def _store(memory: Memory, given: inputs.StoreInput) -> Answer:
-    options = given.model_dump(exclude_unset=True)
-    answer = plain(memory.store(**options))
-    return answer if given.items is None else fit_list(answer, limits.ANSWER_CHARS_DEFAULT, None)
+def _memory(foundation: Foundation, caller: Caller) -> Memory:
+    return Memory(foundation, caller)
 
 
-def _recall(memory: Memory, given: inputs.RecallInput) -> Answer:
-    if (given.key is None) == (given.keys is None):
+def _fit_stored(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    if given.get("items") is None:
+        return answer
+    return fit_list(answer, limits.ANSWER_CHARS_DEFAULT, None)
+
+
+def recall(
+    memory: Memory,
+    *,
+    key: Key = None,
+    keys: Keys | None = None,
+    namespace: Namespace = None,
+    as_of: AsOf = None,
+    branch: BranchName = None,
+    path: Path = None,
+) -> RecallAnswer:
+    """Return what is stored under a key, or under several."""
+    if (key is None) == (keys is None):
         raise MissingRequired("Give a key, or keys.", field="key")
-    where: dict[str, Any] = {
-        "namespace": given.namespace,
-        "as_of": given.as_of,
-        "branch": given.branch,
-        "path": given.path,
-    }
-    begin = read_cursor(given.cursor)
-    if given.keys is not None:
-        keys = list(dict.fromkeys(given.keys))
-        found: list[Entry] = memory.recall_many(keys[begin:], **where)
-        answer: Answer = {"found": bool(found), "results": plain(found), "truncated": False}
-        room = given.max_chars - given.max_chars // 4
-        answer = fit_list(answer, room, lambda kept: str(keys.index(found[kept].key)))
-        looked_up = keys[begin : int(answer.get("next") or len(keys))]
+    if keys is not None:
+        found = memory.recall_many(keys, namespace=namespace, as_of=as_of, branch=branch, path=path)
         there = {entry.key for entry in found}
-        return _with_missing(answer, [key for key in looked_up if key not in there], room // 3)
-    assert given.key is not None
-    entry = memory.recall(given.key, **where)
+        missing = [each for each in dict.fromkeys(keys) if each not in there]
+        return {"found": bool(found), "results": plain(found), "missing": missing}
+    assert key is not None
+    entry = memory.recall(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
     if entry is None:
         return {"found": False}
-    return fit_value({"found": True, **plain(entry)}, given.max_chars, begin)
+    return cast("RecallAnswer", {"found": True, **plain(entry)})
+
+
+def _fit_recalled(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    """Cut entries, and the keys under which there is none, to the budget.
+
+    The cursor of a recall of one key is a position in its value; of several, one in `keys`.
+    """
+    begin = read_cursor(given.get("cursor"))
+    chars_max = given.get("max_chars", limits.ANSWER_CHARS_DEFAULT)
+    if "results" not in answer:
+        return fit_value(answer, chars_max, begin) if answer["found"] else answer
+    keys = list(dict.fromkeys(given["keys"]))
+    page = set(keys[begin:])
+    shown = [each for each in answer["results"] if each["key"] in page]
+    room = chars_max - chars_max // 4
+    cut: Answer = {"found": bool(shown), "results": shown, "truncated": False}
+    cut = fit_list(cut, room, lambda count: str(keys.index(shown[count]["key"])))
+    looked_up = set(keys[begin : int(cut.get("next") or len(keys))])
+    return _with_missing(cut, [key for key in answer["missing"] if key in looked_up], room // 3)
 
 
 def _with_missing(answer: Answer, missing: list[str], chars_max: int) -> Answer:
@@ -72,41 +102,35 @@ def _with_missing(answer: Answer, missing: list[str], chars_max: int) -> Answer:
     return answer
 
 
-def _search(memory: Memory, given: inputs.SearchInput) -> Answer:
-    options = given.model_dump(exclude={"max_chars"})
-    begin = read_cursor(given.cursor)
-    answer = plain(memory.search(**options))
-    return fit_list(answer, given.max_chars, lambda kept: str(begin + kept))
+def _fit_found(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    begin = read_cursor(given.get("cursor"))
+    return fit_list(answer, _budget(given), lambda kept: str(begin + kept))
 
 
-def _forget(memory: Memory, given: inputs.ForgetInput) -> Answer:
-    answer: Answer = plain(memory.forget(**given.model_dump()))
-    return answer
+def _budget(given: Mapping[str, Any]) -> int:
+    chars_max: int = given.get("max_chars", limits.ANSWER_CHARS_DEFAULT)
+    return chars_max
 
 
-def _log(memory: Memory, given: inputs.LogInput) -> Answer:
-    answer: Answer = plain(memory.log(**given.model_dump()))
-    return answer
-
-
-def _branch(memory: Memory, given: inputs.BranchInput) -> Answer:
-    options = given.model_dump(exclude={"cursor", "max_chars"})
-    begin = read_cursor(given.cursor)
-    try:
-        answer: Answer = {"action": given.action, **plain(memory.branch(**options))}
-    except MergeConflict as error:
-        error.details["conflicts"] = fitting(error.details["conflicts"], given.max_chars - 1_000)
-        raise
+def _fit_branches(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    begin = read_cursor(given.get("cursor"))
+    answer = {"action": given["action"], **answer}
     if "results" not in answer:
         return answer
     answer["results"] = answer["results"][begin:]
     answer["truncated"] = False
     if answer.get("conflicts"):
-        answer = _with_fewer_conflicts(answer, given.max_chars // 2)
+        answer = _with_fewer_conflicts(answer, _budget(given) // 2)
     # A merge that was carried out is not carried out again to see the rest of it.
-    known = given.request_id is not None and not given.request_id.startswith(MADE_UP)
-    again = given.action != "merge" or given.preview or known
-    return fit_list(answer, given.max_chars, (lambda kept: str(begin + kept)) if again else None)
+    request_id = given.get("request_id")
+    known = request_id is not None and not request_id.startswith(MADE_UP)
+    again = given["action"] != "merge" or given.get("preview") or known
+    return fit_list(answer, _budget(given), (lambda kept: str(begin + kept)) if again else None)
+
+
+def _fit_conflicts(error: StratagemError, given: Mapping[str, Any]) -> None:
+    if isinstance(error, MergeConflict):
+        error.details["conflicts"] = fitting(error.details["conflicts"], _budget(given) - 1_000)
 
 
 def _with_fewer_conflicts(answer: Answer, chars_max: int) -> Answer:
@@ -119,43 +143,21 @@ def _with_fewer_conflicts(answer: Answer, chars_max: int) -> Answer:
     return noted(answer, f"{left} more conflicts were left out; decide these and preview again.")
 
 
-def _history(memory: Memory, given: inputs.HistoryInput) -> Answer:
-    answer: Answer = plain(memory.history(**given.model_dump(exclude={"max_chars"})))
+def _fit_versions(answer: Answer, given: Mapping[str, Any]) -> Answer:
     if "results" not in answer:
         return answer
     versions = [result["version"] for result in answer["results"]]
-    return fit_list(answer, given.max_chars, lambda kept: str(versions[kept - 1]))
+    return fit_list(answer, _budget(given), lambda kept: str(versions[kept - 1]))
 
 
-def _status(memory: Memory, _given: inputs.StatusInput) -> Answer:
-    answer: Answer = plain(memory.status())
-    return answer
-
-
-def _purge(memory: Memory, given: inputs.PurgeInput) -> Answer:
-    answer: Answer = plain(
-        memory.erase(given.key, namespace=given.namespace, sequence=given.sequence)
-    )
-    return answer
-
-
-def _purge_command(given: BaseModel) -> list[str]:
-    asked = cast("inputs.PurgeInput", given)
-    options = {"--sequence": asked.sequence, "--namespace": asked.namespace}
+def _purge_command(given: Mapping[str, Any]) -> list[str]:
+    options = {"--sequence": given.get("sequence"), "--namespace": given.get("namespace")}
     words = [
         word for name, each in options.items() if each is not None for word in (name, str(each))
     ]
     # A key may begin with a dash.
-    return ["purge", *words, *(["--", asked.key] if asked.key is not None else [])]
-
-
-def _bound(run: Callable[[Memory, M], Answer]) -> Callable[[Any, Any, Caller], Answer]:
-    """Give an operation the memory of whoever calls."""
-
-    def bound(foundation: Foundation, given: M, caller: Caller) -> Answer:
-        return run(Memory(foundation, caller), given)
-
-    return bound
+    key = given.get("key")
+    return ["purge", *words, *(["--", key] if key is not None else [])]
 
 
 def _brief(value: Any, chars_max: int = 2_000) -> str:
@@ -291,150 +293,134 @@ def _with_note(lines: list[str], answer: Mapping[str, Any]) -> str:
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        name="strata_store",
+    operation(
+        "strata_store",
+        Memory.store,
+        fit=_fit_stored,
         toolset="memory",
         title="Store",
         description="Remember this: store any JSON value under a key (or several `items`). "
         "Replaces what was there; history keeps it. Searchable at once.",
-        input_model=inputs.StoreInput,
-        output_schema=object_schema(
-            key="string",
-            version="integer",
-            timestamp="string",
-            namespace="string",
-            status="string",
-            results="array",
-        ),
-        run=_bound(_store),
+        service=_memory,
         summarise=_say_stored,
         idempotent=True,
     ),
-    Operation(
-        name="strata_recall",
+    operation(
+        "strata_recall",
+        recall,
+        fit=_fit_recalled,
+        answer_options=("cursor", "max_chars"),
         toolset="memory",
         title="Recall",
         description="What is stored under this exact key, now or `as_of` a past moment? "
         "A miss is {found: false}.",
-        input_model=inputs.RecallInput,
-        output_schema=object_schema(
-            required=("found",),
-            found="boolean",
-            key="string",
-            value=None,
-            version="integer",
-            timestamp="string",
-            **_LIST,
+        service=_memory,
+        answer_fields=(
+            "found",
+            "key",
+            "value",
+            "version",
+            "timestamp",
+            "results",
+            "truncated",
+            "next",
         ),
-        run=_bound(_recall),
         summarise=_say_recalled,
         read_only=True,
     ),
-    Operation(
-        name="strata_search",
+    operation(
+        "strata_search",
+        Memory.search,
+        fit=_fit_found,
+        answer_options=("max_chars",),
         toolset="memory",
         title="Search",
         description="Find stored entries and logged events related to a question, by words and "
         "meaning, best first. Use it when you do not know the key.",
-        input_model=inputs.SearchInput,
-        output_schema=object_schema(
-            required=("results", "truncated", "mode"), mode="string", **_LIST
-        ),
-        run=_bound(_search),
+        service=_memory,
         summarise=_say_found,
         read_only=True,
     ),
-    Operation(
-        name="strata_forget",
+    operation(
+        "strata_forget",
+        Memory.forget,
         toolset="memory",
         title="Forget",
         description="Delete what is stored under a key. Past moments (`as_of`) still show it.",
-        input_model=inputs.ForgetInput,
-        output_schema=object_schema(required=("deleted",), deleted="boolean", keys="array"),
-        run=_bound(_forget),
+        service=_memory,
+        answer_fields=("deleted", "keys"),
         summarise=_say_forgotten,
         destructive=True,
         idempotent=True,
     ),
-    Operation(
-        name="strata_log",
+    operation(
+        "strata_log",
+        Memory.log,
         toolset="memory",
         title="Log",
         description="This happened: append an immutable event (action, observation, message). "
         "Searchable; give `session` to keep a conversation together.",
-        input_model=inputs.LogInput,
-        output_schema=object_schema(
-            required=("sequence", "timestamp"), sequence="integer", timestamp="string"
-        ),
-        run=_bound(_log),
+        service=_memory,
         summarise=_say_logged,
     ),
-    Operation(
-        name="strata_branch",
+    operation(
+        "strata_branch",
+        Memory.branch,
+        fit=_fit_branches,
+        fit_error=_fit_conflicts,
+        answer_options=("cursor", "max_chars"),
         toolset="memory",
         title="Branch",
         description="Work in isolation: fork the current state (instant), try something, then "
         "diff and merge it back or delete it. `create` starts empty, `switch` changes the "
         "current branch.",
-        input_model=inputs.BranchInput,
-        output_schema=object_schema(
-            required=("action",),
-            action="string",
-            name="string",
-            conflicts="array",
-            **_LIST,
-        ),
-        run=_bound(_branch),
+        service=_memory,
+        answer_fields=("action", "name", "conflicts", "results", "truncated", "next"),
         summarise=_say_branched,
         reading_actions=("list", "diff", "switch"),
     ),
-    Operation(
-        name="strata_history",
+    operation(
+        "strata_history",
+        Memory.history,
+        fit=_fit_versions,
+        answer_options=("max_chars",),
         toolset="memory",
         title="History",
         description="How did this key change? Its versions, newest first; without a key the time "
         "range that `as_of` can use.",
-        input_model=inputs.HistoryInput,
-        output_schema=object_schema(oldest="string", latest="string", branch="string", **_LIST),
-        run=_bound(_history),
+        service=_memory,
+        answer_fields=("oldest", "latest", "branch", "results", "truncated", "next"),
         summarise=_say_history,
         read_only=True,
     ),
-    Operation(
-        name="strata_status",
+    operation(
+        "strata_status",
+        Memory.status,
         toolset="memory",
         title="Status",
         description="Current branch and namespace, and how much is stored.",
-        input_model=inputs.StatusInput,
-        output_schema=object_schema(
-            required=("version", "branch", "namespace", "auto_embed", "branches", "keys", "events"),
-            version="string",
-            branch="string",
-            namespace="string",
-            auto_embed="boolean",
-            branches="integer",
-            keys="integer",
-            events="integer",
-        ),
-        run=_bound(_status),
+        service=_memory,
         summarise=_say_status,
+        answer_fields=(
+            "version",
+            "branch",
+            "namespace",
+            "auto_embed",
+            "branches",
+            "keys",
+            "events",
+        ),
         read_only=True,
     ),
-    Operation(
-        name="strata_purge",
+    operation(
+        "strata_purge",
+        Memory.erase,
         toolset="admin",
         title="Purge",
         description="Erase an entry or a logged event for good: from the log, every branch, every "
         "past moment, the index and records of calls that quote it. Cannot be undone.",
-        input_model=inputs.PurgeInput,
-        output_schema=object_schema(
-            required=("erased",),
-            erased="integer",
-            copies="object",
-            elsewhere="object",
-            note="string",
-        ),
-        run=_bound(_purge),
+        service=_memory,
+        answer_fields=("erased", "copies", "elsewhere", "note"),
         summarise=_say_purged,
         destructive=True,
         idempotent=True,

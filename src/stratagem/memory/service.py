@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, overload
+from typing import Annotated, Any, Final, Literal, overload
 
 import orjson
 
@@ -13,14 +13,8 @@ from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
-from stratagem.memory.branching import Branching, Strategy
-from stratagem.memory.entries import (
-    MISSING,
-    Entries,
-    Item,
-    check_names,
-    check_tags,
-)
+from stratagem.memory.branching import Branching
+from stratagem.memory.entries import Entries, Item, check_names, check_tags
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
 from stratagem.memory.models import (
     Branches,
@@ -39,6 +33,18 @@ from stratagem.memory.models import (
     StoredMany,
     TimeRange,
 )
+from stratagem.memory.parameters import (
+    Decisions,
+    ErasedKey,
+    ErasedSequence,
+    Key,
+    Keys,
+    MergeStrategy,
+    Path,
+    Session,
+    Tags,
+)
+from stratagem.parameters import MISSING, AsOf, BranchName, Cursor, Namespace, Param, RequestId
 from stratagem.search.index import Ranked
 from stratagem.search.snippets import snippet
 from stratagem.storage import contract
@@ -49,6 +55,10 @@ from stratagem.storage.views import find_branch
 __all__ = ["Memory"]
 
 BranchAnswer = BranchInfo | Branches | Diff | MergeResult
+Action = Literal["create", "switch", "list", "fork", "merge", "diff", "delete", "restore"]
+
+# A list of tools has no room for the options of an item; they are checked when it is stored.
+_ITEMS: Final = {"type": "array", "items": {"type": "object"}}
 
 # A status is a glance; more names than this are no help to anyone.
 _NAMESPACES_SHOWN: Final = 100
@@ -97,13 +107,26 @@ class Memory(Entries, Branching):
 
     def store(
         self,
-        key: str | None = None,
-        value: Any = MISSING,
+        key: Key = None,
+        value: Annotated[Any, Param("Any JSON")] = MISSING,
         *,
-        items: Sequence[Item] | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
-        **options: Any,
+        tags: Tags = None,
+        namespace: Annotated[str | None, Param("Grouping; default: the client's")] = None,
+        items: Annotated[
+            Sequence[Item] | None,
+            Param("Several entries at once, each with key and value", schema=_ITEMS),
+        ] = None,
+        branch: BranchName = None,
+        ttl: Annotated[
+            str | float | None, Param("Expires after: 7d, 12h, seconds", strict=True)
+        ] = None,
+        expected_version: Annotated[
+            int | None, Param("Only if at this version; 0: only if new")
+        ] = None,
+        path: Annotated[str | None, Param("Change one place: JSONPath, $.a.b[0]")] = None,
+        session: Session = None,
+        index: Annotated[bool, Param("false: not searchable (counters)")] = True,
+        request_id: RequestId = None,
     ) -> Stored | StoredMany:
         """Remember a value under a key, or several at once.
 
@@ -113,16 +136,27 @@ class Memory(Entries, Branching):
         Raises:
             VersionConflict: The entry is not at `expected_version` (0: not there).
         """
+        options = {
+            "tags": tags,
+            "namespace": namespace,
+            "ttl": ttl,
+            "expected_version": expected_version,
+            "path": path,
+            "session": session,
+            "index": index,
+        }
+        shared = {name: option for name, option in options.items() if option is not None}
+        if index:
+            del shared["index"]
         if items is not None:
             if key is not None or value is not MISSING:
                 raise ValidationFailed("Give either a key and a value, or items.", field="items")
-            return self._store_many(items, branch, request_id, options)
+            return self._store_many(items, branch, request_id, shared)
         if key is None:
             raise MissingRequired("A store needs a key and a value, or items.", field="key")
         if value is MISSING:
             raise MissingRequired(f"There is no value to store under {key!r}.", field="value")
-        item: Any = {name: option for name, option in options.items() if option is not None}
-        item.update(key=key, value=value)
+        item: Any = {**shared, "key": key, "value": value}
         return self._store_items([item], branch=branch, request_id=request_id)[0]
 
     def _store_many(
@@ -130,10 +164,9 @@ class Memory(Entries, Branching):
         items: Sequence[Item],
         branch: str | None,
         request_id: str | None,
-        options: Mapping[str, Any],
+        shared: Mapping[str, Any],
     ) -> StoredMany:
         """Write several entries; options given beside them hold for each that has none."""
-        shared = {name: option for name, option in options.items() if option is not None}
         if not all(isinstance(item, Mapping) for item in items):
             raise InvalidInput("Each item is an object with a key and a value.", field="items")
         full: Any = [{**shared, **item} for item in items]
@@ -142,12 +175,12 @@ class Memory(Entries, Branching):
 
     def recall_many(
         self,
-        keys: Sequence[str],
+        keys: Keys,
         *,
-        namespace: str | None = None,
-        as_of: str | int | None = None,
-        branch: str | None = None,
-        path: str | None = None,
+        namespace: Namespace = None,
+        as_of: AsOf = None,
+        branch: BranchName = None,
+        path: Path = None,
     ) -> list[Entry]:
         """Return what is stored under some keys, all of one moment, leaving out the misses."""
         if len(keys) > limits.KEYS_MAX:
@@ -165,14 +198,14 @@ class Memory(Entries, Branching):
 
     def search(
         self,
-        query: str,
+        query: Annotated[str, Param("What to find, in natural language")],
         *,
-        k: int = limits.SEARCH_K_DEFAULT,
-        tags: Sequence[str] | None = None,
-        namespace: str | None = None,
-        branch: str | None = None,
-        as_of: str | int | None = None,
-        cursor: str | None = None,
+        k: Annotated[int, Param("Results", ge=1, le=limits.SEARCH_K_MAX)] = limits.SEARCH_K_DEFAULT,
+        tags: Tags = None,
+        namespace: Annotated[str | None, Param("Only this one; default: all")] = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+        cursor: Cursor = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first."""
         _check_query(query)
@@ -206,12 +239,12 @@ class Memory(Entries, Branching):
 
     def forget(
         self,
-        key: str | None = None,
+        key: Key = None,
         *,
-        keys: Sequence[str] | None = None,
-        namespace: str | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
+        keys: Keys | None = None,
+        namespace: Namespace = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> Forgotten:
         """Remove what is stored under a key; views of earlier moments still show it."""
         if (key is None) == (keys is None):
@@ -221,14 +254,14 @@ class Memory(Entries, Branching):
 
     def log(
         self,
-        event: str,
-        data: Any,
+        event: Annotated[str, Param("Label: observation, decision, message")],
+        data: Annotated[Any, Param("Payload: any JSON")],
         *,
-        namespace: str | None = None,
-        tags: Sequence[str] | None = None,
-        session: str | None = None,
-        branch: str | None = None,
-        request_id: str | None = None,
+        namespace: Namespace = None,
+        tags: Tags = None,
+        session: Session = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
     ) -> Logged:
         """Append an event: something that happened and will not change."""
         values.check_text(event, field="event", chars_max=limits.EVENT_LABEL_CHARS_MAX)
@@ -262,13 +295,15 @@ class Memory(Entries, Branching):
 
     def history(
         self,
-        key: str | None = None,
+        key: Annotated[str | None, Param("Key; without it: the branch's time range")] = None,
         *,
-        namespace: str | None = None,
-        branch: str | None = None,
-        as_of: str | int | None = None,
-        limit: int = limits.HISTORY_PAGE_DEFAULT,
-        cursor: str | None = None,
+        namespace: Namespace = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+        limit: Annotated[
+            int, Param("Versions", ge=1, le=limits.HISTORY_PAGE_MAX)
+        ] = limits.HISTORY_PAGE_DEFAULT,
+        cursor: Cursor = None,
     ) -> History | TimeRange:
         """Return the versions of an entry, newest first; without a key, the branch's time range."""
         if key is None:
@@ -278,7 +313,7 @@ class Memory(Entries, Branching):
             key, namespace=namespace, branch=branch, as_of=as_of, limit=limit, cursor=cursor
         )
 
-    def time_range(self, *, branch: str | None = None) -> TimeRange:
+    def time_range(self, *, branch: BranchName = None) -> TimeRange:
         """Return the moments for which a branch has something to show."""
         name = branch or self._caller.branch
         with self._store.snapshot() as reader:
@@ -327,7 +362,11 @@ class Memory(Entries, Branching):
             )
 
     def purge(
-        self, key: str | None = None, *, namespace: str | None = None, sequence: int | None = None
+        self,
+        key: ErasedKey = None,
+        *,
+        namespace: Namespace = None,
+        sequence: ErasedSequence = None,
     ) -> int:
         """Erase an entry or a logged event for good; return how many events lost their content.
 
@@ -338,7 +377,11 @@ class Memory(Entries, Branching):
         return self.erase(key, namespace=namespace, sequence=sequence).erased
 
     def erase(
-        self, key: str | None = None, *, namespace: str | None = None, sequence: int | None = None
+        self,
+        key: ErasedKey = None,
+        *,
+        namespace: Namespace = None,
+        sequence: ErasedSequence = None,
     ) -> Purged:
         """Purge, and return what was erased besides, and what was left."""
         if (key is None) == (sequence is None):
@@ -367,17 +410,17 @@ class Memory(Entries, Branching):
 
     def branch(
         self,
-        action: Literal["create", "switch", "list", "fork", "merge", "diff", "delete", "restore"],
+        action: Annotated[Action, Param("What to do", quiet=True)],
         *,
-        name: str | None = None,
-        source: str | None = None,
-        compare: str | None = None,
-        branch: str | None = None,
-        as_of: str | int | None = None,
-        strategy: Strategy | None = None,
-        preview: bool = False,
-        decisions: Mapping[str, Any] | None = None,
-        request_id: str | None = None,
+        name: Annotated[str | None, Param("Branch to make, switch to, delete, restore")] = None,
+        source: Annotated[str | None, Param("merge: from this branch")] = None,
+        compare: Annotated[str | None, Param("diff: with this branch")] = None,
+        branch: Annotated[str | None, Param("Fork from, merge into; default: current")] = None,
+        as_of: AsOf = None,
+        strategy: MergeStrategy = None,
+        preview: Annotated[bool, Param("merge: change nothing")] = False,
+        decisions: Decisions = None,
+        request_id: RequestId = None,
     ) -> BranchAnswer:
         """Work with branches; each action is also a method of its own.
 

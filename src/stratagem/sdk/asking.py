@@ -21,7 +21,7 @@ from stratagem.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from stratagem.operation import MADE_UP, Operation
+from stratagem.operation import MADE_UP
 from stratagem.operations import find
 from stratagem.sdk.restoring import error_of
 
@@ -42,6 +42,8 @@ NAMESPACE_HEADER: Final = "x-stratagem-namespace"
 # "whole" is for programs: an answer is not cut to what fits beside a conversation.
 ANSWERS_HEADER: Final = "x-stratagem-answers"
 _REQUEST_ID: Final = "request_id"
+# The names under which a request id can be given.
+_REQUEST_IDS: Final = frozenset({_REQUEST_ID, "requestId"})
 _CONNECT_SECONDS: Final = 10.0
 # Shorter than a server keeps an idle connection: none is used that it is just closing.
 _IDLE_SECONDS: Final = 2.0
@@ -115,8 +117,8 @@ class Connection:
         operation = find(name)
         given = dict(arguments)
         repeatable = operation.right_for(given) == "read"
-        if not repeatable and _REQUEST_ID in operation.input_model.model_fields:
-            if all(given.get(each) is None for each in _names(operation)):
+        if not repeatable and not _REQUEST_IDS.isdisjoint(operation.parameters["properties"]):
+            if all(given.get(each) is None for each in _REQUEST_IDS):
                 given[_REQUEST_ID] = f"{MADE_UP}{secrets.token_hex(16)}"
             repeatable = True
         headers = {BRANCH_HEADER: quote(self.branch or "", safe="")}
@@ -216,12 +218,6 @@ def gone(base: str, error: Exception) -> ServiceUnavailable:
 def closed() -> ServiceUnavailable:
     """Return the error for a client that was closed."""
     return ServiceUnavailable("This client was closed.", hint="Connect again.")
-
-
-def _names(operation: Operation) -> tuple[str, ...]:
-    """Return the names under which a request id can be given."""
-    alias = operation.input_model.model_fields[_REQUEST_ID].alias
-    return (_REQUEST_ID, alias) if alias else (_REQUEST_ID,)
 
 
 def _encoded(given: Mapping[str, Any]) -> bytes:

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Self, TypeVar
 
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.debugging import Debugging
 from stratagem.knowledge import Knowledge
 from stratagem.memory import Memory
 from stratagem.operation import Caller
+from stratagem.parameters import MISSING, check
+from stratagem.schemas import method_schema
+from stratagem.sdk.generated.debugging import DebuggingMethods
+from stratagem.sdk.generated.knowledge import KnowledgeMethods
+from stratagem.sdk.generated.memory import MemoryMethods
 
 if TYPE_CHECKING:
     from stratagem.sdk.functions import EmbeddedGateway
 
 __all__ = ["Stratagem", "open_database"]
+
+ServiceT = TypeVar("ServiceT")
+ResultT = TypeVar("ResultT")
+
+
+class _Checked(Generic[ServiceT]):
+    """A service of this process, whose methods are handed checked arguments."""
+
+    def __init__(self, system: str, service: ServiceT) -> None:
+        self._system = system
+        self._service = service
+
+    def __call__(
+        self,
+        method: Callable[Concatenate[ServiceT, ...], ResultT],
+        arguments: Mapping[str, Any],
+        /,
+    ) -> ResultT:
+        name = method.__name__
+        given = {each: value for each, value in arguments.items() if value is not MISSING}
+        return method(self._service, **check(method_schema(self._system, name), given, name))
 
 
 class Stratagem:
@@ -24,9 +51,13 @@ class Stratagem:
     def __init__(self, runtime: Runtime, caller: Caller) -> None:
         self._runtime = runtime
         self._caller = caller
-        self.memory = Memory(runtime.foundation, caller)
-        self.debugging = Debugging(runtime.foundation, caller)
-        self.knowledge = Knowledge(runtime.foundation, caller)
+        self.memory = MemoryMethods(_Checked("memory", Memory(runtime.foundation, caller)))
+        self.debugging = DebuggingMethods(
+            _Checked("debugging", Debugging(runtime.foundation, caller))
+        )
+        self.knowledge = KnowledgeMethods(
+            _Checked("knowledge", Knowledge(runtime.foundation, caller))
+        )
 
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""

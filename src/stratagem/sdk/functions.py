@@ -11,12 +11,13 @@ from stratagem.gateway.handlers.client import ClientRunner
 from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers import CustomProvider
-from stratagem.sdk.gateway import Answer, Call, GatewayMethods
+from stratagem.sdk.generated.gateway import GatewayOperations
+from stratagem.sdk.invoking import Answer, Call
 
 __all__ = ["EmbeddedGateway"]
 
 
-class EmbeddedGateway(GatewayMethods):
+class EmbeddedGateway(GatewayOperations):
     """The gateway of a database in this process: it can call this process's functions too."""
 
     def __init__(self, call: Call, gateway: Callable[[], GatewayParts]) -> None:
@@ -74,8 +75,8 @@ class EmbeddedGateway(GatewayMethods):
         """Register a tool, or put it in the place of the same one from before."""
         given = {name: each for name, each in given.items() if each is not None}
         try:
-            return self.register(**given)
+            return self._call("tool_register", given)
         except ToolExists:
             if self.get(given["name"])["handler"] != given["handler"]:
                 raise
-            return self.update(given.pop("name"), **given)
+            return self._call("tool_update", {"toolId": given.pop("name"), **given})

@@ -11,21 +11,23 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self, TypeVar
 
 import httpx2
 
-from stratagem.debugging import Debugging
-from stratagem.knowledge import Knowledge
-from stratagem.memory import Memory
 from stratagem.sdk.asking import Asked, Connection, closed, gone, is_outcome
-from stratagem.sdk.gateway import AsyncGatewayMethods, GatewayMethods
-from stratagem.sdk.methods import Methods, Prepared
+from stratagem.sdk.generated.debugging import AsyncDebuggingMethods, DebuggingMethods
+from stratagem.sdk.generated.gateway import AsyncGatewayOperations, GatewayOperations
+from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods, KnowledgeMethods
+from stratagem.sdk.generated.memory import AsyncMemoryMethods, MemoryMethods
+from stratagem.sdk.method_calls import MethodCall
 from stratagem.sdk.retrying import Patience, may_repeat
 
 __all__ = ["AsyncClient", "Client", "connect", "connect_async"]
+
+ResultT = TypeVar("ResultT")
 
 # How long an answer is waited for, and for how long a request is sent again.
 _SECONDS: Final = 60.0
@@ -76,11 +78,11 @@ class Client:
         self._patience = patience
         self._http = httpx2.Client(**connection.settings(seconds))
         self._closed = False
-        # They answer as the systems themselves do, method for method.
-        self.memory = cast("Memory", Methods(Memory, "strata_", self._send))
-        self.debugging = cast("Debugging", Methods(Debugging, "", self._send))
-        self.knowledge = cast("Knowledge", Methods(Knowledge, "", self._send))
-        self.gateway = GatewayMethods(self.call)
+        # The same methods as the embedded SDK has.
+        self.memory = MemoryMethods(self._invoke)
+        self.debugging = DebuggingMethods(self._invoke)
+        self.knowledge = KnowledgeMethods(self._invoke)
+        self.gateway = GatewayOperations(self.call)
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
@@ -101,9 +103,11 @@ class Client:
         self._closed = True
         self._http.close()
 
-    def _send(self, prepared: Prepared) -> Any:
-        asked = self._connection.ask(prepared.operation, prepared.arguments, whole=True)
-        return prepared.result(self._ask(asked))
+    def _invoke(self, method: Callable[..., ResultT], arguments: Mapping[str, Any], /) -> ResultT:
+        call = MethodCall.of(method, arguments)
+        asked = self._connection.ask(call.operation, call.arguments, whole=True)
+        result: ResultT = call.result(self._ask(asked))
+        return result
 
     def _ask(self, asked: Asked) -> dict[str, Any]:
         course = _Course(self._connection, asked, self._patience)
@@ -140,10 +144,10 @@ class AsyncClient:
         self._patience = patience
         self._http = httpx2.AsyncClient(**connection.settings(seconds))
         self._closed = False
-        self.memory: Any = Methods(Memory, "strata_", self._send)
-        self.debugging: Any = Methods(Debugging, "", self._send)
-        self.knowledge: Any = Methods(Knowledge, "", self._send)
-        self.gateway: Any = AsyncGatewayMethods(self.call)
+        self.memory = AsyncMemoryMethods(self._invoke)
+        self.debugging = AsyncDebuggingMethods(self._invoke)
+        self.knowledge = AsyncKnowledgeMethods(self._invoke)
+        self.gateway = AsyncGatewayOperations(self.call)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
@@ -154,9 +158,13 @@ class AsyncClient:
         self._closed = True
         await self._http.aclose()
 
-    async def _send(self, prepared: Prepared) -> Any:
-        asked = self._connection.ask(prepared.operation, prepared.arguments, whole=True)
-        return prepared.result(await self._ask(asked))
+    async def _invoke(
+        self, method: Callable[..., ResultT], arguments: Mapping[str, Any], /
+    ) -> ResultT:
+        call = MethodCall.of(method, arguments)
+        asked = self._connection.ask(call.operation, call.arguments, whole=True)
+        result: ResultT = call.result(await self._ask(asked))
+        return result
 
     async def _ask(self, asked: Asked) -> dict[str, Any]:
         course = _Course(self._connection, asked, self._patience)

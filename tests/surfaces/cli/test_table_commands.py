@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
 
 from stratagem import operations
-from stratagem.operation import Caller, Operation, object_schema
+from stratagem.operation import Caller, Operation
 from stratagem.surfaces.cli.generic import command_of, dashed
 from tests.surfaces.cli.console import Cli
 
@@ -111,31 +110,45 @@ def test_a_call_that_fails_answers_in_json_too(
     assert json.loads(result.stdout)["error"] == error
 
 
-class EchoInput(BaseModel):
-    """What a made-up operation takes."""
-
-    word: str = Field(description="A word")
-    times: int = Field(1, description="How often")
-    loud: bool | None = Field(None, description="Whether to shout")
-    tags: list[str] | None = None
-    options: dict[str, Any] | None = None
-    session: str | None = None
-    operation: str | None = None
-    origin: str | None = Field(None, alias="from")
+ECHO_SCHEMAS: dict[str, Any] = {
+    "input": {
+        "type": "object",
+        "properties": {
+            "word": {"type": "string", "description": "A word"},
+            "times": {"type": "integer", "default": 1, "description": "How often"},
+            "loud": {
+                "anyOf": [{"type": "boolean"}, {"type": "null"}],
+                "default": None,
+                "description": "Whether to shout",
+            },
+            "tags": {
+                "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+                "default": None,
+            },
+            "options": {"anyOf": [{"type": "object"}, {"type": "null"}], "default": None},
+            "session": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+            "operation": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+            "from": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        },
+        "required": ["word"],
+        "additionalProperties": False,
+    },
+    "output": {"type": "object", "properties": {"word": {"type": "string"}}},
+}
 
 
 @pytest.fixture
 def echo(add_row: Callable[[Operation], None]) -> None:
-    def run(_foundation: object, given: BaseModel, caller: Caller) -> dict[str, Any]:
-        return {**given.model_dump(exclude_unset=True, by_alias=True), "actor": caller.actor}
+    def run(_foundation: object, given: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return {**{name.rstrip("_"): each for name, each in given.items()}, "actor": caller.actor}
 
     operation = Operation(
         name="echo_words",
         toolset="tests",
         title="Echo",
         description="Say it again.",
-        input_model=EchoInput,
-        output_schema=object_schema(word="string"),
+        method=run,
+        schemas=ECHO_SCHEMAS,
         run=run,
         summarise=lambda answer: f"You said {answer['word']}.",
     )

@@ -66,14 +66,15 @@ def registered(path: Path) -> Path:
             ),
             ("broken", {"handler": {"type": "code", "language": "python", "code": "1 / 0"}}),
         ):
-            db.gateway.register(
-                **{
+            db.call(
+                "tool_register",
+                {
                     "name": name,
                     "description": f"The tool {name}.",
                     "input_schema": {"type": "object"},
                     "handler": webhook,
                     **more,
-                }
+                },
             )
         db.gateway.create_resource(
             type="prompt",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,15 +23,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take what is a moment old for old."""
     from stratagem.gateway.inputs import RetentionInput
 
-    monkeypatch.setattr(RetentionInput.model_fields["days"], "default", 0)
-    RetentionInput.model_rebuild(force=True)
-    yield
-    monkeypatch.undo()
-    RetentionInput.model_rebuild(force=True)
+    read = RetentionInput.read.__func__  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        RetentionInput, "read", classmethod(lambda cls, given: read(cls, {"days": 0, **given}))
+    )
 
 
 def has_none(path: Path) -> bool:

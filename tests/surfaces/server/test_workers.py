@@ -104,7 +104,7 @@ def test_a_tool_that_another_process_registered_can_be_called_at_once(team: Team
 
     with closing(stratagem.open(team.place, embedder="none")) as other:
         other.gateway.pipeline(
-            name="increment", steps=SUM, saveAs="increment", description="Adds 1."
+            name="increment", steps=SUM, save_as="increment", description="Adds 1."
         )
         called = fresh(team, call)
         other.gateway.update("increment", status="disabled")
@@ -212,7 +212,7 @@ def test_a_server_that_is_told_to_end_finishes_what_it_began(tmp_path: Path, wor
             asking.join(20)
             status = server.process.wait(20)
     with closing(stratagem.open(str(tmp_path / "ending.db"), embedder="none")) as db:
-        kept = db.gateway.executions(toolId="slow")
+        kept = db.gateway.executions(tool_id="slow")
 
     assert [answer.status_code for answer in answers] == [200]
     assert status == 0

@@ -289,7 +289,7 @@ def test_what_is_given_is_checked_before_anything_is_written(db: Stratagem) -> N
         "solution_id": lambda: debugging.record_outcome(nothing, True, LINUX),
         "incident_id": lambda: debugging.add_solution(nothing, "x", LINUX),
         "distinct": lambda: add(db, distinct=5),
-        "worked": lambda: add(db, worked="yes"),
+        "worked": lambda: add(db, worked="perhaps"),
         "env": lambda: add(db, env={"log": "x" * 70_000}),
         "env_bucket": lambda: add(db, env_bucket="Linux"),
     }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from stratagem import limits
-from stratagem.gateway.inputs import Branch, ContextInput, Input, ToolName
+from stratagem.gateway.inputs import ContextInput, ToolName
+from stratagem.parameters import BranchName, Input, Param, param
 
 __all__ = [
     "CompareInput",
@@ -21,36 +21,41 @@ __all__ = [
 
 Intent = Annotated[
     str,
-    Field(min_length=1, max_length=limits.INTENT_CHARS_MAX, description="What is to be done"),
+    Param("What is to be done", min_length=1, max_length=limits.INTENT_CHARS_MAX),
 ]
 # In the document it is a text with more about the request; over REST also who asks.
 Context = Annotated[
     str | ContextInput | None,
-    Field(description="More about it, or {agentId, channelId, requestId}"),
+    Param("More about it, or {agentId, channelId, requestId}"),
 ]
-Count = Annotated[int, Field(ge=1, le=limits.RECOMMENDED_MAX)]
+Count = Annotated[int, Param("Most results", quiet=True, ge=1, le=limits.RECOMMENDED_MAX)]
 
 
 def labels(context: str | ContextInput | None) -> dict[str, Any]:
     """Return the labels of a context: for filtering and analysis, never identity."""
     if not isinstance(context, ContextInput):
         return {}
-    return context.model_dump(by_alias=True, exclude_none=True)
+    return context.labels()
 
 
+@dataclass(kw_only=True)
 class RecommendInput(Input):
     """Parameters of tools_recommend."""
 
     intent: Intent
     context: Context = None
-    agent_context: ContextInput | None = Field(
-        None, description="{agentId, channelId, requestId}, where context is a text"
+    agent_context: ContextInput | None = param(
+        "{agentId, channelId, requestId}, where context is a text", default=None
     )
     max_recommendations: Count = limits.RECOMMENDED_DEFAULT
-    include_validation_insights: bool = True
-    include_parameter_examples: bool = True
-    include_pattern_recommendations: bool = True
-    branch: Branch = None
+    include_validation_insights: bool = param(
+        "Say whether each can be called now", default=True, quiet=True
+    )
+    include_parameter_examples: bool = param("Include example arguments", default=True, quiet=True)
+    include_pattern_recommendations: bool = param(
+        "Say which tools are used together", default=True, quiet=True
+    )
+    branch: BranchName = None
 
     @property
     def text(self) -> str:
@@ -64,63 +69,104 @@ class RecommendInput(Input):
         return labels(self.agent_context or self.context)
 
 
+@dataclass(kw_only=True)
 class OnErrorInput(Input):
     """Parameters of tools_recommend_on_error."""
 
     failed_tool: ToolName
-    error_message: str = Field(min_length=1, max_length=limits.INTENT_CHARS_MAX)
-    failed_parameters: dict[str, Any] | str | None = None
-    intent: str | None = Field(None, max_length=limits.INTENT_CHARS_MAX)
+    error_message: str = param(
+        "What the failed call answered",
+        min_length=1,
+        max_length=limits.INTENT_CHARS_MAX,
+        quiet=True,
+    )
+    failed_parameters: dict[str, Any] | str | None = param(
+        "Arguments of the failed call", default=None, quiet=True
+    )
+    intent: str | None = param(
+        "What the failed call was to do",
+        default=None,
+        max_length=limits.INTENT_CHARS_MAX,
+        quiet=True,
+    )
     max_alternatives: Count = 3
-    include_parameter_corrections: bool = True
-    include_learning_recommendations: bool = True
-    context: ContextInput | None = None
-    branch: Branch = None
+    include_parameter_corrections: bool = param(
+        "Offer corrected parameters", default=True, quiet=True
+    )
+    include_learning_recommendations: bool = param(
+        "Say what was learned from earlier failures", default=True, quiet=True
+    )
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class ValidateInput(Input):
     """Parameters of tools_validate."""
 
-    tool_names: list[ToolName] = Field(min_length=1, max_length=limits.TOOLS_CHECKED_MAX)
-    check_configuration: bool = False
-    context: ContextInput | None = None
-    branch: Branch = None
+    tool_names: list[ToolName] = param(
+        "Names or ids of tools", min_length=1, max_length=limits.TOOLS_CHECKED_MAX, quiet=True
+    )
+    check_configuration: bool = param("Try its configuration too", default=False, quiet=True)
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class DiscoverInput(Input):
     """Parameters of tools_discover."""
 
-    category: str | None = None
-    source: Literal["internal", "external"] | None = None
-    name_pattern: str | None = Field(None, max_length=256, description="Part of a name, or a*b")
-    include_schema: bool = False
-    limit: int = Field(limits.TOOLS_LISTED_DEFAULT, ge=1, le=limits.TOOLS_LISTED_MAX)
-    context: ContextInput | None = None
-    branch: Branch = None
+    category: str | None = param("Group of tools", default=None, quiet=True)
+    source: Literal["internal", "external"] | None = param(
+        "Where tools come from", default=None, quiet=True
+    )
+    name_pattern: str | None = param("Part of a name, or a*b", default=None, max_length=256)
+    include_schema: bool = param("Include parameter schemas", default=False, quiet=True)
+    limit: int = param(
+        "Most results",
+        default=limits.TOOLS_LISTED_DEFAULT,
+        ge=1,
+        le=limits.TOOLS_LISTED_MAX,
+        quiet=True,
+    )
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class CompareInput(Input):
     """Parameters of tools_compare."""
 
-    tool_names: list[ToolName] = Field(min_length=2, max_length=limits.TOOLS_COMPARED_MAX)
-    intent: str | None = Field(
-        None, max_length=limits.INTENT_CHARS_MAX, description="What they are compared for"
+    tool_names: list[ToolName] = param(
+        "Names or ids of tools", min_length=2, max_length=limits.TOOLS_COMPARED_MAX, quiet=True
     )
-    context: ContextInput | None = None
-    branch: Branch = None
+    intent: str | None = param(
+        "What they are compared for", default=None, max_length=limits.INTENT_CHARS_MAX
+    )
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class PlanInput(Input):
     """Parameters of workflow_plan."""
 
     goal: Intent
-    inputs: dict[str, Any] = Field(
-        default_factory=dict, description="Values at hand, by parameter name"
+    inputs: dict[str, Any] = param("Values at hand, by parameter name", default_factory=dict)
+    tools: list[ToolName] | None = param(
+        "Tools to chain, in this order", default=None, max_length=limits.PLAN_STEPS_MAX
     )
-    tools: list[ToolName] | None = Field(
-        None, max_length=limits.PLAN_STEPS_MAX, description="Tools to chain, in this order"
+    max_steps: int = param("Most steps", default=5, ge=1, le=limits.PLAN_STEPS_MAX, quiet=True)
+    name: str | None = param("Its name", default=None, max_length=100, quiet=True)
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
     )
-    max_steps: int = Field(5, ge=1, le=limits.PLAN_STEPS_MAX)
-    name: str | None = Field(None, max_length=100)
-    context: ContextInput | None = None
-    branch: Branch = None
+    branch: BranchName = None

@@ -103,7 +103,7 @@ def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport | None
         skip_cache=options.skip_cache if options else False,
         priority=options.priority if options else "normal",
         correct=options.auto_correct if options else True,
-        context=context.model_dump(by_alias=True, exclude_none=True) if context else {},
+        context=context.labels() if context else {},
         permissions=given.sandbox.permissions if given.sandbox else None,
         correction_id=given.correction_id,
         confirm=given.confirm,

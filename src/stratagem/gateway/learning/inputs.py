@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field
-
 from stratagem import limits
-from stratagem.gateway.inputs import AsOf, Branch, ContextInput, Input, RequestId, ToolName
+from stratagem.gateway.inputs import ContextInput, ToolName
+from stratagem.parameters import AsOf, BranchName, Input, RequestId, param
 
 __all__ = [
     "CircuitsInput",
@@ -21,93 +21,121 @@ __all__ = [
 ]
 
 
+@dataclass(kw_only=True)
 class DiagnoseInput(Input):
     """Parameters of error_diagnose."""
 
-    error: str = Field("", max_length=limits.SIGNATURE_CHARS_MAX, description="The error's text")
-    tool_name: str | None = Field(None, max_length=512)
-    parameters: dict[str, Any] | str | None = None
-    enable_auto_correction: bool = True
-    include_alternatives: bool = False
-    max_corrections: int = Field(3, ge=0, le=limits.CORRECTION_CANDIDATES_MAX)
-    context: ContextInput | None = None
-    branch: Branch = None
+    error: str = param("The error's text", default="", max_length=limits.SIGNATURE_CHARS_MAX)
+    tool_name: str | None = param("Name or id of a tool", default=None, max_length=512, quiet=True)
+    parameters: dict[str, Any] | str | None = param(
+        "Parameters of the call", default=None, quiet=True
+    )
+    enable_auto_correction: bool = param("Look for corrected parameters", default=True, quiet=True)
+    include_alternatives: bool = param("Name other tools", default=False, quiet=True)
+    max_corrections: int = param(
+        "Most corrections", default=3, ge=0, le=limits.CORRECTION_CANDIDATES_MAX, quiet=True
+    )
+    context: ContextInput | None = param(
+        "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
+    )
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class StatusInput(Input):
     """Parameters of auto_correction_status."""
 
-    include_metrics: bool = True
-    include_active_corrections: bool = True
-    time_range: str = Field("24h", description="Such as 1h, 24h, 7d")
-    branch: Branch = None
+    include_metrics: bool = param("Include figures", default=True, quiet=True)
+    include_active_corrections: bool = param("List corrections under way", default=True, quiet=True)
+    time_range: str = param("Such as 1h, 24h, 7d", default="24h")
+    branch: BranchName = None
     as_of: AsOf = None
 
 
+@dataclass(kw_only=True)
 class ConfigureInput(Input):
     """Parameters of auto_correction_configure."""
 
-    settings: dict[str, Any] = Field(default_factory=dict)
-    preset: Literal["production", "staging", "development"] | None = None
-    tool_name: str | None = Field(None, max_length=512, description="For one tool only")
-    reset: bool = Field(default=False, description="Begin with the default")
-    apply_immediately: bool = Field(default=True, description="false: only say what would change")
-    branch: Branch = None
+    settings: dict[str, Any] = param("Settings to change", default_factory=dict, quiet=True)
+    preset: Literal["production", "staging", "development"] | None = param(
+        "A named set of settings", default=None, quiet=True
+    )
+    tool_name: str | None = param("For one tool only", default=None, max_length=512)
+    reset: bool = param("Begin with the default", default=False)
+    apply_immediately: bool = param("false: only say what would change", default=True)
+    branch: BranchName = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class TestCase(Input):
     """One test: a call that does not fit, and what should become of it."""
 
-    name: str | None = Field(None, max_length=200)
-    tool_name: str | None = Field(None, alias="toolName", max_length=512)
-    tool: str | None = Field(None, max_length=512)
-    type: str | None = Field(None, description="With `tool`: an error made from the tool's schema")
-    parameters: dict[str, Any] | str | None = None
-    expected_error: str | None = None
-    expected_correction: dict[str, Any] | None = None
-    expected_success: bool | None = None
+    name: str | None = param("Its name", default=None, max_length=200, quiet=True)
+    tool_name: str | None = param("Name or id of a tool", default=None, max_length=512, quiet=True)
+    tool: str | None = param("Name or id of a tool", default=None, max_length=512, quiet=True)
+    type: str | None = param("With `tool`: an error made from the tool's schema", default=None)
+    parameters: dict[str, Any] | str | None = param(
+        "Parameters of the call", default=None, quiet=True
+    )
+    expected_error: str | None = param(
+        "Code of the error that should come", default=None, quiet=True
+    )
+    expected_correction: dict[str, Any] | None = param(
+        "Parameters that should come out", default=None, quiet=True
+    )
+    expected_success: bool | None = param(
+        "Whether it should be corrected", default=None, quiet=True
+    )
 
 
+@dataclass(kw_only=True)
 class TestInput(Input):
     """Parameters of auto_correction_test."""
 
-    test_cases: list[TestCase] = Field(default_factory=list, max_length=limits.CORRECTION_TESTS_MAX)
-    test_suite: str | None = None
-    run_diagnostics: bool = False
-    include_performance: bool = False
-    branch: Branch = None
+    test_cases: list[TestCase] = param(
+        "The tests", default_factory=list, max_length=limits.CORRECTION_TESTS_MAX, quiet=True
+    )
+    test_suite: str | None = param("A named set of tests", default=None, quiet=True)
+    run_diagnostics: bool = param("Check the engine itself too", default=False, quiet=True)
+    include_performance: bool = param("Include timings", default=False, quiet=True)
+    branch: BranchName = None
 
 
+@dataclass(kw_only=True)
 class InsightsInput(Input):
     """Parameters of auto_correction_insights."""
 
-    time_range: str = Field("7d", description="Such as 1h, 24h, 7d")
-    include_patterns: bool = True
-    include_agent_breakdown: bool = True
-    include_tool_breakdown: bool = True
-    include_failures: bool = False
-    min_pattern_usage: int = Field(1, ge=1)
-    branch: Branch = None
+    time_range: str = param("Such as 1h, 24h, 7d", default="7d")
+    include_patterns: bool = param("List learned patterns", default=True, quiet=True)
+    include_agent_breakdown: bool = param("Count by agent", default=True, quiet=True)
+    include_tool_breakdown: bool = param("Count by tool", default=True, quiet=True)
+    include_failures: bool = param("List corrections that failed", default=False, quiet=True)
+    min_pattern_usage: int = param("Only patterns used so often", default=1, ge=1, quiet=True)
+    branch: BranchName = None
     as_of: AsOf = None
 
 
+@dataclass(kw_only=True)
 class PatternsInput(Input):
     """Parameters of auto_correction_patterns."""
 
-    action: Literal["list", "profile", "backup", "restore"] = "list"
-    tool_name: ToolName | None = None
-    min_usage: int = Field(0, ge=0, description="Of list and backup")
-    backup: dict[str, Any] | None = Field(None, description="Of restore: what backup gave")
-    branch: Branch = None
+    action: Literal["list", "profile", "backup", "restore"] = param(
+        "What to do", default="list", quiet=True
+    )
+    tool_name: ToolName | None = param("Name or id of a tool", default=None, quiet=True)
+    min_usage: int = param("Of list and backup", default=0, ge=0)
+    backup: dict[str, Any] | None = param("Of restore: what backup gave", default=None)
+    branch: BranchName = None
     as_of: AsOf = None
     request_id: RequestId = None
 
 
+@dataclass(kw_only=True)
 class CircuitsInput(Input):
     """Parameters of auto_correction_circuits."""
 
-    action: Literal["list", "reset"] = "list"
-    tool_name: ToolName | None = None
-    reason: str = Field("", max_length=300)
-    force: bool = Field(default=False, description="Before the five minutes are over")
+    action: Literal["list", "reset"] = param("What to do", default="list", quiet=True)
+    tool_name: ToolName | None = param("Name or id of a tool", default=None, quiet=True)
+    reason: str = param("Why it is reset", default="", max_length=300, quiet=True)
+    force: bool = param("Before the five minutes are over", default=False)

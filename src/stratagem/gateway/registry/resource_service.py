@@ -11,6 +11,7 @@ from stratagem.engine.lineage import OPEN_END
 from stratagem.gateway import inputs
 from stratagem.gateway.registry import resources
 from stratagem.operation import Caller
+from stratagem.parameters import Input
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
@@ -96,10 +97,9 @@ class ResourceService:
         )
 
 
-def _fields(given: inputs.Input) -> dict[str, Any]:
-    return given.model_dump(
-        by_alias=True, exclude_unset=True, exclude_none=True, exclude={"branch", "request_id"}
-    )
+def _fields(given: Input) -> dict[str, Any]:
+    said = given.given(leave_out={"branch", "request_id"})
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _fits(resource: Answer, given: inputs.ListResourcesInput) -> bool:

@@ -122,7 +122,7 @@ def _help(described: dict[str, Any]) -> str:
 
 def _text_or_list(operation: Operation) -> list[str]:
     """Return the parameters that take one text or several: their options can be repeated."""
-    described = operation.input_model.model_json_schema()["properties"]
+    described = operation.parameters["properties"]
     return [
         name
         for name, each in described.items()
@@ -132,7 +132,7 @@ def _text_or_list(operation: Operation) -> list[str]:
 
 def _words(operation: Operation, name: str) -> list[Any]:
     """Return the words that a parameter takes in the place of JSON, such as `auto`."""
-    described = operation.input_model.model_json_schema()["properties"][name]
+    described = operation.parameters["properties"][name]
     return [each["const"] for each in described.get("anyOf", ()) if "const" in each]
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from stratagem.operation import Operation
-from stratagem.operations import find, input_schema
+from stratagem.operations import find, full_schema, input_schema
 from stratagem.surfaces.rest.routes import Route, every
 from stratagem.version import package_version
 
@@ -37,7 +37,7 @@ def document() -> dict[str, Any]:
     schemas: dict[str, Any] = {"Error": _error(), "GatewayError": _gateway_error()}
     paths: dict[str, Any] = {}
     for route in every():
-        described = _operation(route, find(route.operation), schemas)
+        described = _operation(route, find(route.operation))
         paths.setdefault(route.path, {})[route.method.lower()] = described
     paths |= _upkeep()
     return {
@@ -56,7 +56,7 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, operation: Operation) -> dict[str, Any]:
     in_path = _IN_PATH.findall(route.path)
     described: dict[str, Any] = {
         "operationId": f"{route.method.lower()}_{_identifier(route.path)}",
@@ -67,7 +67,7 @@ def _operation(route: Route, operation: Operation, schemas: dict[str, Any]) -> d
         "responses": _responses(route, operation),
     }
     if route.body:
-        schema = _body(operation, in_path, schemas)
+        schema = _body(operation, in_path)
         described["requestBody"] = {
             "required": bool(schema.get("required")),
             "content": {"application/json": {"schema": schema}},
@@ -99,12 +99,8 @@ def _parameters(route: Route, in_path: list[str]) -> list[dict[str, Any]]:
     return parameters
 
 
-def _body(operation: Operation, in_path: list[str], schemas: dict[str, Any]) -> dict[str, Any]:
-    schema = operation.input_model.model_json_schema(
-        by_alias=True, ref_template="#/components/schemas/{model}"
-    )
-    for name, each in schema.pop("$defs", {}).items():
-        schemas.setdefault(name, each)
+def _body(operation: Operation, in_path: list[str]) -> dict[str, Any]:
+    schema = full_schema(operation.name)
     properties = {
         name: each for name, each in schema.get("properties", {}).items() if name not in in_path
     }

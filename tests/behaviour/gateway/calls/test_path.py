@@ -64,13 +64,14 @@ def test_each_error_code_is_reached_by_the_sdk(db: Stratagem) -> None:
     db.gateway.add(quick, configuration={"rateLimit": 1})
     db.gateway.execute("quick")
 
-    for error, name, options in (
+    cases: tuple[tuple[type[StratagemError], str, dict[str, Any]], ...] = (
         (ToolNotFound, "nothing", {}),
         (ValidationFailed, "calculator", {}),
         (ExecutionFailed, "fails", {}),
         (RateLimited, "quick", {}),
         (ExecutionTimeout, "sleeps", {"options": {"timeout": 100}}),
-    ):
+    )
+    for error, name, options in cases:
         with pytest.raises(error) as raised:
             db.gateway.execute(name, **options)
         assert raised.value.details["executionId"].startswith("exec_")
@@ -214,7 +215,7 @@ def test_a_step_that_is_cancelled_fails_its_step_only(gateway: Gateway) -> None:
         await asyncio.sleep(60)
 
     gateway.database.gateway.add(endless)
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"id": "a", "tool": "endless", "onError": "continue"},
         {"id": "b", "tool": "calculator", "arguments": {"expression": "2"}},
     ]
@@ -251,7 +252,7 @@ def test_only_an_administrator_registers_what_runs_code(db: Stratagem) -> None:
 
     with pytest.raises(PermissionDenied, match="administrator"):
         db.runtime.call("tool_register", definition, writer)
-    db.gateway.register(**definition, status="disabled")
+    db.call("tool_register", {**definition, "status": "disabled"})
     for change in (
         {"status": "active"},
         {"permissions": {"network": True}},

@@ -72,7 +72,7 @@ def test_large_arguments_are_kept_as_their_shape(db: Stratagem) -> None:
     db.gateway.add(long)
     db.gateway.execute("long", {"text": "x" * 100_000, "number": 1})
 
-    (record,) = db.gateway.executions(toolId="long")
+    (record,) = db.gateway.executions(tool_id="long")
     assert record["arguments"] == {"text": "[str]", "number": "[int]"}
 
 

@@ -54,7 +54,7 @@ def test_names_of_a_callers_own_are_neither_told_nor_learned(shop: Workshop) -> 
         return {"people": len(people)}
 
     shop.database.gateway.add(note)
-    shop.database.gateway.update("note", inputSchema=BOOK)
+    shop.database.gateway.update("note", input_schema=BOOK)
     wrong = {"people": {"ann@example.com": {"name": "Ann", "mood": "cheerful"}}}
     for _time in range(2):
         shop.fails("note", wrong)

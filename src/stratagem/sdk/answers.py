@@ -1,6 +1,6 @@
 """The answers of the correction and meta tools, as types for annotations."""
 
-from stratagem.sdk.answers.advice import (
+from stratagem.gateway.advice.answers import (
     Comparison,
     Discovered,
     Plan,
@@ -9,7 +9,7 @@ from stratagem.sdk.answers.advice import (
     Recovery,
     Validated,
 )
-from stratagem.sdk.answers.corrections import (
+from stratagem.gateway.learning.answers import (
     Breaker,
     Circuits,
     Configured,

@@ -1,0 +1,652 @@
+"""Write what is generated from the typed methods of the services: `make generate`.
+
+The sources are the signatures of the methods (or the fields of the object that a method takes),
+their docstrings and the types that they return. Written from them are the JSON Schemas in
+`src/stratagem/schemas` and the methods of the SDK in `src/stratagem/sdk/generated`. Both are
+checked in; a test compares them with what this would write now.
+"""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING as NO_DEFAULT
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import orjson
+
+from stratagem import limits
+from stratagem.debugging import Debugging
+from stratagem.gateway.operations import OPERATIONS as GATEWAY
+from stratagem.knowledge import Knowledge
+from stratagem.memory import Memory
+from stratagem.operation import Operation
+from stratagem.operations import TABLE
+from stratagem.parameters import (
+    ADVERTISED,
+    MISSING,
+    QUIET,
+    STRICT,
+    Cursor,
+    Input,
+    MaxChars,
+    Param,
+    wire_name,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMAS = ROOT / "src/stratagem/schemas"
+SDK = ROOT / "src/stratagem/sdk/generated"
+
+_SERVICES: Mapping[str, type] = {"memory": Memory, "debugging": Debugging, "knowledge": Knowledge}
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+# Parameters of answers, which no method declares.
+_ANSWER_OPTIONS: Mapping[str, tuple[Any, Any]] = {
+    "cursor": (Cursor, None),
+    "max_chars": (MaxChars, limits.ANSWER_CHARS_DEFAULT),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as its source declares it."""
+
+    name: str
+    hint: Any
+    default: Any
+    positional: bool = False
+    said: Param | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether it has to be given."""
+        return self.default is inspect.Parameter.empty
+
+
+# --- reading the sources
+
+
+def method_parameters(method: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters of a method, or of a function whose first is a service."""
+    hints = get_type_hints(method, include_extras=True)
+    _first, *declared = inspect.signature(method).parameters.values()
+    return [
+        Parameter(
+            each.name,
+            hints[each.name],
+            each.default,
+            positional=each.kind is each.POSITIONAL_OR_KEYWORD,
+        )
+        for each in declared
+    ]
+
+
+def input_parameters(model: type[Input]) -> list[Parameter]:
+    """Return the parameters that travel as one object."""
+    hints = get_type_hints(model, include_extras=True)
+    return [
+        Parameter(
+            each.name, hints[each.name], _field_default(each), said=each.metadata.get("param")
+        )
+        for each in fields(model)
+    ]
+
+
+def _field_default(each: Any) -> Any:
+    if each.default is not NO_DEFAULT:
+        return each.default
+    if each.default_factory is not NO_DEFAULT:
+        return each.default_factory()
+    return inspect.Parameter.empty
+
+
+def operation_parameters(operation: Operation) -> list[Parameter]:
+    """Return the parameters of an operation, in the order in which they are declared."""
+    if operation.takes is not None:
+        return input_parameters(operation.takes)
+    extra = [Parameter(name, *_ANSWER_OPTIONS[name]) for name in operation.answer_options]
+    return [*method_parameters(operation.method), *extra]
+
+
+def public_methods(service: type) -> list[Callable[..., Any]]:
+    """Return the methods of a service that the SDK offers, in the order of their definition."""
+    found = {
+        name: method
+        for each in reversed(service.__mro__)
+        for name, method in vars(each).items()
+        if not name.startswith("_") and inspect.isfunction(method)
+    }
+    return list(found.values())
+
+
+# --- JSON Schemas of parameters
+
+
+def parameters_schema(
+    parameters: Iterable[Parameter], *, wire: bool, open_ended: bool = False
+) -> dict[str, Any]:
+    """Return the schema of an object of parameters; `wire` writes their names in camel case."""
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for each in parameters:
+        said = _said(each)
+        name = said.alias or (wire_name(each.name) if wire else each.name)
+        properties[name] = parameter_schema(each, said)
+        if each.required:
+            required.append(name)
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    return schema | {"additionalProperties": open_ended}
+
+
+def _said(each: Parameter) -> Param:
+    """Return what is said about a parameter: on its field, else on the type that names it."""
+    outer, inner = each.said, _param_of(each.hint)
+    if outer is None and inner is None:
+        raise SystemExit(f"parameter {each.name!r} of {each.hint!r} has no description")
+    if outer is None or inner is None:
+        return outer or inner  # type: ignore[return-value]
+    changed = {
+        each.name: value
+        for each in fields(Param)
+        if (value := getattr(outer, each.name)) not in (None, False)
+    }
+    return replace(inner, **changed)
+
+
+def _param_of(hint: Any) -> Param | None:
+    if get_origin(hint) is Annotated:
+        return next((each for each in hint.__metadata__ if isinstance(each, Param)), None)
+    if get_origin(hint) in (Union, types.UnionType):
+        return next((found for each in get_args(hint) if (found := _param_of(each))), None)
+    return None
+
+
+def parameter_schema(each: Parameter, said: Param) -> dict[str, Any]:
+    """Return the schema of one parameter."""
+    schema = dict(said.schema) if said.schema is not None else _typed(each.hint, said)
+    if said.schema is not None and each.default is None:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    if each.default is not inspect.Parameter.empty and each.default is not MISSING:
+        schema["default"] = (
+            each.default.given() if isinstance(each.default, Input) else each.default
+        )
+    schema["description"] = said.description
+    for keyword, set_ in ((QUIET, said.quiet), (STRICT, said.strict)):
+        if set_:
+            schema[keyword] = True
+    if said.advertised:
+        schema[ADVERTISED] = dict(said.advertised)
+    return schema
+
+
+def _typed(hint: Any, said: Param | None) -> dict[str, Any]:  # noqa: PLR0911 -- a case each
+    origin = get_origin(hint)
+    if origin is Annotated:
+        inner = _param_of(hint)
+        return _typed(hint.__origin__, said or inner)
+    if hint is Any:
+        return {}
+    if hint in _TYPES:
+        return {"type": _TYPES[hint], **_bounds(_TYPES[hint], said)}
+    if origin is Literal:
+        choices = list(get_args(hint))
+        if len(choices) == 1:
+            return {"const": choices[0], "type": "string"}
+        return {"type": "string", "enum": choices}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_typed(each, said) for each in _ordered(get_args(hint))]}
+    if origin in (list, Sequence):
+        return {
+            "type": "array",
+            "items": _typed(get_args(hint)[0], _param_of(get_args(hint)[0])),
+            **_bounds("array", said),
+        }
+    if origin in (dict, Mapping):
+        inner = get_args(hint)[1]
+        more = {} if inner is Any else {"additionalProperties": _typed(inner, None)}
+        return {"type": "object", **more}
+    if isinstance(hint, type) and issubclass(hint, Input):
+        return parameters_schema(input_parameters(hint), wire=True, open_ended=hint.open_ended)
+    raise SystemExit(f"no schema for the type {hint!r}")
+
+
+def _ordered(choices: Sequence[Any]) -> list[Any]:
+    """Return the choices of a union with null last, as callers expect it."""
+    return sorted(choices, key=lambda each: each is type(None))
+
+
+def _bounds(kind: str, said: Param | None) -> dict[str, Any]:
+    if said is None:
+        return {}
+    keywords: dict[str, Any] = {}
+    if kind in {"integer", "number"}:
+        keywords = {"minimum": said.ge, "exclusiveMinimum": said.gt, "maximum": said.le}
+    elif kind == "string":
+        keywords = {
+            "minLength": said.min_length,
+            "maxLength": said.max_length,
+            "pattern": said.pattern,
+        }
+    elif kind == "array":
+        keywords = {"minItems": said.min_length, "maxItems": said.max_length}
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
+# --- JSON Schemas of answers
+
+
+def output_schema(operation: Operation) -> dict[str, Any]:
+    """Return a short schema of an answer: every character of a tool list is paid for."""
+    if operation.gives is not None:
+        return dict(operation.gives)
+    hint = get_type_hints(operation.method)["return"]
+    models = [each for each in _models(hint) if each is not type(None)]
+    properties: dict[str, Any] = {}
+    required: set[str] | None = None
+    for model in models:
+        shown, needed = _answer_fields(model)
+        properties = shown | properties
+        required = needed if required is None else required & needed
+    if operation.name == "strata_branch":
+        properties = {"action": {"type": "string"}, **properties}
+        required = {"action"}
+    properties |= {name: {} for name in operation.null_fields}
+    if "max_chars" in operation.answer_options:
+        properties |= {"truncated": {"type": "boolean"}, "next": {"type": "string"}}
+    if operation.answer_fields is not None:
+        properties = {name: properties[name] for name in operation.answer_fields}
+    always = [name for name in properties if name in (required or ())]
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return schema | ({"required": always} if always else {})
+
+
+def _models(hint: Any) -> list[Any]:
+    if get_origin(hint) in (Union, types.UnionType):
+        return [model for each in get_args(hint) for model in _models(each)]
+    return [hint]
+
+
+def _answer_fields(model: Any) -> tuple[dict[str, Any], set[str]]:
+    kind = get_origin(model) or model
+    if typing.is_typeddict(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        needed = {name for name, each in hints.items() if _is_required(kind, name, each)}
+        return {name: _answer_type(_bare(each)) for name, each in hints.items()}, needed
+    if not is_dataclass(kind):
+        return {}, set()
+    hints = get_type_hints(kind)
+    shown = {each.name: _answer_type(hints[each.name]) for each in fields(kind)}
+    needed = {each.name for each in fields(kind) if type(None) not in get_args(hints[each.name])}
+    return shown, needed
+
+
+def _is_required(kind: Any, name: str, hint: Any) -> bool:
+    if get_origin(hint) in (typing.Required, typing.NotRequired):
+        return get_origin(hint) is typing.Required
+    # A key belongs to the class that declares it, and is required where that one is total.
+    declaring = [each for each in kind.__mro__ if name in vars(each).get("__annotations__", {})]
+    return all(getattr(each, "__total__", True) for each in declaring) and kind.__total__
+
+
+def _bare(hint: Any) -> Any:
+    while get_origin(hint) in (typing.Required, typing.NotRequired, Annotated):
+        hint = get_args(hint)[0]
+    return hint
+
+
+def _answer_type(hint: Any) -> dict[str, Any]:
+    choices = [each for each in _models(hint) if each is not type(None)]
+    kinds = {_answer_kind(each) for each in choices}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    # What may be null as well is not said to have a type: some answers name it with null.
+    return {"type": kind} if kind else {}
+
+
+def _answer_kind(hint: Any) -> str | None:
+    origin = get_origin(hint) or hint
+    if origin is Literal:
+        return _TYPES.get(type(get_args(hint)[0]))
+    if origin in (list, tuple, Sequence):
+        return "array"
+    if origin in (dict, Mapping) or typing.is_typeddict(origin) or is_dataclass(origin):
+        return "object"
+    return _TYPES.get(origin)
+
+
+def schema_files() -> dict[Path, bytes]:
+    """Return the contents of every schema file."""
+    written = {}
+    systems: dict[str, list[Operation]] = {name: [] for name in (*_SERVICES, "gateway")}
+    for operation in TABLE.values():
+        systems[_system_of(operation)].append(operation)
+    for name, rows in systems.items():
+        service = _SERVICES.get(name)
+        document = {
+            "operations": {
+                row.name: {
+                    "input": parameters_schema(
+                        operation_parameters(row),
+                        wire=row.takes is not None,
+                    ),
+                    "output": output_schema(row),
+                }
+                for row in rows
+            },
+            "methods": {
+                method.__name__: parameters_schema(method_parameters(method), wire=False)
+                for method in (public_methods(service) if service else ())
+            },
+        }
+        written[SCHEMAS / f"{name}.json"] = (
+            orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+        )
+    return written
+
+
+def _system_of(operation: Operation) -> str:
+    return operation.method.__module__.split(".")[1]
+
+
+# --- the methods of the SDK
+
+
+class Module:
+    """A generated module: its text, and the names that it imports."""
+
+    def __init__(self, docstring: str) -> None:
+        self._docstring = docstring
+        self._imports: dict[str, set[str]] = {}
+        self._modules: set[str] = set()
+        self._lines: list[str] = []
+        self.exports: list[str] = []
+
+    def add_import(self, module: str) -> None:
+        """Import a module as a whole."""
+        self._modules.add(module)
+
+    def add(self, *lines: str) -> None:
+        """Append lines of text."""
+        self._lines += lines
+
+    def name(self, module: str, name: str) -> str:
+        """Return a name that the text may use, imported from its module."""
+        self._imports.setdefault(module, set()).add(name)
+        return name
+
+    def type_text(self, hint: Any) -> str:  # noqa: PLR0911 -- a case each
+        """Return a type as source text."""
+        origin = get_origin(hint)
+        if origin is Annotated:
+            return self.type_text(hint.__origin__)
+        if hint is Any:
+            return self.name("typing", "Any")
+        if hint is type(None) or hint is None:
+            return "None"
+        if origin is Literal:
+            self.name("typing", "Literal")
+            return f"Literal[{', '.join(map(repr, get_args(hint)))}]"
+        if origin in (Union, types.UnionType):
+            return " | ".join(dict.fromkeys(map(self.type_text, _ordered(get_args(hint)))))
+        if isinstance(hint, type) and issubclass(hint, Input):
+            self.name("typing", "Any")
+            return f"{self.name('collections.abc', 'Mapping')}[str, Any]"
+        if origin is not None:
+            inner = ", ".join(map(self.type_text, get_args(hint)))
+            # Callers may hand in any sequence or mapping.
+            return f"{self._class_text(origin)}[{inner}]"
+        return self._class_text(hint)
+
+    def _class_text(self, kind: Any) -> str:
+        if kind.__module__ == "builtins":
+            return str(kind.__name__)
+        return self.name(kind.__module__, kind.__name__)
+
+    def text(self) -> str:
+        """Return the whole module."""
+        imports = [f"import {module}" for module in sorted(self._modules)] + [
+            f"from {module} import {', '.join(sorted(names))}"
+            for module, names in sorted(self._imports.items())
+        ]
+        exported = ", ".join(f'"{name}"' for name in sorted(self.exports))
+        return "\n".join(
+            [
+                f'"""{self._docstring}',
+                "",
+                "Generated by `make generate`: edit the methods it is made from instead.",
+                '"""',
+                "",
+                "from __future__ import annotations",
+                "",
+                *imports,
+                "",
+                f"__all__ = [{exported}]",
+                "",
+                *self._lines,
+            ]
+        )
+
+
+def _default_text(module: Module, default: Any) -> str:
+    if default is MISSING:
+        return module.name("stratagem.parameters", "MISSING")
+    return repr(default)
+
+
+def _signature_lines(
+    module: Module, parameters: Sequence[Parameter], *, inputs: bool = False
+) -> list[str]:
+    lines = ["        self,"]
+    starred = False
+    for each in parameters:
+        if not each.positional and not starred:
+            lines.append("        *,")
+            starred = True
+        hint = module.type_text(each.hint)
+        if inputs:
+            hint = hint.replace("list[", f"{module.name('collections.abc', 'Sequence')}[").replace(
+                "dict[", f"{module.name('collections.abc', 'Mapping')}["
+            )
+            if not each.required and each.default is not None and not _is_plain(each.default):
+                hint = f"{hint} | None"
+        default = each.default
+        if inputs and not _is_plain(default):
+            default = None
+        text = "" if each.required else f" = {_default_text(module, default)}"
+        lines.append(f"        {each.name}: {hint}{text},")
+    return lines
+
+
+def _is_plain(default: Any) -> bool:
+    return default is None or isinstance(default, str | int | float | bool)
+
+
+def _docstring_lines(source: str, parameters: Sequence[Parameter]) -> list[str]:
+    """Return a docstring with the words of every parameter."""
+    body, _sep, raises = inspect.cleandoc(source).partition("\nRaises:")
+    lines = body.rstrip().splitlines()
+    if parameters:
+        lines += ["", "Args:"]
+        for each in parameters:
+            words = _said(each).description.replace("\\", "\\\\").rstrip(".")
+            lines += _wrapped(f"    {each.name}: {words}.")
+    if raises:
+        lines += ["", "Raises:", *raises.lstrip("\n").splitlines()]
+    first, *rest = lines
+    if not rest:
+        return [f'        """{first}"""']
+    return [f'        """{first}', *(f"        {line}".rstrip() for line in rest), '        """']
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    width = 88
+    while len(line) > width:
+        cut = line.rfind(" ", 0, width)
+        yield line[:cut]
+        line = "        " + line[cut + 1 :]
+    yield line
+
+
+def service_module(system: str, service: type) -> str:
+    """Return the module with the SDK's methods of a system, to be called and to be awaited."""
+    title = service.__name__
+    module = Module(f"The methods of {system} in the SDK.")
+    for waits in (False, True):
+        name = f"Async{title}Methods" if waits else f"{title}Methods"
+        base = "AsyncServiceMethods" if waits else "ServiceMethods"
+        module.exports.append(name)
+        module.name("stratagem.sdk.invoking", base)
+        module.name(service.__module__, title)
+        how = ", to be awaited" if waits else ""
+        words = (service.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        module.add("", f"class {name}({base}[{title}]):", f'    """{words}{how}."""', "")
+        for method in public_methods(service):
+            _add_service_method(module, title, method, waits=waits)
+    return module.text()
+
+
+def _add_service_method(
+    module: Module, title: str, method: Callable[..., Any], *, waits: bool
+) -> None:
+    parameters = method_parameters(method)
+    returns = get_type_hints(method)["return"]
+    define = "    async def" if waits else "    def"
+    overloads = typing.get_overloads(method)
+    for overload in overloads:
+        module.name("typing", "overload")
+        hints = get_type_hints(overload)
+        _self, *declared = inspect.signature(overload).parameters.values()
+        inner = [
+            Parameter(
+                each.name,
+                hints[each.name],
+                each.default,
+                positional=each.kind is each.POSITIONAL_OR_KEYWORD,
+            )
+            for each in declared
+        ]
+        module.add(
+            "    @overload",
+            f"{define} {method.__name__}(",
+            *_signature_lines(module, inner),
+            f"    ) -> {module.type_text(hints['return'])}: ...",
+            "",
+        )
+    given = ", ".join(f'"{each.name}": {each.name}' for each in parameters)
+    call = f"self._invoke({title}.{method.__name__}, {{{given}}})"
+    module.add(
+        f"{define} {method.__name__}(",
+        *_signature_lines(module, parameters),
+        f"    ) -> {module.type_text(returns)}:",
+        *_docstring_lines(method.__doc__ or "", parameters),
+        f"        return {'await ' if waits else ''}{call}",
+        "",
+    )
+
+
+def gateway_module() -> str:
+    """Return the module with the SDK's methods of the gateway."""
+    module = Module("The methods of the gateway in the SDK.")
+    for waits in (False, True):
+        name = "AsyncGatewayOperations" if waits else "GatewayOperations"
+        base = "AsyncOperationMethods" if waits else "OperationMethods"
+        module.exports.append(name)
+        module.name("stratagem.sdk.invoking", base)
+        how = ", to be awaited" if waits else ""
+        module.add(
+            "",
+            f"class {name}({base}):",
+            f'    """Registering and calling tools{how}."""',
+            "",
+        )
+        for row in GATEWAY:
+            if row.sdk is not None:
+                _add_operation_method(module, row, waits=waits)
+    return module.text()
+
+
+def _add_operation_method(module: Module, row: Operation, *, waits: bool) -> None:
+    assert row.sdk is not None
+    positional = row.sdk.positional
+    declared = {each.name: each for each in operation_parameters(row)}
+    rest = [each for name, each in declared.items() if name not in positional]
+    parameters = [
+        *(replace(declared[name], positional=True) for name in positional),
+        *sorted(rest, key=lambda each: not each.required),
+    ]
+    returns = row.sdk.returns or get_type_hints(row.method)["return"]
+    if row.sdk.part is not None:
+        known = get_type_hints(returns) if typing.is_typeddict(returns) else {}
+        returns = known.get(row.sdk.part, Any)
+    # The class has a method named `list`.
+    text = module.type_text(returns).replace("list[", "builtins.list[")
+    module.add_import("builtins")
+    define = "    async def" if waits else "    def"
+    given = ", ".join(f'"{each.name}": {each.name}' for each in parameters)
+    ask = "await self._ask_async" if waits else "self._ask"
+    part = f'["{row.sdk.part}"]' if row.sdk.part else ""
+    module.add(
+        f"{define} {row.sdk.name}(",
+        *_signature_lines(module, parameters, inputs=True),
+        f"    ) -> {text}:",
+        *_docstring_lines(row.description, parameters),
+        f'        answer: {text} = ({ask}("{row.name}", {{{given}}})){part}',
+        "        return answer",
+        "",
+    )
+
+
+def sdk_files() -> dict[Path, bytes]:
+    """Return the contents of every generated module of the SDK."""
+    written = {SDK / f"{name}.py": service_module(name, each) for name, each in _SERVICES.items()}
+    if any(row.sdk for row in GATEWAY):
+        written[SDK / "gateway.py"] = gateway_module()
+    return {path: _formatted(text) for path, text in written.items()}
+
+
+def _formatted(text: str) -> bytes:
+    ruff = Path(sys.executable).with_name("ruff")
+    fixed = subprocess.run(
+        [
+            ruff,
+            "check",
+            "--select",
+            "I,F401,RUF022",
+            "--fix",
+            "--quiet",
+            "--stdin-filename",
+            str(SDK / "x.py"),
+            "-",
+        ],
+        input=text.encode(),
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+    ).stdout
+    return subprocess.run(
+        [ruff, "format", "--quiet", "--stdin-filename", str(SDK / "x.py"), "-"],
+        input=fixed,
+        capture_output=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout
+
+
+def generated() -> dict[Path, bytes]:
+    """Return every generated file with its contents."""
+    return schema_files() | sdk_files()
+
+
+if __name__ == "__main__":
+    for path, contents in schema_files().items():
+        path.write_bytes(contents)
+    SDK.mkdir(exist_ok=True)
+    for path, contents in sdk_files().items():
+        path.write_bytes(contents)

@@ -1,0 +1,83 @@
+"""The parameters that several methods of knowledge have, with their words and bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from stratagem import limits
+from stratagem.knowledge.spaces import TYPES
+from stratagem.parameters import Param
+
+__all__ = [
+    "Area",
+    "Certainty",
+    "CertaintyBound",
+    "ConceptId",
+    "ConceptLimit",
+    "ConceptName",
+    "Depth",
+    "Direction",
+    "Explanation",
+    "LabelFilter",
+    "MinCertainty",
+    "PathDepth",
+    "RelatedLimit",
+    "RelationshipLabel",
+    "SourceId",
+    "Strength",
+    "Subtopic",
+    "TargetId",
+    "Topic",
+]
+
+_NAME = {"minLength": 1, "maxLength": limits.CONCEPT_NAME_CHARS_MAX}
+_TEXT = {"minLength": 1, "maxLength": limits.EXPLANATION_CHARS_MAX}
+_LEVEL = {"maxLength": limits.PLACE_CHARS_MAX}
+# Answers have labels in upper case, and those are taken too.
+_LABELS = {"enum": list(TYPES)}
+
+ConceptId = Annotated[str, Param("The id of a concept", quiet=True)]
+SourceId = Annotated[str, Param("The concept that it leads from", quiet=True)]
+TargetId = Annotated[str, Param("The concept that it leads to", quiet=True)]
+ConceptName = Annotated[str, Param("What the concept is called", quiet=True, advertised=_NAME)]
+Explanation = Annotated[str, Param("What the concept means", quiet=True, advertised=_TEXT)]
+Area = Annotated[str | None, Param('Such as "Programming"', advertised=_LEVEL)]
+Topic = Annotated[str | None, Param('Such as "Python"', advertised=_LEVEL)]
+Subtopic = Annotated[str | None, Param('Such as "For Loops"', advertised=_LEVEL)]
+Certainty = Annotated[float | None, Param("Computed when left out", ge=0, le=100, strict=True)]
+CertaintyBound = Annotated[
+    float, Param("A certainty from 0 to 100", ge=0, le=100, strict=True, quiet=True)
+]
+MinCertainty = Annotated[
+    float | None, Param("Only as certain as this", ge=0, le=100, strict=True, quiet=True)
+]
+RelationshipLabel = Annotated[
+    str, Param("prerequisite: the target requires the source", advertised=_LABELS)
+]
+LabelFilter = Annotated[
+    str | None, Param("Only relationships of this type", quiet=True, advertised=_LABELS)
+]
+Direction = Annotated[
+    str,
+    Param(
+        "Which way relationships lead",
+        quiet=True,
+        advertised={"enum": ["incoming", "outgoing", "both"]},
+    ),
+]
+Strength = Annotated[
+    float, Param("How strong it is, from 0 to 1", ge=0, le=1, strict=True, quiet=True)
+]
+ConceptLimit = Annotated[
+    int, Param("Most results", ge=1, le=limits.CONCEPTS_MAX, strict=True, quiet=True)
+]
+RelatedLimit = Annotated[
+    int, Param("Most results", ge=1, le=limits.RELATED_MAX, strict=True, quiet=True)
+]
+Depth = Annotated[
+    int,
+    Param("Most steps", ge=1, le=limits.PREREQUISITE_DEPTH_MAX, strict=True, quiet=True),
+]
+PathDepth = Annotated[
+    int, Param("Most steps", ge=1, le=limits.PATH_DEPTH_MAX, strict=True, quiet=True)
+]

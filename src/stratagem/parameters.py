@@ -1,0 +1,528 @@
+"""The parameters of operations: how they are described, and how arguments are checked.
+
+A parameter is described once, where a service method (or the dataclass that it takes) declares
+it: its type, its default and, by `Param` in an `Annotated` type, its words and bounds. From these
+`scripts/generate.py` writes the JSON Schemas in `stratagem/schemas`. At run time arguments are
+checked against these schemas alone, so that nothing has to build models when it is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import MISSING as _NO_DEFAULT
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from functools import cache
+from keyword import iskeyword
+from math import isfinite
+from typing import Annotated, Any, ClassVar, Final, Self, cast, get_args, get_origin, get_type_hints
+
+from stratagem import limits
+from stratagem.errors import InvalidInput, MissingRequired, StratagemError, ValidationFailed
+
+__all__ = [
+    "ADVERTISED",
+    "MISSING",
+    "QUIET",
+    "STRICT",
+    "AsOf",
+    "BranchName",
+    "Cursor",
+    "Input",
+    "MaxChars",
+    "Namespace",
+    "Param",
+    "RequestId",
+    "Schema",
+    "check",
+    "param",
+    "python_name",
+    "wire_name",
+]
+
+Schema = Mapping[str, Any]
+
+# The default of a parameter that can be left out, and for which None is a value like any other.
+MISSING: Final[Any] = object()
+
+# Keywords that steer the check and are not shown to callers.
+STRICT: Final = "x-strict"
+QUIET: Final = "x-quiet"
+ADVERTISED: Final = "x-advertised"
+
+_SHOWN_CHARS_MAX: Final = 100
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_BOOLEANS: Final = {
+    **dict.fromkeys(("true", "1", "yes", "on", 1), True),
+    **dict.fromkeys(("false", "0", "no", "off", 0), False),
+}
+_TYPE_WORDS: Final = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+# By identity: its mappings have no hash, and a union of annotated types needs one.
+@dataclass(frozen=True, slots=True, eq=False)
+class Param:
+    """What is said about a parameter besides its type and default.
+
+    `description` stands wherever the parameter is explained. `quiet`: the list of tools that a
+    model is shown leaves it out, because the name says enough and each conversation pays for it.
+    `strict` takes no text in the place of a number. `advertised` are keywords for the schema that
+    callers see and that the service itself checks, such as an `enum` in any case. `schema`
+    replaces what would be made from the type.
+    """
+
+    description: str
+    quiet: bool = False
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    strict: bool = False
+    advertised: Mapping[str, Any] | None = None
+    schema: Mapping[str, Any] | None = None
+    alias: str | None = None
+
+
+# Parameters that most operations have.
+BranchName = Annotated[
+    str | None, Param("The branch to work on; the caller's current one by default", quiet=True)
+]
+Namespace = Annotated[
+    str | None, Param("The group that a key belongs to; the caller's by default", quiet=True)
+]
+AsOf = Annotated[
+    str | int | None, Param("Past moment: ISO 8601, 1h ago, yesterday 14:00, @version")
+]
+RequestId = Annotated[str | None, Param("Same id, written once")]
+Cursor = Annotated[str | None, Param("`next` of the last answer")]
+MaxChars = Annotated[
+    int, Param("Answer budget", ge=limits.ANSWER_CHARS_MIN, le=limits.ANSWER_CHARS_MAX)
+]
+
+
+def param(
+    description: str,
+    default: Any = _NO_DEFAULT,
+    *,
+    default_factory: Callable[[], Any] | Any = _NO_DEFAULT,
+    **said: Any,
+) -> Any:
+    """Return a field of an `Input`, described by the arguments of `Param`."""
+    given: dict[str, Any] = {"metadata": {"param": Param(description, **said)}}
+    if default is not _NO_DEFAULT:
+        given["default"] = default
+    if default_factory is not _NO_DEFAULT:
+        given["default_factory"] = default_factory
+    return field(**given)
+
+
+@dataclass(kw_only=True)
+class Input:
+    """The base of parameters that travel as one object; callers write their names in camel case.
+
+    `open_ended`: unknown names are allowed, and kept in `extras`.
+    """
+
+    open_ended: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the object for arguments that were checked."""
+        hints = _hints(cast("Hashable", cls))
+        own = {
+            name: _read_value(hints[name], arguments[name]) for name in hints if name in arguments
+        }
+        made = cls(**own)
+        extras = {name: value for name, value in arguments.items() if name not in hints}
+        vars(made).update(_named=frozenset(own), _extras=extras)
+        return made
+
+    def given(self, *, leave_out: Collection[str] = ()) -> dict[str, Any]:
+        """Return what was given, under the names that callers use, but for some fields."""
+        named: frozenset[str] | None = vars(self).get("_named")
+        if named is None:
+            named = frozenset(each.name for each in fields(self) if not self._is_default(each))
+        shown = {
+            _alias(each): _plain(getattr(self, each.name))
+            for each in fields(self)
+            if each.name in named and each.name not in leave_out
+        }
+        return shown | self.extras
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """What was given under names that are not declared."""
+        extras: dict[str, Any] = vars(self).get("_extras", {})
+        return extras
+
+    def _is_default(self, each: Any) -> bool:
+        value = getattr(self, each.name)
+        if each.default_factory is not _NO_DEFAULT:
+            return bool(value == each.default_factory())
+        return value is each.default or bool(value == each.default)
+
+
+@cache
+def _hints(model: Any) -> dict[str, Any]:
+    hints = get_type_hints(model)
+    return {each.name: hints[each.name] for each in fields(model)}
+
+
+def _read_value(hint: Any, value: Any) -> Any:
+    """Make the objects that a declared type asks for out of checked JSON."""
+    if isinstance(value, Mapping):
+        model = _input_in(hint)
+        return value if model is None else model.read(value)
+    if isinstance(value, list) and get_origin(hint) is list:
+        return [_read_value(get_args(hint)[0], each) for each in value]
+    return value
+
+
+def _input_in(hint: Any) -> type[Input] | None:
+    choices = (hint, *get_args(hint))
+    return next(
+        (each for each in choices if isinstance(each, type) and issubclass(each, Input)), None
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Input):
+        return value.given()
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _alias(each: Any) -> str:
+    said: Param | None = each.metadata.get("param")
+    return said.alias if said and said.alias else wire_name(each.name)
+
+
+def wire_name(name: str) -> str:
+    """Return `toolName` for `tool_name`, and `from` for `from_`."""
+    first, *rest = name.rstrip("_").split("_")
+    return first + "".join(each.title() for each in rest)
+
+
+@cache
+def python_name(name: str) -> str:
+    """Return `tool_name` for `toolName`, and `from_` for `from`."""
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", name)
+    return f"{snake}_" if iskeyword(snake) else snake
+
+
+def check(schema: Schema, arguments: object, operation: str) -> dict[str, Any]:
+    """Return checked arguments under their Python names; what was left out stays left out.
+
+    Numbers and booleans are also read from text, as some models send them.
+
+    Raises:
+        InvalidInput: The arguments are no object.
+        MissingRequired: A parameter is missing.
+        ValidationFailed: A parameter is unknown, or has a value that it cannot have.
+    """
+    if not isinstance(arguments, Mapping):
+        raise InvalidInput(
+            f"The arguments of {operation} are a JSON object, not {type(arguments).__name__}."
+        )
+    return _Check(operation).properties(schema, arguments, ())
+
+
+class _Mismatch(Exception):
+    """A value is not of the type that one of several choices asks for."""
+
+
+class _Check:
+    """The check of one call. A place is the path of names and positions to a value."""
+
+    def __init__(self, operation: str) -> None:
+        self._operation = operation
+
+    def properties(
+        self, schema: Schema, given: Mapping[str, Any], place: tuple[str | int, ...]
+    ) -> dict[str, Any]:
+        declared: Mapping[str, Schema] = schema.get("properties", {})
+        required = schema.get("required", ())
+        checked: dict[str, Any] = {}
+        for name, value in given.items():
+            known = name if name in declared else _alias_in(declared, name)
+            if known is None:
+                if schema.get("additionalProperties") is not True:
+                    raise self._unknown(name, declared, place)
+                checked[name] = value
+            else:
+                checked[python_name(known)] = self.value(declared[known], value, (*place, name))
+        for name in required:
+            if python_name(name) not in checked:
+                missing = _path((*place, name))
+                raise MissingRequired(f"{self._operation} needs `{missing}`.", field=missing)
+        return checked
+
+    def value(self, schema: Schema, value: Any, place: tuple[str | int, ...]) -> Any:
+        if "anyOf" in schema:
+            return self._any_of(schema, value, place)
+        try:
+            return self._typed(schema, value, place, strict=bool(schema.get(STRICT)))
+        except _Mismatch:
+            raise self._refusal(schema, value, place) from None
+
+    def _any_of(self, schema: Schema, value: Any, place: tuple[str | int, ...]) -> Any:
+        # A value that fits as it is comes before one that has to be read from text.
+        for strict in (True, False) if not schema.get(STRICT) else (True,):
+            for choice in schema["anyOf"]:
+                try:
+                    return self._typed(choice, value, place, strict=strict)
+                except _Mismatch:
+                    continue
+        raise self._refusal(schema, value, place)
+
+    def _typed(
+        self, schema: Schema, value: Any, place: tuple[str | int, ...], *, strict: bool
+    ) -> Any:
+        """Return a value as one type has it.
+
+        Raises:
+            _Mismatch: It is of another type.
+            ValidationFailed: It is of this type, and out of its bounds.
+        """
+        if "const" in schema or "enum" in schema:
+            allowed = schema.get("enum", (schema.get("const"),))
+            if value not in allowed or isinstance(value, bool) != isinstance(allowed[0], bool):
+                raise _Mismatch
+            return value
+        kind = schema.get("type")
+        if kind is None:
+            return value
+        typed = _READERS[kind](value, strict=strict)
+        if kind == "array":
+            items = schema.get("items", {})
+            self._check_size(schema, len(typed), place, "minItems", "maxItems")
+            return [self.value(items, each, (*place, at)) for at, each in enumerate(typed)]
+        if kind == "object":
+            return self._object(schema, typed, place)
+        if kind == "string":
+            self._check_size(schema, len(typed), place, "minLength", "maxLength")
+            if "pattern" in schema and not re.search(schema["pattern"], typed):
+                raise self._refusal(schema, value, place, pattern=schema["pattern"])
+        elif kind in {"integer", "number"} and not _is_within(schema, typed):
+            raise self._refusal(schema, value, place)
+        return typed
+
+    def _object(
+        self, schema: Schema, value: Mapping[str, Any], place: tuple[str | int, ...]
+    ) -> Any:
+        if "properties" in schema:
+            return self.properties(schema, value, place)
+        each = schema.get("additionalProperties")
+        if isinstance(each, Mapping):
+            return {name: self.value(each, item, (*place, name)) for name, item in value.items()}
+        return value
+
+    def _check_size(
+        self, schema: Schema, size: int, place: tuple[str | int, ...], low: str, high: str
+    ) -> None:
+        counted = "entries" if high == "maxItems" else "characters"
+        field_name = _path(place)
+        if size > schema.get(high, size):
+            raise ValidationFailed(
+                f"`{field_name}` has {size:,} {counted}; the limit is {schema[high]:,}.",
+                **_where(place),
+                limit=schema[high],
+                hint=f"Shorten `{field_name}`.",
+            )
+        if size < schema.get(low, 0):
+            need = schema[low]
+            raise ValidationFailed(
+                f"`{field_name}` is empty."
+                if size == 0
+                else f"`{field_name}` has {size:,} {counted}; it needs {need:,}.",
+                **_where(place),
+                limit=need,
+                hint=f"Give `{field_name}` at least {need:,}.",
+            )
+
+    def _refusal(
+        self, schema: Schema, value: Any, place: tuple[str | int, ...], **details: Any
+    ) -> StratagemError:
+        field_name = _path(place)
+        choices = _choices(schema)
+        if choices:
+            near = get_close_matches(str(value), [str(each) for each in choices], n=1)
+            details |= {"allowed": choices}
+            details["hint"] = (
+                f"Did you mean {near[0]}?"
+                if near
+                else f"Use one of {', '.join(map(str, choices))}."
+            )
+        limit = schema.get("maximum", schema.get("minimum", schema.get("exclusiveMinimum")))
+        if limit is not None:
+            details["limit"] = limit
+        shown = _show(value)
+        return ValidationFailed(
+            f"`{field_name}` is {_describe(schema)}; it was {shown}.",
+            **_where(place),
+            invalid_value=shown,
+            **details,
+        )
+
+    def _unknown(
+        self, name: str, declared: Iterable[str], place: tuple[str | int, ...]
+    ) -> ValidationFailed:
+        known = [python_name(each) if "_" in name else each for each in declared]
+        near = get_close_matches(name, known, n=2)
+        where = _path(place)
+        said = (
+            f"`{where}` of {self._operation} has no field `{name}`."
+            if place
+            else f"{self._operation} has no parameter `{name}`."
+        )
+        takes = f"It takes: {', '.join(known)}." if known else "It takes none."
+        return ValidationFailed(
+            said,
+            field=_path((*place, name)),
+            hint=f"Did you mean {' or '.join(near)}?" if near else takes,
+        )
+
+
+def _alias_in(declared: Mapping[str, Schema], name: str) -> str | None:
+    """Return the declared name that was written in Python's way."""
+    wire = wire_name(name) if isinstance(name, str) else None
+    return wire if wire in declared else None
+
+
+def _read_string(value: Any, *, strict: bool) -> str:
+    del strict
+    if not isinstance(value, str):
+        raise _Mismatch
+    return value
+
+
+def _read_integer(value: Any, *, strict: bool) -> int:
+    if isinstance(value, bool):
+        raise _Mismatch
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and value.is_integer() and not strict:
+        return int(value)
+    if isinstance(value, str) and not strict and _INTEGER.fullmatch(value.strip()):
+        return int(value)
+    raise _Mismatch
+
+
+def _read_number(value: Any, *, strict: bool) -> float:
+    if isinstance(value, str) and not strict:
+        try:
+            value = float(value)
+        except ValueError:
+            raise _Mismatch from None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise _Mismatch
+    return value
+
+
+def _read_boolean(value: Any, *, strict: bool) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = value.strip().casefold() if isinstance(value, str) else value
+    if strict or not isinstance(word, str | int) or word not in _BOOLEANS:
+        raise _Mismatch
+    return _BOOLEANS[word]
+
+
+def _read_array(value: Any, *, strict: bool) -> Sequence[Any]:
+    del strict
+    if isinstance(value, AbstractSet):
+        return list(value)
+    if isinstance(value, str | bytes | bytearray) or not isinstance(value, Sequence):
+        raise _Mismatch
+    return value
+
+
+def _read_object(value: Any, *, strict: bool) -> Mapping[str, Any]:
+    del strict
+    if not isinstance(value, Mapping):
+        raise _Mismatch
+    return value
+
+
+def _read_null(value: Any, *, strict: bool) -> None:
+    del strict
+    if value is not None:
+        raise _Mismatch
+
+
+_READERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "string": _read_string,
+    "integer": _read_integer,
+    "number": _read_number,
+    "boolean": _read_boolean,
+    "array": _read_array,
+    "object": _read_object,
+    "null": _read_null,
+}
+
+
+def _is_within(schema: Schema, number: float) -> bool:
+    return schema.get("minimum", number) <= number <= schema.get("maximum", number) and (
+        "exclusiveMinimum" not in schema or number > schema["exclusiveMinimum"]
+    )
+
+
+def _choices(schema: Schema) -> list[Any]:
+    if "enum" in schema:
+        return list(schema["enum"])
+    return [each for choice in schema.get("anyOf", ()) for each in choice.get("enum", ())]
+
+
+def _describe(schema: Schema) -> str:
+    """Say in words what a schema takes."""
+    if "anyOf" in schema:
+        choices = [_describe(each) for each in schema["anyOf"] if each.get("type") != "null"]
+        return " or ".join(dict.fromkeys(choices))
+    if "const" in schema:
+        return f'"{schema["const"]}"'
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    said = _TYPE_WORDS.get(schema.get("type", ""), "any JSON")
+    if schema.get("type") == "array" and schema.get("items", {}).get("type") == "string":
+        said = "a list of texts"
+    if "pattern" in schema:
+        said += f" that matches {schema['pattern']}"
+    return said + _describe_bounds(schema)
+
+
+def _describe_bounds(schema: Schema) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f" from {low:,} to {high:,}"
+    if high is not None:
+        return f" of at most {high:,}"
+    if low is not None:
+        return f" of at least {low:,}"
+    return f" above {schema['exclusiveMinimum']:,}" if "exclusiveMinimum" in schema else ""
+
+
+def _where(place: Sequence[str | int]) -> dict[str, Any]:
+    """Return the parameter that an error is about, and the place in it."""
+    return {"field": place[0]} | ({"path": _path(place)} if len(place) > 1 else {})
+
+
+def _path(place: Sequence[str | int]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return "".join(parts).removeprefix(".")
+
+
+def _show(value: object) -> str:
+    return repr(value)[:_SHOWN_CHARS_MAX]

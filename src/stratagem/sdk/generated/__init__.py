@@ -1,0 +1,1 @@
+"""Methods of the SDK, generated from the services by `make generate`."""

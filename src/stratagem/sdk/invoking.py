@@ -1,0 +1,110 @@
+"""What the generated methods of the SDK are made with: something that runs what they name.
+
+The methods of memory, debugging and knowledge name a method of a service, so that a program that
+has the database in its own process gets the result without a detour through JSON. Those of the
+gateway name an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Concatenate, Generic, Protocol, TypeVar
+
+from stratagem.operations import find
+from stratagem.parameters import MISSING, wire_name
+
+__all__ = [
+    "Answer",
+    "AsyncInvoke",
+    "AsyncOperationMethods",
+    "AsyncServiceMethods",
+    "Call",
+    "Invoke",
+    "OperationMethods",
+    "ServiceMethods",
+]
+
+Answer = dict[str, Any]
+Call = Callable[[str, dict[str, Any]], Answer]
+AsyncCall = Callable[[str, dict[str, Any]], Awaitable[Answer]]
+ServiceT = TypeVar("ServiceT")
+Service_co = TypeVar("Service_co", covariant=True)
+ResultT = TypeVar("ResultT")
+
+
+class Invoke(Protocol[Service_co]):
+    """Runs a method of a service, here or on a server."""
+
+    def __call__(
+        self,
+        method: Callable[Concatenate[Service_co, ...], ResultT],
+        arguments: Mapping[str, Any],
+        /,
+    ) -> ResultT:
+        """Return what the method returns."""
+
+
+class AsyncInvoke(Protocol[Service_co]):
+    """Runs a method of a service on a server."""
+
+    async def __call__(
+        self,
+        method: Callable[Concatenate[Service_co, ...], ResultT],
+        arguments: Mapping[str, Any],
+        /,
+    ) -> ResultT:
+        """Return what the method returns."""
+
+
+class ServiceMethods(Generic[ServiceT]):
+    """The base of generated methods that run the methods of a service."""
+
+    def __init__(self, invoke: Invoke[ServiceT]) -> None:
+        self._invoke = invoke
+
+
+class AsyncServiceMethods(Generic[ServiceT]):
+    """The base of generated methods that run the methods of a service, and are awaited."""
+
+    def __init__(self, invoke: AsyncInvoke[ServiceT]) -> None:
+        self._invoke = invoke
+
+
+class OperationMethods:
+    """The base of generated methods that run operations."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def _ask(self, name: str, given: Mapping[str, Any]) -> Any:
+        return self._call(name, _arguments(name, given))
+
+
+class AsyncOperationMethods:
+    """The base of generated methods that run operations, and are awaited."""
+
+    def __init__(self, call: AsyncCall) -> None:
+        self._call = call
+
+    async def _ask_async(self, name: str, given: Mapping[str, Any]) -> Any:
+        return await self._call(name, _arguments(name, given))
+
+
+def _arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an operation; None stands for what was not given.
+
+    A single text for a list of texts means a list of one, and not its letters.
+    """
+    declared = find(name).parameters["properties"]
+    return {
+        each: [value] if isinstance(value, str) and _takes_list(declared, each) else value
+        for each, value in given.items()
+        if value is not None and value is not MISSING
+    }
+
+
+def _takes_list(declared: Mapping[str, Any], name: str) -> bool:
+    schema = declared.get(wire_name(name)) or declared.get(name) or {}
+    choices = schema.get("anyOf", (schema,))
+    kinds = {each.get("type") for each in choices}
+    return "array" in kinds and "string" not in kinds

@@ -1,0 +1,93 @@
+"""A call of a service's method as a call of the operation that does the same on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Self, get_type_hints
+
+from stratagem.parameters import MISSING
+from stratagem.schemas import method_schema
+from stratagem.sdk.restoring import restored
+
+__all__ = ["MethodCall"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counterpart:
+    """The operation that does what a method does, with arguments that are always the same.
+
+    `part` of its answer is what the method returns.
+    """
+
+    operation: str
+    fixed: Mapping[str, Any] | None = None
+    part: str | None = None
+
+
+_BRANCH: Final = "strata_branch"
+# The methods of memory that have no operation of their own.
+_COUNTERPARTS: Final[Mapping[str, _Counterpart]] = {
+    "recall_many": _Counterpart("strata_recall", part="results"),
+    "time_range": _Counterpart("strata_history"),
+    "purge": _Counterpart("strata_purge", part="erased"),
+    "erase": _Counterpart("strata_purge"),
+    "branches": _Counterpart(_BRANCH, {"action": "list"}),
+    **{
+        action: _Counterpart(_BRANCH, {"action": action})
+        for action in ("create", "delete", "diff", "fork", "merge", "restore", "switch")
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCall:
+    """A call of a method, ready to be sent."""
+
+    operation: str
+    arguments: dict[str, Any]
+    returns: Any
+    part: str | None
+
+    @classmethod
+    def of(cls, method: Callable[..., Any], arguments: Mapping[str, Any]) -> Self:
+        """Return the call of a method with arguments."""
+        system = method.__module__.split(".")[1]
+        declared = method_schema(system, method.__name__)["properties"]
+        given = {
+            name: value
+            for name, value in arguments.items()
+            # Where null is the default, None says nothing; elsewhere it is a value.
+            if value is not MISSING and (value is not None or "default" not in declared[name])
+        }
+        if given.get("env") == "auto":
+            # Where it was tried is where this program runs, not where the server does.
+            given["env"] = _detect_environment()
+        prefix = "strata_" if system == "memory" else ""
+        counterpart = _COUNTERPARTS.get(method.__name__) if system == "memory" else None
+        counterpart = counterpart or _Counterpart(f"{prefix}{method.__name__}")
+        return cls(
+            counterpart.operation,
+            {**(counterpart.fixed or {}), **given},
+            _return_type(method),
+            counterpart.part,
+        )
+
+    def result(self, answer: Any) -> Any:
+        """Return what the method returns for an answer."""
+        if self.part is not None:
+            return restored(self.returns, answer[self.part])
+        is_miss = isinstance(answer, Mapping) and answer.get("found") is False
+        return None if is_miss else restored(self.returns, answer)
+
+
+def _detect_environment() -> dict[str, str]:
+    from stratagem.debugging.detection import detect
+
+    return detect()
+
+
+@cache
+def _return_type(method: Callable[..., Any]) -> Any:
+    return get_type_hints(method).get("return", Any)
