@@ -18,6 +18,7 @@ from stratagem.errors import (
     ExecutionTimeout,
     PermissionDenied,
     RateLimited,
+    StratagemError,
     ToolNotFound,
     ValidationFailed,
 )
