@@ -122,7 +122,7 @@ def test_a_field_that_a_test_case_does_not_have_is_named(cli: Cli) -> None:
 
     assert "`testCases[0]` of auto_correction_test has no field `a`." in said
     wrong = cli.refused("corrections", "restore", "[]", code=2)
-    assert "valid object" in wrong
+    assert "`backup` is an object" in wrong
 
 
 def test_tools_are_recommended_compared_validated_and_found(sums: Cli) -> None:
