@@ -209,6 +209,33 @@ def test_the_cache_of_another_process_is_not_asked_any_more(tmp_path: Path) -> N
     assert MARKER not in json.dumps(after)
 
 
+@pytest.mark.parametrize("by_another", [False, True])
+def test_a_correction_that_was_offered_before_a_purge_is_offered_no_more(
+    tmp_path: Path, by_another: bool
+) -> None:
+    settings = Settings(str(tmp_path / "m.db"), embedder="none")
+    wrong = {"toolName": "strata_recall", "arguments": {"keyy": KEY}}
+
+    with closing(start(settings)) as server, closing(start(settings)) as other:
+
+        def confirm(arguments: Any) -> Any:
+            asked = {**wrong, "arguments": arguments, "correctionId": offered, "confirm": True}
+            return server.call("tool_execute", asked, OPERATOR)
+
+        server.call("strata_store", {"key": KEY, "value": TEXT}, OPERATOR)
+        with pytest.raises(ValidationFailed) as refused:
+            server.call("tool_execute", wrong, OPERATOR)
+        offered = refused.value.details["corrections"][0]["correctionId"]
+        before = confirm({})["result"]["value"]
+        server.gateway.recorder.settle()
+
+        (other if by_another else server).call("strata_purge", {"key": KEY}, OPERATOR)
+
+        with pytest.raises(ValidationFailed, match="There is no offer"):
+            confirm({})
+    assert before == TEXT
+
+
 def test_a_run_whose_steps_may_be_gone_is_not_gone_on_with(tmp_path: Path) -> None:
     with stratagem.open(str(tmp_path / "m.db"), embedder="none") as db:
         from stratagem.engine.events import Draft

@@ -65,7 +65,7 @@ def assemble(
     corrector = LearningCorrector(foundation, recorder, events.publish, advisor)
     metrics, results, lanes = Metrics(), Cache(time.monotonic), Lanes()
     breakers = Breakers(time.monotonic, listener=partial(_publish_breaker, events))
-    _follow_purges(foundation, recorder, results)
+    _follow_purges(foundation, recorder, results, corrector)
     executor = Executor(
         Parts(
             resolve=partial(registry.resolve, foundation),
@@ -106,10 +106,12 @@ def assemble(
     return parts
 
 
-def _follow_purges(foundation: Foundation, recorder: Recorder, results: Cache) -> None:
-    """Have a purge find every record of a call, and leave no copy in the cache."""
+def _follow_purges(
+    foundation: Foundation, recorder: Recorder, results: Cache, corrector: LearningCorrector
+) -> None:
+    """Have a purge find every record of a call, and leave no copy in memory."""
     foundation.purge_listeners.before.append(recorder.settle)
-    foundation.purge_listeners.after.append(results.clear)
+    foundation.purge_listeners.after += (results.clear, corrector.forget_copies)
 
 
 def _new_id(random: Callable[[int], bytes], kind: str) -> str:

@@ -104,6 +104,10 @@ class Offers:
     """The offers of this process, each for the caller and the tool it was made for."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Let go of every offer."""
         self._offers: LRUCache[tuple[str, str, str], Offered] = LRUCache(_KEPT_MAX)
 
     def put(self, caller: str, tool: str, offered: Offered) -> str:

@@ -54,6 +54,7 @@ from stratagem.gateway.learning.messages import Teller, refusal, shown
 from stratagem.gateway.learning.policies import InForce
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import PURGED_AT
 
 __all__ = ["Advisor", "Applied", "Judge", "LearningCorrector", "shown"]
 
@@ -338,6 +339,10 @@ class _Refused(NamedTuple):
     policy: Policy
 
 
+def _no_refusals() -> TTLCache[Problem, _Refused]:
+    return TTLCache(_REMEMBERED_MAX, limits.CORRECTION_BREAKER_SECONDS)
+
+
 class LearningCorrector:
     """The corrector of a gateway. Everything but advice happens on the home loop."""
 
@@ -365,11 +370,19 @@ class LearningCorrector:
         recollection = Recollection(foundation)
         self.advice = Advice(advisor, recorder.do, recollection)
         self._offers = Offers()
-        self._refused: TTLCache[Problem, _Refused] = TTLCache(
-            _REMEMBERED_MAX, limits.CORRECTION_BREAKER_SECONDS
-        )
+        self._refused = _no_refusals()
+        # The last purge whose copies were let go of.
+        self._purged_at = 0
         # How many records were lost, and until when more may be.
         self._lost = (0, 0.0)
+
+    def forget_copies(self) -> None:
+        """Let go of whatever quotes arguments or records: something was purged."""
+        self._offers.clear()
+        self._refused = _no_refusals()
+        self.examiner.kept.clear()
+        self.examiner.forget()
+        self.advice.clear()
 
     async def correct(
         self, tool: Tool, call: Call, violations: list[dict[str, Any]]
@@ -452,9 +465,17 @@ class LearningCorrector:
 
     async def _looked_up(self, tool: Tool, call: Call) -> InForce:
         """Read what the correction of a call takes; the home loop waits for no network."""
-        return await self._foundation.read_async(
-            partial(self.examiner.look, tool.name, call.branch)
-        )
+        return await self._foundation.read_async(partial(self._look, tool.name, call.branch))
+
+    def _look(self, tool: str, branch: str) -> InForce:
+        found = self.examiner.look(tool, branch)
+        purged_at = int(self._foundation.store.reader().setting(PURGED_AT) or 0)
+        if purged_at == self._purged_at:
+            return found
+        # Perhaps by another process, which can clear only its own copies.
+        self._purged_at = purged_at
+        self.forget_copies()
+        return self.examiner.look(tool, branch)
 
     async def _examined(self, tool: Tool, call: Call, in_force: InForce) -> Correction:
         """Return what the engine makes of a call, in a thread where that takes a while."""

@@ -159,13 +159,17 @@ class Advice:
         self._advisor = advisor
         self._later = later
         self._recollection = recollection
-        self._fixes: TTLCache[Problem, dict[str, Any]] = TTLCache(
-            _KEPT_MAX, limits.FIX_CREDITED_HOURS * 3600
-        )
+        self.clear()
         self._recalled: TTLCache[Problem, None] = TTLCache(_KEPT_MAX, _RECALLED_SECONDS)
         # Only used where `later` is done, one after the other.
         self._failures: LRUCache[tuple[str, str, str], int] = LRUCache(_KEPT_MAX)
         self._drafted: LRUCache[tuple[str, str, str], None] = LRUCache(_KEPT_MAX)
+
+    def clear(self) -> None:
+        """Let go of the fixes that were given."""
+        self._fixes: TTLCache[Problem, dict[str, Any]] = TTLCache(
+            _KEPT_MAX, limits.FIX_CREDITED_HOURS * 3600
+        )
 
     async def ask(self, tool: Tool, call: Call, error: StratagemError) -> dict[str, Any] | None:
         """Return the best known fix for a tool's failure."""

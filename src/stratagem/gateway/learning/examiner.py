@@ -123,6 +123,11 @@ class KeptCorrections:
         self.hits = 0
         self.misses = 0
 
+    def clear(self) -> None:
+        """Let go of every correction."""
+        with self._lock:
+            self._kept.clear()
+
     def get(
         self, about: tuple[Any, ...], arguments: Any, make: Callable[[], Correction]
     ) -> Correction:
