@@ -25,7 +25,7 @@ import stratagem
 from benchmarks import texts
 from evals.suites import Figure, Options, Outcome, Suite, need
 from stratagem.search import ranking
-from stratagem.search.vectors import VectorMap
+from stratagem.search.vectors import VectorCache
 
 __all__ = ["SUITE"]
 
@@ -80,7 +80,7 @@ def _compare(
         assert embedder is not None
         embedder.load()
         _store(db, passages, label)
-        vectors = VectorMap(None, embedder.dimensions)
+        vectors = VectorCache(None, embedder.dimensions)
         exact, fast = _Way(db, vectors, len(passages)), _Way(db, vectors, 0)
         shares = []
         for vector in embedder.embed(list(queries)):
@@ -98,7 +98,7 @@ def _store(db: stratagem.Stratagem, passages: Sequence[str], label: str) -> None
 class _Way:
     """Searching with every vector compared exactly, or only those that the codes choose."""
 
-    def __init__(self, db: stratagem.Stratagem, vectors: VectorMap, exact_max: int) -> None:
+    def __init__(self, db: stratagem.Stratagem, vectors: VectorCache, exact_max: int) -> None:
         self._store = db.runtime.foundation.store
         self._views = db.runtime.foundation.views
         self._vectors = vectors

@@ -15,9 +15,8 @@ from typing import Final, NamedTuple
 
 from stratagem import limits
 from stratagem.gateway.correction.spelling import distance
+from stratagem.gateway.correction.vocabulary import is_common, is_word
 from stratagem.gateway.correction.words import (
-    KNOWN,
-    LOOKALIKES,
     SYNONYMS,
     UNITS,
     normal,
@@ -225,7 +224,7 @@ def _measured(one: str, other: str) -> bool:
     """Tell whether two words are units, or end in different ones: `lengthcm`, `lengthmm`."""
     if one in UNITS and other in UNITS:
         return True
-    if other in KNOWN:
+    if is_word(other):
         # `promt` and `prompt` end in units only by chance.
         return False
     shared = 0
@@ -240,7 +239,7 @@ def _measured(one: str, other: str) -> bool:
 
 def _indexed(one: str, other: str) -> bool:
     """Tell whether a letter more makes the name of another quantity."""
-    if other not in KNOWN or len(one) != len(other) + 1:
+    if not is_word(other) or len(one) != len(other) + 1:
         return False
     before = one[1:] == other and one[0] in _INDEX_LETTERS and one[0] != other[0]
     return before or (one[:-1] == other and one[-1] in _AXES and one[-1] != other[-1])
@@ -256,7 +255,7 @@ def _means_itself(one: str, other: str) -> bool:
 
     That a slip in a long word leaves two words is chance: `forcast`, `prodcut`, `destnation`.
     """
-    plain = len(other) >= _LONG_WORD and other in KNOWN and one[0] == other[0]
+    plain = len(other) >= _LONG_WORD and is_word(other) and one[0] == other[0]
     return _listed(one) or _inflected(one) or (not plain and _compound(one))
 
 
@@ -265,11 +264,11 @@ def _real(word: str) -> bool:
 
 
 def _listed(word: str) -> bool:
-    return word in KNOWN or word in LOOKALIKES or word.isdecimal()
+    return is_word(word) or word.isdecimal()
 
 
 def _compound(word: str) -> bool:
-    return any(word[:at] in KNOWN and word[at:] in KNOWN for at in range(_LEAST, len(word) - 2))
+    return any(is_common(word[:at]) and is_common(word[at:]) for at in range(_LEAST, len(word) - 2))
 
 
 def _inflected(word: str) -> bool:
@@ -280,9 +279,9 @@ def _inflected(word: str) -> bool:
 
 def _derived(stem: str, ending: str) -> bool:
     """Tell whether a word can have an ending: `user` is one, `customr` and `queryy` are slips."""
-    if stem + "e" in KNOWN and ending not in {"s", "d", "r"}:
+    if is_common(stem + "e") and ending not in {"s", "d", "r"}:
         return True
-    return stem in KNOWN and stem.endswith(_BEFORE.get(ending, "")) and stem[-1] != ending
+    return is_common(stem) and stem.endswith(_BEFORE.get(ending, "")) and stem[-1] != ending
 
 
 def _another(one: str, other: str) -> bool:
