@@ -204,14 +204,14 @@ def append_texts(db: stratagem.Stratagem, count: int) -> list[int]:
             numbers = range(at, min(at + 500, count))
             items = [{"key": f"v{begun}-{number}", "value": "vector"} for number in numbers]
             db.memory.store(items=items)  # type: ignore[call-overload]
-        return sorted(db.runtime.foundation.store.reader().unembedded(count))
+        return sorted(db.runtime.foundation.store.reader().vectors.pending(count))
     finally:
         index.embedder = embedder
 
 
 def keep(store: Any, vectors: dict[int, Any]) -> None:
     def work(transaction: Transaction) -> None:
-        transaction.add_vectors({at: row.tobytes() for at, row in vectors.items()})
+        transaction.vectors.add({at: row.tobytes() for at, row in vectors.items()})
 
     store.write(work, Request("benchmarks"))
 
@@ -223,7 +223,9 @@ def near(db: stratagem.Stratagem, questions: Any, name: str) -> list[list[str]]:
         with store.snapshot() as reader:
             view = db.runtime.foundation.views.view(reader, "default")
             begun = time.perf_counter()
-            found = reader.nearest(view, question.tobytes(), spaces=None, tags=(), depth=200)
+            found = reader.vector_comparer.nearest(
+                view, question.tobytes(), spaces=None, tags=(), depth=200
+            )
             taken.append(time.perf_counter() - begun)
         answers.append([str(each.sequence) for each in found[:K]])
     print(f"  {name:22} {statistics.median(taken) * 1000:9.2f} ms for the nearest 200")

@@ -99,7 +99,7 @@ class DebuggingAdvisor:
         telling -= _COMMON_WORDS | set(analysis.terms(tool))
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, branch)
-            version = reader.current(view.lineage, INCIDENTS, incident)
+            version = reader.records.current(view.lineage, INCIDENTS, incident)
         if version is None or version.payload is None or not telling:
             return False
         content = orjson.loads(version.payload)

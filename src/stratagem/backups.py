@@ -44,7 +44,7 @@ from stratagem.errors import (
 from stratagem.places import is_address, shown_place
 from stratagem.storage.contract import Progress
 from stratagem.storage.copy_mark import CopyMark
-from stratagem.storage.copying import Copied
+from stratagem.storage.log_copy import Copied
 from stratagem.storage.scratch import remove_abandoned, scratch_folder
 
 __all__ = ["Kept", "backup", "copy_all", "discard", "restore"]

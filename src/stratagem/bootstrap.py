@@ -43,15 +43,15 @@ from stratagem.projections.settings import ExternalSettings
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
-from stratagem.storage import copying
-from stratagem.storage.clocks import clock_gap
+from stratagem.storage import log_copy
+from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Progress, Store
 from stratagem.storage.copy_mark import CopyMark, read_mark, remove_mark, set_mark
-from stratagem.storage.copying import Copied
-from stratagem.storage.relational.appending import Adapters
+from stratagem.storage.log_copy import Copied
+from stratagem.storage.relational.writer import Adapters
 from stratagem.storage.rescue import Loss, Rescue, fill
 from stratagem.storage.scratch import scratch_folder
-from stratagem.storage.sqlite.examining import examine_unopened
+from stratagem.storage.sqlite.examination import examine_unopened
 from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
@@ -220,7 +220,7 @@ def _database_of(location: str) -> str | None:
 
 def clock_warning(store: Store) -> str | None:
     """Say how far a log is ahead of the clock, and what to do; None where it is not."""
-    gap = clock_gap(store.reader(), store.now())
+    gap = clock_gap(store.reader().log, store.now())
     return gap.warning if gap else None
 
 
@@ -307,14 +307,14 @@ def copy(source: str, target: str, progress: Progress, mark: CopyMark) -> Copied
         closing(start(_plain(source, read_only=True))) as here,
         closing(start(_plain(target, copying=True))) as there,
     ):
-        return copying.copy(here.foundation.store, there.foundation.store, progress, mark)
+        return log_copy.copy(here.foundation.store, there.foundation.store, progress, mark)
 
 
 def mark_copy(target: str, mark: CopyMark) -> None:
     """Mark a database that is empty as the target of a copy; one that holds something is left."""
     mark = replace(mark, made=not _is_there(target))
     with closing(start(_plain(target, copying=True))) as there:
-        if copying.is_empty(there.foundation.store):
+        if log_copy.is_empty(there.foundation.store):
             set_mark(there.foundation.store, mark)
 
 
@@ -408,7 +408,7 @@ def rescue(source: str, target: str, progress: Progress) -> Rescued:
             raise DatabaseCorrupt(
                 f"What was rescued is not healthy: {findings[0].what}", where=findings[0].where
             )
-        return Rescued(store.reader().head(), made.losses, made.unverified)
+        return Rescued(store.reader().log.head(), made.losses, made.unverified)
 
 
 def _check(settings: Settings) -> None:

@@ -138,7 +138,7 @@ def a_happening(
 
 
 def live(reader: Reader, name: str) -> Branch:
-    branch = reader.branch(name)
+    branch = reader.branches.by_name(name)
     assert branch is not None, f"no live branch {name!r}"
     return branch
 
@@ -154,8 +154,8 @@ def append(store: Store, *drafts: Draft, branch: str = MAIN) -> int:
 
 def fork(store: Store, name: str, *, parent: str = MAIN, at: int | None = None) -> Branch:
     def work(transaction: Transaction) -> Branch:
-        moment = transaction.head().sequence if at is None else at
-        return transaction.create_branch(
+        moment = transaction.log.head().sequence if at is None else at
+        return transaction.branches.create(
             name, parent=live(transaction, parent), fork_sequence=moment
         )
 
@@ -163,12 +163,12 @@ def fork(store: Store, name: str, *, parent: str = MAIN, at: int | None = None) 
 
 
 def create(store: Store, name: str) -> Branch:
-    return store.write(lambda t: t.create_branch(name, parent=None, fork_sequence=0), TESTER)
+    return store.write(lambda t: t.branches.create(name, parent=None, fork_sequence=0), TESTER)
 
 
 def view(reader: Reader, branch: str = MAIN, *, limit: int = OPEN_END, time: int = START) -> View:
     found = live(reader, branch)
-    return View(found, reader.lineage(found, limit), time)
+    return View(found, reader.branches.lineage(found, limit), time)
 
 
 def text_of(
@@ -176,8 +176,8 @@ def text_of(
 ) -> str | None:
     """Return the text of a note as a view shows it, or None."""
     with store.snapshot() as reader:
-        lineage = reader.lineage(live(reader, branch), limit)
-        version = reader.current(lineage, notes(namespace), key)
+        lineage = reader.branches.lineage(live(reader, branch), limit)
+        version = reader.records.current(lineage, notes(namespace), key)
     if version is None or version.payload is None:
         return None
     text: str = orjson.loads(version.payload)["text"]
@@ -200,9 +200,9 @@ def matching(
         numbers = (
             None
             if spaces is None
-            else [number for number, space in reader.spaces().items() if space in spaces]
+            else [number for number, space in reader.records.spaces().items() if space in spaces]
         )
-        found = reader.matches(
+        found = reader.search.matches(
             view(reader, branch, limit=limit, time=time),
             f'"{word}"',
             weights=(1.0, 1.0, 0.5),

@@ -31,8 +31,8 @@ from tests.contracts.samples import (
 def test_a_new_log_holds_the_default_branch_and_nothing_else(store: Store) -> None:
     reader = store.reader()
 
-    assert [branch.name for branch in reader.branches()] == [MAIN]
-    assert reader.head().sequence == 1
+    assert [branch.name for branch in reader.branches.all()] == [MAIN]
+    assert reader.log.head().sequence == 1
     assert [event.kind for event in store.log()] == ["BranchCreated"]
 
 
@@ -42,7 +42,7 @@ def test_what_is_appended_is_what_is_read(store: Store) -> None:
     sequence = append(store, a_note("k", **content))  # type: ignore[arg-type]
 
     reader = store.reader()
-    version = reader.current(reader.lineage(live(reader, MAIN)), notes(), "k")
+    version = reader.records.current(reader.branches.lineage(live(reader, MAIN)), notes(), "k")
     assert version is not None
     assert (version.sequence, version.at, version.kind) == (sequence, START + 1, NOTE_WRITTEN)
     assert orjson.loads(version.payload or b"") == content
@@ -167,7 +167,7 @@ def test_the_head_is_the_newest_event(store: Store) -> None:
 
     newest = events(store)[-1]
 
-    assert store.reader().head() == (newest.sequence, newest.at, newest.hash)
+    assert store.reader().log.head() == (newest.sequence, newest.at, newest.hash)
 
 
 def test_every_event_has_a_hash_and_no_other_sequence_has(store: Store) -> None:
@@ -175,9 +175,9 @@ def test_every_event_has_a_hash_and_no_other_sequence_has(store: Store) -> None:
 
     reader = store.reader()
 
-    assert reader.hash_of(sequence) == reader.head().hash
-    assert reader.hash_of(1) == events(store)[0].hash
-    assert reader.hash_of(sequence + 1) is None
+    assert reader.log.hash_of(sequence) == reader.log.head().hash
+    assert reader.log.hash_of(1) == events(store)[0].hash
+    assert reader.log.hash_of(sequence + 1) is None
 
 
 def test_events_say_who_wrote_them_and_for_which_request(store: Store) -> None:
@@ -193,22 +193,22 @@ def test_events_say_who_wrote_them_and_for_which_request(store: Store) -> None:
 
 def test_work_that_fails_leaves_nothing_behind(store: Store) -> None:
     append(store, a_note("a", "before"))
-    head = store.reader().head()
+    head = store.reader().log.head()
 
     def work(transaction: Transaction) -> None:
-        branch = transaction.create_branch("doomed", parent=None, fork_sequence=0)
+        branch = transaction.branches.create("doomed", parent=None, fork_sequence=0)
         transaction.append(branch, [a_note("a", "after", namespace="unheard of")])
-        transaction.set_setting("colour", "red")
+        transaction.settings.set("colour", "red")
         raise LookupError("changed my mind")
 
     with pytest.raises(LookupError):
         store.write(work, TESTER)
 
     reader = store.reader()
-    assert reader.head() == head
-    assert reader.branch("doomed") is None
-    assert reader.setting("colour") is None
-    assert [space.namespace for space in reader.spaces().values()] == ["n"]
+    assert reader.log.head() == head
+    assert reader.branches.by_name("doomed") is None
+    assert reader.settings.text("colour") is None
+    assert [space.namespace for space in reader.records.spaces().values()] == ["n"]
 
 
 def test_after_failed_work_a_namespace_it_first_named_can_be_written(store: Store) -> None:
@@ -227,9 +227,11 @@ def test_a_transaction_sees_what_it_has_written_so_far(store: Store) -> None:
     def work(transaction: Transaction) -> list[object]:
         main = live(transaction, MAIN)
         transaction.append(main, [a_note("a", "mine")])
-        version = transaction.current(transaction.lineage(main), notes(), "a")
-        branch = transaction.create_branch("b", parent=main, fork_sequence=transaction.head()[0])
-        inherited = transaction.current(transaction.lineage(branch), notes(), "a")
+        version = transaction.records.current(transaction.branches.lineage(main), notes(), "a")
+        branch = transaction.branches.create(
+            "b", parent=main, fork_sequence=transaction.log.head()[0]
+        )
+        inherited = transaction.records.current(transaction.branches.lineage(branch), notes(), "a")
         return [version and version.payload, inherited and inherited.payload]
 
     seen = store.write(work, TESTER)
@@ -258,11 +260,11 @@ def test_the_log_can_be_written_to_while_it_is_read(store: Store) -> None:
 
 
 def test_settings_are_kept(store: Store) -> None:
-    store.write(lambda t: t.set_setting("colour", "red"), TESTER)
-    store.write(lambda t: t.set_setting("colour", "blue"), TESTER)
+    store.write(lambda t: t.settings.set("colour", "red"), TESTER)
+    store.write(lambda t: t.settings.set("colour", "blue"), TESTER)
 
-    assert store.reader().setting("colour") == "blue"
-    assert store.reader().setting("size") is None
+    assert store.reader().settings.text("colour") == "blue"
+    assert store.reader().settings.text("size") is None
 
 
 def test_what_was_written_is_there_when_the_store_is_opened_again(
@@ -272,13 +274,13 @@ def test_what_was_written_is_there_when_the_store_is_opened_again(
         pytest.skip("this store is gone when it is closed")
     store = opened()
     append(store, a_note("a", "kept"))
-    head = store.reader().head()
+    head = store.reader().log.head()
     store.close()
 
     again = opened()
 
     assert text_of(again, "a") == "kept"
-    assert again.reader().head() == head
+    assert again.reader().log.head() == head
 
 
 def test_a_closed_store_says_so(store: Store) -> None:
@@ -286,7 +288,7 @@ def test_a_closed_store_says_so(store: Store) -> None:
     store.close()
 
     with pytest.raises(StratagemError) as reading:
-        store.reader().head()
+        store.reader().log.head()
     with pytest.raises(StratagemError) as writing:
         append(store, a_note("b"))
 

@@ -23,8 +23,8 @@ def test_a_branch_is_found_by_its_name_and_by_its_id(store: Store) -> None:
 
     reader = store.reader()
 
-    assert reader.branch("trial") == reader.branch_by_id(made.id) == made
-    assert reader.branch("Trial") is None
+    assert reader.branches.by_name("trial") == reader.branches.by_id(made.id) == made
+    assert reader.branches.by_name("Trial") is None
     assert (made.parent, made.fork_sequence) == (live(reader, MAIN).id, made.id - 1)
 
 
@@ -35,9 +35,13 @@ def test_branches_are_listed_oldest_first_with_the_deleted(store: Store) -> None
 
     reader = store.reader()
 
-    assert [branch.name for branch in reader.branches()] == [MAIN, "b", "a"]
-    assert [branch.deleted_sequence is None for branch in reader.branches()] == [True, False, True]
-    assert reader.branch_count() == 2
+    assert [branch.name for branch in reader.branches.all()] == [MAIN, "b", "a"]
+    assert [branch.deleted_sequence is None for branch in reader.branches.all()] == [
+        True,
+        False,
+        True,
+    ]
+    assert reader.branches.live_count() == 2
 
 
 def test_a_deleted_branch_has_no_name_until_it_is_restored(store: Store) -> None:
@@ -46,7 +50,7 @@ def test_a_deleted_branch_has_no_name_until_it_is_restored(store: Store) -> None
     append(store, a_note("a", "changed"), branch="trial")
 
     _delete(store, "trial")
-    gone = store.reader().branch("trial")
+    gone = store.reader().branches.by_name("trial")
     _restore(store, "trial")
 
     assert gone is None
@@ -71,8 +75,8 @@ def test_the_name_of_a_deleted_branch_is_free_and_the_last_one_is_found(store: S
     _delete(store, "trial")
 
     reader = store.reader()
-    last = reader.deleted_branch("trial")
-    never = reader.deleted_branch("never")
+    last = reader.branches.deleted_by_name("trial")
+    never = reader.branches.deleted_by_name("never")
 
     assert first.id != second.id
     assert last is not None
@@ -83,11 +87,11 @@ def test_the_name_of_a_deleted_branch_is_free_and_the_last_one_is_found(store: S
 def test_a_record_of_a_branch_that_is_not_live_is_not_recalled(store: Store) -> None:
     append(store, a_note("a", "here"))
     fork(store, "trial")
-    lineage = store.reader().lineage(live(store.reader(), "trial"))
+    lineage = store.reader().branches.lineage(live(store.reader(), "trial"))
 
-    before = store.reader().current(lineage, notes(), "a")
+    before = store.reader().records.current(lineage, notes(), "a")
     _delete(store, "trial")
-    after = store.reader().current(lineage, notes(), "a")
+    after = store.reader().records.current(lineage, notes(), "a")
 
     assert before is not None
     assert after is None
@@ -98,7 +102,7 @@ def test_a_branch_can_be_made_and_written_in_one_transaction(store: Store) -> No
 
     store.write(
         lambda t: t.append(
-            t.create_branch("trial", parent=live(t, MAIN), fork_sequence=t.head().sequence),
+            t.branches.create("trial", parent=live(t, MAIN), fork_sequence=t.log.head().sequence),
             [a_note("a", "new"), a_happening("then")],
         ),
         TESTER,
@@ -108,14 +112,14 @@ def test_a_branch_can_be_made_and_written_in_one_transaction(store: Store) -> No
 
 
 def _delete(store: Store, name: str) -> None:
-    store.write(lambda t: t.delete_branch(live(t, name)), TESTER)
+    store.write(lambda t: t.branches.delete(live(t, name)), TESTER)
 
 
 def _restore(store: Store, name: str) -> None:
-    store.write(lambda t: t.restore_branch(_deleted(t, name)), TESTER)
+    store.write(lambda t: t.branches.restore(_deleted(t, name)), TESTER)
 
 
 def _deleted(reader: Reader, name: str) -> Branch:
-    branch = reader.deleted_branch(name)
+    branch = reader.branches.deleted_by_name(name)
     assert branch is not None
     return branch

@@ -10,7 +10,7 @@ import pytest
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import EventKind, Kinds, Link, Projection, RecordKind
-from stratagem.storage.catalogue import Listed
+from stratagem.storage.catalogue import ListedVersion
 from stratagem.storage.contract import Reader, Store
 from tests.contracts.conftest import Opener
 from tests.contracts.samples import append, examine, fork, rebuild, view
@@ -77,14 +77,14 @@ def no_road(ends: str, by: str = "foot") -> Draft:
 
 
 def names(reader: Reader, numbers: list[int]) -> list[str]:
-    known = reader.names(numbers)
+    known = reader.records.names(numbers)
     return [known[number][1] for number in numbers]
 
 
 def linked(store: Store, start: str, branch: str = "default", limit: int = OPEN_END) -> set[str]:
     with store.snapshot() as reader:
-        nodes = list(reader.subjects(PLACES, list(start)).values())
-        found = reader.linked(view(reader, branch, limit=limit), nodes)
+        nodes = list(reader.records.subjects(PLACES, list(start)).values())
+        found = reader.catalogue.links(view(reader, branch, limit=limit), nodes)
         ends = [
             (name, link.outgoing, link.label)
             for link, name in zip(found, names(reader, [each.other for each in found]), strict=True)
@@ -94,8 +94,8 @@ def linked(store: Store, start: str, branch: str = "default", limit: int = OPEN_
 
 def strongest(store: Store, start: str, branch: str = "default", *, limit: int = 10) -> list[str]:
     with store.snapshot() as reader:
-        node = reader.subjects(PLACES, [start])[start]
-        found = reader.strongest_links(
+        node = reader.records.subjects(PLACES, [start])[start]
+        found = reader.catalogue.strongest_links(
             view(reader, branch), node, outgoing=True, label="foot", limit=limit
         )
         return names(reader, [each.other for each in found])
@@ -104,14 +104,14 @@ def strongest(store: Store, start: str, branch: str = "default", *, limit: int =
 def listed(store: Store, branch: str = "default", limit: int = OPEN_END, **how: Any) -> list[str]:
     how = {"between": ANY, "limit": 100, **how}
     with store.snapshot() as reader:
-        found = reader.ordered(view(reader, branch, limit=limit), PLACES, "size", **how)
-        hits = reader.hits([each.sequence for each in found])
+        found = reader.catalogue.sorted_by(view(reader, branch, limit=limit), PLACES, "size", **how)
+        hits = reader.log.contents([each.sequence for each in found])
         return [hits[each.sequence].key or "" for each in found]
 
 
 def groups(store: Store, branch: str = "default", limit: int = OPEN_END) -> dict[str, int]:
     with store.snapshot() as reader:
-        return reader.group_tallies(view(reader, branch, limit=limit).lineage, "place")
+        return reader.catalogue.group_counts(view(reader, branch, limit=limit).lineage, "place")
 
 
 def test_a_link_is_seen_from_both_ends(store: Store) -> None:
@@ -163,14 +163,14 @@ def test_links_can_be_narrowed_bounded_and_counted(store: Store) -> None:
 
     with store.snapshot() as reader:
         here = view(reader)
-        node = [reader.subjects(PLACES, ["a"])["a"]]
-        assert len(reader.linked(here, node)) == 3
-        assert len(reader.linked(here, node, limit=2)) == 2
-        assert len(reader.linked(here, node, by=(True, "foot"))) == 2
-        assert len(reader.linked(here, node, by=(False, "rail"))) == 1
-        assert len(reader.linked(here, node, by=(False, "foot"))) == 0
-        assert reader.link_count(node, 10) == 3
-        assert reader.link_count(node, 2) == 2
+        node = [reader.records.subjects(PLACES, ["a"])["a"]]
+        assert len(reader.catalogue.links(here, node)) == 3
+        assert len(reader.catalogue.links(here, node, limit=2)) == 2
+        assert len(reader.catalogue.links(here, node, by=(True, "foot"))) == 2
+        assert len(reader.catalogue.links(here, node, by=(False, "rail"))) == 1
+        assert len(reader.catalogue.links(here, node, by=(False, "foot"))) == 0
+        assert reader.catalogue.link_count(node, 10) == 3
+        assert reader.catalogue.link_count(node, 2) == 2
 
 
 def test_what_is_not_there_when_it_is_linked_is_not_linked_later(store: Store) -> None:
@@ -197,9 +197,9 @@ def test_a_list_is_read_page_by_page(store: Store) -> None:
 
     for descending in (False, True):
         seen: list[int] = []
-        after: Listed | None = None
+        after: ListedVersion | None = None
         with store.snapshot() as reader:
-            while page := reader.ordered(
+            while page := reader.catalogue.sorted_by(
                 view(reader),
                 PLACES,
                 "size",
@@ -242,7 +242,7 @@ def test_a_part_of_a_facet_is_found(store: Store) -> None:
         here = view(reader)
 
         def found(part: str, limit: int = 10) -> int:
-            return len(reader.facets_containing(here, "called=", part, limit=limit))
+            return len(reader.catalogue.with_facet_containing(here, "called=", part, limit=limit))
 
         assert [found(part) for part in ("arbour", "h", "called", "=", "x")] == [1, 2, 0, 0, 0]
         assert found("h", limit=1) == 1
@@ -254,7 +254,10 @@ def test_events_of_a_kind_are_counted_on_all_branches(store: Store) -> None:
     append(store, no_place("a"), branch="trial")
 
     with store.snapshot() as reader:
-        assert (reader.version_count("place"), reader.version_count("road")) == (3, 1)
+        assert (
+            reader.catalogue.version_count("place"),
+            reader.catalogue.version_count("road"),
+        ) == (3, 1)
 
 
 def test_a_rebuild_changes_nothing(store: Store) -> None:

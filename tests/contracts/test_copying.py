@@ -16,7 +16,7 @@ from stratagem import backups
 from stratagem.errors import DatabaseCorrupt, ImportRefused
 from stratagem.memory.entries import Item
 from stratagem.storage.contract import Request, Store, Transaction
-from stratagem.storage.copying import copy
+from stratagem.storage.log_copy import copy
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import (
     MAIN,
@@ -71,7 +71,7 @@ def test_a_copy_shows_and_remembers_what_the_source_does(
     openers: Openers, source: str, target: str
 ) -> None:
     here = openers[source]("here", indexer=Words("hash-1"))
-    here.write(lambda t: t.change_embedder("hash-1"), TESTER)
+    here.write(lambda t: t.vectors.change_embedder("hash-1"), TESTER)
     a_history(here)
     append(here, a_note("gone", "secret"))
     here.purge(TESTER, space=notes(), key="gone", sequence=None)
@@ -84,12 +84,12 @@ def test_a_copy_shows_and_remembers_what_the_source_does(
 
     assert events(there) == events(here)
     assert everything(there) == everything(here)
-    assert copied.events == copied.head.sequence == here.reader().head().sequence
-    assert (copied.requests, copied.vectors) == (1, here.reader().vector_count())
+    assert copied.events == copied.head.sequence == here.reader().log.head().sequence
+    assert (copied.requests, copied.vectors) == (1, here.reader().vectors.count())
     assert copy(here, there, quiet) == (0, 0, 0, copied.head)
     assert there.write(lambda t: work(t, "twice"), request) == "once"
     vectors = [
-        [(row.sequence, row.vector) for row in store.reader().vectors_after(0, 99)]
+        [(row.sequence, row.vector) for row in store.reader().vectors.after(0, 99)]
         for store in (here, there)
     ]
     assert vectors[0] == vectors[1] != []
@@ -117,12 +117,12 @@ def test_a_copy_goes_on_where_it_ended(openers: Openers, source: str, target: st
 
     with pytest.raises(Interrupted):
         copy(here, there, interrupting)
-    begun = there.reader().head().sequence
+    begun = there.reader().log.head().sequence
     append(here, a_note("later", "blue"))
     copied = copy(here, there, quiet)
 
     assert 1_000 < begun < 3_000
-    assert copied.events == here.reader().head().sequence - begun
+    assert copied.events == here.reader().log.head().sequence - begun
     assert events(there) == events(here)
     assert text_of(there, "later") == "blue"
     rebuild(there)
@@ -165,7 +165,7 @@ def test_a_copy_whose_process_was_killed_goes_on(
         stores = here.runtime.foundation.store, there.runtime.foundation.store
         assert events(stores[0]) == events(stores[1])
         there.memory.store(items=many(0), request_id="r0")
-        assert stores[1].reader().head() == copied.head
+        assert stores[1].reader().log.head() == copied.head
 
 
 @pytest.mark.parametrize(("source", "target"), [(FILE, SERVER), (SERVER, FILE)])

@@ -51,7 +51,7 @@ def test_nothing_is_told_after_the_end(store: Store) -> None:
     told: queue.Queue[int] = queue.Queue()
     stop = store.follow(told.put)
     append(store, a_note("a"))
-    heard_until(told, store.reader().head().sequence)
+    heard_until(told, store.reader().log.head().sequence)
     stop()
     while not told.empty():
         told.get()

@@ -120,11 +120,11 @@ def test_readers_never_see_half_of_a_transaction(store: Store) -> None:
         torn = 0
         while not done.is_set():
             with store.snapshot() as reader:
-                lineage = reader.lineage(live(reader, MAIN))
+                lineage = reader.branches.lineage(live(reader, MAIN))
                 pair = {
                     version.payload
                     for key in "ab"
-                    if (version := reader.current(lineage, notes(), key)) is not None
+                    if (version := reader.records.current(lineage, notes(), key)) is not None
                 }
             torn += len(pair) != 1
         return torn
@@ -157,7 +157,7 @@ def test_threads_read_write_fork_and_search_side_by_side(store: Store) -> None:
 
 def test_what_one_thread_wrote_all_others_see(store: Store) -> None:
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: store.reader().head(), range(4)))
+        list(pool.map(lambda _: store.reader().log.head(), range(4)))
 
         append(store, a_note("a", "new"))
 
@@ -170,10 +170,10 @@ def test_a_snapshot_keeps_its_state_while_others_commit(backend: Backend, store:
     append(store, a_note("a", "one"))
 
     with store.snapshot() as reader:
-        before = reader.head()
+        before = reader.log.head()
         with ThreadPoolExecutor(1) as pool:
             pool.submit(append, store, a_note("a", "two")).result()
-        during = reader.head()
+        during = reader.log.head()
 
     assert during == before
     assert text_of(store, "a") == "two"

@@ -27,8 +27,8 @@ from tests.contracts.samples import (
 def subject(store: Store, key: str) -> int:
     """Return the number of a note's subject, as the changes of its branch give it."""
     reader = store.reader()
-    changed = reader.changed_subjects(Cut(live(reader, MAIN).id, 10**9), 0)
-    return next(each for each, (_, name) in reader.names(changed).items() if name == key)
+    changed = reader.changes.subjects(Cut(live(reader, MAIN).id, 10**9), 0)
+    return next(each for each, (_, name) in reader.records.names(changed).items() if name == key)
 
 
 def test_a_branch_knows_itself_and_its_ancestors_up_to_the_fork(store: Store) -> None:
@@ -38,7 +38,7 @@ def test_a_branch_knows_itself_and_its_ancestors_up_to_the_fork(store: Store) ->
     second = append(store, a_note("a"), branch="parent")
     child = fork(store, "child", parent="parent", at=second - 1)
 
-    known = store.reader().knowledge(child.id, 99)
+    known = store.reader().branches.knowledge(child.id, 99)
 
     assert known == {main.id: first, parent.id: second - 1, child.id: 99}
 
@@ -46,16 +46,16 @@ def test_a_branch_knows_itself_and_its_ancestors_up_to_the_fork(store: Store) ->
 def test_an_empty_branch_knows_itself_only(store: Store) -> None:
     fresh = create(store, "fresh")
 
-    assert store.reader().knowledge(fresh.id, 5) == {fresh.id: 5}
+    assert store.reader().branches.knowledge(fresh.id, 5) == {fresh.id: 5}
 
 
 def test_a_merge_is_known_from_its_sequence_on(store: Store) -> None:
     main = live(store.reader(), MAIN)
     other = create(store, "other")
 
-    sequence = store.write(lambda t: t.record_merge(main, other, {other.id: 2}), TESTER)
+    sequence = store.write(lambda t: t.branches.record_merge(main, other, {other.id: 2}), TESTER)
     reader = store.reader()
-    before, after = (reader.knowledge(main.id, at) for at in (sequence - 1, sequence))
+    before, after = (reader.branches.knowledge(main.id, at) for at in (sequence - 1, sequence))
 
     assert before == {main.id: sequence - 1}
     assert after == {main.id: sequence, other.id: 2}
@@ -65,26 +65,26 @@ def test_a_fork_knows_what_its_parent_had_merged_by_then(store: Store) -> None:
     main = live(store.reader(), MAIN)
     other = create(store, "other")
     early = fork(store, "early")
-    merged = store.write(lambda t: t.record_merge(main, other, {other.id: 2}), TESTER)
+    merged = store.write(lambda t: t.branches.record_merge(main, other, {other.id: 2}), TESTER)
     late = fork(store, "late")
     old = fork(store, "old", at=merged - 1)
 
     reader = store.reader()
 
-    assert other.id not in reader.knowledge(early.id, 99)
-    assert other.id not in reader.knowledge(old.id, 99)
-    assert reader.knowledge(late.id, 99) == {main.id: merged, other.id: 2, late.id: 99}
+    assert other.id not in reader.branches.knowledge(early.id, 99)
+    assert other.id not in reader.branches.knowledge(old.id, 99)
+    assert reader.branches.knowledge(late.id, 99) == {main.id: merged, other.id: 2, late.id: 99}
 
 
 def test_knowledge_is_the_same_after_a_rebuild(store: Store) -> None:
     main = live(store.reader(), MAIN)
     other = create(store, "other")
-    store.write(lambda t: t.record_merge(main, other, {other.id: 2, 77: 3}), TESTER)
-    before = store.reader().knowledge(main.id, 99)
+    store.write(lambda t: t.branches.record_merge(main, other, {other.id: 2, 77: 3}), TESTER)
+    before = store.reader().branches.knowledge(main.id, 99)
 
     rebuild(store)
 
-    assert store.reader().knowledge(main.id, 99) == before
+    assert store.reader().branches.knowledge(main.id, 99) == before
 
 
 def test_changed_subjects_are_those_of_one_branch_between_two_sequences(store: Store) -> None:
@@ -96,9 +96,9 @@ def test_changed_subjects_are_those_of_one_branch_between_two_sequences(store: S
     append(store, a_note("elsewhere"), branch="trial")
 
     reader = store.reader()
-    changed = reader.changed_subjects(Cut(live(reader, MAIN).id, end), start)
+    changed = reader.changes.subjects(Cut(live(reader, MAIN).id, end), start)
 
-    assert sorted(key for _, key in reader.names(changed).values()) == ["a", "c"]
+    assert sorted(key for _, key in reader.records.names(changed).values()) == ["a", "c"]
 
 
 def test_changed_events_carry_their_origin_and_what_they_say(store: Store) -> None:
@@ -108,14 +108,14 @@ def test_changed_events_carry_their_origin_and_what_they_say(store: Store) -> No
 
     reader = store.reader()
     main = live(reader, MAIN).id
-    changed = reader.changed_stream(Cut(main, two), start)
+    changed = reader.changes.stream_events(Cut(main, two), start)
 
     assert [each.sequence for each in changed] == [one, two]
     assert [each.origin for each in changed] == [None, 2]
     assert [each.space for each in changed] == [happenings(), happenings("m")]
     assert [each.payload for each in changed] == [b'{"text":"one"}', b'{"text":"two"}']
     assert {each.branch for each in changed} == {main}
-    assert reader.branch_of(one) == main
+    assert reader.log.branch_of(one) == main
 
 
 def test_known_versions_are_the_newest_of_each_branch_that_is_known(store: Store) -> None:
@@ -128,7 +128,7 @@ def test_known_versions_are_the_newest_of_each_branch_that_is_known(store: Store
     reader = store.reader()
     a = subject(store, "a")
     known = [
-        reader.known_versions([a], vector).get(a, [])
+        reader.changes.known_versions([a], vector).get(a, [])
         for vector in (
             {main.id: 99, trial.id: 99},
             {main.id: first, trial.id: third - 1},
@@ -152,7 +152,7 @@ def test_the_newest_records_of_some_subjects_in_a_view(store: Store) -> None:
     append(store, a_note("a", "new"), an_erasure("c"), branch="trial")
 
     reader = store.reader()
-    records = reader.current_many(reader.lineage(live(reader, "trial")), numbers)
+    records = reader.records.current_many(reader.branches.lineage(live(reader, "trial")), numbers)
 
     found = {record.key: record.version.payload for record in records.values()}
     assert found == {"a": b'{"text":"new"}', "b": b'{"text":"kept"}'}
@@ -163,10 +163,10 @@ def test_versions_are_read_by_their_sequence(store: Store) -> None:
     one = append(store, a_note("a", "1"))
     two = append(store, an_erasure("a"))
 
-    versions = store.reader().payloads([one, two])
+    versions = store.reader().log.versions([one, two])
 
     assert set(versions) == {one, two}
     assert versions[one].payload == b'{"text":"1"}'
     assert versions[two].kind == NOTE_ERASED
     with pytest.raises(DatabaseCorrupt, match="no event 99"):
-        store.reader().payloads([one, 99])
+        store.reader().log.versions([one, 99])

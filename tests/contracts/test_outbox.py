@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stratagem.engine.events import Draft
+from stratagem.storage.branch_merge import carry_out, plan
 from stratagem.storage.contract import Store, Transaction
-from stratagem.storage.merging import carry_out, plan
-from stratagem.storage.outbox import Parcel, Postponed, Tally
+from stratagem.storage.outbox import OutboxCount, Parcel, Postponed
 from tests.contracts.samples import (
     HAPPENING,
     MAIN,
@@ -29,39 +29,39 @@ OTHER = "nowhere"
 
 
 def register(store: Store, name: str = NAME, *kinds: str) -> None:
-    store.write(lambda t: t.register_projection(name, kinds or (NOTE,)), TESTER)
+    store.write(lambda t: t.outbox.register(name, kinds or (NOTE,)), TESTER)
 
 
 def due(store: Store, *, now: int = 0, limit: int = 100, name: str = NAME) -> list[Parcel]:
-    return store.reader().outbox_due(name, now=now, limit=limit)
+    return store.reader().outbox.due(name, now=now, limit=limit)
 
 
-def tally(store: Store, name: str = NAME) -> Tally:
-    return store.reader().outbox_tally(name)
+def tally(store: Store, name: str = NAME) -> OutboxCount:
+    return store.reader().outbox.count(name)
 
 
 def settle(store: Store, *subjects: int, upto: int, name: str = NAME) -> int:
-    return store.write(lambda t: t.settle_outbox(name, subjects, upto=upto), TESTER)
+    return store.write(lambda t: t.outbox.mark_delivered(name, subjects, upto=upto), TESTER)
 
 
 def postpone(store: Store, *records: Postponed, upto: int) -> None:
-    store.write(lambda t: t.postpone_outbox(NAME, records, upto=upto), TESTER)
+    store.write(lambda t: t.outbox.postpone(NAME, records, upto=upto), TESTER)
 
 
 def lease(store: Store, owner: str, *, now: int, until: int) -> bool:
-    return store.write(lambda t: t.lease_projection(NAME, owner, now=now, until=until), TESTER)
+    return store.write(lambda t: t.outbox.lease(NAME, owner, now=now, until=until), TESTER)
 
 
 def subject_of(store: Store, key: str) -> int:
-    return store.reader().subjects(notes(), [key])[key]
+    return store.reader().records.subjects(notes(), [key])[key]
 
 
 def test_a_log_has_no_projections_of_itself(store: Store) -> None:
     append(store, a_note("a"))
 
-    assert store.reader().projections() == []
+    assert store.reader().outbox.projections() == []
     assert due(store) == []
-    assert not store.reader().outbox_behind(NAME)
+    assert not store.reader().outbox.is_behind(NAME)
 
 
 def test_every_event_of_a_wanted_kind_waits_with_its_subject(store: Store) -> None:
@@ -72,8 +72,8 @@ def test_every_event_of_a_wanted_kind_waits_with_its_subject(store: Store) -> No
     a, b = subject_of(store, "a"), subject_of(store, "b")
 
     assert due(store) == [Parcel(a, first, last, 0), Parcel(b, first + 2, first + 2, 0)]
-    assert tally(store) == Tally(3, 0)
-    assert store.reader().outbox_behind(NAME)
+    assert tally(store) == OutboxCount(3, 0)
+    assert store.reader().outbox.is_behind(NAME)
 
 
 def test_events_before_the_registration_do_not_wait(store: Store) -> None:
@@ -86,7 +86,7 @@ def test_events_before_the_registration_do_not_wait(store: Store) -> None:
 def test_other_branches_do_not_concern_a_projection_until_they_are_merged(store: Store) -> None:
     register(store)
     append(store, a_note("a", "one"))
-    settle(store, subject_of(store, "a"), upto=store.reader().head().sequence)
+    settle(store, subject_of(store, "a"), upto=store.reader().log.head().sequence)
     fork(store, "trial")
     append(store, a_note("a", "two"), a_note("b"), branch="trial")
     before = tally(store)
@@ -97,7 +97,7 @@ def test_other_branches_do_not_concern_a_projection_until_they_are_merged(store:
 
     store.write(work, TESTER)
 
-    assert before == Tally(0, 0)
+    assert before == OutboxCount(0, 0)
     assert {each.subject for each in due(store)} == {
         subject_of(store, "a"),
         subject_of(store, "b"),
@@ -121,19 +121,22 @@ def test_each_projection_has_rows_and_kinds_of_its_own(store: Store) -> None:
     register(store)
     register(store, OTHER, HAPPENING, NOTE)
     append(store, a_note("a"))
-    head = store.reader().head().sequence
+    head = store.reader().log.head().sequence
 
     settle(store, subject_of(store, "a"), upto=head)
 
-    assert [each.kinds for each in store.reader().projections()] == [(NOTE,), (HAPPENING, NOTE)]
-    assert (tally(store), tally(store, OTHER)) == (Tally(0, 0), Tally(1, 0))
-    assert [each.processed for each in store.reader().projections()] == [1, 0]
+    assert [each.kinds for each in store.reader().outbox.projections()] == [
+        (NOTE,),
+        (HAPPENING, NOTE),
+    ]
+    assert (tally(store), tally(store, OTHER)) == (OutboxCount(0, 0), OutboxCount(1, 0))
+    assert [each.processed for each in store.reader().outbox.projections()] == [1, 0]
 
 
 def test_what_was_registered_and_appended_in_one_transaction_waits(store: Store) -> None:
     def work(transaction: Transaction) -> None:
         transaction.append(live(transaction, MAIN), [a_note("a")])
-        transaction.register_projection(NAME, (NOTE,))
+        transaction.outbox.register(NAME, (NOTE,))
         transaction.append(live(transaction, MAIN), [a_note("b")])
 
     store.write(work, TESTER)
@@ -152,7 +155,7 @@ def test_settling_takes_all_rows_of_a_record_up_to_a_sequence(store: Store) -> N
 
     assert taken == 2
     assert due(store) == [Parcel(b, upto - 1, upto - 1, 0), Parcel(a, later, later, 0)]
-    assert store.reader().projections()[0].processed == 2
+    assert store.reader().outbox.projections()[0].processed == 2
 
 
 def test_a_postponed_record_is_due_when_its_time_comes(store: Store) -> None:
@@ -164,8 +167,8 @@ def test_a_postponed_record_is_due_when_its_time_comes(store: Store) -> None:
 
     assert [each.subject for each in due(store, now=499)] == [b]
     assert due(store, now=500)[0] == Parcel(a, upto - 1, upto - 1, 3)
-    assert store.reader().outbox_rows(NAME, limit=1)[0].error == "refused"
-    assert tally(store) == Tally(2, 0)
+    assert store.reader().outbox.rows(NAME, limit=1)[0].error == "refused"
+    assert tally(store) == OutboxCount(2, 0)
 
 
 def test_a_failed_record_is_not_due_until_it_is_retried(store: Store) -> None:
@@ -175,11 +178,11 @@ def test_a_failed_record_is_not_due_until_it_is_retried(store: Store) -> None:
 
     postpone(store, Postponed(b, 8, 0, failed=True, error="refused"), upto=upto)
     given_up = tally(store)
-    shown = [(each.subject, each.status) for each in store.reader().outbox_rows(NAME, limit=9)]
+    shown = [(each.subject, each.status) for each in store.reader().outbox.rows(NAME, limit=9)]
     still = [each.subject for each in due(store, now=10**18)]
-    retried = store.write(lambda t: t.retry_outbox(NAME), TESTER)
+    retried = store.write(lambda t: t.outbox.retry_all(NAME), TESTER)
 
-    assert given_up == Tally(1, 1)
+    assert given_up == OutboxCount(1, 1)
     assert shown == [(b, "failed"), (a, "pending")]
     assert still == [a]
     assert retried == 1
@@ -195,7 +198,7 @@ def test_a_new_event_gives_a_failed_record_new_attempts(store: Store) -> None:
     later = append(store, a_note("a"))
 
     assert due(store) == [Parcel(a, upto, later, 0)]
-    assert store.reader().outbox_waiting(NAME, [a, a + 1]) == {a: upto}
+    assert store.reader().outbox.waiting(NAME, [a, a + 1]) == {a: upto}
 
 
 def test_the_longest_waiting_come_first_up_to_a_limit(store: Store) -> None:
@@ -230,36 +233,36 @@ def test_building_settles_what_was_there_when_it_began(store: Store) -> None:
     upto = append(store, a_note("a"), a_note("b"))
     append(store, a_note("c"))
 
-    store.write(lambda t: t.set_built(NAME, "first", upto=upto), TESTER)
+    store.write(lambda t: t.outbox.set_built(NAME, "first", upto=upto), TESTER)
 
     assert [each.subject for each in due(store)] == [subject_of(store, "c")]
-    assert store.reader().projections()[0].built == "first"
-    assert store.reader().projections()[0].processed == 2
+    assert store.reader().outbox.projections()[0].built == "first"
+    assert store.reader().outbox.projections()[0].processed == 2
 
 
 def test_registering_again_changes_nothing_unless_other_kinds_are_wanted(store: Store) -> None:
     register(store)
     append(store, a_note("a"))
-    store.write(lambda t: t.set_built(NAME, "first"), TESTER)
+    store.write(lambda t: t.outbox.set_built(NAME, "first"), TESTER)
 
     register(store)
-    same = store.reader().projections()[0]
+    same = store.reader().outbox.projections()[0]
     register(store, NAME, NOTE, HAPPENING)
-    other = store.reader().projections()[0]
+    other = store.reader().outbox.projections()[0]
 
     assert (same.built, other.built) == ("first", None)
-    assert tally(store) == Tally(1, 0)
+    assert tally(store) == OutboxCount(1, 0)
 
 
 def test_a_dropped_projection_leaves_nothing(store: Store) -> None:
     register(store)
     append(store, a_note("a"))
 
-    store.write(lambda t: t.drop_projection(NAME), TESTER)
+    store.write(lambda t: t.outbox.drop(NAME), TESTER)
     append(store, a_note("b"))
 
-    assert store.reader().projections() == []
-    assert tally(store) == Tally(0, 0)
+    assert store.reader().outbox.projections() == []
+    assert tally(store) == OutboxCount(0, 0)
 
 
 def test_the_outbox_outlives_a_rebuild_of_the_read_models(store: Store) -> None:
@@ -281,10 +284,10 @@ def test_a_purge_tells_the_projections_and_quotes_nothing_more(store: Store) -> 
 
     store.purge(TESTER, space=notes(), key="a", sequence=None)
 
-    rows = store.reader().outbox_rows(NAME, limit=9)
+    rows = store.reader().outbox.rows(NAME, limit=9)
     assert [each.subject for each in rows] == [a, a]
     assert [each.error for each in rows] == [None, None]
-    assert rows[-1].sequence == store.reader().head().sequence
+    assert rows[-1].sequence == store.reader().log.head().sequence
 
 
 def test_events_without_a_record_do_not_wait(store: Store) -> None:

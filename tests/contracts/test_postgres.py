@@ -20,11 +20,10 @@ from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import Text
 from stratagem.errors import DatabaseTooNew, StorageUnavailable, ValidationFailed
 from stratagem.places import shown_place
-from stratagem.storage.comparing import Comparing
 from stratagem.storage.contract import Document, Store
 from stratagem.storage.postgres import schema
 from stratagem.storage.postgres.store import PostgresStore
-from stratagem.storage.postgres.texts import text_row
+from stratagem.storage.postgres.terms import text_row
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import (
     START,
@@ -110,7 +109,7 @@ class TestRanking:
 
 def ranked(store: Store, words: Sequence[str]) -> list[tuple[int, float]]:
     with store.snapshot() as reader:
-        found = reader.matches(
+        found = reader.search.matches(
             view(reader),
             " OR ".join(f'"{word}"' for word in words),
             weights=(3.0, 1.0, 0.5),
@@ -142,7 +141,7 @@ class TestVectors:
     @pytest.fixture
     def store(self, opened: Opener) -> PostgresStore:
         store = opened(indexer=Numbers("numbers"))
-        store.write(lambda t: t.change_embedder("numbers"), TESTER)
+        store.write(lambda t: t.vectors.change_embedder("numbers"), TESTER)
         append(
             store,
             *(
@@ -164,16 +163,18 @@ class TestVectors:
         question = vector("text 12")
 
         with store.snapshot() as reader:
-            assert isinstance(reader, Comparing)
-            rows = {row.sequence: row.vector for row in reader.vectors_after(0, 1_000)}
+            assert reader.vector_comparer is not None
+            rows = {row.sequence: row.vector for row in reader.vectors.after(0, 1_000)}
             for branch in ("default", "trial"):
                 for tags in ((), ("even",)):
                     shown = view(reader, branch)
-                    seen = reader.visible_among(shown, list(rows))
+                    seen = reader.records.visible_among(shown, list(rows))
                     if tags:
-                        seen &= set(reader.tagged(tags).tolist())
+                        seen &= set(reader.search.tagged_versions(tags).tolist())
                     expected = sorted(seen, key=lambda at: (-near(rows[at], question), -at))[:20]
-                    found = reader.nearest(shown, question, spaces=None, tags=tags, depth=20)
+                    found = reader.vector_comparer.nearest(
+                        shown, question, spaces=None, tags=tags, depth=20
+                    )
 
                     assert [each.sequence for each in found] == expected
                     assert [each.score for each in found] == pytest.approx(
@@ -185,18 +186,22 @@ class TestVectors:
         rare = append(store, a_note("rare", "something rare", tags=["rare"]))
 
         with store.snapshot() as reader:
-            assert isinstance(reader, Comparing)
-            found = reader.nearest(view(reader), vector("x"), spaces=None, tags=["rare"], depth=9)
-            none = reader.nearest(view(reader), vector("x"), spaces=[], tags=(), depth=9)
+            assert reader.vector_comparer is not None
+            found = reader.vector_comparer.nearest(
+                view(reader), vector("x"), spaces=None, tags=["rare"], depth=9
+            )
+            none = reader.vector_comparer.nearest(
+                view(reader), vector("x"), spaces=[], tags=(), depth=9
+            )
 
         assert [each.sequence for each in found] == [rare]
         assert none == []
 
     def test_cosines_leave_out_what_has_no_vector(self, store: PostgresStore) -> None:
         reader = store.reader()
-        assert isinstance(reader, Comparing)
+        assert reader.vector_comparer is not None
 
-        found = reader.cosines([2, 3, 999_999], vector("text 0"))
+        found = reader.vector_comparer.cosines([2, 3, 999_999], vector("text 0"))
 
         assert set(found) == {2, 3}
         assert found[2] == pytest.approx(1, abs=1e-5)
@@ -204,13 +209,13 @@ class TestVectors:
     def test_another_embedder_of_another_size_can_follow(self, store: PostgresStore) -> None:
         store.index_vectors(at_least=100)
 
-        store.write(lambda t: t.change_embedder("wider"), TESTER)
-        at = store.reader().unembedded(1)[0]
-        store.write(lambda t: t.add_vectors({at: bytes(4 * 32)}), TESTER)
+        store.write(lambda t: t.vectors.change_embedder("wider"), TESTER)
+        at = store.reader().vectors.pending(1)[0]
+        store.write(lambda t: t.vectors.add({at: bytes(4 * 32)}), TESTER)
 
         reader = store.reader()
-        assert isinstance(reader, Comparing)
-        assert reader.cosines([at], bytes(4 * 32)) == {at: 0.0}
+        assert reader.vector_comparer is not None
+        assert reader.vector_comparer.cosines([at], bytes(4 * 32)) == {at: 0.0}
 
     def test_few_vectors_get_no_index(self, store: PostgresStore) -> None:
         assert not store.index_vectors(at_least=10_000)
@@ -226,7 +231,7 @@ def test_a_new_workspace_is_counted_soon(opened: Opener) -> None:
     ends = time.monotonic() + 10
     with store.connect() as connection:
         while True:
-            (line,) = store.session(connection).execute(plan).fetchone()
+            line = store.session(connection).execute(plan).fetchall()[0][0]
             expected = int(re.search(r"rows=(\d+)", line)[1])  # type: ignore[index]
             if expected > 100 or time.monotonic() > ends:
                 break
@@ -248,7 +253,7 @@ class TestSchema:
         with ThreadPoolExecutor(4) as pool:
             stores = list(pool.map(lambda _: _open(address), range(4)))
 
-        heads = {store.reader().head() for store in stores}
+        heads = {store.reader().log.head() for store in stores}
         for store in stores:
             store.close()
         assert len(heads) == 1
@@ -338,4 +343,4 @@ def test_the_time_is_the_servers(opened: Opener) -> None:
     append(store, a_note("k", "red"))
 
     assert store.now() > START - 10**14
-    assert store.reader().head().at > START - 10**14
+    assert store.reader().log.head().at > START - 10**14

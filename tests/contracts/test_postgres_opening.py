@@ -105,7 +105,7 @@ def test_the_first_of_several_servers_that_answers_is_used(postgres_address: str
     address = postgres_address.replace("127.0.0.1", "127.0.0.1:9,127.0.0.1")
 
     with opened(address) as store:
-        assert store.reader().head().sequence > 0
+        assert store.reader().log.head().sequence > 0
 
 
 def test_the_next_step_is_named(made: Made, postgres_address: str) -> None:

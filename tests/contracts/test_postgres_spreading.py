@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import stratagem
-from stratagem.storage.copying import copy
+from stratagem.storage.log_copy import copy
 from stratagem.storage.postgres import schema
 from stratagem.storage.postgres.connection import PostgresSession
 from stratagem.storage.postgres.statements import SQL, migrations
@@ -149,7 +149,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Plans:
 
 def test_no_statement_looks_into_two_parts(parted: str, plans: Plans, tmp_path: Path) -> None:
     with closing(open_postgres(tmp_path, Clock(), address=parted, indexer=Words("w"))) as store:
-        store.write(lambda t: t.change_embedder("w"), TESTER)
+        store.write(lambda t: t.vectors.change_embedder("w"), TESTER)
         a_history(store)
         everything(store)
         append(store, a_note("gone", "secret"))

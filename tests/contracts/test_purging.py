@@ -50,8 +50,8 @@ def test_a_purged_record_is_gone_from_every_view(store: Store) -> None:
     assert matching(store, "secret") == matching(store, "secret", "trial") == []
     reader = store.reader()
     assert (
-        reader.history(
-            reader.lineage(live(reader, "trial")), notes(), "k", before=OPEN_END, limit=9
+        reader.records.history(
+            reader.branches.lineage(live(reader, "trial")), notes(), "k", before=OPEN_END, limit=9
         )
         == []
     )
@@ -84,7 +84,7 @@ def test_a_purge_leaves_other_records_alone(store: Store) -> None:
     assert text_of(store, "other") == "kept"
     assert text_of(store, "k", namespace="m") == "also kept"
     with store.snapshot() as reader:
-        assert reader.tally(view(reader), NOTE) == 2
+        assert reader.records.count(view(reader), NOTE) == 2
 
 
 def test_the_chain_still_verifies_and_keeps_both_hashes(store: Store) -> None:
@@ -109,8 +109,8 @@ def test_the_key_is_erased_with_the_record_and_can_be_written_anew(store: Store)
     assert "k" not in keys
     assert text_of(store, "k") == "fresh"
     reader = store.reader()
-    history = reader.history(
-        reader.lineage(live(reader, MAIN)), notes(), "k", before=OPEN_END, limit=9
+    history = reader.records.history(
+        reader.branches.lineage(live(reader, MAIN)), notes(), "k", before=OPEN_END, limit=9
     )
     assert [version.sequence for version in history] == [new]
     assert examine(store) == []
@@ -130,12 +130,12 @@ def test_a_purge_is_itself_in_the_log(store: Store) -> None:
 
 def test_purging_what_is_not_there_writes_nothing(store: Store) -> None:
     append(store, a_note("k", "kept"))
-    head = store.reader().head()
+    head = store.reader().log.head()
 
     erased = purge_note(store, "never")
 
     assert erased == 0
-    assert store.reader().head() == head
+    assert store.reader().log.head() == head
 
 
 def test_a_happening_is_purged_with_every_copy_that_merges_made(store: Store) -> None:
@@ -181,25 +181,25 @@ def test_remembered_results_that_may_quote_it_are_gone(store: Store) -> None:
 
     store.write(work, request)
     purge_note(store, "k")
-    head = store.reader().head()
+    head = store.reader().log.head()
 
     with pytest.raises(RequestReused):
         store.write(work, request)
 
-    assert store.reader().head() == head
+    assert store.reader().log.head() == head
 
 
 def test_vectors_of_what_was_purged_are_gone(opened: Opener) -> None:
     store = opened(indexer=Words("hash-1"))
-    store.write(lambda t: t.change_embedder("hash-1"), TESTER)
+    store.write(lambda t: t.vectors.change_embedder("hash-1"), TESTER)
     append(store, a_note("k", "secret"), a_note("other", "kept"))
-    generation = store.reader().setting("vector_generation")
+    generation = store.reader().settings.number("vector_generation")
 
     purge_note(store, "k")
 
     reader = store.reader()
-    assert [row.sequence for row in reader.vectors_after(0, 9)] == [3]
-    assert reader.setting("vector_generation") != generation
+    assert [row.sequence for row in reader.vectors.after(0, 9)] == [3]
+    assert reader.settings.number("vector_generation") != generation
     assert examine(store) == []
 
 
@@ -210,7 +210,7 @@ def test_what_was_purged_stays_purged_after_a_rebuild(store: Store) -> None:
     rebuild(store)
 
     assert matching(store, "secret") == []
-    assert store.reader().tagged(["t"]).tolist() == []
+    assert store.reader().search.tagged_versions(["t"]).tolist() == []
     assert text_of(store, "k") is None
     assert examine(store) == []
 

@@ -41,12 +41,12 @@ def a_history(store: Store) -> None:
     create(store, "fresh")
     append(store, a_happening("red again", namespace="m", origin=4), branch="fresh")
     fork(store, "old", parent="trial", at=4)
-    store.write(lambda t: t.delete_branch(live(t, "fresh")), TESTER)
-    store.write(lambda t: t.restore_branch(_deleted(t)), TESTER)
-    store.write(lambda t: t.delete_branch(live(t, "old")), TESTER)
+    store.write(lambda t: t.branches.delete(live(t, "fresh")), TESTER)
+    store.write(lambda t: t.branches.restore(_deleted(t)), TESTER)
+    store.write(lambda t: t.branches.delete(live(t, "old")), TESTER)
     store.write(
         lambda t: [
-            t.record_merge(live(t, MAIN), live(t, "trial"), {5: 9}),
+            t.branches.record_merge(live(t, MAIN), live(t, "trial"), {5: 9}),
             t.append(live(t, MAIN), [a_note("a", "red three"), a_note("c", "green")])[0].sequence,
         ],
         TESTER,
@@ -55,27 +55,34 @@ def a_history(store: Store) -> None:
 
 
 def _deleted(reader: Any) -> Any:
-    return reader.deleted_branch("fresh")
+    return reader.branches.deleted_by_name("fresh")
 
 
 def everything(store: Store) -> list[Any]:
     """Return all that the read models can be asked, in every view."""
     shown: list[Any] = []
     with store.snapshot() as reader:
-        branches = reader.branches()
-        shown += [branches, reader.branch_count(), reader.spaces(), reader.text_count()]
-        moments = [*range(reader.head().sequence + 1), OPEN_END]
+        branches = reader.branches.all()
+        shown += [
+            branches,
+            reader.branches.live_count(),
+            reader.records.spaces(),
+            reader.search.text_count(),
+        ]
+        moments = [*range(reader.log.head().sequence + 1), OPEN_END]
         for branch in (each for each in branches if each.deleted_sequence is None):
             for limit in moments:
-                lineage = reader.lineage(branch, limit)
-                shown.append(reader.records(lineage, notes()))
-                shown.append(reader.stream(lineage, happenings()))
-                shown.append(reader.history(lineage, notes(), "a", before=OPEN_END, limit=99))
-                shown.append(reader.knowledge(branch.id, limit))
+                lineage = reader.branches.lineage(branch, limit)
+                shown.append(reader.records.page(lineage, notes()))
+                shown.append(reader.records.stream(lineage, happenings()))
+                shown.append(
+                    reader.records.history(lineage, notes(), "a", before=OPEN_END, limit=99)
+                )
+                shown.append(reader.branches.knowledge(branch.id, limit))
                 for time in (START, START + SECOND):
                     seen = view(reader, branch.name, limit=limit, time=time)
-                    shown.append([reader.tally(seen, kind) for kind in (NOTE, HAPPENING)])
-                    shown.append(sorted(reader.visible_among(seen, moments)))
+                    shown.append([reader.records.count(seen, kind) for kind in (NOTE, HAPPENING)])
+                    shown.append(sorted(reader.records.visible_among(seen, moments)))
         names = [branch.name for branch in branches if branch.deleted_sequence is None]
     for name in names:
         for word in ("red", "blue", "green", "dawn", "same", "a"):
@@ -134,13 +141,13 @@ def test_progress_is_told(store: Store) -> None:
 
     store.rebuild(lambda done, total, what: told.append((done, total, what)))
 
-    head = store.reader().head().sequence
+    head = store.reader().log.head().sequence
     assert told[-1][:2] == (head, head)
 
 
 def test_the_expected_event_anchors_the_log(store: Store) -> None:
     a_history(store)
-    head = store.reader().head()
+    head = store.reader().log.head()
 
     kept = examine(store, (head.sequence, head.hash.hex()))
     cut = examine(store, (head.sequence + 1, head.hash.hex()))

@@ -25,24 +25,24 @@ def storing(key: str, text: str) -> Any:
 def test_a_repeat_returns_the_first_result_and_writes_nothing(store: Store) -> None:
     first = store.write(storing("a", "one"), SAME)
     append(store, a_note("a", "two"))
-    head = store.reader().head()
+    head = store.reader().log.head()
 
     again = store.write(storing("a", "one"), SAME)
 
     assert again == first
-    assert store.reader().head() == head
+    assert store.reader().log.head() == head
     assert text_of(store, "a") == "two"
 
 
 def test_other_arguments_under_the_same_id_are_refused(store: Store) -> None:
     store.write(storing("a", "one"), SAME)
-    head = store.reader().head()
+    head = store.reader().log.head()
 
     with pytest.raises(RequestReused) as refused:
         store.write(storing("a", "two"), Request("ada", "r1", b"another"))
 
     assert refused.value.details["request_id"] == "r1"
-    assert store.reader().head() == head
+    assert store.reader().log.head() == head
 
 
 def test_request_ids_belong_to_their_actor(store: Store) -> None:
@@ -90,4 +90,4 @@ def test_a_repeat_within_one_group_of_writers_happens_once(store: Store) -> None
         answers = list(pool.map(lambda _: store.write(storing("a", "one"), SAME), range(40)))
 
     assert all(answer == answers[0] for answer in answers)
-    assert store.reader().head().sequence == 2
+    assert store.reader().log.head().sequence == 2

@@ -145,9 +145,9 @@ def test_tagged_versions_are_listed_whatever_is_seen_of_them(store: Store) -> No
 
     reader = store.reader()
 
-    assert sorted(reader.tagged(["x"]).tolist()) == [one, two]
-    assert reader.tagged(["x", "y"]).tolist() == [one]
-    assert reader.tagged(["z"]).tolist() == []
+    assert sorted(reader.search.tagged_versions(["x"]).tolist()) == [one, two]
+    assert reader.search.tagged_versions(["x", "y"]).tolist() == [one]
+    assert reader.search.tagged_versions(["z"]).tolist() == []
 
 
 def test_facets_list_what_a_view_shows_oldest_first(store: Store) -> None:
@@ -159,7 +159,7 @@ def test_facets_list_what_a_view_shows_oldest_first(store: Store) -> None:
 
     def faceted(branch: str, facet: str, **options: int) -> list[int]:
         with store.snapshot() as reader:
-            return reader.faceted(view(reader, branch), facet, **options)
+            return reader.catalogue.with_facet(view(reader, branch), facet, **options)
 
     assert faceted("default", "f") == [other, new]
     assert faceted("default", "f", limit=1) == [new]
@@ -172,7 +172,10 @@ def test_a_facet_is_no_tag_and_a_tag_no_facet(store: Store) -> None:
     append(store, a_note("a", "red", facets=["f"], tags=["t"]))
 
     with store.snapshot() as reader:
-        tagged = [reader.faceted(view(reader), "t"), reader.tagged(["f"]).tolist()]
+        tagged = [
+            reader.catalogue.with_facet(view(reader), "t"),
+            reader.search.tagged_versions(["f"]).tolist(),
+        ]
 
     assert tagged == [[], []]
     assert matching(store, "red", tags=["f"]) == []
@@ -208,7 +211,7 @@ def test_scores_are_higher_for_better_matches(store: Store) -> None:
     strong = append(store, a_note("strong", "red"))
 
     with store.snapshot() as reader:
-        found = reader.matches(
+        found = reader.search.matches(
             view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
         )
 
@@ -226,9 +229,9 @@ def test_which_of_some_versions_are_seen(store: Store) -> None:
     given = [old, new, happening, erasure, child, 1, 999]
 
     with store.snapshot() as reader:
-        main = reader.visible_among(view(reader), given)
-        trial = reader.visible_among(view(reader, "trial"), given)
-        past = reader.visible_among(view(reader, limit=old), given)
+        main = reader.records.visible_among(view(reader), given)
+        trial = reader.records.visible_among(view(reader, "trial"), given)
+        past = reader.records.visible_among(view(reader, limit=old), given)
 
     assert main == {new, happening}
     assert trial == {child, happening}
@@ -239,14 +242,14 @@ def test_a_hit_tells_what_its_event_was_about(store: Store) -> None:
     note = append(store, a_note("k", "red"))
     happening = append(store, a_happening("blue"))
 
-    hits = store.reader().hits([note, happening])
+    hits = store.reader().log.contents([note, happening])
 
     assert set(hits) == {note, happening}
     assert (hits[note].space, hits[note].key) == (notes(), "k")
     assert (hits[happening].space.kind, hits[happening].key) == (HAPPENING, None)
     assert hits[happening].payload == b'{"text":"blue"}'
     with pytest.raises(DatabaseCorrupt, match="no event 999"):
-        store.reader().hits([note, 999])
+        store.reader().log.contents([note, 999])
 
 
 def test_the_index_knows_how_many_texts_it_holds_and_how_common_a_word_is(store: Store) -> None:
@@ -254,8 +257,12 @@ def test_the_index_knows_how_many_texts_it_holds_and_how_common_a_word_is(store:
 
     reader = store.reader()
 
-    assert reader.text_count() == 2
-    assert [reader.term_documents(word) for word in ("fish", "red", "green")] == [2, 1, 0]
+    assert reader.search.text_count() == 2
+    assert [reader.search.document_frequency(word) for word in ("fish", "red", "green")] == [
+        2,
+        1,
+        0,
+    ]
 
 
 def test_spaces_in_use_are_listed_by_kind(store: Store) -> None:
@@ -263,8 +270,8 @@ def test_spaces_in_use_are_listed_by_kind(store: Store) -> None:
 
     reader = store.reader()
 
-    assert set(reader.spaces(NOTE).values()) == {notes(), notes("m")}
-    assert set(reader.spaces().values()) == {notes(), notes("m"), happenings()}
+    assert set(reader.records.spaces(NOTE).values()) == {notes(), notes("m")}
+    assert set(reader.records.spaces().values()) == {notes(), notes("m"), happenings()}
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["as it grew", "rebuilt"])

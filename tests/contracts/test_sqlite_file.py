@@ -90,7 +90,7 @@ def test_a_file_can_be_opened_again_and_again(tmp_path: Path) -> None:
 
     with closing(open_sqlite_file(tmp_path, Clock())) as store:
         assert text_of(store, "a") == "4"
-        assert store.reader().head().sequence == 6
+        assert store.reader().log.head().sequence == 6
         assert examine(store) == []
 
 
@@ -158,7 +158,7 @@ def test_two_stores_on_one_file_lose_nothing_and_see_each_other(tmp_path: Path) 
         assert [text_of(one, "k", f"b{number}") for number in range(10)] == list(
             map(str, range(10))
         )
-        assert one.reader().head() == other.reader().head()
+        assert one.reader().log.head() == other.reader().log.head()
         assert examine(one) == examine(other) == []
 
 
@@ -170,9 +170,9 @@ def test_a_branch_deleted_by_one_store_is_gone_for_the_other(tmp_path: Path) -> 
         fork(one, "trial")
         append(other, a_note("a", "x"), branch="trial")
 
-        one.write(lambda t: t.delete_branch(live(t, "trial")), TESTER)
+        one.write(lambda t: t.branches.delete(live(t, "trial")), TESTER)
 
-        assert other.reader().branch("trial") is None
+        assert other.reader().branches.by_name("trial") is None
 
 
 HOLDING = """
@@ -204,7 +204,7 @@ def test_a_file_held_by_another_process_for_too_long_is_said_to_be_busy(tmp_path
 
         assert refused.value.retryable
         assert (during, text_of(store, "a")) == ("before", "after")
-        assert store.reader().head().sequence == 3
+        assert store.reader().log.head().sequence == 3
 
 
 def test_the_lock_beside_the_file_is_its_owners_alone(tmp_path: Path) -> None:

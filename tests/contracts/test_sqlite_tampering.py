@@ -38,7 +38,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a closed database file that has a little of everything in it."""
     folder = tmp_path_factory.mktemp("pristine")
     store = open_sqlite_file(folder, Clock(), indexer=Words("hash-1"))
-    store.write(lambda t: t.change_embedder("hash-1"), TESTER)
+    store.write(lambda t: t.vectors.change_embedder("hash-1"), TESTER)
     append(store, a_note("a", "red one", tags=["x"]), a_note("b", "blue two"))
     append(store, a_note("gone", "to be purged"), a_happening("three", session="s"))
     fork(store, "trial")
@@ -46,7 +46,10 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     append(store, a_happening("five", session="s"), branch="trial")
     create(store, "fresh")
     store.write(
-        lambda t: t.record_merge(live(t, MAIN), live(t, "trial"), {live(t, "trial").id: 9}), TESTER
+        lambda t: t.branches.record_merge(
+            live(t, MAIN), live(t, "trial"), {live(t, "trial").id: 9}
+        ),
+        TESTER,
     )
     append(store, a_note("a", "red six"))
     store.purge(TESTER, space=notes(), key="gone", sequence=None)
@@ -152,7 +155,7 @@ def test_events_that_changed_their_places_and_times_are_found(folder: Path) -> N
 
 def test_a_cut_tail_is_found_by_what_is_left_of_it_or_by_the_expected_event(folder: Path) -> None:
     store = open_sqlite_file(folder, Clock())
-    head = store.reader().head()
+    head = store.reader().log.head()
     store.close()
     tamper(folder, "DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)")
 

@@ -27,7 +27,7 @@ def tally(
     store: Store, branch: str = MAIN, kind: str = NOTE, *, limit: int = OPEN_END, time: int = START
 ) -> int:
     with store.snapshot() as reader:
-        return reader.tally(view(reader, branch, limit=limit, time=time), kind)
+        return reader.records.count(view(reader, branch, limit=limit, time=time), kind)
 
 
 def test_an_empty_log_shows_nothing(store: Store) -> None:

@@ -25,7 +25,7 @@ from tests.contracts.samples import (
 @pytest.fixture
 def store(opened: Opener) -> Store:
     store = opened(indexer=Words("hash-1"))
-    store.write(lambda t: t.change_embedder("hash-1"), TESTER)
+    store.write(lambda t: t.vectors.change_embedder("hash-1"), TESTER)
     return store
 
 
@@ -40,13 +40,13 @@ def test_a_text_is_embedded_in_the_transaction_that_writes_it(store: Store) -> N
     happening = append(store, a_happening("blue"), a_note("empty"))
 
     reader = store.reader()
-    rows = reader.vectors_after(0, 10)
+    rows = reader.vectors.after(0, 10)
 
     assert [row.sequence for row in rows] == [note, happening - 1]
     assert [row.vector for row in rows] == [vector_of("red"), vector_of("blue")]
-    assert reader.vector_count() == 2
-    assert reader.vector_last() == rows[-1].id
-    assert reader.unembedded_count() == 0
+    assert reader.vectors.count() == 2
+    assert reader.vectors.last() == rows[-1].id
+    assert reader.vectors.pending_count() == 0
 
 
 def test_vectors_come_in_pages(store: Store) -> None:
@@ -54,7 +54,7 @@ def test_vectors_come_in_pages(store: Store) -> None:
 
     reader = store.reader()
     seen, last = [], 0
-    while page := reader.vectors_after(last, 3):
+    while page := reader.vectors.after(last, 3):
         seen += [row.sequence for row in page]
         last = page[-1].id
 
@@ -67,12 +67,12 @@ def test_a_vector_says_what_decides_whether_it_is_seen(store: Store) -> None:
 
     reader = store.reader()
     main = live(reader, MAIN)
-    rows = {row.sequence: row for row in reader.vectors_after(0, 10)}
+    rows = {row.sequence: row for row in reader.vectors.after(0, 10)}
 
     assert rows[old].sequence_to == new
     assert rows[new].sequence_to is None
     assert rows[old].branch == main.id
-    assert reader.spaces()[rows[old].space].namespace == "n"
+    assert reader.records.spaces()[rows[old].space].namespace == "n"
 
 
 def test_superseded_versions_are_listed_after_a_sequence(store: Store) -> None:
@@ -82,8 +82,8 @@ def test_superseded_versions_are_listed_after_a_sequence(store: Store) -> None:
 
     reader = store.reader()
 
-    assert sorted(reader.superseded_after(0)) == [(one, two), (two, three)]
-    assert reader.superseded_after(two) == [(two, three)]
+    assert sorted(reader.vectors.superseded_after(0)) == [(one, two), (two, three)]
+    assert reader.vectors.superseded_after(two) == [(two, three)]
 
 
 def test_texts_without_a_vector_wait_newest_first(unready: Store) -> None:
@@ -91,64 +91,64 @@ def test_texts_without_a_vector_wait_newest_first(unready: Store) -> None:
 
     reader = unready.reader()
 
-    assert reader.unembedded(10) == written[::-1]
-    assert reader.unembedded(2) == written[:0:-1]
-    assert reader.unembedded_count() == 3
+    assert reader.vectors.pending(10) == written[::-1]
+    assert reader.vectors.pending(2) == written[:0:-1]
+    assert reader.vectors.pending_count() == 3
 
 
 def test_a_vector_made_later_is_kept_and_the_text_waits_no_more(unready: Store) -> None:
     one = append(unready, a_note("a", "red"))
     two = append(unready, a_note("b", "blue"))
 
-    unready.write(lambda t: t.add_vectors({two: b"2" * 32}), TESTER)
-    unready.write(lambda t: t.add_vectors({one: b"1" * 32}), TESTER)
+    unready.write(lambda t: t.vectors.add({two: b"2" * 32}), TESTER)
+    unready.write(lambda t: t.vectors.add({one: b"1" * 32}), TESTER)
 
     reader = unready.reader()
-    assert [row.sequence for row in reader.vectors_after(0, 10)] == [two, one]
-    assert reader.unembedded(10) == []
+    assert [row.sequence for row in reader.vectors.after(0, 10)] == [two, one]
+    assert reader.vectors.pending(10) == []
     assert examine(unready) == []
 
 
 def test_a_vector_for_a_text_that_does_not_wait_is_dropped(unready: Store) -> None:
     note = append(unready, a_note("a", "red"), a_note("empty"))
-    unready.write(lambda t: t.add_vectors({note - 1: b"1" * 32}), TESTER)
+    unready.write(lambda t: t.vectors.add({note - 1: b"1" * 32}), TESTER)
 
-    unready.write(lambda t: t.add_vectors({note - 1: b"2" * 32, note: b"3" * 32}), TESTER)
+    unready.write(lambda t: t.vectors.add({note - 1: b"2" * 32, note: b"3" * 32}), TESTER)
 
-    assert [row.vector for row in unready.reader().vectors_after(0, 10)] == [b"1" * 32]
+    assert [row.vector for row in unready.reader().vectors.after(0, 10)] == [b"1" * 32]
 
 
 def test_another_embedder_makes_every_text_wait_again(store: Store) -> None:
     written = [append(store, a_note(f"k{number}", "red")) for number in range(3)]
 
-    store.write(lambda t: t.change_embedder("hash-2"), TESTER)
+    store.write(lambda t: t.vectors.change_embedder("hash-2"), TESTER)
 
     reader = store.reader()
-    assert reader.vector_count() == 0
-    assert sorted(reader.unembedded(10)) == written
-    assert reader.setting("embedder") == "hash-2"
+    assert reader.vectors.count() == 0
+    assert sorted(reader.vectors.pending(10)) == written
+    assert reader.settings.text("embedder") == "hash-2"
 
 
 def test_an_embedder_that_is_not_the_databases_keeps_no_vectors(store: Store) -> None:
-    store.write(lambda t: t.change_embedder("hash-2"), TESTER)
+    store.write(lambda t: t.vectors.change_embedder("hash-2"), TESTER)
 
     note = append(store, a_note("k", "red"))
 
-    assert store.reader().vector_count() == 0
-    assert store.reader().unembedded(10) == [note]
+    assert store.reader().vectors.count() == 0
+    assert store.reader().vectors.pending(10) == [note]
 
 
 def test_a_rebuild_keeps_vectors_and_tells_every_process(store: Store) -> None:
     append(store, a_note("a", "red"), a_note("b", "blue"))
-    before = [(row.sequence, row.vector) for row in store.reader().vectors_after(0, 10)]
-    generation = store.reader().setting("vector_generation")
+    before = [(row.sequence, row.vector) for row in store.reader().vectors.after(0, 10)]
+    generation = store.reader().settings.number("vector_generation")
 
     rebuild(store)
 
     reader = store.reader()
-    assert [(row.sequence, row.vector) for row in reader.vectors_after(0, 10)] == before
-    assert reader.setting("vector_generation") != generation
-    assert reader.unembedded_count() == 0
+    assert [(row.sequence, row.vector) for row in reader.vectors.after(0, 10)] == before
+    assert reader.settings.number("vector_generation") != generation
+    assert reader.vectors.pending_count() == 0
     assert examine(store) == []
 
 
@@ -160,4 +160,4 @@ def test_work_that_fails_keeps_no_vectors(store: Store) -> None:
     with pytest.raises(LookupError):
         store.write(work, TESTER)
 
-    assert store.reader().vector_count() == 0
+    assert store.reader().vectors.count() == 0

@@ -143,7 +143,7 @@ def test_a_time_means_the_last_event_at_or_before_it(store: Store, clock: Clock)
 
     reader = store.reader()
     found = [
-        reader.sequence_at(START + seconds * SECOND + micros)
+        reader.log.sequence_at(START + seconds * SECOND + micros)
         for seconds, micros in ((-5, 0), (0, 0), (10, -1), (10, 0), (15, 0), (20, 0), (99, 0))
     ]
 
@@ -155,7 +155,7 @@ def test_a_sequence_means_the_end_of_its_transaction(store: Store) -> None:
     append(store, a_note("d"))
 
     reader = store.reader()
-    ends = [reader.end_of(at) for at in (last - 2, last - 1, last, last + 1, last + 2, 0)]
+    ends = [reader.log.end_of(at) for at in (last - 2, last - 1, last, last + 1, last + 2, 0)]
 
     assert ends == [last, last, last, last + 1, None, None]
 
@@ -164,8 +164,8 @@ def test_every_event_has_a_time_and_no_other_sequence_has(store: Store, clock: C
     clock.advance(3)
     sequence = append(store, a_note("a"))
 
-    assert store.reader().time_of(sequence) == START + 3 * SECOND
-    assert store.reader().time_of(sequence + 1) is None
+    assert store.reader().log.time_of(sequence) == START + 3 * SECOND
+    assert store.reader().log.time_of(sequence + 1) is None
 
 
 def test_history_is_newest_first_with_erasures_and_through_forks(store: Store) -> None:
@@ -198,16 +198,16 @@ def test_history_of_a_past_view_ends_there(store: Store) -> None:
     append(store, a_note("a", "3"))
 
     with store.snapshot() as reader:
-        lineage = reader.lineage(live(reader, MAIN), two)
-        found = reader.history(lineage, notes(), "a", before=OPEN_END, limit=10)
+        lineage = reader.branches.lineage(live(reader, MAIN), two)
+        found = reader.records.history(lineage, notes(), "a", before=OPEN_END, limit=10)
 
     assert [version.sequence for version in found] == [two, one]
 
 
 def _history(store: Store, branch: str, *, before: int, limit: int) -> list[int]:
     with store.snapshot() as reader:
-        lineage = reader.lineage(live(reader, branch))
-        found = reader.history(lineage, notes(), "a", before=before, limit=limit)
+        lineage = reader.branches.lineage(live(reader, branch))
+        found = reader.records.history(lineage, notes(), "a", before=before, limit=limit)
     return [version.sequence for version in found]
 
 
@@ -220,9 +220,9 @@ def test_records_come_in_pages_by_key_without_the_deleted(store: Store) -> None:
     seen: dict[str, bytes | None] = {}
     after: str | None = ""
     with store.snapshot() as reader:
-        lineage = reader.lineage(live(reader, "trial"))
+        lineage = reader.branches.lineage(live(reader, "trial"))
         while after is not None:
-            page, after = reader.records(lineage, notes(), after=after, limit=4)
+            page, after = reader.records.page(lineage, notes(), after=after, limit=4)
             seen |= {key: version.payload for key, version in page}
 
     assert list(seen) == [f"k{number:02}" for number in range(10) if number != 3]
@@ -238,10 +238,10 @@ def test_events_that_stand_for_themselves_come_oldest_first_through_forks(store:
     three = append(store, a_happening("3"), branch="trial")
 
     with store.snapshot() as reader:
-        lineage = reader.lineage(live(reader, "trial"))
-        everything = reader.stream(lineage, happenings())
-        first = reader.stream(lineage, happenings(), limit=2)
-        rest = reader.stream(lineage, happenings(), after=first[-1].sequence)
+        lineage = reader.branches.lineage(live(reader, "trial"))
+        everything = reader.records.stream(lineage, happenings())
+        first = reader.records.stream(lineage, happenings(), limit=2)
+        rest = reader.records.stream(lineage, happenings(), after=first[-1].sequence)
 
     assert [each.sequence for each in everything] == [one, two, three]
     assert [each.sequence for each in (*first, *rest)] == [one, two, three]
@@ -257,23 +257,23 @@ def test_a_span_is_the_first_and_last_change_a_view_shows(store: Store, clock: C
     last = append(store, a_note("c"), branch="trial")
 
     reader = store.reader()
-    span = reader.span(reader.lineage(live(reader, "trial")))
+    span = reader.log.span(reader.branches.lineage(live(reader, "trial")))
 
     assert span == ((first, START + 10 * SECOND), (last, START + 20 * SECOND))
-    assert reader.span(reader.lineage(fresh)) is None
+    assert reader.log.span(reader.branches.lineage(fresh)) is None
 
 
 def test_a_reader_in_a_snapshot_sees_one_state_and_afterwards_the_newest(store: Store) -> None:
     append(store, a_note("a", "one"))
 
     with store.snapshot() as reader:
-        before = reader.head()
+        before = reader.log.head()
         with store.snapshot() as inner:
-            assert inner.head() == before
-        assert reader.head() == before
+            assert inner.log.head() == before
+        assert reader.log.head() == before
     append(store, a_note("a", "two"))
 
-    assert store.reader().head().sequence == before.sequence + 1
+    assert store.reader().log.head().sequence == before.sequence + 1
 
 
 def test_a_lineage_has_a_limit_that_the_error_names(store: Store) -> None:
@@ -282,27 +282,27 @@ def test_a_lineage_has_a_limit_that_the_error_names(store: Store) -> None:
         fork(store, f"b{number}", parent=name)
         name = f"b{number}"
     reader = store.reader()
-    deepest = reader.lineage(live(reader, name))
+    deepest = reader.branches.lineage(live(reader, name))
 
     def work(transaction: Transaction) -> None:
         parent = live(transaction, name)
-        made = transaction.create_branch("deeper", parent=parent, fork_sequence=99)
-        transaction.lineage(made)
+        made = transaction.branches.create("deeper", parent=parent, fork_sequence=99)
+        transaction.branches.lineage(made)
 
     with pytest.raises(StratagemError) as refused:
         store.write(work, TESTER)
 
     assert len(deepest) == limits.LINEAGE_DEPTH_MAX
     assert refused.value.details["limit"] == limits.LINEAGE_DEPTH_MAX
-    assert store.reader().branch("deeper") is None
+    assert store.reader().branches.by_name("deeper") is None
 
 
 def shown(store: Store, as_of: str | int | None = None) -> tuple[set[int], int]:
     """Return the notes that a view shows, among all of them, and how many it counts."""
     with store.snapshot() as reader:
         view = Views(store, UTC).view(reader, MAIN, as_of)
-        everything = list(range(1, reader.head().sequence + 1))
-        return reader.visible_among(view, everything), reader.tally(view, NOTE)
+        everything = list(range(1, reader.log.head().sequence + 1))
+        return reader.records.visible_among(view, everything), reader.records.count(view, NOTE)
 
 
 def test_expiry_goes_by_the_clock_where_the_log_ran_ahead_of_it(store: Store, clock: Clock) -> None:

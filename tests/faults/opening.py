@@ -20,7 +20,7 @@ from stratagem.sdk import Stratagem
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.relational.writer import Adapters
 from stratagem.storage.sqlite.store import SqliteStore
 from stratagem.storage.views import Views
 

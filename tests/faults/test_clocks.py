@@ -19,7 +19,7 @@ from stratagem.errors import ValidationFailed
 from stratagem.operation import Caller
 from stratagem.projections.leases import Lease
 from stratagem.storage.contract import Request, Transaction
-from stratagem.storage.relational.appending import Adapters
+from stratagem.storage.relational.writer import Adapters
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from tests.faults.opening import examine, open_with, read_clock
@@ -285,7 +285,7 @@ def test_a_lease_of_a_clock_that_was_ahead_does_not_outlast_it(
 ) -> None:
     with open_with(tmp_path / "clock.db", clock=clock) as db:
         store = db.runtime.foundation.store
-        store.write(lambda t: t.register_projection("mirror", ["entry"]), Request("tester"))
+        store.write(lambda t: t.outbox.register("mirror", ["entry"]), Request("tester"))
         clock.now += CENTURY
         assert Lease(store, "mirror", "first").take()
         clock.now -= CENTURY
@@ -323,7 +323,7 @@ def test_a_token_that_the_first_release_counted_from_the_recorded_time_ends_by_t
         def as_it_was(transaction: Transaction) -> None:
             ends = transaction.at + 8 * MICROSECONDS
             token = Token("id", "old", "hash", frozenset(), {}, transaction.at, ends)
-            branch = transaction.branch("default")
+            branch = transaction.branches.by_name("default")
             assert branch is not None
             draft = Draft(TOKEN_CREATED, token.content(), TOKENS, token.id)
             transaction.append(branch, [draft])

@@ -197,7 +197,7 @@ def backfill_until_killed(tell: Voice, path: str) -> None:
     while True:
         db.runtime.foundation.write(
             Caller(authority="operator"),
-            lambda transaction: transaction.change_embedder(name),
+            lambda transaction: transaction.vectors.change_embedder(name),
         )
         index.embed_waiting(lambda *_: None)
         db.memory.search("river")

@@ -18,7 +18,7 @@ from stratagem import limits
 from stratagem.errors import StorageBusy, StorageUnavailable, StratagemError
 from stratagem.storage.contract import Request, Transaction
 from stratagem.storage.postgres.store import PostgresStore
-from stratagem.storage.relational.appending import Adapters
+from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import (
     KINDS,
     MAIN,
@@ -132,7 +132,7 @@ def test_cut_connections_are_opened_anew(server: Server, stack: ExitStack) -> No
     cut_all(server)
     append(store, a_note("a", "blue"))
     cut_all(server)
-    head = store.reader().head()
+    head = store.reader().log.head()
 
     assert read == "red"
     assert text_of(store, "a") == "blue"
@@ -283,6 +283,6 @@ def test_workspaces_see_nothing_of_each_other(server: Server, stack: ExitStack) 
 
     assert text_of(one, "k") is None
     assert text_of(two, "k") == "blue"
-    assert two.reader().text_count() == 1
-    assert two.reader().term_documents("red") == 0
+    assert two.reader().search.text_count() == 1
+    assert two.reader().search.document_frequency("red") == 0
     assert examine(two) == examine(one) == []

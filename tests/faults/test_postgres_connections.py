@@ -20,7 +20,7 @@ import stratagem
 from stratagem import limits
 from stratagem.errors import StorageBusy, StorageUnavailable
 from stratagem.storage.postgres.connection import connect
-from stratagem.storage.postgres.pooling import Pool
+from stratagem.storage.postgres.pool import Pool
 from tests.contracts.samples import TESTER, a_note, append, examine, notes, text_of
 from tests.faults.proxy import Proxy
 from tests.faults.test_postgres import cut_all, opened, through
@@ -123,7 +123,7 @@ def test_the_last_store_to_close_closes_the_connections(server: Server) -> None:
     assert read == "red"
     assert eventually(lambda: connected(server) == before)
     with pytest.raises(StorageUnavailable, match="closed"):
-        second.reader().head()
+        second.reader().log.head()
 
 
 class TestPool:
@@ -251,12 +251,12 @@ def test_a_commit_without_events_is_not_taken_for_done(proxy: Proxy, stack: Exit
 
     proxy.fault = "lose the request"
     with pytest.raises(StorageUnavailable, match="not known"):
-        store.write(lambda t: t.set_setting("colour", "red"), TESTER)
+        store.write(lambda t: t.settings.set("colour", "red"), TESTER)
 
     assert proxy.cuts == 1
-    assert store.reader().setting("colour") is None
-    store.write(lambda t: t.set_setting("colour", "blue"), TESTER)
-    assert store.reader().setting("colour") == "blue"
+    assert store.reader().settings.text("colour") is None
+    store.write(lambda t: t.settings.set("colour", "blue"), TESTER)
+    assert store.reader().settings.text("colour") == "blue"
 
 
 class TestFollowing:
@@ -315,11 +315,11 @@ class TestFollowing:
 
 def test_an_index_that_was_never_finished_is_made_again(server: Server, stack: ExitStack) -> None:
     store = opened(stack, server.address, a_workspace())
-    store.write(lambda t: t.change_embedder("numbers"), TESTER)
+    store.write(lambda t: t.vectors.change_embedder("numbers"), TESTER)
     append(store, *(a_note(f"k{number}", "red") for number in range(20)))
-    waiting = store.reader().unembedded(20)
+    waiting = store.reader().vectors.pending(20)
     vector = np.full(8, 8**-0.5, np.float32).tobytes()
-    store.write(lambda t: t.add_vectors(dict.fromkeys(waiting, vector)), TESTER)
+    store.write(lambda t: t.vectors.add(dict.fromkeys(waiting, vector)), TESTER)
     with psycopg.connect(server.address) as holder:
         holder.execute("UPDATE stratagem.vectors SET id = id WHERE workspace = %s", (store.number,))
         building = threading.Thread(target=lambda: _try_to_index(store.index_vectors))
@@ -367,11 +367,11 @@ import os, sys, stratagem
 address, workspace = sys.argv[1:]
 db = stratagem.open(address, workspace=workspace, embedder="none")
 with db.runtime.foundation.store.snapshot() as reader:
-    before = reader.head()
+    before = reader.log.head()
     child = os.fork()
     if child:
         assert os.waitpid(child, 0)[1] == 0
-        assert reader.head() == before, "the child ended the snapshot of its parent"
+        assert reader.log.head() == before, "the child ended the snapshot of its parent"
 if child == 0:
     try:
         db.memory.recall("a")

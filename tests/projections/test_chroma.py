@@ -188,14 +188,14 @@ def test_another_embedder_has_the_read_model_made_anew(
     fill(db)
     db.deliver("chroma")
     store = db.runtime.foundation.store
-    store.write(lambda t: t.set_built("chroma", "1:another"), Request("test"))
+    store.write(lambda t: t.outbox.set_built("chroma", "1:another"), Request("test"))
     behind = db.runtime.foundation.external.vectors
     assert behind is not None
-    assert not behind.ready(store.reader())
+    assert not behind.ready(store.reader().outbox)
 
     db.deliver("chroma")
 
-    assert behind.ready(store.reader())
+    assert behind.ready(store.reader().outbox)
     assert db.verify("chroma").different == 0
 
 

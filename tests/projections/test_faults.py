@@ -17,7 +17,7 @@ from stratagem.errors import ServiceUnavailable, ValidationFailed
 from stratagem.operation import Caller
 from stratagem.projections.bolt import Bolt
 from stratagem.projections.settings import ExternalSettings
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.faults.processes import Voice, child
 from tests.postgres import a_workspace
@@ -50,8 +50,8 @@ def write(db: Fed, dice: random.Random, ids: list[str], count: int) -> int:
 
 def written(db: Fed) -> int:
     reader = db.runtime.foundation.store.reader()
-    (projection,) = reader.projections()
-    return sum(reader.version_count(kind) for kind in projection.kinds)
+    (projection,) = reader.outbox.projections()
+    return sum(reader.catalogue.version_count(kind) for kind in projection.kinds)
 
 
 _WORDS = ("bread", "yeast", "loops", "lists", "stars", "rivers", "glass")

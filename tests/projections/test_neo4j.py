@@ -32,7 +32,7 @@ def bolt(neo4j: Neo4jServer) -> Iterator[Bolt]:
 
 
 def identity(db: Fed) -> str:
-    return (db.runtime.foundation.store.reader().hash_of(1) or b"").hex()[:16]
+    return (db.runtime.foundation.store.reader().log.hash_of(1) or b"").hex()[:16]
 
 
 def chain(db: Fed, *names: str, label: str = "prerequisite") -> list[str]:
@@ -290,7 +290,7 @@ def test_random_graphs_are_walked_as_the_database_walks_them(graph: Fed) -> None
         services = Services(foundation)
         theirs, ours = services.graph(reader, view), BuiltInGraph(reader, view)
         assert type(theirs) is not type(ours)
-        there = [each for each in ids if reader.current(view.lineage, CONCEPTS, each)]
+        there = [each for each in ids if reader.records.current(view.lineage, CONCEPTS, each)]
         for one in there:
             for way in ("both", "incoming", "outgoing"):
                 asked = {"direction": way, "label": None, "limit": 50}
@@ -332,5 +332,5 @@ def test_a_server_that_is_down_stops_the_walks_and_nothing_else(opened: Opener) 
     knowledge.list_hierarchy()
     db.memory.fork("trial")
     assert names(knowledge.get_related_concepts(a, branch="trial")) == []
-    head = db.runtime.foundation.store.reader().head().sequence
+    head = db.runtime.foundation.store.reader().log.head().sequence
     assert names(knowledge.get_related_concepts(a, as_of=f"@{head - 4}")) == ["B"]

@@ -26,7 +26,7 @@ def clock() -> Clock:
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Store:
     store = open_sqlite_file(tmp_path, clock)
-    store.write(lambda t: t.register_projection("elsewhere", (NOTE,)), Request("test"))
+    store.write(lambda t: t.outbox.register("elsewhere", (NOTE,)), Request("test"))
     return store
 
 

@@ -17,8 +17,8 @@ from stratagem.errors import MergeConflict, ValidationFailed
 from stratagem.memory.models import History
 from stratagem.operation import Caller
 from stratagem.sdk.generated.memory import MemoryMethods
-from stratagem.storage.merging import Strategy
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.branch_merge import Strategy
+from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import SECOND, Clock, salts
 from tests.postgres import a_workspace
 from tests.properties.model import Key, Line, Merge, Model

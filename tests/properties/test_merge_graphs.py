@@ -12,8 +12,8 @@ from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict
 from stratagem.operation import Caller
-from stratagem.storage.merging import Strategy
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.branch_merge import Strategy
+from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.postgres import a_workspace
 from tests.properties.machine import exactly

@@ -17,8 +17,8 @@ from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.errors import MergeConflict
 from stratagem.operation import Caller
-from stratagem.storage.merging import Strategy
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.branch_merge import Strategy
+from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.postgres import a_workspace
 from tests.properties.seeding import seeded
@@ -99,7 +99,7 @@ class Life:
         )
 
     def fork(self) -> None:
-        head = self.store.reader().head().sequence
+        head = self.store.reader().log.head().sequence
         as_of = self.random.choice([None, f"@{self.random.randrange(1, head + 1)}"])
         if len(self.db.memory.branches()) > 6:
             return
@@ -135,7 +135,7 @@ class Life:
 
     def shown(self) -> list[Any]:
         """Return what can be seen, in the present and at some moments of the past."""
-        head = self.store.reader().head().sequence
+        head = self.store.reader().log.head().sequence
         seen: list[Any] = []
         for branch in sorted(each.name for each in self.db.memory.branches()):
             for as_of in (None, f"@{head // 2}", f"@{head // 3}"):

@@ -247,6 +247,6 @@ def test_tokens_are_in_no_ordinary_answer(two: House) -> None:
     assert "later-holder" not in shown
     with opened(path, read_only=True) as runtime:
         store = runtime.foundation.store
-        (old,) = [each for each in store.reader().branches() if each.name == "old"]
+        (old,) = [each for each in store.reader().branches.all() if each.name == "old"]
         written = [each for each in store.log() if each.branch == old.id and each.space]
     assert [each for each in written if each.space and each.space.namespace == "access"] == []

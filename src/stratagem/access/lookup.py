@@ -56,7 +56,7 @@ class TokenBook:
             began = self._monotonic()
             with self._foundation.store.snapshot() as reader:
                 view = self._foundation.views.view(reader, BRANCH)
-                newest = max(reader.faceted(view, FACET_TOKEN, limit=1), default=0)
+                newest = max(reader.catalogue.with_facet(view, FACET_TOKEN, limit=1), default=0)
                 if newest != self._newest:
                     found = every_token(reader, self._foundation)
                     self._tokens = {token.hash: token for token in found}

@@ -56,7 +56,7 @@ class Refusals:
         def work(transaction: Transaction) -> None:
             view = foundation.views.view(transaction, BRANCH)
             content = {"count": total, "refusals": listed}
-            key = f"{transaction.head().sequence:020}"
+            key = f"{transaction.log.head().sequence:020}"
             draft = Draft(kinds.AUTHENTICATION_REFUSED, content, kinds.REFUSALS, key)
             transaction.append(view.branch, [draft])
 

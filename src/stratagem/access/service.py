@@ -159,7 +159,7 @@ def _by_the_clock(reader: Reader, version: Version, token: Token) -> Token:
     """
     if token.expires_at is None or token.created_at != version.at:
         return token
-    wall = reader.wall_of(version.sequence)
+    wall = reader.log.wall_of(version.sequence)
     ahead = version.at - wall if wall is not None else 0
     return replace(token, expires_at=token.expires_at - ahead) if ahead else token
 
@@ -176,7 +176,7 @@ def record_act(foundation: Foundation, caller: Caller, operation: str) -> None:
     def work(transaction: Transaction) -> None:
         view = foundation.views.view(transaction, BRANCH)
         content = {"operation": operation, "actor": caller.actor, "branch": caller.branch}
-        key = f"{transaction.head().sequence:020}"
+        key = f"{transaction.log.head().sequence:020}"
         transaction.append(view.branch, [Draft(kinds.ACT_PERFORMED, content, kinds.ACTS, key)])
 
     foundation.write(caller, work)
@@ -186,7 +186,7 @@ def _every(reader: Reader, foundation: Foundation, space: Space) -> Iterator[tup
     view = foundation.views.view(reader, BRANCH)
     after: str | None = ""
     while after is not None:
-        page, after = reader.records(view.lineage, space, after=after)
+        page, after = reader.records.page(view.lineage, space, after=after)
         yield from page
 
 
@@ -195,7 +195,7 @@ def _history(reader: Reader, foundation: Foundation, space: Space) -> Iterator[V
     lineage = foundation.views.view(reader, BRANCH).lineage
     for key, newest in _every(reader, foundation, space):
         before = newest.sequence + 1
-        while page := reader.history(lineage, space, key, before=before, limit=100):
+        while page := reader.records.history(lineage, space, key, before=before, limit=100):
             yield from page
             before = page[-1].sequence
 

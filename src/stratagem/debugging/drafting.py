@@ -31,7 +31,9 @@ def draft_incident(
 
     def work(transaction: Transaction) -> str | None:
         view = foundation.views.view(transaction, caller.branch)
-        if print_of and transaction.faceted(view, kinds.facet_signature(print_of), limit=1):
+        if print_of and transaction.catalogue.with_facet(
+            view, kinds.facet_signature(print_of), limit=1
+        ):
             return None
         incident_id = new_id("inc", transaction)
         content = {

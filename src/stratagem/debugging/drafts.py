@@ -120,5 +120,5 @@ def new_id(prefix: str, transaction: Transaction) -> str:
 
     The head's hash is salted at random; two copies of one file part by the time of their writes.
     """
-    seed = f"{prefix}:{transaction.head().sequence}:{transaction.at}".encode()
-    return f"{prefix}_{hashlib.sha256(transaction.head().hash + seed).hexdigest()[:16]}"
+    seed = f"{prefix}:{transaction.log.head().sequence}:{transaction.at}".encode()
+    return f"{prefix}_{hashlib.sha256(transaction.log.head().hash + seed).hexdigest()[:16]}"

@@ -23,7 +23,7 @@ from stratagem.debugging.ranking import Outcome, Solution, counted
 from stratagem.engine import evidence
 from stratagem.engine.lineage import View
 from stratagem.errors import IncidentNotFound, LookupNotFound, SolutionNotFound
-from stratagem.storage.contract import Hit, Reader
+from stratagem.storage.contract import EventContent, Reader
 
 __all__ = ["Book"]
 
@@ -45,7 +45,7 @@ class Book:
         Raises:
             IncidentNotFound: The view shows none with this id.
         """
-        version = self.reader.current(self.view.lineage, INCIDENTS, incident_id)
+        version = self.reader.records.current(self.view.lineage, INCIDENTS, incident_id)
         if version is None or version.payload is None:
             raise IncidentNotFound(
                 f"There is no incident {incident_id!r} on this branch.",
@@ -61,7 +61,7 @@ class Book:
         Raises:
             SolutionNotFound: The view shows none with this id.
         """
-        version = self.reader.current(self.view.lineage, SOLUTIONS, solution_id)
+        version = self.reader.records.current(self.view.lineage, SOLUTIONS, solution_id)
         if version is None or version.payload is None:
             raise SolutionNotFound(
                 f"There is no solution {solution_id!r} on this branch.",
@@ -76,7 +76,7 @@ class Book:
         Raises:
             LookupNotFound: The view shows none with this id.
         """
-        if not self.reader.faceted(self.view, facet_lookup(lookup_id), limit=1):
+        if not self.reader.catalogue.with_facet(self.view, facet_lookup(lookup_id), limit=1):
             raise LookupNotFound(
                 f"There is no lookup {lookup_id!r} on this branch.",
                 field="lookup_id",
@@ -111,8 +111,8 @@ class Book:
 
     def prior(self, incident_id: str) -> float:
         """Return the base rate of the other incidents: nothing lifts its own prior."""
-        worked = self.reader.tally(self.view, SUCCESS)
-        failed = self.reader.tally(self.view, FAILURE)
+        worked = self.reader.records.count(self.view, SUCCESS)
+        failed = self.reader.records.count(self.view, FAILURE)
         # As many as were tallied, whether they count or not.
         own = [each for each in self._outcomes(self.solutions(incident_id)) if not each.repeats]
         own_worked = sum(each.worked for each in own)
@@ -129,11 +129,13 @@ class Book:
         ]
         return sorted(outcomes, key=lambda outcome: outcome.sequence)
 
-    def _faceted(self, facet: str, made: Callable[[Hit], T]) -> list[T]:
+    def _faceted(self, facet: str, made: Callable[[EventContent], T]) -> list[T]:
         if facet in self._read:
             return self._read[facet]
-        sequences = self.reader.faceted(self.view, facet, limit=limits.OUTCOMES_READ_MAX)
-        hits = self.reader.hits(sequences)
+        sequences = self.reader.catalogue.with_facet(
+            self.view, facet, limit=limits.OUTCOMES_READ_MAX
+        )
+        hits = self.reader.log.contents(sequences)
         found = [made(hits[sequence]) for sequence in sequences]
         if self._settled:
             self._read[facet] = found
@@ -166,7 +168,7 @@ def _solution(content: Mapping[str, Any], sequence: int) -> Solution:
     )
 
 
-def _outcome(hit: Hit) -> Outcome:
+def _outcome(hit: EventContent) -> Outcome:
     content = orjson.loads(hit.payload)
     return Outcome(
         sequence=hit.sequence,

@@ -82,7 +82,7 @@ def find(
     """Return the incidents like a problem, most relevant first, and how it was searched."""
     same = exact(reader, view, problem)
     known = {match.incident_id for match in same}
-    spaces = [number for number, space in reader.spaces().items() if space == INCIDENTS]
+    spaces = [number for number, space in reader.records.spaces().items() if space == INCIDENTS]
     if not spaces:
         return same, "lexical"
     ranking = foundation.index.search(
@@ -104,8 +104,8 @@ def exact(reader: Reader, view: View, problem: Problem) -> list[Match]:
     """Return the incidents with the same signature, oldest first."""
     if not problem.fingerprint:
         return []
-    sequences = reader.faceted(view, facet_signature(problem.fingerprint))
-    hits = reader.hits(sequences)
+    sequences = reader.catalogue.with_facet(view, facet_signature(problem.fingerprint))
+    hits = reader.log.contents(sequences)
     contents = [orjson.loads(hits[sequence].payload) for sequence in sequences]
     return [Match(each["incident_id"], each, 1.0, exact=True, likeness=1.0) for each in contents]
 
@@ -113,7 +113,7 @@ def exact(reader: Reader, view: View, problem: Problem) -> list[Match]:
 def _similar(
     foundation: Foundation, reader: Reader, found: Sequence[Ranked], terms: Sequence[str]
 ) -> list[Match]:
-    hits = reader.hits([ranked.sequence for ranked in found])
+    hits = reader.log.contents([ranked.sequence for ranked in found])
     rarity = foundation.index.rarity(reader, terms)
     compared = []
     for ranked in found:

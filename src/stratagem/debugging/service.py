@@ -350,12 +350,12 @@ class Debugging(Bound):
         other writer waits for it; both views end where that outcome was written.
         """
         with self._store.snapshot() as reader:
-            found = reader.branch(branch) or reader.deleted_branch(branch)
+            found = reader.branches.by_name(branch) or reader.branches.deleted_by_name(branch)
             assert found is not None
-            now = reader.wall_of(sequence) or 0
+            now = reader.log.wall_of(sequence) or 0
 
             def standing(limit: int) -> dict[str, Any]:
-                view = View(found, reader.lineage(found, limit), now)
+                view = View(found, reader.branches.lineage(found, limit), now)
                 book = Book(reader, view, settled=True)
                 return _standing(book, book.solution(solution_id), caller, now)
 

@@ -133,8 +133,8 @@ class _Taking:
         """Return the incident with the same signature that was here before."""
         if not content.get("fingerprint"):
             return None
-        sequences = reader.faceted(view, facet_signature(content["fingerprint"]))
-        hits = reader.hits(sequences)
+        sequences = reader.catalogue.with_facet(view, facet_signature(content["fingerprint"]))
+        hits = reader.log.contents(sequences)
         ids = [orjson.loads(hits[sequence].payload)["incident_id"] for sequence in sequences]
         return next((each for each in ids if each not in self._own), None)
 
@@ -151,13 +151,13 @@ class _Taking:
 
 
 def _has(reader: Reader, view: View, space: Space, key: str) -> bool:
-    return reader.current(view.lineage, space, key) is not None
+    return reader.records.current(view.lineage, space, key) is not None
 
 
 def _lines(reader: Reader, view: View, done: Shared) -> Iterator[dict[str, Any]]:
     after: str | None = ""
     while after is not None:
-        page, after = reader.records(view.lineage, kinds.INCIDENTS, after=after)
+        page, after = reader.records.page(view.lineage, kinds.INCIDENTS, after=after)
         for incident_id, version in page:
             done.incidents += 1
             yield {"type": "incident", **orjson.loads(version.payload or b"{}")}
@@ -175,7 +175,7 @@ def _fixes(reader: Reader, view: View, incident_id: str, done: Shared) -> Iterat
 
 
 def _contents(reader: Reader, view: View, facet: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    sequences = reader.faceted(view, facet)
-    hits = reader.hits(sequences)
+    sequences = reader.catalogue.with_facet(view, facet)
+    hits = reader.log.contents(sequences)
     for sequence in sequences:
         yield hits[sequence].at, orjson.loads(hits[sequence].payload)

@@ -51,7 +51,7 @@ def statistics(reader: Reader, view: View) -> Statistics:
 
 def _stream(reader: Reader, view: View, space: Space) -> Iterator[tuple[Version, Any]]:
     after = 0
-    while page := reader.stream(view.lineage, space, after=after):
+    while page := reader.records.stream(view.lineage, space, after=after):
         for version in page:
             yield version, orjson.loads(version.payload or b"{}")
         after = page[-1].sequence
@@ -77,7 +77,7 @@ def _records(reader: Reader, view: View, space: Space) -> dict[str, Mapping[str,
     found: dict[str, Mapping[str, Any]] = {}
     after: str | None = ""
     while after is not None:
-        page, after = reader.records(view.lineage, space, after=after)
+        page, after = reader.records.page(view.lineage, space, after=after)
         found |= {key: orjson.loads(version.payload or b"{}") for key, version in page}
     return found
 

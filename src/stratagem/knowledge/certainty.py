@@ -85,7 +85,7 @@ def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) ->
     unscored = [each for each in concepts.values() if "certainty_score" not in each.content]
     if not unscored:
         return
-    numbers = transaction.subjects(CONCEPTS, [each.id for each in unscored])
+    numbers = transaction.records.subjects(CONCEPTS, [each.id for each in unscored])
     kept = book.scores(unscored)
     drafts = []
     for concept in unscored:
@@ -100,14 +100,14 @@ def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) ->
 def neighbours(transaction: Transaction, view: View, concept_id: str) -> list[str]:
     """Return the concepts whose certainty hangs on another: as many as are looked at in time."""
     node = Book(transaction, view).subject(concept_id)
-    links = transaction.linked(view, (node,), limit=limits.CERTAINTY_NEIGHBOURS_MAX)
-    named = transaction.names(sorted({link.other for link in links}))
+    links = transaction.catalogue.links(view, (node,), limit=limits.CERTAINTY_NEIGHBOURS_MAX)
+    named = transaction.records.names(sorted({link.other for link in links}))
     return [key for _, key in named.values()]
 
 
 def settle(transaction: Transaction, branch: Branch, drafts: Sequence[Draft]) -> None:
     """Compute anew what a merge has changed the evidence of."""
-    view = View(branch, transaction.lineage(branch), transaction.wall)
+    view = View(branch, transaction.branches.lineage(branch), transaction.wall)
     touched: set[str] = set()
     for each in drafts:
         assert each.key is not None or each.space not in {CONCEPTS, RELATIONSHIPS}
@@ -133,7 +133,7 @@ def _refuse_other_ends(draft: Draft) -> None:
 
 def _ends(transaction: Transaction, view: View, relationship_id: str) -> Iterator[str]:
     """Return the concepts that a relationship relates or related."""
-    history = transaction.history(
+    history = transaction.records.history(
         view.lineage, RELATIONSHIPS, relationship_id, before=OPEN_END, limit=_FEW
     )
     for version in history:
@@ -145,7 +145,7 @@ def _ends(transaction: Transaction, view: View, relationship_id: str) -> Iterato
 
 def _observed(book: Book, node: int) -> Iterator[Observation]:
     for (label, outgoing), counted in _WEIGHTS.items():
-        links = book.reader.strongest_links(
+        links = book.reader.catalogue.strongest_links(
             book.view, node, outgoing=outgoing, label=label, limit=counted.most
         )
         for link in links:

@@ -246,7 +246,7 @@ class Concepts(Bound):
 
 def new_concept_id(transaction: Transaction, number: int = 0) -> str:
     """Return an id that no other database makes: the head's hash is salted at random."""
-    head = transaction.head()
+    head = transaction.log.head()
     seed = f"concept:{head.sequence}:{number}".encode()
     return str(UUID(bytes=hashlib.sha256(head.hash + seed).digest()[:16], version=4))
 

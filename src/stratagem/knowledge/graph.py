@@ -19,7 +19,7 @@ from stratagem.engine.lineage import View
 from stratagem.knowledge.models import PathStep, Prerequisite, Related
 from stratagem.knowledge.records import Book, Concept
 from stratagem.knowledge.spaces import PREREQUISITE, TYPES
-from stratagem.storage.catalogue import Linked
+from stratagem.storage.catalogue import LinkEnd
 from stratagem.storage.contract import Reader
 
 __all__ = ["BuiltInGraph", "Graph", "Walk", "read_some"]
@@ -84,7 +84,7 @@ class BuiltInGraph:
             link
             for outgoing in _ways(direction)
             for each in ([label] if label else TYPES)
-            for link in self._reader.strongest_links(
+            for link in self._reader.catalogue.strongest_links(
                 self._view, node, outgoing=outgoing, label=each, limit=limit
             )
         ]
@@ -109,7 +109,7 @@ class BuiltInGraph:
         found: list[Prerequisite] = []
         circular = False
         for distance in range(1, depth + 1):
-            links = self._reader.linked(
+            links = self._reader.catalogue.links(
                 self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
             )
             circular = circular or any(link.other == root for link in links)
@@ -165,7 +165,7 @@ class BuiltInGraph:
         steps = search.run(limits.CYCLE_DEPTH_MAX)
         if steps is None:
             return None
-        named = self._reader.names([step.node for step in steps])
+        named = self._reader.records.names([step.node for step in steps])
         return [source_id, *(named[step.node][1] for step in steps)]
 
     def circle(self, concept_id: str, depth: int) -> list[str]:
@@ -175,7 +175,7 @@ class BuiltInGraph:
         after: dict[int, int] = {}
         frontier = [root]
         for _ in range(depth):
-            links = self._reader.linked(
+            links = self._reader.catalogue.links(
                 self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
             )
             living = self._book.by_subject(list({link.other for link in links}))
@@ -185,7 +185,7 @@ class BuiltInGraph:
                     circle = [root, link.node]
                     while circle[-1] != root:
                         circle.append(after[circle[-1]])
-                    named = self._reader.names(circle)
+                    named = self._reader.records.names(circle)
                     return [named[node][1] for node in circle]
                 if link.other in living and link.other not in after:
                     after[link.other] = link.node
@@ -212,9 +212,9 @@ class _Side:
         # About how many relationships the frontier has; None until somebody asks.
         self.size: int | None = None
         # By node: the relationship it was first reached by.
-        self.reached: dict[int, Linked | None] = {root: None}
+        self.reached: dict[int, LinkEnd | None] = {root: None}
 
-    def back(self, node: int) -> Iterator[Linked]:
+    def back(self, node: int) -> Iterator[LinkEnd]:
         """Return the relationships from a node back to the root."""
         link = self.reached[node]
         while link is not None:
@@ -258,7 +258,7 @@ class _Search:
 
     def _size(self, side: _Side) -> tuple[int, int]:
         if side.size is None:
-            side.size = self._reader.link_count(side.frontier, _LARGE)
+            side.size = self._reader.catalogue.link_count(side.frontier, _LARGE)
         return side.size, len(side.frontier)
 
     def _grow(self, side: _Side, other: _Side, living: Book | None) -> int | None:
@@ -267,7 +267,7 @@ class _Search:
         side.depth += 1
         room = self._links_max
         for begin in range(0, len(frontier), _AT_ONCE):
-            links = self._reader.linked(
+            links = self._reader.catalogue.links(
                 self._view, frontier[begin : begin + _AT_ONCE], limit=room, by=side.way
             )
             room = room if room < 0 else max(0, room - len(links))
@@ -279,9 +279,9 @@ class _Search:
                 return meeting
         return None
 
-    def _met(self, side: _Side, links: list[Linked], living: Book | None) -> dict[int, Linked]:
+    def _met(self, side: _Side, links: list[LinkEnd], living: Book | None) -> dict[int, LinkEnd]:
         """Return the nodes that are reached for the first time, and by which link."""
-        met: dict[int, Linked] = {}
+        met: dict[int, LinkEnd] = {}
         for link in links:
             if link.other not in side.reached and link.other not in self._barred:
                 met.setdefault(link.other, link)

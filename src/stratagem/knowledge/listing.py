@@ -26,7 +26,7 @@ from stratagem.knowledge.spaces import (
     folded,
     place_of,
 )
-from stratagem.storage.catalogue import Listed
+from stratagem.storage.catalogue import ListedVersion
 
 __all__ = ["Wanted", "by_certainty", "counts", "hierarchy", "listed", "matching", "newest"]
 
@@ -104,7 +104,7 @@ def by_certainty(book: Book, low: float, high: float, limit: int) -> list[tuple[
 
 def counts(book: Book) -> list[tuple[tuple[str, ...], int]]:
     """Return every place that has concepts, and how many, in the order of their names."""
-    tallies = book.reader.group_tallies(book.view.lineage, CONCEPT)
+    tallies = book.reader.catalogue.group_counts(book.view.lineage, CONCEPT)
     return sorted((tuple(group.split("\x1f")), count) for group, count in tallies.items())
 
 
@@ -145,12 +145,12 @@ def _picked_out(book: Book, wanted: Wanted) -> list[int] | None:
     """Return the versions that one condition leaves, where it leaves few; None where none does."""
     reader, view = book.reader, book.view
     for level, name in wanted.places.items():
-        few = reader.faceted(view, facet(level, name), limit=_FEW + 1)
+        few = reader.catalogue.with_facet(view, facet(level, name), limit=_FEW + 1)
         if len(few) <= _FEW:
             return few
     if wanted.name is not None:
         part = folded(wanted.name)
-        few = reader.facets_containing(view, NAME_FACET, part, limit=_FEW + 1)
+        few = reader.catalogue.with_facet_containing(view, NAME_FACET, part, limit=_FEW + 1)
         if len(few) <= _FEW:
             return few
     return None
@@ -166,19 +166,19 @@ def _in_range(
     book: Book,
     space: Space,
     between: tuple[float, float],
-    concepts: Callable[[Book, list[Listed]], Iterator[tuple[Listed, Concept]]],
-) -> Iterator[tuple[Listed, Concept]]:
+    concepts: Callable[[Book, list[ListedVersion]], Iterator[tuple[ListedVersion, Concept]]],
+) -> Iterator[tuple[ListedVersion, Concept]]:
     for page in _listed(book, space, "certainty", between):
         yield from concepts(book, page)
 
 
-def _as_given(book: Book, page: list[Listed]) -> Iterator[tuple[Listed, Concept]]:
+def _as_given(book: Book, page: list[ListedVersion]) -> Iterator[tuple[ListedVersion, Concept]]:
     yield from zip(page, book.by_version([each.sequence for each in page]), strict=True)
 
 
-def _as_computed(book: Book, page: list[Listed]) -> Iterator[tuple[Listed, Concept]]:
+def _as_computed(book: Book, page: list[ListedVersion]) -> Iterator[tuple[ListedVersion, Concept]]:
     """Return the concepts that some computed certainties belong to, and still do."""
-    hits = book.reader.hits([each.sequence for each in page])
+    hits = book.reader.log.contents([each.sequence for each in page])
     ids = [hits[each.sequence].key or "" for each in page]
     concepts = book.by_id(ids)
     for each, concept_id in zip(page, ids, strict=True):
@@ -189,10 +189,10 @@ def _as_computed(book: Book, page: list[Listed]) -> Iterator[tuple[Listed, Conce
 
 def _listed(
     book: Book, space: Space, name: str, between: tuple[float, float], *, descending: bool = False
-) -> Iterator[list[Listed]]:
-    after: Listed | None = None
+) -> Iterator[list[ListedVersion]]:
+    after: ListedVersion | None = None
     while True:
-        page = book.reader.ordered(
+        page = book.reader.catalogue.sorted_by(
             book.view,
             space,
             name,

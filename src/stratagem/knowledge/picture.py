@@ -20,7 +20,7 @@ from stratagem.knowledge.records import Book
 from stratagem.knowledge.spaces import NAME_FACET, folded
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.catalogue import Linked
+from stratagem.storage.catalogue import LinkEnd
 
 __all__ = ["NODES_MAX", "draw", "picture_of", "surroundings"]
 
@@ -59,7 +59,7 @@ def _meant(book: Book, concept: str | None) -> str:
     checks.concept_id(concept, field="concept")
     if book.find(concept) is not None:
         return concept
-    named = book.reader.faceted(book.view, NAME_FACET + folded(concept), limit=1)
+    named = book.reader.catalogue.with_facet(book.view, NAME_FACET + folded(concept), limit=1)
     return book.by_version(named)[0].id if named else concept
 
 
@@ -112,5 +112,7 @@ def surroundings(
     return {"nodes": nodes, "edges": edges}
 
 
-def _links(book: Book, nodes: list[int]) -> list[Linked]:
-    return book.reader.linked(book.view, nodes, limit=limits.LINKS_READ_MAX) if nodes else []
+def _links(book: Book, nodes: list[int]) -> list[LinkEnd]:
+    return (
+        book.reader.catalogue.links(book.view, nodes, limit=limits.LINKS_READ_MAX) if nodes else []
+    )

@@ -46,7 +46,7 @@ class Book:
 
     def find(self, concept_id: str) -> Concept | None:
         """Return a concept, or None where the view shows none with this id."""
-        version = self.reader.current(self.view.lineage, CONCEPTS, concept_id)
+        version = self.reader.records.current(self.view.lineage, CONCEPTS, concept_id)
         return _concept(concept_id, version) if version else None
 
     def concept(self, concept_id: str, *, field: str = "concept_id") -> Concept:
@@ -70,22 +70,22 @@ class Book:
 
     def versions(self, concept_id: str, *, limit: int) -> list[Version]:
         """Return a concept's versions, newest first, deletions too."""
-        return self.reader.history(
+        return self.reader.records.history(
             self.view.lineage, CONCEPTS, concept_id, before=OPEN_END, limit=limit
         )
 
     def subject(self, concept_id: str) -> int:
         """Return the number of a concept that is there."""
-        return self.reader.subjects(CONCEPTS, (concept_id,))[concept_id]
+        return self.reader.records.subjects(CONCEPTS, (concept_id,))[concept_id]
 
     def by_subject(self, subjects: Sequence[int]) -> dict[int, Concept]:
         """Return the concepts of some numbers, leaving out deleted ones."""
-        records = self.reader.current_many(self.view.lineage, subjects) if subjects else {}
+        records = self.reader.records.current_many(self.view.lineage, subjects) if subjects else {}
         return {number: _concept(each.key, each.version) for number, each in records.items()}
 
     def by_version(self, sequences: Sequence[int]) -> list[Concept]:
         """Return the concepts at some versions, in their order."""
-        hits = self.reader.hits(sequences)
+        hits = self.reader.log.contents(sequences)
         return [
             Concept(hit.key or "", hit.sequence, hit.at, content_of(hit.payload))
             for hit in (hits[sequence] for sequence in sequences)
@@ -93,7 +93,7 @@ class Book:
 
     def by_id(self, concept_ids: Sequence[str]) -> dict[str, Concept]:
         """Return the concepts of some ids, leaving out deleted ones."""
-        numbers = self.reader.subjects(CONCEPTS, concept_ids)
+        numbers = self.reader.records.subjects(CONCEPTS, concept_ids)
         return {each.id: each for each in self.by_subject(list(numbers.values())).values()}
 
     def scores(self, concepts: Iterable[Concept]) -> dict[str, Score]:
@@ -113,8 +113,8 @@ class Book:
         return self.scores((concept,))[concept.id]
 
     def _computed(self, concept_ids: Sequence[str]) -> dict[str, Score]:
-        numbers = self.reader.subjects(CERTAINTIES, concept_ids)
-        records = self.reader.current_many(self.view.lineage, list(numbers.values()))
+        numbers = self.reader.records.subjects(CERTAINTIES, concept_ids)
+        records = self.reader.records.current_many(self.view.lineage, list(numbers.values()))
         return {
             each.key: Score(orjson.loads(each.version.payload or b"{}")["score"], computed=True)
             for each in records.values()

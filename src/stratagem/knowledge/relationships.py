@@ -97,7 +97,7 @@ class Relationships(Concepts):
 
         def work(book: Book, transaction: Transaction) -> dict[str, Any]:
             key = relationship_key(source_id, target_id, label)
-            if transaction.current(book.view.lineage, RELATIONSHIPS, key) is None:
+            if transaction.records.current(book.view.lineage, RELATIONSHIPS, key) is None:
                 raise RelationshipNotFound(
                     f"There is no {label} relationship from {source_id!r} to {target_id!r}.",
                     field="relationship_type",
@@ -208,7 +208,7 @@ def _free(book: Book, source_id: str, target_id: str, label: str) -> str:
     book.concept(source_id, field="source_id")
     book.concept(target_id, field="target_id")
     key = relationship_key(source_id, target_id, label)
-    if book.reader.current(book.view.lineage, RELATIONSHIPS, key) is not None:
+    if book.reader.records.current(book.view.lineage, RELATIONSHIPS, key) is not None:
         raise ValidationFailed(
             f"These concepts are related by {label} already.",
             field="relationship_type",

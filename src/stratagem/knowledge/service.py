@@ -56,8 +56,8 @@ class Knowledge(Relationships):
         """Return figures of the event store and of the outbox."""
         with self._store.snapshot() as reader:
             events = {
-                "total_events": reader.head().sequence,
-                "concept_events": reader.version_count(CONCEPT),
+                "total_events": reader.log.head().sequence,
+                "concept_events": reader.catalogue.version_count(CONCEPT),
             }
         outbox = self._services.outbox()
         return Statistics(events, outbox, "error" if outbox["failed"] else "healthy")
@@ -181,7 +181,7 @@ class Knowledge(Relationships):
                 return listing.hierarchy(listing.counts(book))
             counted = self._foundation.cache.get(
                 ("hierarchy", book.view.lineage),
-                reader.head().sequence,
+                reader.log.head().sequence,
                 lambda: listing.counts(book),
             )
         return listing.hierarchy(counted)
@@ -217,7 +217,7 @@ class Knowledge(Relationships):
     def _similar(
         self, book: Book, query: str, tags: list[str], floor: float | None, limit: int
     ) -> tuple[list[ConceptHit], Ranking]:
-        spaces = list(book.reader.spaces(CONCEPT))
+        spaces = list(book.reader.records.spaces(CONCEPT))
         nearest = self._services.nearest(book.reader, book.view, tags)
 
         def search(depth: int) -> Ranking:

@@ -135,7 +135,7 @@ class Services:
 
         def ask(vector: NDArray[np.float32], depth: int) -> Nearest:
             found = service.nearest(vector, facets=facets, limit=depth)
-            shown = reader.visible_among(view, found.sequences.tolist())
+            shown = reader.records.visible_among(view, found.sequences.tolist())
             seen = np.isin(found.sequences, sorted(shown))
             return Nearest(found.sequences[seen], found.cosines[seen])
 
@@ -144,8 +144,8 @@ class Services:
     def outbox(self) -> dict[str, int]:
         """Return how many events wait for external read models, were taken, or failed."""
         with self._foundation.store.snapshot() as reader:
-            known = reader.projections()
-            tallies = [reader.outbox_tally(each.name) for each in known]
+            known = reader.outbox.projections()
+            tallies = [reader.outbox.count(each.name) for each in known]
         return {
             "pending": sum(each.pending for each in tallies),
             "processed": sum(each.processed for each in known),
@@ -173,7 +173,7 @@ class Services:
         trouble = service.trouble()
         if trouble is not None:
             raise _unavailable(name, trouble)
-        return service.ready(reader)
+        return service.ready(reader.outbox)
 
 
 def _unavailable(name: str, trouble: str, tool: str | None = None) -> ServiceUnavailable:

@@ -138,7 +138,7 @@ class _Import:
         if item.concept_id is not None:
             return item.concept_id
         reader, view = self._transaction, self._book.view
-        named = reader.faceted(view, NAME_FACET + folded(item.fields["name"]), limit=1)
+        named = reader.catalogue.with_facet(view, NAME_FACET + folded(item.fields["name"]), limit=1)
         if named:
             return self._book.by_version(named)[0].id
         digest = hashlib.sha256(f"{self._done.format}:{ref}".encode()).digest()
@@ -148,7 +148,7 @@ class _Import:
         """Write concepts; return those whose certainty hangs on one that came back."""
         ids = [concept_id for concept_id, _ in page]
         there = self._book.by_id(ids)
-        known_once = self._transaction.subjects(CONCEPTS, ids).keys() - there.keys()
+        known_once = self._transaction.records.subjects(CONCEPTS, ids).keys() - there.keys()
         drafts: list[Draft] = []
         for concept_id, item in page:
             known = there.get(concept_id)
@@ -178,7 +178,10 @@ class _Import:
         for each in page:
             source, target = ids[each.source], ids[each.target]
             key = relationship_key(source, target, each.label)
-            if self._transaction.current(self._book.view.lineage, RELATIONSHIPS, key) is not None:
+            if (
+                self._transaction.records.current(self._book.view.lineage, RELATIONSHIPS, key)
+                is not None
+            ):
                 self._done.known += 1
                 continue
             if each.label == PREREQUISITE:
@@ -326,7 +329,7 @@ def _records(book: Book, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
     reader: Reader = book.reader
     after: str | None = ""
     while after is not None:
-        page, after = reader.records(book.view.lineage, space, after=after, limit=_PAGE)
+        page, after = reader.records.page(book.view.lineage, space, after=after, limit=_PAGE)
         for key, version in page:
             yield key, content_of(version.payload)
 

@@ -24,7 +24,7 @@ from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff
 from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import Bound
-from stratagem.storage import merging
+from stratagem.storage import branch_merge
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
@@ -63,7 +63,7 @@ class Branching(Bound):
 
         def work(transaction: Transaction) -> dict[str, Any]:
             chosen = name or _free_name(transaction)
-            if transaction.branch(chosen) is not None:
+            if transaction.branches.by_name(chosen) is not None:
                 raise BranchExists(
                     f"There is a branch named {chosen!r} already.", field="name", branch=chosen
                 )
@@ -71,9 +71,9 @@ class Branching(Bound):
             if parent is not None:
                 view = self._views.view(transaction, parent, as_of)
                 origin = view.branch
-                sequence = min(view.limit, transaction.head().sequence)
-            made = transaction.create_branch(chosen, parent=origin, fork_sequence=sequence)
-            transaction.lineage(made)
+                sequence = min(view.limit, transaction.log.head().sequence)
+            made = transaction.branches.create(chosen, parent=origin, fork_sequence=sequence)
+            transaction.branches.lineage(made)
             return {
                 "name": chosen,
                 "current": False,
@@ -104,7 +104,7 @@ class Branching(Bound):
     def branches(self) -> Branches:
         """Return every branch that is not deleted."""
         with self._store.snapshot() as reader:
-            live = [each for each in reader.branches() if each.deleted_sequence is None]
+            live = [each for each in reader.branches.all() if each.deleted_sequence is None]
             return Branches([self._info(reader, each) for each in live], self._caller.branch)
 
     def delete(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
@@ -117,7 +117,7 @@ class Branching(Bound):
 
         def work(transaction: Transaction) -> dict[str, Any]:
             branch = find_branch(transaction, wanted, field="name")
-            transaction.delete_branch(branch)
+            transaction.branches.delete(branch)
             return _as_answer(self._info(transaction, branch), deleted=True)
 
         answer = self._foundation.write(
@@ -137,19 +137,19 @@ class Branching(Bound):
         wanted = _required(name, "restore")
 
         def work(transaction: Transaction) -> dict[str, Any]:
-            if transaction.branch(wanted) is not None:
+            if transaction.branches.by_name(wanted) is not None:
                 raise BranchExists(
                     f"There is a live branch named {wanted!r}.",
                     field="name",
                     branch=wanted,
                     hint="Nothing has to be restored, or delete that branch first.",
                 )
-            branch = transaction.deleted_branch(wanted)
+            branch = transaction.branches.deleted_by_name(wanted)
             if branch is None:
                 raise BranchNotFound(
                     f"No branch named {wanted!r} was deleted.", field="name", branch=wanted
                 )
-            transaction.restore_branch(branch)
+            transaction.branches.restore(branch)
             return _as_answer(self._info(transaction, branch), deleted=None)
 
         answer = self._foundation.write(
@@ -177,7 +177,7 @@ class Branching(Bound):
             here, there = views.view(reader, name, as_of), views.view(reader, other, as_of)
             changes = [
                 _change(change)
-                for change in merging.compare(reader, here, there)
+                for change in branch_merge.compare(reader, here, there)
                 if self._may_see(change.space)
             ]
         counts = {
@@ -206,15 +206,17 @@ class Branching(Bound):
         _check_strategy(strategy)
         chosen = _check_decisions(decisions)
 
-        def plan(reader: Reader) -> tuple[Branch, Branch, merging.Merge]:
+        def plan(reader: Reader) -> tuple[Branch, Branch, branch_merge.Merge]:
             into, other = find_branch(reader, target), find_branch(reader, name, field="source")
             now = self._store.now()
-            found = merging.plan(reader, into, other, now=now, strategy=strategy, decisions=chosen)
+            found = branch_merge.plan(
+                reader, into, other, now=now, strategy=strategy, decisions=chosen
+            )
             return into, other, found
 
         def work(transaction: Transaction) -> dict[str, Any]:
             into, other, found = plan(transaction)
-            version = merging.carry_out(transaction, into, other, found)
+            version = branch_merge.carry_out(transaction, into, other, found)
             return {**_counts(found), "version": version}
 
         if preview:
@@ -247,11 +249,11 @@ class Branching(Bound):
         return self._caller.may(space.namespace, "read")
 
     def _info(self, reader: Reader, branch: Branch) -> BranchInfo:
-        parent = reader.branch_by_id(branch.parent) if branch.parent is not None else None
+        parent = reader.branches.by_id(branch.parent) if branch.parent is not None else None
         return BranchInfo(
             name=branch.name,
             current=branch.name == self._caller.branch,
-            created=moments.iso(reader.time_of(branch.id) or 0),
+            created=moments.iso(reader.log.time_of(branch.id) or 0),
             parent=parent.name if parent else None,
             forked_at=branch.fork_sequence,
         )
@@ -269,8 +271,8 @@ def _as_answer(info: BranchInfo, *, deleted: bool | None) -> dict[str, Any]:
 
 
 def _free_name(transaction: Transaction) -> str:
-    number = transaction.head().sequence + 1
-    while transaction.branch(f"branch-{number}") is not None:
+    number = transaction.log.head().sequence + 1
+    while transaction.branches.by_name(f"branch-{number}") is not None:
         number += 1
     return f"branch-{number}"
 
@@ -291,7 +293,7 @@ def _required(value: str | None, action: str, *, field: str = "name") -> str:
 
 
 def _check_strategy(strategy: str | None) -> None:
-    known = get_args(merging.Strategy)
+    known = get_args(branch_merge.Strategy)
     if strategy is not None and strategy not in known:
         raise ValidationFailed(
             f"There is no strategy {strategy!r}.",
@@ -322,7 +324,7 @@ def _check_decisions(decisions: Mapping[str, Any] | None) -> dict[str, Any]:
     return chosen
 
 
-def _counts(found: merging.Merge) -> dict[str, Any]:
+def _counts(found: branch_merge.Merge) -> dict[str, Any]:
     return {
         "merged": len(found.changes),
         "events": found.carried,
@@ -336,7 +338,7 @@ def _result(
     source: str,
     target: str,
     answer: Mapping[str, Any],
-    found: merging.Merge | None,
+    found: branch_merge.Merge | None,
     *,
     preview: bool,
 ) -> MergeResult:
@@ -353,11 +355,11 @@ def _result(
     )
 
 
-def _change(change: merging.Change) -> Change:
+def _change(change: branch_merge.Change) -> Change:
     return Change(**_change_answer(change))
 
 
-def _change_answer(change: merging.Change) -> dict[str, Any]:
+def _change_answer(change: branch_merge.Change) -> dict[str, Any]:
     kind = "changed"
     if change.before is ABSENT:
         kind = "added"
@@ -372,7 +374,7 @@ def _change_answer(change: merging.Change) -> dict[str, Any]:
     }
 
 
-def _conflict(conflict: merging.Conflict) -> Conflict:
+def _conflict(conflict: branch_merge.Conflict) -> Conflict:
     at_record = not conflict.path
     sides = {
         name: _value(side) if at_record else (None if side is ABSENT else side)

@@ -88,7 +88,7 @@ class _Write:
             self.content["expires_at"] = transaction.wall + self.ttl
         if self.expected_version is None and self.steps is None:
             return
-        version = transaction.current(lineage, entries(self.namespace), self.key)
+        version = transaction.records.current(lineage, entries(self.namespace), self.key)
         content = orjson.loads(version.payload) if version and version.payload else None
         if version is None or content is None or expired(content, transaction.wall):
             version = content = None
@@ -158,7 +158,7 @@ class Entries(Bound):
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
             target = find_branch(transaction, name)
-            lineage = transaction.lineage(target)
+            lineage = transaction.branches.lineage(target)
             if _touch_twice(writes):
                 return [self._store_one(transaction, name, write) for write in writes]
             for write in writes:
@@ -173,7 +173,7 @@ class Entries(Bound):
 
     def _store_one(self, transaction: Transaction, branch: str, write: _Write) -> dict[str, Any]:
         target = find_branch(transaction, branch)
-        write.fit(transaction, transaction.lineage(target))
+        write.fit(transaction, transaction.branches.lineage(target))
         return write.answer(transaction.append(target, [write.draft()])[0])
 
     def recall(
@@ -195,7 +195,7 @@ class Entries(Bound):
         else:
             lineage, time = self._views.past(name, as_of)
         try:
-            version = self._store.reader().current(lineage, entries(where), key)
+            version = self._store.reader().records.current(lineage, entries(where), key)
         except UnicodeEncodeError:
             # Half of a surrogate pair: nothing is stored under it, and a miss says why.
             version = None
@@ -252,11 +252,11 @@ class Entries(Bound):
 
         def work(transaction: Transaction) -> dict[str, Any]:
             target = find_branch(transaction, name)
-            lineage = transaction.lineage(target)
+            lineage = transaction.branches.lineage(target)
             there = [
                 key
                 for key in dict.fromkeys(keys)
-                if live(transaction.current(lineage, space, key), transaction.wall)
+                if live(transaction.records.current(lineage, space, key), transaction.wall)
             ]
             if not there:
                 return {"deleted": False, "keys": []}
@@ -295,7 +295,7 @@ class Entries(Bound):
         before = read_cursor(cursor, start=OPEN_END, least=1)
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
-            versions = reader.history(
+            versions = reader.records.history(
                 view.lineage, entries(where), key, before=before, limit=limit + 1
             )
         page = versions[:limit]

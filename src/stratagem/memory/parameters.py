@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from stratagem.parameters import Param
-from stratagem.storage.merging import Strategy
+from stratagem.storage.branch_merge import Strategy
 
 __all__ = [
     "Decisions",

@@ -48,7 +48,7 @@ from stratagem.parameters import MISSING, AsOf, BranchName, Cursor, Namespace, P
 from stratagem.search.index import Ranked
 from stratagem.search.snippets import snippet
 from stratagem.storage import contract
-from stratagem.storage.clocks import clock_gap
+from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
@@ -224,7 +224,7 @@ class Memory(Entries, Branching):
                 limit=skip + k + 1,
             )
             page = ranking.found[skip : skip + k]
-            hits = reader.hits([ranked.sequence for ranked in page])
+            hits = reader.log.contents([ranked.sequence for ranked in page])
         more = len(ranking.found) > skip + k
         note = None
         if ranking.waiting:
@@ -317,7 +317,7 @@ class Memory(Entries, Branching):
         """Return the moments for which a branch has something to show."""
         name = branch or self._caller.branch
         with self._store.snapshot() as reader:
-            span = reader.span(self._views.view(reader, name).lineage)
+            span = reader.log.span(self._views.view(reader, name).lineage)
         if span is None:
             return TimeRange(None, None, name)
         oldest, latest = span
@@ -334,25 +334,25 @@ class Memory(Entries, Branching):
         foundation, caller, index = self._foundation, self._caller, self._foundation.index
         note = None
         with self._store.snapshot() as reader:
-            if reader.branch(caller.branch) is None:
+            if reader.branches.by_name(caller.branch) is None:
                 note = f"The branch {caller.branch!r} is gone; {DEFAULT_BRANCH!r} is current now."
                 caller.switch_to(DEFAULT_BRANCH)
             view = self._views.view(reader, caller.branch)
-            head = reader.head()
-            gap = clock_gap(reader, self._store.now())
+            head = reader.log.head()
+            gap = clock_gap(reader.log, self._store.now())
             return Status(
                 version=foundation.version,
                 branch=caller.branch,
                 namespace=caller.namespace,
                 auto_embed=index.embedder is not None,
-                branches=reader.branch_count(),
-                keys=reader.tally(view, ENTRY),
-                events=reader.tally(view, EVENT),
+                branches=reader.branches.live_count(),
+                keys=reader.records.count(view, ENTRY),
+                events=reader.records.count(view, EVENT),
                 namespaces=_namespaces(reader)[:_NAMESPACES_SHOWN],
                 head=f"{head.sequence}:{head.hash.hex()}",
                 database=self._store.location,
                 embedder=index.embedder_name or "none",
-                unembedded=reader.unembedded_count() if index.embedder else 0,
+                unembedded=reader.vectors.pending_count() if index.embedder else 0,
                 durability=foundation.durability,
                 read_only=self._store.read_only,
                 clock_ahead_seconds=gap.seconds if gap else None,
@@ -503,18 +503,18 @@ def _spaces(reader: Reader, namespace: str | None) -> list[int]:
         check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
     return [
         number
-        for number, space in reader.spaces().items()
+        for number, space in reader.records.spaces().items()
         if space.kind in {ENTRY, EVENT} and namespace in {None, space.namespace}
     ]
 
 
 def _namespaces(reader: Reader) -> list[str]:
     """Return the namespaces that memory has; other systems have their own."""
-    spaces = reader.spaces().values()
+    spaces = reader.records.spaces().values()
     return sorted({space.namespace for space in spaces if space.kind in {ENTRY, EVENT}})
 
 
-def _hit(hit: contract.Hit, ranked: Ranked, terms: Sequence[str]) -> Hit:
+def _hit(hit: contract.EventContent, ranked: Ranked, terms: Sequence[str]) -> Hit:
     content = orjson.loads(hit.payload)
     is_entry = hit.space.kind == ENTRY
     value = content["value"] if is_entry else content["data"]

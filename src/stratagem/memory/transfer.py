@@ -99,7 +99,10 @@ def export_branch(
         )
     with foundation.store.snapshot() as reader:
         view = _fixed(reader, foundation.views.view(reader, branch, as_of))
-        counts = {"entries": reader.tally(view, ENTRY), "events": reader.tally(view, EVENT)}
+        counts = {
+            "entries": reader.records.count(view, ENTRY),
+            "events": reader.records.count(view, EVENT),
+        }
     header = {"branch": branch, "as_of": as_of, "sequence": view.limit, **counts}
     lines = _counted(_records(foundation.store, view), counts, progress)
     size, digest = write_branch_file(path, header, lines)
@@ -156,12 +159,12 @@ class _Import:
         """Write what is new of some records, all of it or nothing; return what was done."""
         if self._preview:
             with self._foundation.store.snapshot() as reader:
-                lineage = reader.lineage(find_branch(reader, self._caller.branch))
+                lineage = reader.branches.lineage(find_branch(reader, self._caller.branch))
                 return self._news(reader, lineage, batch)[1]
 
         def work(transaction: Transaction) -> dict[str, int]:
             target = find_branch(transaction, self._caller.branch)
-            drafts, counts = self._news(transaction, transaction.lineage(target), batch)
+            drafts, counts = self._news(transaction, transaction.branches.lineage(target), batch)
             if drafts:
                 transaction.append(target, drafts)
             return counts
@@ -187,7 +190,7 @@ class _Import:
         if draft.key is None:
             namespace = draft.space.namespace
             return "known" if _identity(draft.content) in self._known[namespace] else "logged"
-        there = reader.current(lineage, draft.space, draft.key)
+        there = reader.records.current(lineage, draft.space, draft.key)
         if there is None:
             return "created"
         same = values.same(orjson.loads(there.payload or b"null"), draft.content)
@@ -199,7 +202,7 @@ class _Import:
             known = self._known.setdefault(namespace, set())
             after = self._known_to.get(namespace, 0)
             space = logged_events(namespace)
-            while page := reader.stream(lineage, space, after=after, limit=_PAGE):
+            while page := reader.records.stream(lineage, space, after=after, limit=_PAGE):
                 known.update(_identity(_first_told(version)) for version in page)
                 after = page[-1].sequence
             self._known_to[namespace] = after
@@ -241,14 +244,14 @@ def _batches(drafts: Iterator[Draft]) -> Iterator[list[Draft]]:
 
 def _fixed(reader: Reader, view: View) -> View:
     """End a view at the head, so that what is written meanwhile does not show in it."""
-    limit = min(view.limit, reader.head().sequence)
-    return View(view.branch, reader.lineage(view.branch, limit), view.time)
+    limit = min(view.limit, reader.log.head().sequence)
+    return View(view.branch, reader.branches.lineage(view.branch, limit), view.time)
 
 
 def _records(store: Store, view: View) -> Iterator[dict[str, Any]]:
     """Return a view's entries, then its events, in pages that hold no transaction open."""
     with store.snapshot() as reader:
-        spaces = sorted(reader.spaces().values())
+        spaces = sorted(reader.records.spaces().values())
     for space in spaces:
         if space.kind == ENTRY:
             yield from _entries(store, view, space)
@@ -261,7 +264,7 @@ def _entries(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]
     after: str | None = ""
     while after is not None:
         with store.snapshot() as reader:
-            page, after = reader.records(view.lineage, space, after=after, limit=_PAGE)
+            page, after = reader.records.page(view.lineage, space, after=after, limit=_PAGE)
         for key, version in page:
             content = orjson.loads(version.payload or b"{}")
             if not expired(content, view.time):
@@ -272,7 +275,7 @@ def _events(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
     after = 0
     while True:
         with store.snapshot() as reader:
-            page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
+            page = reader.records.stream(view.lineage, space, after=after, limit=_PAGE)
         if not page:
             return
         yield from (_event_line(space.namespace, _first_told(version)) for version in page)

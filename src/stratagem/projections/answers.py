@@ -35,13 +35,13 @@ class _Answering(Generic[M]):
         """Return why it cannot be used, or None."""
         return self._health.trouble()
 
-    def ready(self, reader: OutboxReader) -> bool:
+    def ready(self, outbox: OutboxReader) -> bool:
         """Return whether it was made, and nothing waits for it."""
         return any(
             each.built == self._model.fingerprint
-            for each in reader.projections()
+            for each in outbox.projections()
             if each.name == self.name
-        ) and not reader.outbox_behind(self.name)
+        ) and not outbox.is_behind(self.name)
 
     def _asking(self, ask: Callable[[], T]) -> T:
         try:

@@ -45,7 +45,7 @@ def assemble(
     any service here: they are connected to when they are needed.
     """
     # The first event tells a log from every other.
-    first = store.reader().hash_of(1) or b""
+    first = store.reader().log.hash_of(1) or b""
     identity = first.hex()[:_IDENTITY_CHARS]
     models: list[tuple[ReadModel, Health]] = []
     graph: Graph | None = None

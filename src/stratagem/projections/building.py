@@ -59,7 +59,7 @@ def rebuild(
         ServiceUnavailable: The read model does not answer.
         LeaseLost: Another process delivers to it by now.
     """
-    head = store.reader().head().sequence
+    head = store.reader().log.head().sequence
     store.write(lambda transaction: _begin(transaction, lease, model.name), ACTOR)
     model.clear()
     total, done = items.count(store, model.kinds), 0
@@ -76,7 +76,7 @@ def rebuild(
 
     def work(transaction: Transaction) -> None:
         lease.insist(transaction)
-        transaction.set_built(model.name, model.fingerprint, upto=head)
+        transaction.outbox.set_built(model.name, model.fingerprint, upto=head)
         _put_back(transaction, model.name, refused, now, draw)
 
     store.write(work, ACTOR)
@@ -110,7 +110,7 @@ def verify(store: Store, model: ReadModel, progress: Progress) -> Comparison:
 
 def _begin(transaction: Transaction, lease: Lease, name: str) -> None:
     lease.insist(transaction)
-    transaction.set_built(name, None)
+    transaction.outbox.set_built(name, None)
 
 
 def _put_back(
@@ -120,11 +120,11 @@ def _put_back(
     now: int,
     draw: Callable[[], float],
 ) -> None:
-    transaction.requeue_outbox(name, {at: sequence for at, (sequence, _) in refused.items()})
+    transaction.outbox.requeue(name, {at: sequence for at, (sequence, _) in refused.items()})
     for subject, (sequence, error) in refused.items():
         told = f"{error.code}: {error.message}"[: limits.OUTBOX_ERROR_CHARS]
         later = Postponed(subject, 1, now + delay(1, draw), failed=False, error=told)
-        transaction.postpone_outbox(name, [later], upto=sequence)
+        transaction.outbox.postpone(name, [later], upto=sequence)
 
 
 def _difference(
@@ -155,4 +155,4 @@ _ROUNDING = 1e-5
 
 
 def _waits(store: Store, model: ReadModel, subject: int) -> bool:
-    return bool(store.reader().outbox_waiting(model.name, [subject]))
+    return bool(store.reader().outbox.waiting(model.name, [subject]))

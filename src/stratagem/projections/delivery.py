@@ -78,19 +78,19 @@ class Delivery:
             self._lease.give_back()
 
     def _due(self) -> list[Parcel]:
-        return self._store.reader().outbox_due(
+        return self._store.reader().outbox.due(
             self._model.name, now=self._store.now(), limit=limits.OUTBOX_BATCH
         )
 
     def _batch(self) -> _Batch:
         with self._store.snapshot() as reader:
-            parcels = reader.outbox_due(
+            parcels = reader.outbox.due(
                 self._model.name, now=self._store.now(), limit=limits.OUTBOX_BATCH
             )
             read = items.read(reader, {each.subject: each.last for each in parcels})
             ends = items.ends(reader, read)
             linked = sorted({end for pair in ends.values() for end in pair})
-            waiting = reader.outbox_waiting(self._model.name, linked)
+            waiting = reader.outbox.waiting(self._model.name, linked)
             blockers = {
                 item.subject: {
                     end
@@ -100,7 +100,7 @@ class Delivery:
                 for item in read
                 if item.subject in ends
             }
-            head = reader.head().sequence
+            head = reader.log.head().sequence
         return _Batch(head, {each.subject: each for each in parcels}, read, blockers)
 
     def _send(self, batch: _Batch) -> tuple[dict[int, StratagemError], set[int]]:
@@ -138,8 +138,8 @@ class Delivery:
 
         def work(transaction: Transaction) -> None:
             self._lease.insist(transaction)
-            transaction.settle_outbox(self._model.name, delivered, upto=batch.head)
-            transaction.postpone_outbox(self._model.name, put_off, upto=batch.head)
+            transaction.outbox.mark_delivered(self._model.name, delivered, upto=batch.head)
+            transaction.outbox.postpone(self._model.name, put_off, upto=batch.head)
 
         self._store.write(work, ACTOR)
 

@@ -24,9 +24,9 @@ def read(reader: Reader, subjects: Mapping[int, int]) -> list[Item]:
     it is gone.
     """
     wanted = list(subjects)
-    records = reader.current_many(_lineage(reader), wanted)
+    records = reader.records.current_many(_lineage(reader), wanted)
     items: list[Item] = []
-    for subject, (space, key) in reader.names(wanted).items():
+    for subject, (space, key) in reader.records.names(wanted).items():
         record = records.get(subject)
         if record is None:
             items.append(Item(subject, key, space.kind, subjects[subject]))
@@ -38,12 +38,14 @@ def read(reader: Reader, subjects: Mapping[int, int]) -> list[Item]:
 def pages(store: Store, kinds: Iterable[str]) -> Iterator[list[Item]]:
     """Return all records of some kinds, in pages that hold no transaction open."""
     for kind in kinds:
-        for space in store.reader().spaces(kind).values():
+        for space in store.reader().records.spaces(kind).values():
             after: str | None = ""
             while after is not None:
                 with store.snapshot() as reader:
-                    page, after = reader.records(_lineage(reader), space, after=after, limit=_PAGE)
-                    numbers = reader.subjects(space, [key for key, _ in page])
+                    page, after = reader.records.page(
+                        _lineage(reader), space, after=after, limit=_PAGE
+                    )
+                    numbers = reader.records.subjects(space, [key for key, _ in page])
                     items = [
                         _item(reader, numbers[key], (space, key), version) for key, version in page
                     ]
@@ -55,10 +57,10 @@ def pages(store: Store, kinds: Iterable[str]) -> Iterator[list[Item]]:
 def count(store: Store, kinds: Iterable[str]) -> int:
     """Return how many records of some kinds there are."""
     with store.snapshot() as reader:
-        branch = reader.branch(DEFAULT_BRANCH)
+        branch = reader.branches.by_name(DEFAULT_BRANCH)
         assert branch is not None
-        view = View(branch, reader.lineage(branch), store.now())
-        return sum(reader.tally(view, kind) for kind in kinds)
+        view = View(branch, reader.branches.lineage(branch), store.now())
+        return sum(reader.records.count(view, kind) for kind in kinds)
 
 
 def ends(reader: Reader, items: Sequence[Item]) -> dict[int, tuple[int, ...]]:
@@ -67,7 +69,9 @@ def ends(reader: Reader, items: Sequence[Item]) -> dict[int, tuple[int, ...]]:
     for item in items:
         if item.link is not None:
             keys.setdefault(item.link.space, set()).update((item.link.source, item.link.target))
-    numbers = {space: reader.subjects(space, sorted(wanted)) for space, wanted in keys.items()}
+    numbers = {
+        space: reader.records.subjects(space, sorted(wanted)) for space, wanted in keys.items()
+    }
     return {
         item.subject: tuple(
             numbers[item.link.space][key]
@@ -112,6 +116,6 @@ def _two(link: Link) -> tuple[str, str]:
 
 
 def _lineage(reader: Reader) -> Lineage:
-    branch = reader.branch(DEFAULT_BRANCH)
+    branch = reader.branches.by_name(DEFAULT_BRANCH)
     assert branch is not None
-    return reader.lineage(branch)
+    return reader.branches.lineage(branch)

@@ -68,4 +68,4 @@ class Lease:
     def _until(self, transaction: Transaction, seconds: float) -> bool:
         now = self._store.now()
         until = now + round(seconds * _MICROSECONDS)
-        return transaction.lease_projection(self._projection, self._owner, now=now, until=until)
+        return transaction.outbox.lease(self._projection, self._owner, now=now, until=until)

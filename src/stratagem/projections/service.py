@@ -43,7 +43,7 @@ class Projections:
 
     def register(self) -> None:
         """See to it that from now on every process puts events into the outbox."""
-        known = {each.name: each.kinds for each in self._store.reader().projections()}
+        known = {each.name: each.kinds for each in self._store.reader().outbox.projections()}
         for name, feeder in self._feeders.items():
             if known.get(name) != feeder.model.kinds and not self._store.read_only:
                 self._store.write(partial(_register, name, feeder.model.kinds), ACTOR)
@@ -68,17 +68,17 @@ class Projections:
                     "kinds": list(each.kinds),
                     "configured": each.name in self._feeders,
                     "built": each.built is not None,
-                    **reader.outbox_tally(each.name)._asdict(),
+                    **reader.outbox.count(each.name)._asdict(),
                     "processed": each.processed,
                     "delivered_by": each.lease_owner
                     if each.lease_until > self._store.now()
                     else None,
                     "rows": [
                         row._asdict()
-                        for row in reader.outbox_rows(each.name, limit=limits.OUTBOX_SHOWN_MAX)
+                        for row in reader.outbox.rows(each.name, limit=limits.OUTBOX_SHOWN_MAX)
                     ],
                 }
-                for each in reader.projections()
+                for each in reader.outbox.projections()
             ]
 
     def troubles(self) -> dict[str, str | None]:
@@ -87,7 +87,7 @@ class Projections:
 
     def retry(self, name: str | None = None) -> dict[str, int]:
         """Make everything that waits or was given up due at once; say how many were given up."""
-        names = [each.name for each in self._store.reader().projections()]
+        names = [each.name for each in self._store.reader().outbox.projections()]
         if name is not None and name not in names:
             raise self._unknown(name, names)
         found = {
@@ -104,9 +104,9 @@ class Projections:
             ServiceUnavailable: The read model does not answer.
         """
         feeder = self._feeder(name)
-        total = self._store.reader().outbox_tally(name).pending
+        total = self._store.reader().outbox.count(name).pending
         while feeder.step():
-            pending = self._store.reader().outbox_tally(name).pending
+            pending = self._store.reader().outbox.count(name).pending
             progress(max(total - pending, 0), total, f"delivering to {name}")
         feeder.rest()
         if (trouble := feeder.health.trouble()) is not None:
@@ -138,10 +138,10 @@ class Projections:
 
     def remove(self, name: str) -> None:
         """Put no more events into the outbox for a projection, and forget those that wait."""
-        names = [each.name for each in self._store.reader().projections()]
+        names = [each.name for each in self._store.reader().outbox.projections()]
         if name not in names:
             raise self._unknown(name, names)
-        self._store.write(lambda transaction: transaction.drop_projection(name), ACTOR)
+        self._store.write(lambda transaction: transaction.outbox.drop(name), ACTOR)
 
     def close(self) -> None:
         """Stop delivering, and let go of the connections."""
@@ -167,11 +167,11 @@ class Projections:
 
 
 def _register(name: str, kinds: Sequence[str], transaction: Transaction) -> None:
-    transaction.register_projection(name, kinds)
+    transaction.outbox.register(name, kinds)
 
 
 def _retry(name: str, transaction: Transaction) -> int:
-    return transaction.retry_outbox(name)
+    return transaction.outbox.retry_all(name)
 
 
 _HINTS: Final[Mapping[str, str]] = {

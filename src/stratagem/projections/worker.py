@@ -89,7 +89,7 @@ class Feeder:
 
     def needs_building(self) -> bool:
         """Whether the read model was never made, or was made with something else."""
-        known = {each.name: each for each in self._store.reader().projections()}
+        known = {each.name: each for each in self._store.reader().outbox.projections()}
         registered = known.get(self.model.name)
         return registered is not None and registered.built != self.model.fingerprint
 

@@ -48,7 +48,7 @@ class Service(Protocol):
         """Return why the service cannot be used, or None; asked for at most every few seconds."""
         ...
 
-    def ready(self, reader: OutboxReader) -> bool:
+    def ready(self, outbox: OutboxReader) -> bool:
         """Return whether it has everything that a reader sees of `default`."""
         ...
 

@@ -30,13 +30,12 @@ from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.stored import StoredVectors
 from stratagem.search.vectors import Nearest, VectorCache
-from stratagem.storage.comparing import Comparing
 from stratagem.storage.contract import (
     Document,
-    Found,
     Progress,
     Reader,
     Request,
+    ScoredVersion,
     Store,
     Transaction,
 )
@@ -105,7 +104,7 @@ class Index:
         """
         self._store = store
         self._use(self.embedder)
-        kept = store.reader().setting("embedder")
+        kept = store.reader().settings.text("embedder")
         if self.embedder is None or kept == self.embedder.name:
             return
         if follow and kept is not None and not embedding.is_ours(kept):
@@ -113,7 +112,9 @@ class Index:
             self._use(embedding.recognise(kept))
         elif not store.read_only:
             name = self.embedder.name
-            store.write(lambda transaction: transaction.change_embedder(name), Request(_ACTOR))
+            store.write(
+                lambda transaction: transaction.vectors.change_embedder(name), Request(_ACTOR)
+            )
             if kept is not None:
                 self.warm()
 
@@ -122,7 +123,7 @@ class Index:
         self._vectors: VectorCache | StoredVectors | None = None
         if embedder is not None:
             path = self._vector_path
-            compares = self._store is not None and isinstance(self._store.reader(), Comparing)
+            compares = self._store is not None and self._store.reader().vector_comparer is not None
             self._vectors = StoredVectors() if compares else VectorCache(path, embedder.dimensions)
 
     def documents(
@@ -169,10 +170,10 @@ class Index:
         terms = analysis.query_terms(query)
         asked = self._worth_asking(reader, terms)
 
-        def matches(wanted: Sequence[str]) -> list[Found]:
+        def matches(wanted: Sequence[str]) -> list[ScoredVersion]:
             if not wanted:
                 return []
-            return reader.matches(
+            return reader.search.matches(
                 view,
                 analysis.match_expression(wanted),
                 weights=weights,
@@ -203,7 +204,7 @@ class Index:
         known = self._vectors.cosines(reader, sequences, vector)
         sequences, bm25, cosine = _joined(sequences, bm25, known, near)
         found = _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
-        return Ranking(found, terms, asked, "hybrid", waiting=reader.unembedded_count())
+        return Ranking(found, terms, asked, "hybrid", waiting=reader.vectors.pending_count())
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -217,7 +218,7 @@ class Index:
 
     def rarity(self, reader: Reader, terms: Sequence[str]) -> dict[str, float]:
         """Return how much each term tells: the rarer, the more."""
-        total = max(reader.text_count(), 1)
+        total = max(reader.search.text_count(), 1)
         return {
             term: math.log1p(total / (1 + self._term_count(reader, term, total))) for term in terms
         }
@@ -228,7 +229,9 @@ class Index:
         if self.embedder is None or store is None or self._vectors is None:
             return
         self._vectors.check(store.reader())
-        if store.read_only or not (waiting := len(store.reader().unembedded(_SETTLED_AT_ONCE + 1))):
+        if store.read_only or not (
+            waiting := len(store.reader().vectors.pending(_SETTLED_AT_ONCE + 1))
+        ):
             return
         self.warm()
         # In the background all the same: another process may hold the database for longer
@@ -242,10 +245,10 @@ class Index:
         store, embedder = self._store, self.embedder
         if store is None or embedder is None or store.read_only:
             return 0
-        total, done = store.reader().unembedded_count(), 0
+        total, done = store.reader().vectors.pending_count(), 0
         while not self._stopping.is_set():
             with store.snapshot() as reader:
-                texts = _texts(reader, reader.unembedded(_BATCH))
+                texts = _texts(reader, reader.vectors.pending(_BATCH))
             if not texts:
                 break
             rows = _embed(embedder, list(texts.values()))
@@ -307,13 +310,13 @@ class Index:
             view,
             vector,
             spaces=None if spaces is None else np.array(spaces, np.int64),
-            sequences=reader.tagged(tags) if tags else None,
+            sequences=reader.search.tagged_versions(tags) if tags else None,
             depth=depth,
         )
 
     def _worth_asking(self, reader: Reader, terms: list[str]) -> list[str]:
         """Drop the terms that are in so many texts that they cost much and tell nothing."""
-        total = reader.text_count()
+        total = reader.search.text_count()
         if total < ranking.COMMON_TERMS_FROM and len(terms) <= ranking.ASKED_TERMS_MAX:
             return terms
         counts = {term: self._term_count(reader, term, total) for term in terms}
@@ -326,12 +329,12 @@ class Index:
             return known[0] * total // max(known[1], 1)
         if len(self._term_counts) >= _TERM_COUNTS_MAX:
             self._term_counts.clear()
-        count = reader.term_documents(term)
+        count = reader.search.document_frequency(term)
         self._term_counts[term] = (count, total)
         return count
 
     def _query_vector(self, reader: Reader, query: Text) -> NDArray[np.float32] | None:
-        if self.embedder is None or reader.setting("embedder") != self.embedder.name:
+        if self.embedder is None or reader.settings.text("embedder") != self.embedder.name:
             return None
         vector = _embed(self.embedder, [query])[0]
         return vector if vector.any() else None
@@ -403,7 +406,7 @@ def _whole(text: Text) -> str:
 
 
 def _texts(reader: Reader, sequences: list[int]) -> dict[int, Text]:
-    hits = reader.hits(sequences)
+    hits = reader.log.contents(sequences)
     texts: dict[int, Text] = {}
     for sequence in sequences:
         hit = hits[sequence]
@@ -415,7 +418,7 @@ def _texts(reader: Reader, sequences: list[int]) -> dict[int, Text]:
 def _keeping(vectors: dict[int, bytes], embedder: str) -> Any:
     def work(transaction: Transaction) -> None:
         # Another process may have chosen another embedder in the meantime.
-        if transaction.setting("embedder") == embedder:
-            transaction.add_vectors(vectors)
+        if transaction.settings.text("embedder") == embedder:
+            transaction.vectors.add(vectors)
 
     return work

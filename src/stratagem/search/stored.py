@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from stratagem.engine.lineage import View
 from stratagem.search.vectors import Nearest
-from stratagem.storage.comparing import Comparing
-from stratagem.storage.contract import Reader
+from stratagem.storage.contract import Reader, VectorComparer
 
 __all__ = ["StoredVectors"]
 
@@ -32,8 +31,9 @@ class StoredVectors:
         depth: int,
     ) -> Nearest:
         """Return the visible versions whose vectors are nearest to a query, nearest first."""
-        assert isinstance(reader, Comparing)
-        found = reader.nearest(view, query.tobytes(), spaces=spaces, tags=tags, depth=depth)
+        found = _comparer(reader).nearest(
+            view, query.tobytes(), spaces=spaces, tags=tags, depth=depth
+        )
         return Nearest(
             np.array([each.sequence for each in found], np.int64),
             np.array([each.score for each in found], np.float32),
@@ -43,8 +43,7 @@ class StoredVectors:
         self, reader: Reader, sequences: NDArray[np.int64], query: NDArray[np.float32]
     ) -> NDArray[np.float32]:
         """Return how near some versions are to a query; NaN for those that have no vector."""
-        assert isinstance(reader, Comparing)
-        known = reader.cosines(sequences.tolist(), query.tobytes())
+        known = _comparer(reader).cosines(sequences.tolist(), query.tobytes())
         return np.array([known.get(at, np.nan) for at in sequences.tolist()], np.float32)
 
     def check(self, reader: Reader) -> None:
@@ -52,3 +51,8 @@ class StoredVectors:
 
     def discard(self) -> None:
         """Nothing is kept here that could be forgotten."""
+
+
+def _comparer(reader: Reader) -> VectorComparer:
+    assert reader.vector_comparer is not None, "these vectors are used with stores that compare"
+    return reader.vector_comparer

@@ -130,13 +130,13 @@ class VectorCache:
     ) -> Nearest:
         snapshot = self._current(reader)
         # Another process may have brought the file further than this reader sees.
-        head = reader.head().sequence
+        head = reader.log.head().sequence
         rows = _candidates(snapshot, view, head, spaces=spaces, sequences=sequences)
         wanted = depth
         while True:
             best, cosines = self._best(snapshot, rows, query, wanted)
             found = snapshot.sequence[best]
-            seen = reader.visible_among(view, found.tolist())
+            seen = reader.records.visible_among(view, found.tolist())
             kept = np.fromiter((each in seen for each in found.tolist()), bool, len(found))
             if kept.sum() >= depth or len(best) == len(rows):
                 return Nearest(found[kept][:depth], cosines[kept][:depth])
@@ -226,8 +226,8 @@ class VectorCache:
 
     def _current(self, reader: Reader) -> VectorSnapshot:
         """Return the vectors, up to date with what the reader sees."""
-        generation = int(reader.setting("vector_generation") or 0)
-        head = reader.head().sequence
+        generation = int(reader.settings.number("vector_generation") or 0)
+        head = reader.log.head().sequence
         with self._lock:
             columns = self._columns
             if columns is not None and not self._was_replaced():
@@ -236,7 +236,7 @@ class VectorCache:
                     columns.is_intact()
                     and columns.get("generation") == generation
                     and columns.get("position") >= head
-                    and columns.get("last_id") >= (reader.vector_last() or 0)
+                    and columns.get("last_id") >= (reader.vectors.last() or 0)
                 ):
                     return columns.snapshot
             return self._brought_up(reader, generation, head).snapshot
@@ -253,16 +253,16 @@ class VectorCache:
     def _catch_up(self, reader: Reader, generation: int, head: int) -> VectorColumns:
         columns = self._open(reader, generation)
         if columns is None:
-            columns = self._create(generation, max(_CAPACITY_MIN, reader.vector_count()))
+            columns = self._create(generation, max(_CAPACITY_MIN, reader.vectors.count()))
         columns.begin()
-        while rows := reader.vectors_after(columns.get("last_id"), _PAGE):
+        while rows := reader.vectors.after(columns.get("last_id"), _PAGE):
             if columns.get("count") + len(rows) > columns.capacity:
                 columns = self._grow(columns, len(rows))
             _add(columns, rows, self._codes)
         if columns.get("position") < head:
-            columns.supersede(dict(reader.superseded_after(columns.get("position"))))
+            columns.supersede(dict(reader.vectors.superseded_after(columns.get("position"))))
             columns.put("position", head)
-            columns.put("anchor", _anchor(reader.hash_of(head)))
+            columns.put("anchor", _anchor(reader.log.hash_of(head)))
         columns.seal()
         self._columns = columns
         return columns
@@ -428,7 +428,7 @@ def _add(columns: VectorColumns, rows: list[VectorRow], codes: Codes) -> None:
 def _belongs(columns: VectorColumns, reader: Reader) -> bool:
     """Whether columns were made from the log that a reader sees: their last event is in it."""
     position = columns.get("position")
-    return not position or columns.get("anchor") == _anchor(reader.hash_of(position))
+    return not position or columns.get("anchor") == _anchor(reader.log.hash_of(position))
 
 
 def _anchor(link: bytes | None) -> int:

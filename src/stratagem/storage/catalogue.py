@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage, View
 
-__all__ = ["Catalogue", "Linked", "Listed"]
+__all__ = ["CatalogueReader", "LinkEnd", "ListedVersion"]
 
 
-class Linked(NamedTuple):
+class LinkEnd(NamedTuple):
     """A link seen from one of its ends: `node` and `other` are numbers of subjects."""
 
     node: int
@@ -28,28 +28,24 @@ class Linked(NamedTuple):
     other: int
 
 
-class Listed(NamedTuple):
+class ListedVersion(NamedTuple):
     """A version, and the number it is listed by."""
 
     value: float
     sequence: int
 
 
-class Catalogue(Protocol):
+class CatalogueReader(Protocol):
     """The part of a reader that finds records by what they are."""
 
-    def subjects(self, space: Space, keys: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of the subjects with some keys, leaving out unknown ones."""
-        ...
-
-    def linked(
+    def links(
         self,
         view: View,
         nodes: Sequence[int],
         *,
         limit: int = -1,
         by: tuple[bool, str] | None = None,
-    ) -> list[Linked]:
+    ) -> list[LinkEnd]:
         """Return the links of some records in a view; `by` says outgoing or not, and the label.
 
         The records at the other end may be deleted.
@@ -58,7 +54,7 @@ class Catalogue(Protocol):
 
     def strongest_links(
         self, view: View, node: int, *, outgoing: bool, label: str, limit: int
-    ) -> list[Linked]:
+    ) -> list[LinkEnd]:
         """Return a record's links of one kind to live ones: the strongest, of equals the oldest."""
         ...
 
@@ -66,25 +62,34 @@ class Catalogue(Protocol):
         """Return about how many links some records have on all branches; at most `limit`."""
         ...
 
-    def ordered(
+    def sorted_by(
         self,
         view: View,
         space: Space,
         name: str,
         *,
         between: tuple[float, float],
-        after: Listed | None = None,
+        after: ListedVersion | None = None,
         descending: bool = False,
         limit: int,
-    ) -> list[Listed]:
+    ) -> list[ListedVersion]:
         """Return a page of a space's versions in a view, in the order of a number."""
         ...
 
-    def group_tallies(self, lineage: Lineage, kind: str) -> dict[str, int]:
+    def group_counts(self, lineage: Lineage, kind: str) -> dict[str, int]:
         """Return how many live records of a kind each of its groups has; none are left out."""
         ...
 
-    def facets_containing(self, view: View, prefix: str, part: str, *, limit: int) -> list[int]:
+    def with_facet(
+        self, view: View, facet: str, *, limit: int = -1, before: int = ...
+    ) -> list[int]:
+        """Return the versions with a facet that a view shows, oldest first; the newest `limit`.
+
+        Only those older than the sequence `before`, where it is given.
+        """
+        ...
+
+    def with_facet_containing(self, view: View, prefix: str, part: str, *, limit: int) -> list[int]:
         """Return versions with a facet that begins with one text and has another in the rest."""
         ...
 

@@ -1,8 +1,9 @@
-"""What every store must do, whatever it keeps its events in.
+"""The ports of a store: what each must do, whatever database it stores its events in.
 
-`tests/contracts` holds the suite that each implementation passes. A `Reader` sees one
-consistent state of the log; a `Transaction` is a reader that can also append. Systems
-write functions over these two and never learn which store is below.
+A `Reader` sees one consistent state of the log; a `Transaction` is a reader that can also append.
+Both are sets of small ports (`reader.records`, `transaction.outbox`), so that a function can say
+which part of a store it depends on. `tests/contracts` holds the suite that each store passes.
+Systems are written over these ports and never learn which store is below.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +20,40 @@ from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Draft, Event, Head, Space
 from stratagem.engine.lineage import Branch, Cut, Lineage, View
 from stratagem.engine.records import Kinds, Text
-from stratagem.storage.catalogue import Catalogue
-from stratagem.storage.outbox import Outbox, OutboxReader
+from stratagem.storage.catalogue import CatalogueReader
+from stratagem.storage.outbox import OutboxReader, OutboxWriter
 
 __all__ = [
     "PURGED_AT",
     "Appended",
+    "BranchReader",
+    "BranchWriter",
+    "ChangeReader",
     "Document",
     "Erased",
+    "EventContent",
     "Finding",
-    "Found",
-    "Hit",
     "Indexer",
+    "LogReader",
     "Progress",
     "Reader",
     "Record",
-    "Remembered",
+    "RecordReader",
     "Request",
+    "RequestReader",
+    "RequestResult",
+    "RequestWriter",
+    "ScoredVersion",
+    "SearchReader",
+    "SettingReader",
+    "SettingWriter",
     "Store",
     "StreamEvent",
     "Transaction",
+    "VectorComparer",
+    "VectorReader",
     "VectorRow",
+    "VectorWriter",
     "Version",
 ]
 
@@ -86,8 +100,8 @@ class StreamEvent(NamedTuple):
     payload: bytes | None
 
 
-class Hit(NamedTuple):
-    """What a search result shows of an event."""
+class EventContent(NamedTuple):
+    """What an event says, and the record it is about."""
 
     sequence: int
     at: int
@@ -98,8 +112,8 @@ class Hit(NamedTuple):
     actor: str = ""
 
 
-class Found(NamedTuple):
-    """A text that matched, and how well: higher is better."""
+class ScoredVersion(NamedTuple):
+    """A version that a search found, and how well it matched: higher is better."""
 
     sequence: int
     score: float
@@ -156,8 +170,11 @@ class Finding:
     part: Literal["log", "derived", "file"] = "log"
 
 
-class Remembered(NamedTuple):
-    """The result of a request, as it is kept to recognise a repeat of it."""
+class RequestResult(NamedTuple):
+    """The result of a request, stored to answer a repeat of it. It is JSON; None once purged.
+
+    `first` and `last` are the sequences that the request wrote.
+    """
 
     actor: str
     request: str
@@ -207,40 +224,11 @@ class Indexer(Protocol):
         ...
 
 
-class Reader(Catalogue, OutboxReader, Protocol):
-    """One consistent state of the log."""
-
-    @property
-    def kinds(self) -> Kinds:
-        """The kinds of record this database holds."""
-        ...
+class LogReader(Protocol):
+    """The events of the log: which there are, when each was written, and what it says."""
 
     def head(self) -> Head:
-        """Return the newest event's place, time and hash."""
-        ...
-
-    def branch(self, name: str) -> Branch | None:
-        """Return the live branch of that name."""
-        ...
-
-    def branch_by_id(self, branch: int) -> Branch:
-        """Return a branch, deleted or not."""
-        ...
-
-    def deleted_branch(self, name: str) -> Branch | None:
-        """Return the branch of that name that was deleted last."""
-        ...
-
-    def branches(self) -> list[Branch]:
-        """Return all branches, oldest first, deleted ones too."""
-        ...
-
-    def branch_count(self) -> int:
-        """Return how many branches are live."""
-        ...
-
-    def lineage(self, branch: Branch, limit: int = ...) -> Lineage:
-        """Return what a view of a branch reads, nearest first."""
+        """Return the newest event's sequence, time and hash."""
         ...
 
     def sequence_at(self, at: int) -> int:
@@ -256,19 +244,99 @@ class Reader(Catalogue, OutboxReader, Protocol):
         ...
 
     def wall_of(self, sequence: int) -> int | None:
-        """Return what the clock said when an event was written."""
+        """Return the clock time at which an event was written."""
         ...
 
     def sequence_ahead(self, wall: int) -> int | None:
-        """Return the last event up to a time of the clock, among those recorded later than that.
+        """Return the last event up to a clock time, among those recorded later than that.
 
-        There are none where the log's recorded time never ran ahead of the clock.
+        There are none unless the recorded time of the log ran ahead of the clock.
         """
         ...
 
     def hash_of(self, sequence: int) -> bytes | None:
         """Return the hash of an event."""
         ...
+
+    def branch_of(self, sequence: int) -> int:
+        """Return the branch an event was written to."""
+        ...
+
+    def span(self, lineage: Lineage) -> tuple[Cut, Cut] | None:
+        """Return sequence and time of the first and last event that a view shows."""
+        ...
+
+    def versions(self, sequences: Sequence[int]) -> dict[int, Version]:
+        """Return the versions at some sequences.
+
+        Raises:
+            DatabaseCorrupt: One of them is missing, or is not what was written.
+        """
+        ...
+
+    def contents(self, sequences: Sequence[int]) -> dict[int, EventContent]:
+        """Return what some events say, and which records they are about.
+
+        Raises:
+            DatabaseCorrupt: One of them is missing, or is not what was written.
+        """
+        ...
+
+
+class BranchReader(Protocol):
+    """The branches, and what each can see and knows of the others."""
+
+    def by_name(self, name: str) -> Branch | None:
+        """Return the live branch of that name."""
+        ...
+
+    def by_id(self, branch: int) -> Branch:
+        """Return a branch, deleted or not."""
+        ...
+
+    def deleted_by_name(self, name: str) -> Branch | None:
+        """Return the branch of that name that was deleted last."""
+        ...
+
+    def all(self) -> list[Branch]:
+        """Return all branches, oldest first, deleted ones too."""
+        ...
+
+    def live_count(self) -> int:
+        """Return how many branches are live."""
+        ...
+
+    def lineage(self, branch: Branch, limit: int = ...) -> Lineage:
+        """Return what a view of a branch reads, nearest first."""
+        ...
+
+    def knowledge(self, branch: int, sequence: int) -> Vector:
+        """Return what a branch knew at a sequence (`engine.ancestry`)."""
+        ...
+
+
+class BranchWriter(BranchReader, Protocol):
+    """The branches of a transaction, which can also change."""
+
+    def create(self, name: str, *, parent: Branch | None, fork_sequence: int) -> Branch:
+        """Start a branch: empty, or from a moment of its parent."""
+        ...
+
+    def delete(self, branch: Branch) -> None:
+        """Hide a branch; its children keep what they borrowed."""
+        ...
+
+    def restore(self, branch: Branch) -> None:
+        """Bring a deleted branch back."""
+        ...
+
+    def record_merge(self, target: Branch, source: Branch, vector: Vector) -> int:
+        """Record what the target knows after a merge; return the sequence of that event."""
+        ...
+
+
+class RecordReader(Protocol):
+    """Records by space and key, in any view."""
 
     def current(self, lineage: Lineage, space: Space, key: str) -> Version | None:
         """Return the newest version of a record, or None where it is absent or deleted."""
@@ -278,17 +346,13 @@ class Reader(Catalogue, OutboxReader, Protocol):
         """Return the records of some subjects, leaving out those that are absent or deleted."""
         ...
 
-    def names(self, subjects: Sequence[int]) -> dict[int, tuple[Space, str]]:
-        """Return the space and key of some subjects."""
-        ...
-
     def history(
         self, lineage: Lineage, space: Space, key: str, *, before: int, limit: int
     ) -> list[Version]:
         """Return a record's versions, deletions too, newest first, older than `before`."""
         ...
 
-    def records(
+    def page(
         self, lineage: Lineage, space: Space, *, after: str = "", limit: int = 1000
     ) -> tuple[list[tuple[str, Version]], str | None]:
         """Return a page of a space's records by key, and where the next page begins."""
@@ -300,17 +364,45 @@ class Reader(Catalogue, OutboxReader, Protocol):
         """Return a page of a space's events that stand for themselves, oldest first."""
         ...
 
+    def count(self, view: View, kind: str) -> int:
+        """Return how many live records of a kind a view shows."""
+        ...
+
+    def visible_among(self, view: View, sequences: Sequence[int]) -> set[int]:
+        """Return which of some versions a view shows."""
+        ...
+
     def spaces(self, kind: str | None = None) -> dict[int, Space]:
         """Return the spaces in use, by number."""
         ...
 
-    def span(self, lineage: Lineage) -> tuple[Cut, Cut] | None:
-        """Return sequence and time of the first and last event that a view shows."""
+    def subjects(self, space: Space, keys: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the subjects with some keys, leaving out unknown ones."""
         ...
 
-    def tally(self, view: View, kind: str) -> int:
-        """Return how many live records of a kind a view shows."""
+    def names(self, subjects: Sequence[int]) -> dict[int, tuple[Space, str]]:
+        """Return the space and key of some subjects."""
         ...
+
+
+class ChangeReader(Protocol):
+    """What branches changed: the raw material of a diff or a merge."""
+
+    def subjects(self, cut: Cut, after: int) -> list[int]:
+        """Return the subjects a branch changed after a sequence, up to its cut."""
+        ...
+
+    def stream_events(self, cut: Cut, after: int) -> list[StreamEvent]:
+        """Return the events standing for themselves that a branch gained after a sequence."""
+        ...
+
+    def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
+        """Return each subject's newest version on each branch that a vector knows."""
+        ...
+
+
+class SearchReader(Protocol):
+    """The full-text index."""
 
     def matches(
         self,
@@ -321,26 +413,15 @@ class Reader(Catalogue, OutboxReader, Protocol):
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         limit: int,
-    ) -> list[Found]:
+    ) -> list[ScoredVersion]:
         """Return the best texts for a match expression, among those a view shows."""
         ...
 
-    def visible_among(self, view: View, sequences: Sequence[int]) -> set[int]:
-        """Return which of some versions a view shows."""
-        ...
-
-    def tagged(self, tags: Sequence[str]) -> NDArray[np.int64]:
+    def tagged_versions(self, tags: Sequence[str]) -> NDArray[np.int64]:
         """Return the versions that carry every one of some tags."""
         ...
 
-    def faceted(self, view: View, facet: str, *, limit: int = -1, before: int = ...) -> list[int]:
-        """Return the versions with a facet that a view shows, oldest first; the newest `limit`.
-
-        Only those older than the sequence `before`, where it is given.
-        """
-        ...
-
-    def term_documents(self, term: str) -> int:
+    def document_frequency(self, term: str) -> int:
         """Return in how many texts a term occurs."""
         ...
 
@@ -348,43 +429,11 @@ class Reader(Catalogue, OutboxReader, Protocol):
         """Return about how many texts the index holds."""
         ...
 
-    def hits(self, sequences: Sequence[int]) -> dict[int, Hit]:
-        """Return what a search result shows of some events.
 
-        Raises:
-            DatabaseCorrupt: One of them is not there, or is not what was written.
-        """
-        ...
+class VectorReader(Protocol):
+    """The vectors of texts, and the queue of texts that wait for one."""
 
-    def changed_subjects(self, cut: Cut, after: int) -> list[int]:
-        """Return the subjects a branch changed after a sequence, up to its cut."""
-        ...
-
-    def changed_stream(self, cut: Cut, after: int) -> list[StreamEvent]:
-        """Return the events standing for themselves that a branch gained after a sequence."""
-        ...
-
-    def branch_of(self, sequence: int) -> int:
-        """Return the branch an event was written to."""
-        ...
-
-    def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
-        """Return each subject's newest version on each branch that a vector knows."""
-        ...
-
-    def payloads(self, sequences: Sequence[int]) -> dict[int, Version]:
-        """Return the versions at some sequences.
-
-        Raises:
-            DatabaseCorrupt: One of them is not there, or is not what was written.
-        """
-        ...
-
-    def knowledge(self, branch: int, sequence: int) -> Vector:
-        """Return what a branch knew at a sequence."""
-        ...
-
-    def vectors_after(self, last: int, limit: int) -> list[VectorRow]:
+    def after(self, last: int, limit: int) -> list[VectorRow]:
         """Return vectors in the order of their commits, after one of them."""
         ...
 
@@ -392,33 +441,188 @@ class Reader(Catalogue, OutboxReader, Protocol):
         """Return the versions superseded after a sequence, and by which."""
         ...
 
-    def unembedded(self, limit: int) -> list[int]:
-        """Return texts that wait for a vector, newest first."""
+    def count(self) -> int:
+        """Return how many vectors are stored."""
         ...
 
-    def unembedded_count(self) -> int:
-        """Return how many texts wait for a vector."""
-        ...
-
-    def vector_count(self) -> int:
-        """Return how many vectors are kept."""
-        ...
-
-    def vector_last(self) -> int | None:
+    def last(self) -> int | None:
         """Return the number of the newest vector."""
         ...
 
-    def requests(self, after: tuple[str, str], limit: int) -> list[Remembered]:
-        """Return remembered requests by actor and id, after one of them."""
+    def pending(self, limit: int) -> list[int]:
+        """Return texts that wait for a vector, newest first."""
         ...
 
-    def setting(self, name: str) -> Any:
-        """Return a setting of the database, or None."""
+    def pending_count(self) -> int:
+        """Return how many texts wait for a vector."""
         ...
 
 
-class Transaction(Reader, Outbox, Protocol):
+class VectorWriter(VectorReader, Protocol):
+    """The vectors of a transaction, which can also change."""
+
+    def add(self, vectors: Mapping[int, bytes]) -> None:
+        """Store vectors for texts that waited for them."""
+        ...
+
+    def change_embedder(self, name: str) -> None:
+        """Delete the vectors of another embedder, and queue every text for a new one."""
+        ...
+
+
+class VectorComparer(Protocol):
+    """Compares vectors in the store itself, among what a view shows.
+
+    A query's vector has the form of a stored one: 32-bit numbers, one after the other.
+    """
+
+    def nearest(
+        self,
+        view: View,
+        query: bytes,
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        depth: int,
+    ) -> list[ScoredVersion]:
+        """Return the versions that a view shows whose vectors are nearest, nearest first."""
+        ...
+
+    def cosines(self, sequences: Sequence[int], query: bytes) -> dict[int, float]:
+        """Return how near some versions are, leaving out those that have no vector."""
+        ...
+
+
+class SettingReader(Protocol):
+    """The settings of the database."""
+
+    def text(self, name: str) -> str | None:
+        """Return a setting that is a text, or None where it is not set."""
+        ...
+
+    def number(self, name: str) -> int | None:
+        """Return a setting that is a number, or None where it is not set."""
+        ...
+
+
+class SettingWriter(SettingReader, Protocol):
+    """The settings of a transaction, which can also change."""
+
+    def set(self, name: str, value: str | int | None) -> None:
+        """Store a setting."""
+        ...
+
+
+class RequestReader(Protocol):
+    """The results of requests, by which a repeated request is recognised."""
+
+    def after(self, key: tuple[str, str], limit: int) -> list[RequestResult]:
+        """Return results by actor and request id, after one of them."""
+        ...
+
+
+class RequestWriter(RequestReader, Protocol):
+    """The results of requests, in a transaction."""
+
+    def add(self, results: Sequence[RequestResult]) -> None:
+        """Take over results of another log; those that are known already stay as they are."""
+        ...
+
+
+class Reader(Protocol):
+    """One consistent state of the log, as a set of small readers over it.
+
+    A function takes the whole reader only where it needs several of them.
+    """
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds of record this database holds."""
+        ...
+
+    @property
+    def log(self) -> LogReader:
+        """The events."""
+        ...
+
+    @property
+    def branches(self) -> BranchReader:
+        """The branches."""
+        ...
+
+    @property
+    def records(self) -> RecordReader:
+        """Records by space and key."""
+        ...
+
+    @property
+    def catalogue(self) -> CatalogueReader:
+        """Records by what they are."""
+        ...
+
+    @property
+    def changes(self) -> ChangeReader:
+        """What branches changed."""
+        ...
+
+    @property
+    def search(self) -> SearchReader:
+        """The full-text index."""
+        ...
+
+    @property
+    def vectors(self) -> VectorReader:
+        """The vectors of texts."""
+        ...
+
+    @property
+    def vector_comparer(self) -> VectorComparer | None:
+        """Compares vectors in the store; None where it leaves that to its callers."""
+        ...
+
+    @property
+    def outbox(self) -> OutboxReader:
+        """What external read models have still to be told."""
+        ...
+
+    @property
+    def settings(self) -> SettingReader:
+        """The settings of the database."""
+        ...
+
+    @property
+    def requests(self) -> RequestReader:
+        """The results of requests."""
+        ...
+
+
+class Transaction(Reader, Protocol):
     """A state of the log that can still grow; all of it is committed, or none."""
+
+    @property
+    def branches(self) -> BranchWriter:
+        """The branches."""
+        ...
+
+    @property
+    def vectors(self) -> VectorWriter:
+        """The vectors of texts."""
+        ...
+
+    @property
+    def outbox(self) -> OutboxWriter:
+        """What external read models have still to be told."""
+        ...
+
+    @property
+    def settings(self) -> SettingWriter:
+        """The settings of the database."""
+        ...
+
+    @property
+    def requests(self) -> RequestWriter:
+        """The results of requests."""
+        ...
 
     @property
     def at(self) -> int:
@@ -427,35 +631,11 @@ class Transaction(Reader, Outbox, Protocol):
 
     @property
     def wall(self) -> int:
-        """What the clock says; whatever is to end at some time is counted from it."""
+        """The clock time; every expiry is counted from it."""
         ...
 
     def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
         """Add events to the tip of a branch, and bring every read model up to date."""
-        ...
-
-    def create_branch(self, name: str, *, parent: Branch | None, fork_sequence: int) -> Branch:
-        """Start a branch: empty, or from a moment of its parent."""
-        ...
-
-    def delete_branch(self, branch: Branch) -> None:
-        """Hide a branch; its children keep what they borrowed."""
-        ...
-
-    def restore_branch(self, branch: Branch) -> None:
-        """Bring a deleted branch back."""
-        ...
-
-    def record_merge(self, target: Branch, source: Branch, vector: Vector) -> int:
-        """Remember what the target knows after a merge."""
-        ...
-
-    def add_vectors(self, vectors: Mapping[int, bytes]) -> None:
-        """Keep vectors for texts that waited for them."""
-        ...
-
-    def change_embedder(self, name: str) -> None:
-        """Throw vectors of another embedder away, and queue every text for a new one."""
         ...
 
     def receive(self, events: Sequence[Event]) -> None:
@@ -464,14 +644,6 @@ class Transaction(Reader, Outbox, Protocol):
         Raises:
             ImportRefused: They do not continue this log.
         """
-        ...
-
-    def remember(self, requests: Sequence[Remembered]) -> None:
-        """Take over results of requests; those that are known are left as they are."""
-        ...
-
-    def set_setting(self, name: str, value: Any) -> None:
-        """Keep a setting of the database."""
         ...
 
 

@@ -70,7 +70,7 @@ class CopyMark:
 
 def read_mark(reader: Reader) -> CopyMark | None:
     """Return the mark of a copy that is not finished."""
-    return _mark(reader.setting(SETTING))
+    return _mark(reader.settings.text(SETTING))
 
 
 def set_mark(target: Store, mark: CopyMark) -> None:
@@ -78,17 +78,17 @@ def set_mark(target: Store, mark: CopyMark) -> None:
 
     def work(transaction: Transaction) -> None:
         there = read_mark(transaction)
-        events = there.events if there else transaction.head().sequence
+        events = there.events if there else transaction.log.head().sequence
         made = there.made if there else mark.made
         content = {**asdict(mark), "events": events, "made": made}
-        transaction.set_setting(SETTING, orjson.dumps(content).decode())
+        transaction.settings.set(SETTING, orjson.dumps(content).decode())
 
     target.write(work, COPYING)
 
 
 def remove_mark(target: Store) -> None:
     """Say that a copy is whole."""
-    target.write(lambda transaction: transaction.set_setting(SETTING, None), COPYING)
+    target.write(lambda transaction: transaction.settings.set(SETTING, None), COPYING)
 
 
 def refuse_unfinished(value: str | None, path: str) -> None:

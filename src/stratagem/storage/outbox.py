@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 __all__ = [
-    "Outbox",
+    "OutboxCount",
     "OutboxReader",
+    "OutboxWriter",
     "Parcel",
     "Postponed",
     "Registration",
-    "Tally",
     "Undelivered",
 ]
 
@@ -72,7 +72,7 @@ class Postponed(NamedTuple):
     error: str | None
 
 
-class Tally(NamedTuple):
+class OutboxCount(NamedTuple):
     """How many rows of a projection wait, and how many were given up."""
 
     pending: int
@@ -86,58 +86,58 @@ class OutboxReader(Protocol):
         """Return the registered projections, by name."""
         ...
 
-    def outbox_due(self, name: str, *, now: int, limit: int) -> list[Parcel]:
+    def due(self, name: str, *, now: int, limit: int) -> list[Parcel]:
         """Return records with a pending row whose time has come, those that wait longest first."""
         ...
 
-    def outbox_waiting(self, name: str, subjects: Sequence[int]) -> dict[int, int]:
+    def waiting(self, name: str, subjects: Sequence[int]) -> dict[int, int]:
         """Return which of some records have rows, failed ones too, and the oldest of each."""
         ...
 
-    def outbox_behind(self, name: str) -> bool:
+    def is_behind(self, name: str) -> bool:
         """Return whether anything waits for a projection, or was given up."""
         ...
 
-    def outbox_tally(self, name: str) -> Tally:
+    def count(self, name: str) -> OutboxCount:
         """Return how many rows of a projection there are."""
         ...
 
-    def outbox_rows(self, name: str, *, limit: int) -> list[Undelivered]:
+    def rows(self, name: str, *, limit: int) -> list[Undelivered]:
         """Return rows of a projection: failed ones first, then the oldest."""
         ...
 
 
-class Outbox(Protocol):
+class OutboxWriter(OutboxReader, Protocol):
     """The part of a transaction that changes projections and what waits for them."""
 
-    def register_projection(self, name: str, kinds: Sequence[str]) -> None:
+    def register(self, name: str, kinds: Sequence[str]) -> None:
         """Have every later event about some kinds of record put into the outbox; repeatable.
 
         Where a projection wants other kinds than before, it has to be built again.
         """
         ...
 
-    def drop_projection(self, name: str) -> None:
+    def drop(self, name: str) -> None:
         """Forget a projection and all that waits for it."""
         ...
 
-    def lease_projection(self, name: str, owner: str, *, now: int, until: int) -> bool:
+    def lease(self, name: str, owner: str, *, now: int, until: int) -> bool:
         """Take or keep a projection for one owner until a time; False where another has it."""
         ...
 
-    def settle_outbox(self, name: str, subjects: Sequence[int], *, upto: int) -> int:
+    def mark_delivered(self, name: str, subjects: Sequence[int], *, upto: int) -> int:
         """Take away the rows of records that were delivered as of a sequence; say how many."""
         ...
 
-    def postpone_outbox(self, name: str, records: Sequence[Postponed], *, upto: int) -> None:
+    def postpone(self, name: str, records: Sequence[Postponed], *, upto: int) -> None:
         """Put off the rows of records, up to a sequence, or give them up."""
         ...
 
-    def requeue_outbox(self, name: str, records: Mapping[int, int]) -> None:
+    def requeue(self, name: str, records: Mapping[int, int]) -> None:
         """Put records back, each with the sequence of its newest event; what waits is left."""
         ...
 
-    def retry_outbox(self, name: str) -> int:
+    def retry_all(self, name: str) -> int:
         """Make every row of a projection due at once, failed ones too; say how many failed."""
         ...
 

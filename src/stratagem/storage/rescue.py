@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
@@ -215,7 +215,7 @@ def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _receive(target: Store, events: Sequence[Event]) -> None:
-    target.write(methodcaller("receive", events), Request(_ACTOR))
+    target.write(lambda transaction: transaction.receive(events), Request(_ACTOR))
 
 
 def _event(sequence: int, at: int, branch: int, kind: str, content: dict[str, Any]) -> Event:

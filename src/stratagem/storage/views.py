@@ -54,7 +54,7 @@ class Views:
         self.forget(branch)
         with self._store.snapshot() as reader:
             found = find_branch(reader, branch)
-            lineage = reader.lineage(found)
+            lineage = reader.branches.lineage(found)
         self._lineages[branch] = (found, lineage)
         return lineage
 
@@ -64,7 +64,7 @@ class Views:
         if known is not None:
             return known
         with self._store.snapshot() as reader:
-            head = reader.head()
+            head = reader.log.head()
             now = self._store.now()
             moment = self._moment(now, head.at, as_of)
             view = self._at(reader, find_branch(reader, branch), moment, now)
@@ -94,17 +94,17 @@ class Views:
         found = find_branch(reader, branch)
         now = self._store.now()
         if as_of is None:
-            return View(found, reader.lineage(found), now)
-        return self._at(reader, found, self._moment(now, reader.head().at, as_of), now)
+            return View(found, reader.branches.lineage(found), now)
+        return self._at(reader, found, self._moment(now, reader.log.head().at, as_of), now)
 
     def _at(self, reader: Reader, branch: Branch, moment: moments.Moment, now: int) -> View:
         if isinstance(moment, moments.Head):
-            return View(branch, reader.lineage(branch), now)
+            return View(branch, reader.branches.lineage(branch), now)
         if isinstance(moment, moments.AtTime):
             limit, time = _at_time(reader, moment.at, now)
         else:
             limit, time = _at_sequence(reader, moment.sequence)
-        return View(branch, reader.lineage(branch, limit), time)
+        return View(branch, reader.branches.lineage(branch, limit), time)
 
     def _moment(self, now: int, latest: int, as_of: str | int) -> moments.Moment:
         return moments.parse(as_of, now=now, zone=self._zone, latest=latest)
@@ -125,13 +125,13 @@ def find_branch(reader: Reader, name: str, *, field: str = "branch") -> Branch:
         ValidationFailed: No branch can have that name.
     """
     check_text(name, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
-    branch = reader.branch(name)
+    branch = reader.branches.by_name(name)
     if branch is not None:
         return branch
-    live = [each.name for each in reader.branches() if each.deleted_sequence is None]
+    live = [each.name for each in reader.branches.all() if each.deleted_sequence is None]
     near = get_close_matches(name, live, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
-    if reader.deleted_branch(name) is not None:
+    if reader.branches.deleted_by_name(name) is not None:
         hint = f'It was deleted; strata_branch with action "restore" and name {name!r} restores it.'
     raise BranchNotFound(
         f"There is no branch named {name!r}.", hint=hint, field=field, branch=name, similar=near
@@ -145,22 +145,22 @@ def _at_time(reader: Reader, time: int, now: int) -> tuple[int, int]:
     recorded times the two are the same, and while the log was ahead of the clock only the clock
     has shown it.
     """
-    limit = reader.sequence_at(time)
-    if reader.time_of(limit) == time:
-        return limit, reader.wall_of(limit) or 0
-    if time <= now and (ahead := reader.sequence_ahead(time)) is not None:
+    limit = reader.log.sequence_at(time)
+    if reader.log.time_of(limit) == time:
+        return limit, reader.log.wall_of(limit) or 0
+    if time <= now and (ahead := reader.log.sequence_ahead(time)) is not None:
         return ahead, time
     return limit, time
 
 
 def _at_sequence(reader: Reader, sequence: int) -> tuple[int, int]:
     """Return the end of the transaction that wrote an event, and what the clock said then."""
-    end = reader.end_of(sequence)
+    end = reader.log.end_of(sequence)
     if end is None:
-        head = reader.head().sequence
+        head = reader.log.head().sequence
         raise ValidationFailed(
             f"The log has no sequence {sequence}; the latest is {head}.",
             field="as_of",
             limit=head,
         )
-    return min(end, OPEN_END), reader.wall_of(end) or 0
+    return min(end, OPEN_END), reader.log.wall_of(end) or 0

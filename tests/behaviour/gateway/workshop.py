@@ -21,7 +21,7 @@ from stratagem.debugging.kinds import INCIDENTS
 from stratagem.engine.events import Space
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import Clock, salts
 from tests.surfaces.serving import eventually
 
@@ -131,7 +131,7 @@ class Gateway:
         foundation = self.database.runtime.foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, "default")
-            found = reader.stream(view.lineage, Space(space, "gateway"))
+            found = reader.records.stream(view.lineage, Space(space, "gateway"))
         return [json.loads(each.payload or b"") for each in found]
 
     def incidents(self) -> list[Answer]:
@@ -140,7 +140,7 @@ class Gateway:
         foundation = self.database.runtime.foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, "default")
-            rows, _next = reader.records(view.lineage, INCIDENTS)
+            rows, _next = reader.records.page(view.lineage, INCIDENTS)
         return [json.loads(version.payload or b"") for _key, version in rows]
 
     def rebuild(self) -> None:

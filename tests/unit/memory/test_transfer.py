@@ -26,7 +26,7 @@ from stratagem.errors import (
 from stratagem.memory.markdown import read_note
 from stratagem.memory.transfer import Exported, Imported, export_branch, import_from
 from stratagem.operation import Caller
-from stratagem.storage.sqlite.appending import Adapters
+from stratagem.storage.relational.writer import Adapters
 
 Opener = Callable[..., Stratagem]
 

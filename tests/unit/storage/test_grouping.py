@@ -16,7 +16,7 @@ import pytest
 
 from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Request
-from stratagem.storage.relational.grouping import Ticket, Writers
+from stratagem.storage.relational.group_commit import Ticket, WriterQueue
 
 ME = Request("tester")
 
@@ -46,7 +46,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield threads
 
 
-def queued(writers: Writers, count: int) -> None:
+def queued(writers: WriterQueue, count: int) -> None:
     """Wait until so many stand in the queue."""
     end = time.monotonic() + 10
     while writers.waiting < count:
@@ -56,7 +56,7 @@ def queued(writers: Writers, count: int) -> None:
 
 def test_those_who_wait_are_committed_together(threads: ThreadPoolExecutor) -> None:
     committing = Committing()
-    writers = Writers(committing)
+    writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: "first", ME)
     committing.begun.wait(10)
     others = [threads.submit(writers.write, lambda _, n=n: n, ME) for n in range(9)]
@@ -71,7 +71,7 @@ def test_those_who_wait_are_committed_together(threads: ThreadPoolExecutor) -> N
 
 def test_a_group_has_a_limit(threads: ThreadPoolExecutor) -> None:
     committing = Committing()
-    writers = Writers(committing, most=4)
+    writers = WriterQueue(committing, batch_max=4)
     first = threads.submit(writers.write, lambda _: None, ME)
     committing.begun.wait(10)
     others = [threads.submit(writers.write, lambda _: None, ME) for _ in range(9)]
@@ -87,7 +87,7 @@ def test_a_group_has_a_limit(threads: ThreadPoolExecutor) -> None:
 def test_those_who_come_back_with_more_share_commits_again(threads: ThreadPoolExecutor) -> None:
     committing = Committing(seconds=0.003)
     committing.open.set()
-    writers = Writers(committing)
+    writers = WriterQueue(committing)
 
     def work(_: int) -> None:
         for _again in range(20):
@@ -102,7 +102,7 @@ def test_those_who_come_back_with_more_share_commits_again(threads: ThreadPoolEx
 
 def test_an_error_of_the_commit_reaches_everybody_in_it(threads: ThreadPoolExecutor) -> None:
     committing = Committing()
-    writers = Writers(committing)
+    writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: None, ME)
     committing.begun.wait(10)
 
@@ -135,7 +135,7 @@ def interrupting() -> Iterator[None]:
 @pytest.mark.usefixtures("interrupting")
 def test_one_who_is_interrupted_is_not_waited_for(threads: ThreadPoolExecutor) -> None:
     committing = Committing()
-    writers = Writers(committing)
+    writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: None, ME)
     committing.begun.wait(10)
     main = threading.main_thread().ident
@@ -165,7 +165,7 @@ class Ended(BaseException):
 
 def test_an_interrupted_leader_interrupts_nobody_else(threads: ThreadPoolExecutor) -> None:
     committing = Committing()
-    writers = Writers(committing)
+    writers = WriterQueue(committing)
     first = threads.submit(writers.write, lambda _: None, ME)
     committing.begun.wait(10)
 
@@ -201,7 +201,7 @@ def test_an_error_of_ones_own_is_told_even_where_the_commit_fails(
                 ticket.error = error
         raise OSError("the disk")
 
-    writers = Writers(commit)
+    writers = WriterQueue(commit)
     first = threads.submit(writers.write, lambda _: None, ME)
     begun.wait(10)
     wrong = threads.submit(writers.write, lambda _: int("x"), ME)
@@ -226,7 +226,7 @@ def test_many_threads_are_interrupted_and_none_is_left_waiting() -> None:
         for ticket, result in zip(batch, made, strict=True):
             ticket.result, ticket.done = result, True
 
-    writers = Writers(commit)
+    writers = WriterQueue(commit)
 
     def write(thread: int) -> None:
         chance = random.Random(thread)

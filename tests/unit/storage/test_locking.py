@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stratagem.errors import StorageBusy
-from stratagem.storage.sqlite.locking import WriterLock
+from stratagem.storage.sqlite.writer_lock import WriterLock
 
 
 def test_a_lock_keeps_others_out_until_it_is_released(tmp_path: Path) -> None:

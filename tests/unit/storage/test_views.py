@@ -131,7 +131,7 @@ def test_a_branch_that_became_another_is_noticed_when_asked(
 ) -> None:
     first = create(store, "trial")
     before = views.present("trial")
-    store.write(lambda t: t.delete_branch(live(t, "trial")), TESTER)
+    store.write(lambda t: t.branches.delete(live(t, "trial")), TESTER)
     second = create(store, "trial")
 
     kept = views.present("trial")
@@ -155,7 +155,7 @@ def test_a_missing_branch_suggests_those_that_are_near(store: SqliteStore) -> No
 
 def test_a_deleted_branch_is_said_to_be_deleted(store: SqliteStore) -> None:
     fork(store, "trial")
-    store.write(lambda t: t.delete_branch(live(t, "trial")), TESTER)
+    store.write(lambda t: t.branches.delete(live(t, "trial")), TESTER)
 
     with pytest.raises(BranchNotFound) as refused:
         find_branch(store.reader(), "trial", field="source")

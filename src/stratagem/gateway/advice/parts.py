@@ -48,8 +48,8 @@ class ValidationService:
 
     def counts(self, reader: Reader, view: View) -> dict[str, tuple[int, int]]:
         """Return for every tool how many calls worked and failed, exactly."""
-        worked = reader.group_tallies(view.lineage, names.EXECUTION_OK)
-        failed = reader.group_tallies(view.lineage, names.EXECUTION_FAILED)
+        worked = reader.catalogue.group_counts(view.lineage, names.EXECUTION_OK)
+        failed = reader.catalogue.group_counts(view.lineage, names.EXECUTION_FAILED)
         return {tool: (worked.get(tool, 0), failed.get(tool, 0)) for tool in {*worked, *failed}}
 
     def records(self, reader: Reader, view: View) -> Records:

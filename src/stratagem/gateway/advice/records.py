@@ -92,7 +92,7 @@ class Records:
     def refresh(self, reader: Reader, view: View) -> None:
         """Read what is new in the log."""
         if self._last is None:
-            newest = reader.faceted(
+            newest = reader.catalogue.with_facet(
                 view, names.FACET_EXECUTION, limit=limits.EXECUTIONS_STUDIED_MAX
             )
             self._last = newest[0] - 1 if newest else 0
@@ -187,7 +187,7 @@ class RecordsOfViews:
 
 def arguments_of(reader: Reader, executions: Sequence[Execution]) -> Iterable[Any]:
     """Yield the arguments of some executions, masked as they were recorded, newest first."""
-    hits = reader.hits([each.sequence for each in executions])
+    hits = reader.log.contents([each.sequence for each in executions])
     for each in reversed(executions):
         hit = hits.get(each.sequence)
         if hit is not None and hit.payload:

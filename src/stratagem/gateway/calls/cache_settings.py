@@ -41,10 +41,10 @@ class Kept(NamedTuple):
 
 def read(reader: Reader, view: View, tool: str) -> Kept:
     """Return what holds for the results of a tool."""
-    rules = reader.current(view.lineage, names.SETTINGS, _RULES)
+    rules = reader.records.current(view.lineage, names.SETTINGS, _RULES)
     content = orjson.loads(rules.payload) if rules is not None and rules.payload else {}
     every, own = (
-        reader.current(view.lineage, names.SETTINGS, key) for key in (_FORGOTTEN, _of(tool))
+        reader.records.current(view.lineage, names.SETTINGS, key) for key in (_FORGOTTEN, _of(tool))
     )
     return Kept(
         rules.sequence if rules else 0,
@@ -52,14 +52,14 @@ def read(reader: Reader, view: View, tool: str) -> Kept:
         (
             every.sequence if every else 0,
             own.sequence if own else 0,
-            int(reader.setting(PURGED_AT) or 0),
+            int(reader.settings.number(PURGED_AT) or 0),
         ),
     )
 
 
 def configure(transaction: Transaction, view: View, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Change the rules; return all of them."""
-    known = transaction.current(view.lineage, names.SETTINGS, _RULES)
+    known = transaction.records.current(view.lineage, names.SETTINGS, _RULES)
     before = orjson.loads(known.payload) if known is not None and known.payload else {}
     rules = {**before, **{name: value for name, value in changes.items() if value is not None}}
     transaction.append(view.branch, [Draft(names.SETTING_CHANGED, rules, names.SETTINGS, _RULES)])

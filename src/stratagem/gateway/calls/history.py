@@ -56,11 +56,11 @@ def find(reader: Reader, view: View, execution_id: str) -> dict[str, Any]:
     Raises:
         ExecutionNotFound: The view shows none.
     """
-    sequences = reader.faceted(view, names.facet_execution(execution_id), limit=1)
-    for hit in reader.hits(sequences).values():
+    sequences = reader.catalogue.with_facet(view, names.facet_execution(execution_id), limit=1)
+    for hit in reader.log.contents(sequences).values():
         record: dict[str, Any] = orjson.loads(hit.payload)
         if record.get("resultRef"):
-            kept = reader.current(view.lineage, names.RESULTS, execution_id)
+            kept = reader.records.current(view.lineage, names.RESULTS, execution_id)
             if kept is not None and kept.payload is not None:
                 record["result"] = orjson.loads(kept.payload)["result"]
         return record
@@ -69,8 +69,8 @@ def find(reader: Reader, view: View, execution_id: str) -> dict[str, Any]:
 
 def statistics(reader: Reader, view: View, tool: str) -> dict[str, Any]:
     """Return how a tool's calls went: exact counts, and speed from the newest ones."""
-    worked = reader.group_tallies(view.lineage, names.EXECUTION_OK).get(tool, 0)
-    failed = reader.group_tallies(view.lineage, names.EXECUTION_FAILED).get(tool, 0)
+    worked = reader.catalogue.group_counts(view.lineage, names.EXECUTION_OK).get(tool, 0)
+    failed = reader.catalogue.group_counts(view.lineage, names.EXECUTION_FAILED).get(tool, 0)
     newest = [
         record
         for _sequence, record in _newest(
@@ -98,8 +98,8 @@ def statistics(reader: Reader, view: View, tool: str) -> dict[str, Any]:
 
 def performances(reader: Reader, view: View, tools: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return what a list shows of how tools do: the newest calls are enough for that."""
-    worked = reader.group_tallies(view.lineage, names.EXECUTION_OK)
-    failed = reader.group_tallies(view.lineage, names.EXECUTION_FAILED)
+    worked = reader.catalogue.group_counts(view.lineage, names.EXECUTION_OK)
+    failed = reader.catalogue.group_counts(view.lineage, names.EXECUTION_FAILED)
     found: dict[str, dict[str, Any]] = {}
     for tool in tools:
         total = worked.get(tool, 0) + failed.get(tool, 0)
@@ -145,8 +145,10 @@ def _newest(
     )
     count = 0
     while True:
-        sequences = reader.faceted(view, facet, limit=min(_PAGE, most or _PAGE), before=before)
-        hits = reader.hits(sequences)
+        sequences = reader.catalogue.with_facet(
+            view, facet, limit=min(_PAGE, most or _PAGE), before=before
+        )
+        hits = reader.log.contents(sequences)
         for sequence in reversed(sequences):
             hit = hits.get(sequence)
             if hit is not None and hit.payload:

@@ -201,11 +201,11 @@ class Pipelines:
         foundation = self._foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, branch)
-            version = reader.current(view.lineage, names.PIPELINE_RUNS, run_id)
+            version = reader.records.current(view.lineage, names.PIPELINE_RUNS, run_id)
             if version is None or version.payload is None:
                 raise _unknown(run_id)
-            hits = reader.hits(reader.faceted(view, names.facet_run(run_id)))
-            purged = int(reader.setting(PURGED_AT) or 0) > version.sequence
+            hits = reader.log.contents(reader.catalogue.with_facet(view, names.facet_run(run_id)))
+            purged = int(reader.settings.number(PURGED_AT) or 0) > version.sequence
         contents = [orjson.loads(hits[each].payload) for each in sorted(hits)]
         for content in contents:
             del content["runId"]

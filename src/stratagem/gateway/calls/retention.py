@@ -70,7 +70,7 @@ def erase_old(
         raise ReadOnly("The database was opened for reading only.")
     now = foundation.store.now()
     until = now - timedelta(days=days) // timedelta(microseconds=1)
-    after = int(foundation.store.reader().setting(_LOOKED_TO) or 0)
+    after = int(foundation.store.reader().settings.number(_LOOKED_TO) or 0)
     doomed: list[int] = []
     looked_to, more = after, False
     for event in _older(foundation, after, until, now):
@@ -119,4 +119,4 @@ def _erase(foundation: Foundation, caller: Caller, doomed: list[int]) -> int:
 
 
 def _note(transaction: Transaction, sequence: int) -> None:
-    transaction.set_setting(_LOOKED_TO, sequence)
+    transaction.settings.set(_LOOKED_TO, sequence)

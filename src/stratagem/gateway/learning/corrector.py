@@ -469,7 +469,7 @@ class LearningCorrector:
 
     def _look(self, tool: str, branch: str) -> InForce:
         found = self.examiner.look(tool, branch)
-        purged_at = int(self._foundation.store.reader().setting(PURGED_AT) or 0)
+        purged_at = int(self._foundation.store.reader().settings.text(PURGED_AT) or 0)
         if purged_at == self._purged_at:
             return found
         # Perhaps by another process, which can clear only its own copies.

@@ -88,16 +88,16 @@ class Recollection:
         """Whether anything has a facet; nearly always nothing has, and that is told quickly."""
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, branch)
-        return bool(reader.faceted(view, facet, limit=1))
+        return bool(reader.catalogue.with_facet(view, facet, limit=1))
 
     def _records(self, branch: str, tool: str) -> Iterator[Mapping[str, Any]]:
         """Yield the executions of a tool, newest first."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, branch)
-            newest = reader.faceted(
+            newest = reader.catalogue.with_facet(
                 view, names.facet_tool(tool), limit=limits.EXECUTIONS_RECALLED_MAX
             )
-            hits = reader.hits(newest)
+            hits = reader.log.contents(newest)
         since = view.time - int(limits.FIX_CREDITED_HOURS * _HOUR)
         for sequence in reversed(newest):
             hit = hits.get(sequence)

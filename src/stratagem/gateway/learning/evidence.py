@@ -58,7 +58,7 @@ class Outcomes:
 
 def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:
     """Read what a view shows of the corrections since a time."""
-    after = reader.sequence_at(start)
+    after = reader.log.sequence_at(start)
     spaces = (names.CORRECTIONS_OK, names.CORRECTIONS_FAILED, names.CORRECTIONS_REFUSED)
     # Only those that are kept are read as JSON, which takes longest.
     found = [
@@ -77,7 +77,7 @@ def new_lessons(reader: Reader, view: View, start: int) -> int:
     """Return how many lessons were first taught since a time."""
     since: Counter[tuple[str, str, str, str, str]] = Counter()
     for row in map(
-        orjson.loads, _payloads(reader, view, names.LESSONS_FOR, reader.sequence_at(start))
+        orjson.loads, _payloads(reader, view, names.LESSONS_FOR, reader.log.sequence_at(start))
     ):
         since[row["tool"], row["kind"], row["path"], row["form"], row["meaning"]] += 1
     if not since:
@@ -90,7 +90,7 @@ def new_lessons(reader: Reader, view: View, start: int) -> int:
 
 def _payloads(reader: Reader, view: View, space: Space, after: int) -> Iterator[bytes]:
     while True:
-        page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
+        page = reader.records.stream(view.lineage, space, after=after, limit=_PAGE)
         for version in page:
             if version.payload is not None:
                 yield version.payload
@@ -126,16 +126,16 @@ class Standing(NamedTuple):
 def read_standing(reader: Reader, view: View, tool: str, pattern: str) -> Standing:
     """Read the newest outcomes of a pattern at a tool, as a view shows them."""
     facet = names.facet_correction(tool, pattern)
-    newest = reader.faceted(view, facet, limit=limits.CORRECTION_OUTCOMES_RECENT)
+    newest = reader.catalogue.with_facet(view, facet, limit=limits.CORRECTION_OUTCOMES_RECENT)
     since = view.time - limits.CORRECTION_OUTCOMES_DAYS * 24 * 3600 * 1_000_000
-    hits = [hit for hit in reader.hits(newest).values() if hit.at >= since]
+    hits = [hit for hit in reader.log.contents(newest).values() if hit.at >= since]
     held = [hit.kind == names.CORRECTION_HELD for hit in hits]
     return Standing(sum(held), len(held) - sum(held))
 
 
 def suspects(reader: Reader, view: View) -> frozenset[str]:
     """Return the tools that ever had a correction fail: only these need a closer look."""
-    groups = reader.group_tallies(view.lineage, names.CORRECTION_FAILED)
+    groups = reader.catalogue.group_counts(view.lineage, names.CORRECTION_FAILED)
     return frozenset(group.partition(names.PART)[0] for group in groups)
 
 

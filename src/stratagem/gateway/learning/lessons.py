@@ -347,7 +347,7 @@ class Lessons:
         """Read what was learned, from the counts that the store keeps."""
         lessons = cls({})
         for kind in (names.LESSON_FOR, names.LESSON_AGAINST):
-            for group, count in reader.group_tallies(view.lineage, kind).items():
+            for group, count in reader.catalogue.group_counts(view.lineage, kind).items():
                 named = named_in(group)
                 if named is not None:
                     lessons._add(*named, held=kind == names.LESSON_FOR, count=count)

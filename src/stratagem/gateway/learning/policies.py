@@ -51,8 +51,8 @@ def read(reader: Reader, view: View, tool: str | None = None) -> InForce:
     Raises:
         ValidationFailed: It was written by something newer, or is damaged.
     """
-    common = reader.current(view.lineage, names.SETTINGS, _KEY)
-    own = reader.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
+    common = reader.records.current(view.lineage, names.SETTINGS, _KEY)
+    own = reader.records.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
     stamp = (common.sequence if common else 0, own.sequence if own else 0)
     return InForce(_parse(_payload(common), _payload(own)), stamp)
 
@@ -83,7 +83,7 @@ def change(
     )
     key = _OWN + tool if tool else _KEY
     drafts: list[Draft] = []
-    if reset and transaction.current(view.lineage, names.SETTINGS, key) is not None:
+    if reset and transaction.records.current(view.lineage, names.SETTINGS, key) is not None:
         drafts.append(Draft(names.SETTING_REMOVED, {}, names.SETTINGS, key))
     if settings or preset_name:
         whole = tool is None or preset_name is not None
@@ -137,7 +137,7 @@ def overrides(reader: Reader, view: View) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     after: str | None = _OWN
     while after is not None:
-        page, after = reader.records(view.lineage, names.SETTINGS, after=after)
+        page, after = reader.records.page(view.lineage, names.SETTINGS, after=after)
         for key, version in page:
             if not key.startswith(_OWN):
                 return found
@@ -184,7 +184,7 @@ def _own(
     reset: bool,
 ) -> dict[str, Any]:
     """Return what a tool has of its own: what it had, and what it is given now."""
-    had = {} if reset else _settings(reader.current(view.lineage, names.SETTINGS, key))
+    had = {} if reset else _settings(reader.records.current(view.lineage, names.SETTINGS, key))
     every = after.settings()
     return had | {kept: every[kept] for kept in (_KEPT_AS.get(each, each) for each in settings)}
 

@@ -462,10 +462,10 @@ class Analysis(Bound):
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, branch)
             facet = names.facet_corrected(tool.name)
-            newest = reader.faceted(view, facet, limit=_SIMILAR_MAX, before=OPEN_END)
+            newest = reader.catalogue.with_facet(view, facet, limit=_SIMILAR_MAX, before=OPEN_END)
             return [
                 (hit.kind, orjson.loads(hit.payload))
-                for hit in reader.hits(newest).values()
+                for hit in reader.log.contents(newest).values()
                 if hit.payload
             ]
 
@@ -752,7 +752,7 @@ def _built_in(reader: Reader, view: View) -> Iterator[Answer]:
     """Yield the engine's own patterns, with how each did at each tool."""
     counts: dict[tuple[str, str], Count] = {}
     for kind, held in ((names.CORRECTION_OK, True), (names.CORRECTION_FAILED, False)):
-        for group, number in reader.group_tallies(view.lineage, kind).items():
+        for group, number in reader.catalogue.group_counts(view.lineage, kind).items():
             tool, _, pattern = group.partition(names.PART)
             if pattern.partition(":")[0] in LEARNED_PATTERNS:
                 continue

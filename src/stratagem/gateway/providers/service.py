@@ -133,7 +133,7 @@ class ProviderService:
     def _config(self, provider: str, branch: str | None) -> Answer | None:
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, self._branch(branch))
-        version = reader.current(view.lineage, names.PROVIDERS, provider)
+        version = reader.records.current(view.lineage, names.PROVIDERS, provider)
         if version is None or version.payload is None:
             return None
         config: Answer = orjson.loads(version.payload)["config"]

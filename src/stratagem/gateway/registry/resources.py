@@ -27,11 +27,11 @@ def find(reader: Reader, view: View, name: str) -> dict[str, Any]:
     Raises:
         ResourceNotFound: The view shows none.
     """
-    version = reader.current(view.lineage, names.RESOURCES, name)
+    version = reader.records.current(view.lineage, names.RESOURCES, name)
     if version is not None and version.payload is not None:
         return _shown(version.sequence, version.payload)
-    sequences = reader.faceted(view, names.facet_id(names.RESOURCE, name), limit=1)
-    for hit in reader.hits(sequences).values():
+    sequences = reader.catalogue.with_facet(view, names.facet_id(names.RESOURCE, name), limit=1)
+    for hit in reader.log.contents(sequences).values():
         return _shown(hit.sequence, hit.payload)
     raise ResourceNotFound(f"There is no resource {name!r}.", field="resourceId", resource=name)
 
@@ -41,7 +41,7 @@ def every(reader: Reader, view: View) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     after: str | None = ""
     while after is not None:
-        page, after = reader.records(view.lineage, names.RESOURCES, after=after, limit=_LISTED)
+        page, after = reader.records.page(view.lineage, names.RESOURCES, after=after, limit=_LISTED)
         found += [_shown(each.sequence, each.payload) for _name, each in page if each.payload]
     return found
 
@@ -51,7 +51,7 @@ def create(
 ) -> dict[str, Any]:
     """Add a resource."""
     name = given["name"]
-    if transaction.current(view.lineage, names.RESOURCES, name) is not None:
+    if transaction.records.current(view.lineage, names.RESOURCES, name) is not None:
         raise ValidationFailed(
             f"There is a resource named {name!r}.",
             field="name",
@@ -93,7 +93,7 @@ def remove(transaction: Transaction, view: View, name: str) -> dict[str, Any]:
 def versions(reader: Reader, view: View, name: str, *, before: int, limit: int) -> list[Any]:
     """Return the versions of a resource, newest first."""
     known = find(reader, view, name)
-    history = reader.history(
+    history = reader.records.history(
         view.lineage, names.RESOURCES, known["name"], before=before, limit=limit
     )
     return [

@@ -55,7 +55,7 @@ def grants(reader: Reader, view: View) -> list[dict[str, Any]]:
     found = []
     after: str | None = ""
     while after is not None:
-        page, after = reader.records(view.lineage, names.GRANTS, after=after)
+        page, after = reader.records.page(view.lineage, names.GRANTS, after=after)
         found += [orjson.loads(version.payload) for _key, version in page if version.payload]
     return found
 

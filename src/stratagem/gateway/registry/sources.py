@@ -80,7 +80,7 @@ class Sources:
 
         def work(transaction: Transaction) -> Answer:
             view = self._foundation.views.view(transaction, "default")
-            if transaction.current(view.lineage, names.SERVERS, given.name) is None:
+            if transaction.records.current(view.lineage, names.SERVERS, given.name) is None:
                 raise ToolNotFound(f"There is no upstream server {given.name!r}.", field="name")
             tools = tools_of(self._registry, transaction, view, given.name)
             for tool in tools:
@@ -95,7 +95,7 @@ class Sources:
         """Return the upstream servers, each with its tools."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, "default")
-            page, _next = reader.records(view.lineage, names.SERVERS)
+            page, _next = reader.records.page(view.lineage, names.SERVERS)
             return {
                 "servers": [
                     {

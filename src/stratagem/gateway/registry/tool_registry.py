@@ -81,11 +81,11 @@ class Registry:
         """Return a tool by its name or id, if the view shows one."""
         if name in self.builtin:
             return self.builtin[name]
-        version = reader.current(view.lineage, names.TOOLS, name)
+        version = reader.records.current(view.lineage, names.TOOLS, name)
         if version is not None and version.payload is not None:
             return self._tool(version.sequence, version.payload)
-        sequences = reader.faceted(view, names.facet_id(names.TOOL, name), limit=1)
-        for hit in reader.hits(sequences).values():
+        sequences = reader.catalogue.with_facet(view, names.facet_id(names.TOOL, name), limit=1)
+        for hit in reader.log.contents(sequences).values():
             return self._tool(hit.sequence, hit.payload)
         return next((tool for tool in self.builtin.values() if tool.id == name), None)
 
@@ -94,7 +94,7 @@ class Registry:
         tools = dict(self.builtin)
         after: str | None = ""
         while after is not None:
-            page, after = reader.records(view.lineage, names.TOOLS, after=after)
+            page, after = reader.records.page(view.lineage, names.TOOLS, after=after)
             for name, version in page:
                 if version.payload is not None:
                     tools[name] = self._tool(version.sequence, version.payload)
@@ -129,7 +129,7 @@ class Registry:
             raise ToolExists(
                 f"{name!r} is a built-in tool.", field="name", hint="Choose another name."
             )
-        if transaction.current(view.lineage, names.TOOLS, name) is not None:
+        if transaction.records.current(view.lineage, names.TOOLS, name) is not None:
             raise ToolExists(f"There is a tool named {name!r}.", field="name", tool=name)
         taken = taken or self.taken(transaction, view)
         if (twin := taken.twin_of(name, owner)) is not None:
@@ -215,7 +215,7 @@ class Registry:
         return tool
 
     def _names(self, reader: Reader, view: View) -> list[str]:
-        page, _next = reader.records(view.lineage, names.TOOLS, limit=1000)
+        page, _next = reader.records.page(view.lineage, names.TOOLS, limit=1000)
         return [*self.builtin, *(name for name, _version in page)]
 
     def _tool(self, sequence: int, payload: bytes) -> Tool:

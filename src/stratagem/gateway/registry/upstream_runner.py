@@ -72,7 +72,7 @@ class UpstreamRunner:
         foundation = self._foundation
         reader = foundation.store.reader()
         view = foundation.views.view(reader, "default")
-        return reader.current(view.lineage, names.SERVERS, server)
+        return reader.records.current(view.lineage, names.SERVERS, server)
 
     async def try_out(self, definition: Answer) -> None:
         """List the tools of a server before it is added, or before its definition changes.

@@ -28,14 +28,16 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.places import is_readable
-from stratagem.storage.postgres.pooling import Pool
+from stratagem.storage.postgres.pool import Pool
 from stratagem.storage.postgres.statements import SQL
+from stratagem.storage.relational.session import Parameter
 
 __all__ = [
     "SCHEMA",
     "Connection",
     "Durability",
     "PooledSession",
+    "PostgresCursor",
     "PostgresSession",
     "StoredVector",
     "connect",
@@ -45,6 +47,7 @@ __all__ = [
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
+PostgresCursor = psycopg.Cursor[tuple[Any, ...]]
 Durability = Literal["full", "fast"]
 
 # Apart from the tables of whoever else uses the database.
@@ -147,21 +150,23 @@ class PostgresSession:
         self.connection = connection
         self.workspace = workspace
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /, *, binary: bool = False) -> Any:
+    def execute(
+        self, sql: str, parameters: Sequence[Parameter] = (), /, *, binary: bool = False
+    ) -> PostgresCursor:
         if "$" not in sql:
             # BEGIN and the like: nothing is gained by preparing them.
             return self.connection.execute(sql.encode(), prepare=False)
-        given = (self.workspace, *parameters)
+        given: tuple[Parameter, ...] = (self.workspace, *parameters)
         if sql.startswith(_READS):
             given = tuple(map(_without_nul, given))
         return self.connection.execute(sql.encode(), given, binary=binary)
 
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Any:
+    def executemany(self, sql: str, rows: Iterable[Sequence[Parameter]], /) -> None:
         cursor = self.connection.cursor()
         cursor.executemany(sql.encode(), [(self.workspace, *row) for row in rows])
 
 
-def _without_nul(value: Any) -> Any:
+def _without_nul(value: Parameter) -> Parameter:
     """Return what can be looked for: PostgreSQL has no text with NUL in it, so it finds none."""
     return value.replace("\0", "\ufffe") if isinstance(value, str) and "\0" in value else value
 
@@ -174,10 +179,12 @@ class PooledSession:
         self.workspace = workspace
         self._place = place
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /, *, binary: bool = False) -> Any:
+    def execute(
+        self, sql: str, parameters: Sequence[Parameter] = (), /, *, binary: bool = False
+    ) -> PostgresCursor:
         return self.run(lambda session: session.execute(sql, parameters, binary=binary))
 
-    def executemany(self, _sql: str, _rows: Iterable[Sequence[Any]], /) -> Any:
+    def executemany(self, _sql: str, _rows: Iterable[Sequence[Parameter]], /) -> None:
         raise AssertionError("a reader does not write")
 
     def run(self, work: Callable[[PostgresSession], T]) -> T:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from stratagem.engine.events import Space
 from stratagem.storage.contract import Erased, Progress, Request
-from stratagem.storage.postgres.appending import PostgresProjector
 from stratagem.storage.postgres.connection import SCHEMA, PostgresSession, translated
-from stratagem.storage.postgres.reading import VECTOR_INDEX, Held
+from stratagem.storage.postgres.reader import VECTOR_INDEX, make_queries
 from stratagem.storage.postgres.statements import SQL
-from stratagem.storage.relational import replaying
-from stratagem.storage.relational.erasing import erase
+from stratagem.storage.relational import replay as log_replay
+from stratagem.storage.relational.eraser import erase
+from stratagem.storage.relational.projector import Projector
+from stratagem.storage.relational.transaction import SqlTransaction
 
 if TYPE_CHECKING:
     from stratagem.storage.postgres.store import PostgresStore
@@ -43,18 +44,14 @@ def replay_all(session: PostgresSession, store: PostgresStore, progress: Progres
     replay(session, store, progress)
     session.execute(SQL["drop_stray_vectors"])
     session.execute(SQL["settle_unembedded"])
-    transaction = store.transaction(
-        session, Request("stratagem"), store.reader_over(session).head(), Held()
-    )
-    generation = transaction.setting("vector_generation") or 0
-    transaction.set_setting("vector_generation", generation + 1)
+    settings = store.writer(session).settings
+    settings.set("vector_generation", (settings.number("vector_generation") or 0) + 1)
 
 
 def replay(session: PostgresSession, store: PostgresStore, progress: Progress) -> None:
     """Write what every event of the log means into empty read models."""
-    reader = store.reader_over(session)
-    projector = PostgresProjector(session, reader, store.indexer, embed=False)
-    replaying.replay(reader, projector, progress)
+    writer = store.writer(session)
+    log_replay.replay(writer.log, Projector(writer, embed=False), progress)
 
 
 def purge(
@@ -68,9 +65,15 @@ def purge(
     sequences: Sequence[int] = (),
 ) -> Erased:
     """Erase content from the log and from everything made of it, in the transaction at hand."""
-    head = store.reader_over(session).head()
-    transaction = store.transaction(session, request, head, Held())
-    erased = erase(transaction, space=space, key=key, sequence=sequence, sequences=sequences)
+    writer = store.writer(session)
+    erased = erase(
+        SqlTransaction(writer, request, writer.log.head()),
+        writer.queries,
+        space=space,
+        key=key,
+        sequence=sequence,
+        sequences=sequences,
+    )
     if erased.events:
         replay_all(session, store, lambda _done, _total, _what: None)
     return erased
@@ -112,23 +115,23 @@ def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
     May take minutes. Nobody has to wait: until it is there every vector is compared.
     """
     reader = store.reader()
-    if (reader.vector_last() or 0) < at_least or reader.vector_count() < at_least:
+    if (reader.vectors.last() or 0) < at_least or reader.vectors.count() < at_least:
         return False
     with translated(store.location), store.connect() as connection:
-        session = store.session(connection)
-        dimensions = session.execute(SQL["vector_dimensions"]).fetchone()[0]
-        if reader.setting(VECTOR_INDEX) == dimensions:
+        queries = make_queries(store.session(connection))
+        dimensions = queries.number("vector_dimensions")
+        if reader.settings.number(VECTOR_INDEX) == dimensions:
             return True
         connection.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
-        if not session.execute(SQL["lock_vector_index"]).fetchone()[0]:
+        if not queries.number("lock_vector_index"):
             # Another server is at it.
             return False
         numbers = {"workspace": store.number, "dimensions": dimensions}
         # What a server that was killed left half made would be kept up to date and never used.
-        left = session.execute(SQL["vector_index_left"], (dimensions,)).fetchone()[0]
+        left = queries.number("vector_index_left", dimensions)
         for name in ("drop_vector_index", "build_vector_index")[0 if left else 1 :]:
             connection.execute(SQL[name].format(**numbers).encode())
     store.write(
-        lambda transaction: transaction.set_setting(VECTOR_INDEX, dimensions), Request("stratagem")
+        lambda transaction: transaction.settings.set(VECTOR_INDEX, dimensions), Request("stratagem")
     )
     return True

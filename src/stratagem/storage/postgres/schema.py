@@ -21,8 +21,8 @@ from stratagem.storage.contract import Request
 from stratagem.storage.copy_mark import SETTING, refuse_unfinished
 from stratagem.storage.postgres import maintenance
 from stratagem.storage.postgres.connection import SCHEMA, Connection
-from stratagem.storage.postgres.reading import Held
 from stratagem.storage.postgres.statements import SQL, migrations
+from stratagem.storage.relational.transaction import SqlTransaction
 
 if TYPE_CHECKING:
     from stratagem.storage.postgres.store import PostgresStore
@@ -77,16 +77,17 @@ def begin(store: PostgresStore, connection: Connection) -> None:
         check_read_models(store, row[0])
     _refuse_reading(store)
     with store.writing(connection):
-        head = store.reader_over(session).head()
-        transaction = store.transaction(session, Request(actor="stratagem"), head, Held())
-        if transaction.setting("read_models_version") == READ_MODELS_VERSION:
+        writer = store.writer(session)
+        head = writer.log.head()
+        transaction = SqlTransaction(writer, Request(actor="stratagem"), head)
+        if transaction.settings.number("read_models_version") == READ_MODELS_VERSION:
             return
         if head == Head(0, 0, GENESIS):
-            transaction.create_branch(DEFAULT_BRANCH, parent=None, fork_sequence=0)
+            transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)
             transaction.finish(None)
         else:
             maintenance.replay_all(session, store, lambda _done, _total, _what: None)
-        transaction.set_setting("read_models_version", READ_MODELS_VERSION)
+        transaction.settings.set("read_models_version", READ_MODELS_VERSION)
 
 
 def check_read_models(store: PostgresStore, version: int) -> None:

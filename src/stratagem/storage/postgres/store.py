@@ -2,24 +2,22 @@
 
 It is opened for one workspace, which has a log of its own. Readers take a connection from a pool
 for each look-up; a snapshot keeps one, in a transaction that sees one state. Writers of one
-process share commits (`storage.relational.grouping`) on a connection of their own. Those of other
-processes and machines wait for one another at the workspace's row in `heads`: whoever has locked
-it reads the head, appends and commits, so that a workspace has one order and one chain.
+process share commits (`storage.relational.group_commit`) on a connection of their own. Those of
+other processes and machines wait for one another at the workspace's row in `heads`: whoever has
+locked it reads the head, appends and commits, so that a workspace has one order and one chain.
 
-Where a connection breaks while a commit is under way nobody can say at first whether it happened.
+Where a connection breaks while a commit is under way it is not known at first whether it happened.
 The store then connects anew, waits for its turn, and looks for the hash of the last event it had
 written.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
-from weakref import WeakSet
+from typing import TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -28,21 +26,11 @@ from stratagem import limits
 from stratagem.engine.events import Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.engine.values import check_text
-from stratagem.errors import ReadOnly, StorageUnavailable, StratagemError
+from stratagem.errors import StorageUnavailable, StratagemError
 from stratagem.places import shown_place
-from stratagem.storage.clocks import ClockWatch
-from stratagem.storage.contract import (
-    Erased,
-    Finding,
-    Indexer,
-    Progress,
-    Reader,
-    Request,
-    Transaction,
-)
+from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, Request
 from stratagem.storage.copy_mark import refuse_unfinished
-from stratagem.storage.postgres import examining, maintenance, pooling, schema
-from stratagem.storage.postgres.appending import PostgresTransaction
+from stratagem.storage.postgres import examination, maintenance, pool, schema
 from stratagem.storage.postgres.connection import (
     Connection,
     Durability,
@@ -51,12 +39,17 @@ from stratagem.storage.postgres.connection import (
     connect,
     translated,
 )
-from stratagem.storage.postgres.listening import Listener
-from stratagem.storage.postgres.reading import Held, Names, PostgresReader
+from stratagem.storage.postgres.listener import Listener
+from stratagem.storage.postgres.reader import make_queries, make_reader
 from stratagem.storage.postgres.statements import SQL
-from stratagem.storage.relational import replaying
-from stratagem.storage.relational.appending import Adapters
-from stratagem.storage.relational.grouping import Group, Ticket, Writers
+from stratagem.storage.postgres.writer import make_writer
+from stratagem.storage.relational.cache import NameCache, WriterCache
+from stratagem.storage.relational.group_commit import Group, Ticket
+from stratagem.storage.relational.reader import SqlReader
+from stratagem.storage.relational.session import Shape
+from stratagem.storage.relational.store import SqlStore
+from stratagem.storage.relational.transaction import SqlTransaction
+from stratagem.storage.relational.writer import Adapters, SqlWriter
 
 __all__ = ["PostgresStore"]
 
@@ -65,12 +58,15 @@ T = TypeVar("T")
 _TENDED_EVENTS = 1_000
 # A workspace as large as this is counted by the server, and again each time it has doubled.
 _COUNTED_EVENTS = 64
+# The newest event, the version of the read models, and the mark of an unfinished copy.
+_HEAD_TO_WRITE_AFTER = Shape[tuple[int, int, bytes, int, str | None]]()
 
 
-class PostgresStore:
+class PostgresStore(SqlStore):
     """See `stratagem.storage.contract.Store`."""
 
     remote = True
+    _batch_max = limits.SERVER_GROUP_MAX
 
     def __init__(
         self,
@@ -86,26 +82,23 @@ class PostgresStore:
         lock_wait_seconds: float = limits.LOCK_WAIT_SECONDS,
         copying: bool = False,
     ) -> None:
+        super().__init__(
+            shown_place(f"{address}#{workspace}"),
+            kinds=kinds,
+            indexer=indexer,
+            adapters=adapters,
+            read_only=read_only,
+            lock_wait_seconds=lock_wait_seconds,
+            copying=copying,
+        )
         self.workspace = check_text(
             workspace, field="workspace", chars_max=limits.WORKSPACE_NAME_CHARS_MAX
         )
-        self.location = shown_place(f"{address}#{workspace}")
-        self.kinds = kinds
-        self.read_only = read_only
-        self.copying = copying
-        self.indexer = indexer
         self._address = address
-        self._adapters = adapters
         self._durability: Durability = durability
         self._server_clock = server_clock
+        # How far the server's clock is ahead of this machine's, in microseconds.
         self._ahead = 0
-        self._lock_wait_seconds = lock_wait_seconds
-        self._names = Names()
-        self._local = threading.local()
-        self._writers = Writers(self._commit, most=limits.SERVER_GROUP_MAX)
-        self._unusable = ""
-        self._clock_watch = ClockWatch(self.location)
-        self._listeners: list[Listener] = []
         opening = partial(
             connect,
             address,
@@ -114,9 +107,9 @@ class PostgresStore:
             lock_wait_seconds=lock_wait_seconds,
         )
         alike = (address, durability, read_only, lock_wait_seconds)
-        self._pool, self._leave_pool = pooling.join(("reading", *alike), opening)
+        self._pool, self._leave_pool = pool.join(("reading", *alike), opening)
         # Apart, so that neither waits for the other, and each prepares its own statements.
-        self._pens, self._leave_pens = pooling.join(("writing", *alike), opening)
+        self._pens, self._leave_pens = pool.join(("writing", *alike), opening)
         self._writer: Connection | None = None
         try:
             with translated(self.location):
@@ -127,15 +120,12 @@ class PostgresStore:
         except BaseException:
             self.close()
             raise
-        self._session = PooledSession(self._pool, self.number, self.location)
-        self._reader = PostgresReader(self._session, self.kinds, self._names)
-        _open_stores.add(self)
+        session = PooledSession(self._pool, self.number, self.location)
+        self._reader = make_reader(session, self.kinds, self._cache)
+        self._register()
 
     def now(self) -> int:
         return self._adapters.clock() + self._ahead
-
-    def look_at_clock(self) -> None:
-        self._clock_watch.look(self.reader().head(), self.now(), self.reader)
 
     def reader(self) -> Reader:
         return self._own_reader()
@@ -146,7 +136,7 @@ class PostgresStore:
             yield held
             return
         with translated(self.location), self._begun() as connection:
-            reader = PostgresReader(self.session(connection), self.kinds, self._names)
+            reader = make_reader(self.session(connection), self.kinds, self._cache)
             self._local.reader = reader
             try:
                 yield reader
@@ -154,23 +144,19 @@ class PostgresStore:
                 # The pool ends the transaction, if this process still is the one that began it.
                 self._local.reader = None
 
-    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
-        self._refuse_writing()
-        return self._writers.write(work, request)
-
     def log(self, after: int = 0) -> Iterator[Event]:
-        yield from replaying.events(self._own_reader(), after)
+        yield from self._own_reader().log.events(after)
 
     def rebuild(self, progress: Progress) -> None:
         self._exclusively(lambda session: maintenance.replay_all(session, self, progress))
-        self._names.branches.clear()
+        self._cache.branches.clear()
 
     def repair(self, progress: Progress) -> None:
         maintenance.reindex(self, progress)
         self.rebuild(progress)
 
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
-        return examining.examine(self, progress, expect)
+        return examination.examine(self, progress, expect)
 
     def purge(
         self,
@@ -208,42 +194,29 @@ class PostgresStore:
     def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
         listener = Listener(
             self.connect,
-            lambda connection: self.reader_over(self.session(connection)).head().sequence,
+            lambda connection: self._head(connection).sequence,
             self.number,
             heard,
         )
-        self._listeners.append(listener)
+        self._followers.append(listener)
         return listener.close
-
-    def close(self) -> None:
-        for listener in self._listeners:
-            listener.close()
-        with self._writers.leading:
-            self._unusable = self._unusable or "The database was closed."
-            self._put_away()
-            self._leave_pens()
-            self._leave_pool()
 
     def session(self, connection: Connection) -> PostgresSession:
         """Return a connection as the shared code uses it."""
         return PostgresSession(connection, self.number)
 
-    def reader_over(self, session: PostgresSession) -> PostgresReader:
+    def reader_over(self, session: PostgresSession) -> SqlReader:
         """Return a reader that knows no names yet: a transaction may be undone."""
-        return PostgresReader(session, self.kinds, Names())
+        return make_reader(session, self.kinds, NameCache())
 
-    def transaction(
-        self, session: PostgresSession, request: Request, head: Head, names: Held
-    ) -> PostgresTransaction:
-        """Return a transaction over a connection that has begun one."""
-        return PostgresTransaction(
+    def writer(self, session: PostgresSession, cache: WriterCache | None = None) -> SqlWriter:
+        """Return the parts that write, over a session that has begun a transaction."""
+        return make_writer(
             session,
             self.kinds,
-            names,
-            indexer=self.indexer,
+            cache or WriterCache(),
             adapters=Adapters(self.now, self._adapters.entropy),
-            request=request,
-            head=head,
+            indexer=self.indexer,
         )
 
     def connect(self, *, examining: bool = False) -> Connection:
@@ -279,26 +252,18 @@ class PostgresStore:
             _undo(connection)
             raise
 
-    def disown(self) -> None:
-        """Leave everything to the process that this one was forked from."""
-        self._unusable = "The database was opened before this process was forked."
-        _inherited.append(self._writer)
-        self._writer = None
-        self._writers = Writers(self._commit, most=limits.SERVER_GROUP_MAX)
-        self._local = threading.local()
-        self._listeners = []
+    def _release(self) -> None:
+        self._put_away()
+        self._leave_pens()
+        self._leave_pool()
 
-    def _own_reader(self) -> PostgresReader:
+    def _abandon(self) -> Iterable[object]:
+        connection, self._writer = self._writer, None
+        return [connection]
+
+    def _own_reader(self) -> SqlReader:
         self._refuse_unusable()
         return getattr(self._local, "reader", None) or self._reader
-
-    def _refuse_writing(self) -> None:
-        if self.read_only:
-            raise ReadOnly("The database was opened for reading only.")
-
-    def _refuse_unusable(self) -> None:
-        if self._unusable:
-            raise StorageUnavailable(self._unusable, hint="Open it again.", path=self.location)
 
     @contextmanager
     def _begun(self) -> Iterator[Connection]:
@@ -350,7 +315,7 @@ class PostgresStore:
             self._ahead = row[0] - self._adapters.clock()
 
     def _head(self, connection: Connection) -> Head:
-        return self.reader_over(self.session(connection)).head()
+        return self.reader_over(self.session(connection)).log.head()
 
     def _head_to_write_after(self, connection: Connection) -> Head:
         """Return the head, once this workspace is held.
@@ -359,17 +324,19 @@ class PostgresStore:
             DatabaseTooNew: A newer server made the read models anew while this one was running.
             CopyUnfinished: Something is being copied into it.
         """
-        row = self.session(connection).execute(SQL["head_to_write_after"]).fetchone()
+        session = self.session(connection)
+        row = make_queries(session).row(_HEAD_TO_WRITE_AFTER, "head_to_write_after")
+        assert row is not None, "a workspace has a first event before it has a second"
         schema.check_read_models(self, row[3])
         if not self.copying:
             refuse_unfinished(row[4], self.location)
         head = Head(*row[:3])
-        self._clock_watch.look(head, self.now(), lambda: self.reader_over(self.session(connection)))
+        self._clock_watch.look(head, self.now(), lambda: self.reader_over(session).log)
         return head
 
     def _exclusively(self, work: Callable[[PostgresSession], T]) -> T:
         """Run work in a transaction with every other writer of the workspace kept out."""
-        self._refuse_writing()
+        self._refuse_read_only()
         with self._writers.leading, translated(self.location):
             try:
                 with self._written(self._begin_writing()) as connection:
@@ -379,19 +346,19 @@ class PostgresStore:
                 self._put_away()
 
     def _commit(self, batch: list[Ticket]) -> None:
-        names = Held()
+        cache = WriterCache()
         try:
             with translated(self.location):
-                ended = self._run(batch, names)
+                ended = self._run(batch, cache)
                 if ended is not None:
                     self._make_sure(*ended)
         finally:
             self._put_away()
-        self._names.spaces.update(names.spaces)
-        for ticket in batch:
-            ticket.done = True
+        self._settle(batch, cache)
 
-    def _run(self, batch: list[Ticket], names: Held) -> tuple[Head | None, psycopg.Error] | None:
+    def _run(
+        self, batch: list[Ticket], cache: WriterCache
+    ) -> tuple[Head | None, psycopg.Error] | None:
         """Run a batch and commit it.
 
         Where the answer to COMMIT was lost, return the new head, if there is one, and the error.
@@ -399,15 +366,17 @@ class PostgresStore:
         connection = self._begin_writing()
         session = self.session(connection)
 
-        def transaction(request: Request, head: Head) -> PostgresTransaction:
-            return self.transaction(session, request, head, names)
+        writer = self.writer(session, cache)
+
+        def transaction(request: Request, head: Head) -> SqlTransaction:
+            return SqlTransaction(writer, request, head)
 
         # The new head once COMMIT was sent; None where nothing was appended.
         sent, head = False, None
         try:
             with connection.pipeline():
                 before = self._head_to_write_after(connection)
-                group = Group(session, names, transaction, (psycopg.Error,))
+                group = Group(session, cache, transaction, (psycopg.Error,))
                 after = group.run(batch, before)
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
@@ -451,7 +420,7 @@ class PostgresStore:
                 # No event: vectors, a lease, a result. It may all be written again.
                 raise lost
             connection = self._begin_writing()
-            found = self.reader_over(self.session(connection)).hash_of(head.sequence)
+            found = self.reader_over(self.session(connection)).log.hash_of(head.sequence)
             connection.execute("ROLLBACK", prepare=False)
         except (psycopg.Error, StratagemError) as error:
             raise StorageUnavailable(
@@ -494,16 +463,3 @@ def _undo(connection: Connection) -> None:
     if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK", prepare=False)
-
-
-_open_stores: WeakSet[PostgresStore] = WeakSet()
-_inherited: list[Any] = []
-
-
-def _disown_all() -> None:
-    for store in list(_open_stores):
-        store.disown()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown_all)

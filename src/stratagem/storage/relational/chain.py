@@ -8,24 +8,25 @@ import orjson
 
 from stratagem.engine.events import GENESIS, Event, content_hash, event_hash
 from stratagem.storage.contract import Finding, Progress
-from stratagem.storage.relational.projecting import CONTENT_PURGED
-from stratagem.storage.relational.reading import SqlReader
-from stratagem.storage.relational.replaying import events
+from stratagem.storage.relational.log import SqlLog
+from stratagem.storage.relational.projector import CONTENT_PURGED
 
-__all__ = ["broken", "check"]
+__all__ = ["check", "faults_of"]
 
 
-def check(
-    reader: SqlReader, progress: Progress, expect: tuple[int, str] | None
-) -> Iterator[Finding]:
-    """Recompute the chain from the events themselves; say where it does not hold."""
-    total = reader.head().sequence
+def check(log: SqlLog, progress: Progress, expect: tuple[int, str] | None) -> Iterator[Finding]:
+    """Recompute the chain from the events themselves; report where it does not hold.
+
+    `expect` is an event, by sequence and hash, that the log has to contain: one that was cut short
+    is whole in itself.
+    """
+    total = log.head().sequence
     previous, last = GENESIS, None
     empty: set[int] = set()
     purged: set[int] = set()
     anchored = expect is None
-    for event in events(reader, 0):
-        faults = broken(event, previous, last)
+    for event in log.events(0):
+        faults = faults_of(event, previous, last)
         yield from faults
         anchored = anchored or (event.sequence, event.hash.hex()) == expect
         if event.payload is None:
@@ -47,7 +48,7 @@ def check(
         )
 
 
-def broken(event: Event, previous: bytes, last: Event | None) -> list[Finding]:
+def faults_of(event: Event, previous: bytes, last: Event | None) -> list[Finding]:
     """Return what is wrong with one event that follows another."""
     try:
         return list(_link(event, previous, last))

@@ -1,9 +1,9 @@
 """Whether what was read from the log is what was written into it.
 
-Every event carries a hash of its content and of the names it is about. Whoever reads a value checks
-it: a hash of a small value takes a microsecond, and nobody is ever given a value that was altered
-behind our back. A value that passes is the JSON that was written, so it can be decoded and has all
-its fields.
+Every event carries a hash of its content and of the names it is about. Each read checks it: a hash
+of a small value takes a microsecond, and no caller is ever given a value that was altered outside
+of Stratagem. A value that passes is the JSON that was written, so it can be decoded and has all its
+fields.
 
 Sequence, time, branch and actor are covered by the chain of hashes, which only `doctor` recomputes:
 one event alone cannot be checked against it.
@@ -11,30 +11,42 @@ one event alone cannot be checked against it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from stratagem.engine.events import Space, content_hash
 from stratagem.errors import DatabaseCorrupt
+from stratagem.storage.contract import Version
+from stratagem.storage.relational.session import Shape
 
-__all__ = ["altered", "missing", "verify"]
+__all__ = ["CONTENT_ROW", "ContentRow", "altered", "missing", "verified_version", "verify"]
+
+# Sequence, time, kind, payload, actor, salt, content hash.
+ContentRow = tuple[int, int, str, bytes | None, str, bytes | None, bytes]
+CONTENT_ROW = Shape[ContentRow]()
+
+# For a row that is a tuple already: calling the class would unpack it and pack it again.
+_new_tuple = tuple.__new__
 
 
-def verify(row: Sequence[Any], space: Space | None, key: str | None) -> None:
-    """Check a row of the log: sequence, time, kind, payload, actor, salt, content hash.
+def verified_version(row: ContentRow, space: Space | None, key: str | None) -> Version:
+    """Return a row of the log as a version, once it is found to be what was written."""
+    verify(row, space, key)
+    return _new_tuple(Version, row[:5])
+
+
+def verify(row: ContentRow, space: Space | None, key: str | None) -> None:
+    """Check a row of the log against its content hash.
 
     Raises:
         DatabaseCorrupt: It is not what was written.
     """
     sequence, at, kind, payload, actor, salt, content = row
-    if payload is None:
-        # A purge takes both away.
-        genuine = salt is None
+    if payload is None or salt is None:
+        # A purge removes both.
+        genuine = payload is salt
     else:
         try:
             genuine = content_hash(salt, space, key, payload) == content
         except TypeError:
-            # Damage can leave a value of another type where no constraint is asked again.
+            # SQLite stores values of any type in any column, so damage can leave one of another.
             genuine = False
     typed = at.__class__ is int and kind.__class__ is actor.__class__ is str
     if not (genuine and typed):
@@ -47,5 +59,5 @@ def altered(sequence: int) -> DatabaseCorrupt:
 
 
 def missing(sequence: int) -> DatabaseCorrupt:
-    """Return the error for an event that something refers to and nobody finds."""
+    """Return the error for an event that something refers to and is not there."""
     return DatabaseCorrupt(f"The log has no event {sequence}.", sequence=sequence)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
 from stratagem.engine.events import Space
 from stratagem.storage.contract import Erased, Progress, Request
-from stratagem.storage.relational import replaying
-from stratagem.storage.relational.erasing import erase
-from stratagem.storage.sqlite.appending import SqliteProjector
-from stratagem.storage.sqlite.reading import Held, Names, SqliteReader
+from stratagem.storage.relational import replay as log_replay
+from stratagem.storage.relational.eraser import erase
+from stratagem.storage.relational.projector import Projector
+from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.sqlite.statements import SQL, script
+from stratagem.storage.sqlite.writer import setting_writer
 
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
 
-__all__ = ["keep_setting", "purge", "rebuild", "replay", "replay_all"]
+__all__ = ["purge", "rebuild", "replay", "replay_all"]
 
 
 def rebuild(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
@@ -51,23 +52,14 @@ def replay_all(connection: apsw.Connection, store: SqliteStore, progress: Progre
 
 def replay(connection: apsw.Connection, store: SqliteStore, progress: Progress) -> None:
     """Write what every event of the log means into empty read models."""
-    reader = SqliteReader(connection, store.kinds, Names())
-    projector = SqliteProjector(connection, reader, store.indexer, embed=False)
-    replaying.replay(reader, projector, progress)
+    writer = store.writer(connection)
+    log_replay.replay(writer.log, Projector(writer, embed=False), progress)
 
 
 def bump_generation(connection: apsw.Connection) -> None:
     """Tell every process that its copy of the vectors is out of date."""
-    row = connection.execute(SQL["setting"], ("vector_generation",)).fetchone()
-    keep_setting(connection, "vector_generation", (row[0] if row else 0) + 1)
-
-
-def keep_setting(connection: apsw.Connection, name: str, value: Any) -> None:
-    """Keep a setting of the database, and seal all of them; a broken seal stays for `doctor`."""
-    broken = connection.execute(SQL["broken_seal"]).fetchone()
-    connection.execute(SQL["set_setting"], (name, value))
-    if broken is None:
-        connection.execute(SQL["seal_settings"])
+    settings = setting_writer(connection)
+    settings.set("vector_generation", (settings.number("vector_generation") or 0) + 1)
 
 
 def purge(
@@ -84,10 +76,14 @@ def purge(
     def work(connection: apsw.Connection) -> Erased:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            head = SqliteReader(connection, store.kinds, Names()).head()
-            transaction = store.transaction(connection, request, head, Held())
+            writer = store.writer(connection)
             erased = erase(
-                transaction, space=space, key=key, sequence=sequence, sequences=sequences
+                SqlTransaction(writer, request, writer.log.head()),
+                writer.queries,
+                space=space,
+                key=key,
+                sequence=sequence,
+                sequences=sequences,
             )
             if erased.events:
                 replay_all(connection, store, lambda _done, _total, _what: None)

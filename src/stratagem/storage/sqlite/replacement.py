@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from operator import methodcaller
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +18,12 @@ import apsw
 
 from stratagem.engine.events import Event
 from stratagem.errors import DatabaseCorrupt, ImportRefused
-from stratagem.storage.contract import Progress, Request, Transaction
-from stratagem.storage.relational import replaying
-from stratagem.storage.relational.requests import is_genuine
+from stratagem.storage.contract import Progress, Request, RequestResult, Transaction
+from stratagem.storage.relational.requests import SqlRequests, is_genuine
 from stratagem.storage.rescue import Rescue, fill
 from stratagem.storage.scratch import scratch_folder
 from stratagem.storage.sqlite.connection import DAMAGE
-from stratagem.storage.sqlite.reading import Names, SqliteReader
+from stratagem.storage.sqlite.reader import make_reader
 from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.statements import SQL
 
@@ -63,9 +62,9 @@ def replace_contents(connection: apsw.Connection, store: SqliteStore, progress: 
 def _copy(
     connection: apsw.Connection, store: SqliteStore, target: SqliteStore, progress: Progress
 ) -> None:
-    reader = SqliteReader(connection, store.kinds, Names())
+    reader = make_reader(connection, store.kinds)
     try:
-        fill(target, _reported(replaying.events(reader, 0), reader.head().sequence, progress))
+        fill(target, _reported(reader.log.events(0), reader.log.head().sequence, progress))
     except (*_UNREADABLE, ImportRefused):
         _copy_pages(store, target, progress)
     # None of these is worth giving up the rest for.
@@ -74,7 +73,7 @@ def _copy(
     with suppress(*_UNREADABLE):
         _copy_vectors(connection, target)
     with suppress(*_UNREADABLE):
-        _copy_requests(reader, target)
+        _copy_requests(reader.requests, target)
 
 
 def _reported(events: Iterator[Event], total: int, progress: Progress) -> Iterator[Event]:
@@ -88,7 +87,7 @@ def _copy_pages(store: SqliteStore, target: SqliteStore, progress: Progress) -> 
     """Copy the events that the tables do not give in order, from the pages themselves."""
     with salvage(store.location, progress) as found:
         rescue = Rescue(found)
-        after = target.reader().head().sequence
+        after = target.reader().log.head().sequence
         after = 0 if after <= 1 else after
         fill(target, (event for event in rescue.events(progress) if event.sequence > after))
         if not rescue.is_whole:
@@ -104,24 +103,24 @@ def _copy_settings(connection: apsw.Connection, target: SqliteStore) -> None:
 
     def work(transaction: Transaction) -> None:
         if "embedder" in settings:
-            transaction.change_embedder(settings["embedder"])
+            transaction.vectors.change_embedder(settings["embedder"])
         for name, value in settings.items():
             if name not in _OWN_SETTINGS:
-                transaction.set_setting(name, value)
+                transaction.settings.set(name, value)
         # Every process has vectors of the old one in its memory.
-        transaction.set_setting("vector_generation", settings.get("vector_generation", 0) + 1)
+        transaction.settings.set("vector_generation", settings.get("vector_generation", 0) + 1)
 
     target.write(work, _WRITER)
 
 
 def _copy_vectors(connection: apsw.Connection, target: SqliteStore) -> None:
     """Copy the vectors that are as they were made; the others are made again."""
-    if target.reader().setting("embedder") is None:
+    if target.reader().settings.text("embedder") is None:
         return
     after = 0
     while rows := _vectors(connection, after):
         vectors = {sequence: vector for _, sequence, vector in rows if vector is not None}
-        target.write(methodcaller("add_vectors", vectors), _WRITER)
+        target.write(partial(_add_vectors, vectors), _WRITER)
         after = rows[-1][0]
 
 
@@ -129,11 +128,20 @@ def _vectors(connection: apsw.Connection, after: int) -> list[Any]:
     return connection.execute(SQL["sound_vectors"], (after, _PAGE)).fetchall()
 
 
-def _copy_requests(reader: SqliteReader, target: SqliteStore) -> None:
+def _add_vectors(vectors: dict[int, bytes], transaction: Transaction) -> None:
+    transaction.vectors.add(vectors)
+
+
+def _copy_requests(requests: SqlRequests, target: SqliteStore) -> None:
     after = ("", "")
-    while page := reader.requests(after, _PAGE):
-        target.write(methodcaller("remember", list(filter(is_genuine, page))), _WRITER)
+    while page := requests.after(after, _PAGE):
+        genuine = list(filter(is_genuine, page))
+        target.write(partial(_add_results, genuine), _WRITER)
         after = (page[-1].actor, page[-1].request)
+
+
+def _add_results(results: list[RequestResult], transaction: Transaction) -> None:
+    transaction.requests.add(results)
 
 
 def _put_in_place(connection: apsw.Connection, made: Path, progress: Progress) -> None:

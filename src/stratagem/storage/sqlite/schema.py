@@ -13,11 +13,12 @@ from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseCorrupt, StorageUnavailable
 from stratagem.storage.contract import Request
 from stratagem.storage.copy_mark import SETTING, refuse_unfinished
+from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import APPLICATION_ID, MEMORY
 from stratagem.storage.sqlite.format import READ_MODELS_VERSION, VERSION, check_format
-from stratagem.storage.sqlite.reading import Held
 from stratagem.storage.sqlite.statements import SQL, migrations, script
+from stratagem.storage.sqlite.writer import setting_writer
 
 if TYPE_CHECKING:
     from stratagem.storage.sqlite.store import SqliteStore
@@ -149,11 +150,11 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
         _begin_log(connection, store)
     elif _read_models_version(connection) != READ_MODELS_VERSION:
         maintenance.replay_all(connection, store, lambda _done, _total, _what: None)
-    maintenance.keep_setting(connection, "read_models_version", READ_MODELS_VERSION)
+    setting_writer(connection).set("read_models_version", READ_MODELS_VERSION)
 
 
 def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:
     request = Request(actor="stratagem")
-    transaction = store.transaction(connection, request, Head(0, 0, GENESIS), Held())
-    transaction.create_branch(DEFAULT_BRANCH, parent=None, fork_sequence=0)
+    transaction = SqlTransaction(store.writer(connection), request, Head(0, 0, GENESIS))
+    transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)
     transaction.finish(None)

@@ -1,14 +1,14 @@
 """A store in one SQLite file, shared by threads and processes.
 
 Readers have a connection for each thread and see the newest commit. Writers of one
-process share commits (`storage.relational.grouping`); whoever leads takes the file lock first.
+process share commits (`storage.relational.group_commit`); the leader takes the file lock first.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -19,22 +19,17 @@ import apsw
 from stratagem import limits
 from stratagem.engine.events import GENESIS, Event, Head, Space
 from stratagem.engine.records import Kinds
-from stratagem.errors import ReadOnly, StorageUnavailable
-from stratagem.storage.clocks import ClockWatch
-from stratagem.storage.contract import (
-    Erased,
-    Finding,
-    Indexer,
-    Progress,
-    Reader,
-    Request,
-    Transaction,
-)
+from stratagem.errors import StorageUnavailable
+from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, Request
 from stratagem.storage.copy_mark import refuse_unfinished
-from stratagem.storage.relational import replaying
-from stratagem.storage.relational.grouping import Group, Ticket, Writers
-from stratagem.storage.sqlite import examining, maintenance, replacement, schema
-from stratagem.storage.sqlite.appending import Adapters, SqliteTransaction
+from stratagem.storage.relational.cache import WriterCache
+from stratagem.storage.relational.group_commit import Group, Ticket
+from stratagem.storage.relational.log import SqlLog
+from stratagem.storage.relational.reader import SqlReader
+from stratagem.storage.relational.store import SqlStore
+from stratagem.storage.relational.transaction import SqlTransaction
+from stratagem.storage.relational.writer import Adapters, SqlWriter
+from stratagem.storage.sqlite import examination, maintenance, replacement, schema
 from stratagem.storage.sqlite.connection import (
     MEMORY,
     Durability,
@@ -44,10 +39,11 @@ from stratagem.storage.sqlite.connection import (
     translated,
 )
 from stratagem.storage.sqlite.format import check_format
-from stratagem.storage.sqlite.locking import WriterLock
-from stratagem.storage.sqlite.reading import Held, LookupReader, Names, SqliteReader
+from stratagem.storage.sqlite.reader import FormatGuard, lookup_reader, make_queries
 from stratagem.storage.sqlite.statements import SQL
-from stratagem.storage.sqlite.watching import Watcher
+from stratagem.storage.sqlite.watcher import Watcher
+from stratagem.storage.sqlite.writer import make_writer
+from stratagem.storage.sqlite.writer_lock import WriterLock
 
 __all__ = ["BESIDE", "MEMORY", "SqliteStore"]
 
@@ -57,7 +53,7 @@ BESIDE = ("-wal", "-shm", "-vectors", ".lock")
 T = TypeVar("T")
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """See `stratagem.storage.contract.Store`."""
 
     remote = False
@@ -76,29 +72,25 @@ class SqliteStore:
     ) -> None:
         # Threads connect later, and the working directory may be another by then.
         path = path if path == MEMORY else os.path.abspath(path)  # noqa: PTH100
-        self.kinds = kinds
-        self.location = path
-        self.read_only = read_only
-        self.copying = copying
-        self._indexer = indexer
-        self._adapters = adapters
+        super().__init__(
+            path,
+            kinds=kinds,
+            indexer=indexer,
+            adapters=adapters,
+            read_only=read_only,
+            lock_wait_seconds=lock_wait_seconds,
+            copying=copying,
+        )
         self._durability: Durability = durability
-        self._lock_wait_seconds = lock_wait_seconds
         # A name of its own for a database in memory, so that its threads share it.
         self.uri = path if path != MEMORY else f"file:/stratagem-{id(self)}?vfs=memdb"
         # What the file was like, where it is read as one that nobody can change.
         self._frozen: tuple[int, int] | None = None
         if read_only and path != MEMORY and is_frozen(path):
             self.uri, self._frozen = immutable_uri(path), _state(path)
-        self._names = Names()
-        self._local = threading.local()
         # Weak, so that a thread's connection goes with the thread.
         self._connections: WeakSet[apsw.Connection] = WeakSet()
-        self._writers = Writers(self._commit)
-        self._watchers: list[Watcher] = []
-        self._clock_watch = ClockWatch(path)
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
-        self._unusable = ""
         self._file: tuple[int, int] | None = None
         try:
             with translated(path):
@@ -108,13 +100,7 @@ class SqliteStore:
             self.close()
             raise
         self._file = None if path == MEMORY else _identity(path)
-        _open_stores.add(self)
-
-    def now(self) -> int:
-        return self._adapters.clock()
-
-    def look_at_clock(self) -> None:
-        self._clock_watch.look(self.reader().head(), self.now(), self.reader)
+        self._register()
 
     def reader(self) -> Reader:
         return self._own_reader()
@@ -135,21 +121,16 @@ class SqliteStore:
                 connection.execute("BEGIN")
             try:
                 if not nested:
-                    reader.check_format()
+                    guard: FormatGuard = self._local.guard
+                    guard.check()
                 yield reader
             finally:
                 if not nested:
                     connection.execute("COMMIT")
 
-    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
-        if self.read_only:
-            raise ReadOnly("The database was opened for reading only.")
-        return self._writers.write(work, request)
-
     def exclusive(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work on the writing connection with every other writer kept out."""
-        if self.read_only:
-            raise ReadOnly("The database was opened for reading only.")
+        self._refuse_read_only()
         with self._writers.leading, translated(self.location), self.locked():
             self._head_to_write_after(self._writer)
             return work(self._writer)
@@ -166,33 +147,32 @@ class SqliteStore:
 
     def log(self, after: int = 0) -> Iterator[Event]:
         with translated(self.location):
-            yield from replaying.events(self._own_reader(), after)
+            yield from self._own_reader().log.events(after)
 
     def rebuild(self, progress: Progress) -> None:
         self.exclusive(lambda writer: maintenance.rebuild(writer, self, progress))
-        self._names.branches.clear()
+        self._cache.branches.clear()
 
     def repair(self, progress: Progress) -> None:
-        if self.read_only:
-            raise ReadOnly("The database was opened for reading only.")
+        self._refuse_read_only()
         # Not even the head may be readable, so nothing is asked of the log before.
         with self._writers.leading, translated(self.location), self.locked():
             check_format(int(self._writer.pragma("user_version")), None, self.location)
             replacement.replace_contents(self._writer, self, progress)
-        self._names.forget()
+        self._cache.clear()
 
     def beside(self, path: str) -> SqliteStore:
         """Return a store of the same kind in another file."""
         return SqliteStore(
             path,
             kinds=self.kinds,
-            indexer=self._indexer,
+            indexer=self.indexer,
             adapters=self._adapters,
             durability="fast",
         )
 
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
-        return examining.examine(self, progress, expect)
+        return examination.examine(self, progress, expect)
 
     def purge(
         self,
@@ -216,39 +196,19 @@ class SqliteStore:
         self.close()
 
     def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
-        watcher = Watcher(lambda: self.reader().head().sequence, heard)
-        self._watchers.append(watcher)
+        watcher = Watcher(lambda: self.reader().log.head().sequence, heard)
+        self._followers.append(watcher)
         return watcher.close
 
-    def close(self) -> None:
-        for watcher in self._watchers:
-            watcher.close()
-        with self._writers.leading:
-            self._unusable = self._unusable or "The database was closed."
-            for connection in list(self._connections):
-                with suppress(apsw.Error):
-                    connection.close()
-            self._connections.clear()
-            self._local = threading.local()
-
-    def transaction(
-        self, connection: apsw.Connection, request: Request, head: Head, names: Held
-    ) -> SqliteTransaction:
-        """Return a transaction over a connection that has begun one."""
-        return SqliteTransaction(
+    def writer(self, connection: apsw.Connection, cache: WriterCache | None = None) -> SqlWriter:
+        """Return the parts that write, over a connection that has begun a transaction."""
+        return make_writer(
             connection,
             self.kinds,
-            names,
-            indexer=self._indexer,
+            cache or WriterCache(),
             adapters=self._adapters,
-            request=request,
-            head=head,
+            indexer=self.indexer,
         )
-
-    @property
-    def indexer(self) -> Indexer | None:
-        """What turns texts into documents."""
-        return self._indexer
 
     def connect(self) -> apsw.Connection:
         """Open one more connection, which `close` will close."""
@@ -262,20 +222,20 @@ class SqliteStore:
         self._connections.add(connection)
         return connection
 
-    def disown(self) -> None:
-        """Leave everything to the process that this one was forked from.
-
-        SQLite's connections can neither be used on both sides of a fork nor be closed here.
-        """
-        self._unusable = "The database was opened before this process was forked."
-        _inherited.extend(self._connections)
+    def _release(self) -> None:
+        for connection in list(self._connections):
+            with suppress(apsw.Error):
+                connection.close()
         self._connections.clear()
-        self._file_lock.disown()
-        self._watchers = []
-        self._writers = Writers(self._commit)
         self._local = threading.local()
 
-    def _own_reader(self) -> SqliteReader:
+    def _abandon(self) -> Iterable[object]:
+        connections = list(self._connections)
+        self._connections.clear()
+        self._file_lock.disown()
+        return connections
+
+    def _own_reader(self) -> SqlReader:
         if self._frozen is not None and self._frozen != _state(self.location):
             raise StorageUnavailable(
                 "Somebody else wrote to the database while it was read.",
@@ -283,16 +243,16 @@ class SqliteStore:
                 path=self.location,
             )
         try:
-            reader: SqliteReader = self._local.reader
+            reader: SqlReader = self._local.reader
         except AttributeError:
             with translated(self.location):
                 connection = self._local.connection = self.connect()
-                reader = self._local.reader = LookupReader(connection, self.kinds, self._names)
+                reader, self._local.guard = lookup_reader(connection, self.kinds, self._cache)
+                self._local.reader = reader
         return reader
 
     def _refuse_unusable(self) -> None:
-        if self._unusable:
-            raise StorageUnavailable(self._unusable, hint="Open it again.", path=self.location)
+        super()._refuse_unusable()
         if self._file is not None and self._file != _identity(self.location):
             # What is written to a file without a name is gone when it is closed.
             raise StorageUnavailable(
@@ -319,9 +279,7 @@ class SqliteStore:
         if not self.copying:
             refuse_unfinished(row[5], self.location)
         head = Head(*row[:3])
-        self._clock_watch.look(
-            head, self.now(), lambda: SqliteReader(connection, self.kinds, Names())
-        )
+        self._clock_watch.look(head, self.now(), lambda: SqlLog(make_queries(connection)))
         return head
 
     def _reopen_writer(self) -> None:
@@ -335,14 +293,15 @@ class SqliteStore:
             self._reopen_writer()
         connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
-        names = Held()
+        cache = WriterCache()
         try:
             head = self._head_to_write_after(connection)
+            writer = self.writer(connection, cache)
 
-            def transaction(request: Request, head: Head) -> SqliteTransaction:
-                return self.transaction(connection, request, head, names)
+            def transaction(request: Request, head: Head) -> SqlTransaction:
+                return SqlTransaction(writer, request, head)
 
-            Group(connection, names, transaction, (apsw.Error,)).run(batch, head)
+            Group(writer.queries.session, cache, transaction, (apsw.Error,)).run(batch, head)
             connection.execute("COMMIT")
         except BaseException as error:
             # The full-text index counts texts in memory, and may have counted wrong when the disk
@@ -351,22 +310,7 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        self._names.spaces.update(names.spaces)
-        for ticket in batch:
-            ticket.done = True
-
-
-_open_stores: WeakSet[SqliteStore] = WeakSet()
-_inherited: list[apsw.Connection] = []
-
-
-def _disown_all() -> None:
-    for store in list(_open_stores):
-        store.disown()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown_all)
+        self._settle(batch, cache)
 
 
 def _state(path: str) -> tuple[int, int] | None:

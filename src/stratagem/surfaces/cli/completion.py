@@ -30,7 +30,10 @@ def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
         ctx,
         incomplete,
         lambda runtime, _session, _begin: sorted(
-            {space.namespace for space in runtime.foundation.store.reader().spaces().values()}
+            {
+                space.namespace
+                for space in runtime.foundation.store.reader().records.spaces().values()
+            }
         ),
     )
 
@@ -65,7 +68,7 @@ def _session(ctx: typer.Context) -> Session:
 
 
 def _branch_names(runtime: Runtime, _session: Session, _begin: str) -> list[str]:
-    found = runtime.foundation.store.reader().branches()
+    found = runtime.foundation.store.reader().branches.all()
     return sorted({branch.name for branch in found if branch.deleted_sequence is None})
 
 
@@ -74,7 +77,7 @@ def _keys(runtime: Runtime, session: Session, begin: str) -> list[str]:
 
     with runtime.foundation.store.snapshot() as reader:
         view = runtime.foundation.views.view(reader, session.branch)
-        page, _ = reader.records(
+        page, _ = reader.records.page(
             view.lineage, entries(session.namespace), after=begin, limit=_OFFERED_MAX
         )
     return [key for key, _version in page]

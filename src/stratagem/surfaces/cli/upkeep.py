@@ -142,7 +142,7 @@ def _examined_open(session: Session, anchor: tuple[int, str] | None) -> dict[str
         findings = store.examine(report, anchor)
         found = _report(session, findings)
         with suppress(DatabaseCorrupt):
-            head = store.reader().head()
+            head = store.reader().log.head()
             found |= {"events": head.sequence, "head": f"{head.sequence}:{head.hash.hex()}"}
             if warning := clock_warning(store):
                 found["warnings"].append(warning)
@@ -195,7 +195,7 @@ def _rebuilt(session: Session) -> dict[str, Any]:
     with session.runtime(must_exist=True) as runtime, progress(session.output) as report:
         runtime.foundation.store.rebuild(report)
         embedded = runtime.foundation.index.embed_waiting(report)
-        events = runtime.foundation.store.reader().head().sequence
+        events = runtime.foundation.store.reader().log.head().sequence
     return {"events": events, "embedded": embedded}
 
 

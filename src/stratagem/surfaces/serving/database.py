@@ -124,7 +124,12 @@ class Database:
         Raises:
             StratagemError: It cannot be read.
         """
-        await asyncio.to_thread(lambda: self.runtime().foundation.store.reader().head())
+
+        def read() -> None:
+            # Opening the database may take as long as reading it.
+            self.runtime().foundation.store.reader().log.head()
+
+        await asyncio.to_thread(read)
 
     async def leave_loop(self) -> None:
         """End the connections that live on this event loop."""

@@ -8,7 +8,7 @@ import stratagem
 def test_tools_and_resources_take_no_place_in_the_search_index() -> None:
     with stratagem.open(":memory:", embedder="none") as db:
         db.memory.store("city", "Oslo")
-        before = db.runtime.foundation.store.reader().text_count()
+        before = db.runtime.foundation.store.reader().search.text_count()
 
         db.gateway.register(
             name="weather",
@@ -19,4 +19,4 @@ def test_tools_and_resources_take_no_place_in_the_search_index() -> None:
         db.call("resource_create", {"name": "greeting", "type": "prompt", "content": "Hello"})
 
         assert before == 1
-        assert db.runtime.foundation.store.reader().text_count() == before
+        assert db.runtime.foundation.store.reader().search.text_count() == before

@@ -55,7 +55,10 @@ class Catalogue:
         with self._lock:
             shelf = self._kept(view)
             # The second number falls when a tool is erased, which changes nothing else.
-            stamp = reader.version_count(names.TOOL), reader.tally(view, names.TOOL)
+            stamp = (
+                reader.catalogue.version_count(names.TOOL),
+                reader.records.count(view, names.TOOL),
+            )
             if shelf.stamp != stamp:
                 tools = self._registry.all(reader, view)
                 shelf.index.update(

@@ -84,7 +84,7 @@ class Intents:
 
     def _refresh(self, reader: Reader, view: View) -> None:
         if self._read is None:
-            newest = reader.faceted(
+            newest = reader.catalogue.with_facet(
                 view, names.FACET_RECOMMENDATION, limit=limits.RECOMMENDATIONS_LEARNED_MAX
             )
             if not newest:
@@ -201,7 +201,7 @@ class Intents:
 def stream(reader: Reader, view: View, space: Space, after: int) -> Iterator[Any]:
     """Go through the events of a space, oldest first, after one of them."""
     while True:
-        page = reader.stream(view.lineage, space, after=after, limit=_PAGE)
+        page = reader.records.stream(view.lineage, space, after=after, limit=_PAGE)
         yield from page
         if len(page) < _PAGE:
             return

@@ -43,7 +43,7 @@ def examine(
         session = store.session(connection)
         damaged = list(_indexes(connection))
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        findings = list(chain.check(store.reader_over(session), progress, expect))
+        findings = list(chain.check(store.reader_over(session).log, progress, expect))
         findings += damaged
         if not findings:
             for table in maintenance.READ_MODELS:

@@ -110,7 +110,7 @@ def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: M
         )
     if not merge.news:
         return None
-    sequence = transaction.record_merge(target, source, merge.vector)
+    sequence = transaction.branches.record_merge(target, source, merge.vector)
     if merge.drafts:
         transaction.append(target, merge.drafts)
         for kind in transaction.kinds.records.values():
@@ -169,9 +169,9 @@ class _Merging:
         self.strategy = strategy
         self.decisions = decisions
         self.open: list[_Open] = []
-        head = reader.head().sequence
-        self.ours_known = reader.knowledge(target.id, head)
-        self.theirs_known = reader.knowledge(source.id, head)
+        head = reader.log.head().sequence
+        self.ours_known = reader.branches.knowledge(target.id, head)
+        self.theirs_known = reader.branches.knowledge(source.id, head)
         self.base_known = common(self.ours_known, self.theirs_known)
         self.used: set[str] = set()
         self.merge = Merge()
@@ -204,13 +204,15 @@ class _Merging:
         learnt = [Cut(branch, upto) for branch, upto in self.theirs_known.items()]
         subjects = _changed(self.reader, learnt, self.base_known)
         self.merge.news = bool(subjects)
-        theirs = self.reader.current_many(self.reader.lineage(self.source), subjects)
-        ours = self.reader.current_many(self.reader.lineage(self.target), subjects)
+        theirs = self.reader.records.current_many(
+            self.reader.branches.lineage(self.source), subjects
+        )
+        ours = self.reader.records.current_many(self.reader.branches.lineage(self.target), subjects)
         apart = [
             subject for subject in subjects if not _alike(ours.get(subject), theirs.get(subject))
         ]
-        names = self.reader.names(apart)
-        known = self.reader.known_versions(apart, self.base_known)
+        names = self.reader.records.names(apart)
+        known = self.reader.changes.known_versions(apart, self.base_known)
         bases = _Bases(self.reader, self.set_fields, names, self.now)
         bases.load(known)
         for subject in apart:
@@ -286,8 +288,8 @@ class _Merging:
         """Carry over the source's events that stand for themselves, each of them once."""
         gained = [
             event
-            for cut in reversed(self.reader.lineage(self.source))
-            for event in self.reader.changed_stream(cut, self.base_known.get(cut.branch, 0))
+            for cut in reversed(self.reader.branches.lineage(self.source))
+            for event in self.reader.changes.stream_events(cut, self.base_known.get(cut.branch, 0))
         ]
         self.merge.news = self.merge.news or bool(gained)
         for event in gained:
@@ -303,7 +305,7 @@ class _Merging:
         if event.payload is None:
             return True
         root = event.origin or event.sequence
-        branch = self.reader.branch_of(root) if event.origin else event.branch
+        branch = self.reader.log.branch_of(root) if event.origin else event.branch
         return self.ours_known.get(branch, 0) >= root
 
     def set_fields(self, space: Space) -> frozenset[str]:
@@ -328,7 +330,7 @@ class _Bases:
 
     def load(self, candidates: Mapping[int, Sequence[Cut]]) -> None:
         wanted = {cut.limit for cuts in candidates.values() for cut in cuts} - set(self._versions)
-        self._versions |= self._reader.payloads(sorted(wanted))
+        self._versions |= self._reader.log.versions(sorted(wanted))
 
     def of(self, subject: int, candidates: Sequence[Cut], known: Vector) -> Base:
         """Return the base among the newest versions of the branches that a vector knows."""
@@ -349,7 +351,7 @@ class _Bases:
         so_far = learnt[newest[0]]
         for version in newest[1:]:
             shared = common(so_far, learnt[version])
-            older = self._reader.known_versions([subject], shared)
+            older = self._reader.changes.known_versions([subject], shared)
             self.load(older)
             base = self.of(subject, older.get(subject, []), shared)
             sets = self._set_fields(self._names[subject][0])
@@ -363,7 +365,7 @@ class _Bases:
         What expires before it is merged is never merged, so it cannot be what both have.
         """
         while _expired(self._versions[cut.limit], self._now):
-            older = self._reader.known_versions([subject], {cut.branch: cut.limit - 1})
+            older = self._reader.changes.known_versions([subject], {cut.branch: cut.limit - 1})
             self.load(older)
             if subject not in older:
                 return None
@@ -372,11 +374,11 @@ class _Bases:
 
     def held(self, subject: int, known: Vector) -> Vector:
         """Return the newest version of a subject on each branch that a vector knows."""
-        return dict(self._reader.known_versions([subject], known).get(subject, []))
+        return dict(self._reader.changes.known_versions([subject], known).get(subject, []))
 
     def knowledge(self, branch: int, sequence: int) -> Vector:
         if (branch, sequence) not in self._known:
-            self._known[branch, sequence] = self._reader.knowledge(branch, sequence)
+            self._known[branch, sequence] = self._reader.branches.knowledge(branch, sequence)
         return self._known[branch, sequence]
 
     def content(self, cut: Cut) -> Side:
@@ -409,21 +411,23 @@ def _changed(reader: Reader, cuts: Iterable[Cut], known: Mapping[int, int]) -> l
     """Return the subjects that some branches changed beyond what is known of them."""
     found: set[int] = set()
     for cut in cuts:
-        found.update(reader.changed_subjects(cut, known.get(cut.branch, 0)))
+        found.update(reader.changes.subjects(cut, known.get(cut.branch, 0)))
     return sorted(found)
 
 
 def _seen(reader: Reader, view: View, subjects: Sequence[int]) -> dict[int, Record]:
     """Return the records of some subjects that a view shows: none that have expired in it."""
-    records = reader.current_many(view.lineage, subjects)
-    seen = reader.visible_among(view, [record.version.sequence for record in records.values()])
+    records = reader.records.current_many(view.lineage, subjects)
+    seen = reader.records.visible_among(
+        view, [record.version.sequence for record in records.values()]
+    )
     return {
         subject: record for subject, record in records.items() if record.version.sequence in seen
     }
 
 
 def _knowledge(reader: Reader, view: View) -> Vector:
-    return reader.knowledge(view.branch.id, min(view.limit, reader.head().sequence))
+    return reader.branches.knowledge(view.branch.id, min(view.limit, reader.log.head().sequence))
 
 
 def _alike(one: Record | None, other: Record | None) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from stratagem import limits
 from stratagem.engine.events import Head
 from stratagem.engine.moments import iso
-from stratagem.storage.contract import Reader
+from stratagem.storage.contract import LogReader
 
 __all__ = ["ClockGap", "ClockWatch", "clock_gap"]
 
@@ -44,12 +44,12 @@ class ClockGap(NamedTuple):
         )
 
 
-def clock_gap(reader: Reader, now: int) -> ClockGap | None:
+def clock_gap(log: LogReader, now: int) -> ClockGap | None:
     """Return how far the log is ahead of the clock; None where it is not by more than a moment."""
-    head = reader.head()
+    head = log.head()
     if head.at - now <= _AHEAD_MAX:
         return None
-    since = reader.sequence_at(now + _AHEAD_MAX) + 1
+    since = log.sequence_at(now + _AHEAD_MAX) + 1
     return ClockGap(round((head.at - now) / _SECOND, 3), since, head.at)
 
 
@@ -61,14 +61,14 @@ class ClockWatch:
         # The smallest gap since the last warning: it shrinks while the clock runs.
         self._least: int | None = None
 
-    def look(self, head: Head, now: int, reader: Callable[[], Reader]) -> None:
+    def look(self, head: Head, now: int, log: Callable[[], LogReader]) -> None:
         """Compare the newest event with the clock."""
         gap = head.at - now
         if gap <= _AHEAD_MAX:
             self._least = None
             return
         if self._least is None or gap > self._least + _AHEAD_MAX:
-            found = clock_gap(reader(), now)
+            found = clock_gap(log(), now)
             if found is not None:
                 logger.warning("%s: %s", self._place, found.warning)
             self._least = gap

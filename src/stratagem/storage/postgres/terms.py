@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from stratagem.storage.contract import Document
 
-__all__ = ["asked", "prefixed", "query", "text_row"]
+__all__ = ["query_terms", "term_query", "text_row", "workspace_term"]
 
 # Where a term ends; the other store's tokenizer has the same rule.
 _BETWEEN: Final = re.compile(r"[\x00-\x20\"'\\`\x7f]+")
@@ -25,7 +25,7 @@ _COUNT_MAX: Final = 255
 _PLACES: Final = {"title": 16, "body": 0, "context": 8}
 
 
-def text_row(workspace: int, sequence: int, document: Document) -> tuple[Any, ...]:
+def text_row(workspace: int, sequence: int, document: Document) -> tuple[int, int, list[str], str]:
     """Return the row that a text is kept in."""
     counts: Counter[str] = Counter()
     tokens = 0
@@ -34,20 +34,20 @@ def text_row(workspace: int, sequence: int, document: Document) -> tuple[Any, ..
         tokens += found.total()
         for term, count in found.items():
             counts[term] += min(count, _COUNT_MAX) << place
-    terms = [prefixed(workspace, term) for term in counts]
+    terms = [workspace_term(workspace, term) for term in counts]
     return sequence, tokens, terms, orjson.dumps(counts).decode()
 
 
-def asked(expression: str) -> list[str]:
+def query_terms(expression: str) -> list[str]:
     """Return the terms of a match expression: quoted, with OR between them."""
     return list(dict.fromkeys(filter(None, _QUOTED.findall(expression))))
 
 
-def query(workspace: int, terms: list[str]) -> str:
+def term_query(workspace: int, terms: list[str]) -> str:
     """Return the query that finds texts with any of some terms."""
-    return " | ".join(f"'{prefixed(workspace, term)}'" for term in terms)
+    return " | ".join(f"'{workspace_term(workspace, term)}'" for term in terms)
 
 
-def prefixed(workspace: int, term: str) -> str:
+def workspace_term(workspace: int, term: str) -> str:
     """Return a term as the index has it: a workspace finds only its own."""
     return f"{workspace}:{term}"

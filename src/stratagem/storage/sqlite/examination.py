@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
-from stratagem.engine.records import Kinds
 from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Finding, Progress
 from stratagem.storage.relational import chain
-from stratagem.storage.relational.requests import is_genuine
+from stratagem.storage.relational.log import SqlLog
+from stratagem.storage.relational.requests import SqlRequests, is_genuine
 from stratagem.storage.rescue import Loss, Rescue, ranges
 from stratagem.storage.scratch import scratch_folder
 from stratagem.storage.sqlite import maintenance
 from stratagem.storage.sqlite.connection import DAMAGE, MEMORY, add_functions, translated
-from stratagem.storage.sqlite.reading import Names, SqliteReader
+from stratagem.storage.sqlite.reader import make_queries
 from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.statements import SQL, script
 
@@ -41,7 +41,6 @@ _COMPARED: Final = (
     "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns",
 )  # fmt: skip
 _READ_MODELS: Final = frozenset((*_COMPARED, "vectors", "unembedded", "texts", "terms"))
-_REQUESTS_AT_ONCE: Final = 1_000
 _FINDINGS_MAX: Final = 100
 _NAMES_MAX: Final = 5
 _UNREADABLE: Final = (apsw.Error, *DAMAGE, DatabaseCorrupt)
@@ -96,7 +95,7 @@ def _log(
     expect: tuple[int, str] | None,
 ) -> list[Finding]:
     try:
-        found = _chain(store, connection, progress, expect)
+        found = _chain(connection, progress, expect)
         reason = "a name was altered"
     except _UNREADABLE as error:
         if store.location == MEMORY:
@@ -113,15 +112,13 @@ def _log(
 
 
 def _chain(
-    store: SqliteStore,
     connection: apsw.Connection,
     progress: Progress,
     expect: tuple[int, str] | None,
 ) -> list[Finding]:
     connection.execute("BEGIN")
     try:
-        reader = SqliteReader(connection, store.kinds, Names())
-        return list(chain.check(reader, progress, expect))
+        return list(chain.check(SqlLog(make_queries(connection)), progress, expect))
     finally:
         connection.execute("COMMIT")
 
@@ -222,16 +219,12 @@ def _settings(connection: apsw.Connection) -> Iterator[Finding]:
 
 def _requests(connection: apsw.Connection) -> Iterator[Finding]:
     """Say which remembered results were altered; those of older versions cannot be checked."""
-    reader = SqliteReader(connection, Kinds(()), Names())
-    after = ("", "")
     try:
-        while page := reader.requests(after, _REQUESTS_AT_ONCE):
-            for each in page:
-                if not is_genuine(each):
-                    words = "A remembered result was altered; a repair forgets it."
-                    where = f"request {each.request!r} of {each.actor!r}"
-                    yield Finding(words, where, repairable=True, part="derived")
-            after = (page[-1].actor, page[-1].request)
+        for result in SqlRequests(make_queries(connection)).all():
+            if not is_genuine(result):
+                words = "A remembered result was altered; a repair forgets it."
+                where = f"request {result.request!r} of {result.actor!r}"
+                yield Finding(words, where, repairable=True, part="derived")
     except (*_UNREADABLE, TypeError) as error:
         words = f"The remembered results cannot be read: {error}. A repair forgets the rest."
         yield Finding(words, "table requests", repairable=True, part="derived")

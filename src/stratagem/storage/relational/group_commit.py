@@ -1,8 +1,19 @@
 """Group commit: writers that wait at the same time share one transaction.
 
-Writers of one process queue up; whoever is first in line becomes the leader, runs the work of
-everybody waiting in one transaction and commits once for all of them. Each piece of work stands
+A durable commit waits for the disk, so committing once for many costs about as much as committing
+once for one. Writers of one process queue up; the first in line becomes the leader, runs the work
+of everybody waiting in one transaction and commits once for all of them. Each piece of work runs
 behind a savepoint, so that one failing does not undo the rest.
+
+Invariants:
+
+* There is at most one leader. It is the first ticket of the queue that has no result, and it runs
+  in the thread of that ticket's own writer: no thread is started.
+* A writer returns only after its work is committed or has failed, and its gate is opened exactly
+  once: when its ticket is done, or when it is to lead.
+* A leader that ends, in whatever way, appoints the next in line. Otherwise all would wait for ever.
+* An error of the database itself fails the whole batch, because it may have undone all of it; an
+  error of one piece of work fails that one alone.
 """
 
 from __future__ import annotations
@@ -18,11 +29,11 @@ from stratagem import limits
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Request, Transaction
-from stratagem.storage.relational.reading import Names
-from stratagem.storage.relational.receiving import SqlReceiving
-from stratagem.storage.relational.sessions import Session
+from stratagem.storage.relational.cache import WriterCache
+from stratagem.storage.relational.session import Session
+from stratagem.storage.relational.transaction import SqlTransaction
 
-__all__ = ["Group", "Ticket", "Writers"]
+__all__ = ["Group", "Ticket", "WriterQueue"]
 
 T = TypeVar("T")
 
@@ -40,7 +51,7 @@ class Ticket:
         self._gate = threading.Lock()
         self._gate.acquire()
 
-    def settle(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Note that the work failed."""
         self.error = error
         self.done = True
@@ -54,17 +65,20 @@ class Ticket:
         self._gate.release()
 
 
-class Writers:
+class WriterQueue:
     """The queue of one process's writers. `commit` runs and commits a batch of their work.
 
-    Whoever finds nobody leading leads; the others sleep until their work is done or they are
-    next to lead. None of them has to queue again only to hear that it is done: behind those, a
-    leader would find but a few that have come back with more.
+    A writer that finds no leader leads; the others sleep until their work is done or they are
+    next to lead. Each sleeps at a gate of its own. At one lock for all, those whose work is done
+    would queue up again only to learn it, and the next leader would meet them there instead of
+    writers that have come back with more work: batches would stay small.
     """
 
-    def __init__(self, commit: Callable[[list[Ticket]], None], *, most: int | None = None) -> None:
+    def __init__(
+        self, commit: Callable[[list[Ticket]], None], *, batch_max: int | None = None
+    ) -> None:
         self._commit = commit
-        self._most = min(limits.GROUP_COMMIT_MAX, most or limits.GROUP_COMMIT_MAX)
+        self._batch_max = min(limits.GROUP_COMMIT_MAX, batch_max or limits.GROUP_COMMIT_MAX)
         self._queue: deque[Ticket] = deque()
         # For the queue and for who leads; never held while work is done.
         self._order = threading.Lock()
@@ -116,28 +130,29 @@ class Writers:
         with self.leading:
             try:
                 with self._order:
-                    count = min(len(self._queue), self._most)
+                    count = min(len(self._queue), self._batch_max)
                     batch.extend(self._queue.popleft() for _ in range(count))
                 self._commit(batch)
             except Exception as error:  # noqa: BLE001 -- each raises it in its own thread
-                _settle(batch, error)
+                _fail_pending(batch, error)
             except BaseException:
                 # It ends the thread that leads; the others were not interrupted.
-                _settle(batch, _interrupted())
+                _fail_pending(batch, _interruption())
                 raise
             finally:
+                # The first is the leader itself, which never went to sleep or was woken to lead.
                 for ticket in batch[1:]:
                     ticket.wake()
 
 
-def _settle(batch: list[Ticket], error: Exception) -> None:
-    """Tell everybody that is not done of an error, unless they have one of their own."""
+def _fail_pending(batch: list[Ticket], error: Exception) -> None:
+    """Fail every ticket that is not done, with its own error where it has one."""
     for ticket in batch:
         if not ticket.done:
-            ticket.settle(ticket.error or error)
+            ticket.fail(ticket.error or error)
 
 
-def _interrupted() -> StorageUnavailable:
+def _interruption() -> StorageUnavailable:
     return StorageUnavailable(
         "The thread that wrote for several was interrupted: whether it was written is not known.",
         hint="Send it again with the same request id: it is then written once.",
@@ -153,12 +168,12 @@ class Group:
     def __init__(
         self,
         session: Session,
-        names: Names,
-        transaction: Callable[[Request, Head], SqlReceiving],
+        cache: WriterCache,
+        transaction: Callable[[Request, Head], SqlTransaction],
         faults: tuple[type[Exception], ...],
     ) -> None:
         self._session = session
-        self._names = names
+        self._cache = cache
         self._transaction = transaction
         self._faults = faults
 
@@ -171,15 +186,16 @@ class Group:
     def _run(self, ticket: Ticket, head: Head, *, alone: bool) -> Head:
         """Run one piece of work; undo it alone if it fails."""
         if not alone:
+            # Where nobody else is in the transaction, rolling all of it back does the same.
             self._session.execute("SAVEPOINT work")
         transaction = self._transaction(ticket.request, head)
         try:
-            remembered = transaction.remembered()
-            if remembered is None:
+            earlier = transaction.earlier_result()
+            if earlier is None:
                 ticket.result = ticket.work(transaction)
                 transaction.finish(ticket.result)
             else:
-                ticket.result = orjson.loads(remembered)
+                ticket.result = orjson.loads(earlier)
         except self._faults:
             # The database itself failed: it may have undone everybody's work.
             raise
@@ -187,10 +203,11 @@ class Group:
             if alone:
                 raise
             ticket.error = error
-            self._names.forget()
+            # It may hold numbers and names that are being undone.
+            self._cache.clear()
             self._session.execute("ROLLBACK TO work")
             self._session.execute("RELEASE work")
             return head
         if not alone:
             self._session.execute("RELEASE work")
-        return transaction.head()
+        return transaction.log.head()

@@ -1,62 +1,68 @@
 """Taking over the events of another log, exactly as they are.
 
 Sequences, times, hashes and salts stay what they were, so that the chain of the copy is that of
-the original. Whole transactions have to be given: what a view counts is kept at the end of each.
+the original. Whole transactions have to be given: tallies are written at the end of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Final
 
 import orjson
 
-from stratagem.engine.events import GENESIS, Draft, Event, Head
+from stratagem.engine.events import GENESIS, Event, Head
 from stratagem.errors import DatabaseCorrupt, ImportRefused
-from stratagem.storage.contract import Remembered
 from stratagem.storage.relational import chain
-from stratagem.storage.relational.appending import SqlTransaction
-from stratagem.storage.relational.erasing import ERASED_MARK
-from stratagem.storage.relational.projecting import CONTENT_PURGED, Fact
-from stratagem.storage.relational.replaying import events as logged
+from stratagem.storage.relational.appender import Appender
+from stratagem.storage.relational.eraser import ERASED_MARK
+from stratagem.storage.relational.interner import Interner
+from stratagem.storage.relational.projector import CONTENT_PURGED, Fact, Projector
+from stratagem.storage.relational.session import Parameter
+from stratagem.storage.relational.writer import SqlWriter
 
-__all__ = ["SqlReceiving"]
+__all__ = ["Receiver"]
 
-# What erased names began with once; PostgreSQL cannot keep it.
-_OLD_MARK = "\0"
+# What erased names began with in older versions; PostgreSQL cannot store it.
+_OLD_MARK: Final = "\0"
 # What a new log has from its first event: another log's replaces it.
-_BEGINNING = ("events", "branches", "tallies")
+_FIRST_EVENT_TABLES: Final = ("events", "branches", "tallies")
 
 
-class SqlReceiving(SqlTransaction):
-    """A transaction that can also take over events."""
+class Receiver:
+    """Writes the events of another log in one transaction of this one."""
+
+    def __init__(self, writer: SqlWriter, appender: Appender) -> None:
+        self._writer = writer
+        self._queries = writer.queries
+        self._appender = appender
+        self._interner = Interner(writer.queries, writer.cache, writer.records)
 
     def receive(self, events: Sequence[Event]) -> None:
-        if events and events[0].sequence == 1 and self._head.sequence == 1:
-            for table in _BEGINNING:
-                self._execute(self._sql["empty"].replace("{table}", table))
-            self._names.forget()
-            self._head = Head(0, 0, GENESIS)
+        """See `stratagem.storage.contract.Transaction`."""
+        if events and events[0].sequence == 1 and self._appender.head.sequence == 1:
+            for table in _FIRST_EVENT_TABLES:
+                self._queries.run_on_table("empty", table)
+            self._writer.cache.clear()
+            self._appender.head = Head(0, 0, GENESIS)
         self._check(events)
-        projector = self.projector(self._session, self, self._indexer, embed=False)
+        projector = Projector(self._writer, embed=False)
+        # Events that were appended together have one recorded time, and no others have it.
         for _at, transaction in groupby(events, key=lambda event: event.at):
             together = list(transaction)
-            facts = self._take(together)
+            facts = self._write(together)
             projector.apply(facts, together[0].wall)
             projector.end_transaction(facts[-1].sequence)
             for fact in facts:
-                self._post(fact.branch, [fact])
-
-    def remember(self, requests: Sequence[Remembered]) -> None:
-        if requests:
-            self._session.executemany(self._sql["keep_request"], requests)
+                self._appender.post(fact.branch, [fact])
 
     def _check(self, events: Sequence[Event]) -> None:
         """Refuse events that do not continue the log, link by link: their log is damaged."""
-        last = next(logged(self, self._head.sequence - 1), None) if self._head.sequence else None
+        head = self._appender.head.sequence
+        last = next(self._writer.log.events(head - 1), None) if head else None
         for event in events:
-            found = chain.broken(event, last.hash if last else GENESIS, last)
+            found = chain.faults_of(event, last.hash if last else GENESIS, last)
             if found:
                 raise DatabaseCorrupt(
                     f"The source is damaged: {found[0].what}",
@@ -70,29 +76,28 @@ class SqlReceiving(SqlTransaction):
 
     def _refuse_purge(self, sequences: Sequence[int]) -> None:
         """Refuse a purge of what was taken over earlier, with its content."""
-        versions = self.payloads([each for each in sequences if each <= self._head.sequence])
+        head = self._appender.head.sequence
+        versions = self._writer.log.versions([each for each in sequences if each <= head])
         if any(version.payload is not None for version in versions.values()):
             raise ImportRefused(
                 "Something was purged from the source after a part of it had been copied.",
                 hint="Copy it again into an empty target.",
             )
 
-    def _take(self, events: list[Event]) -> list[Fact]:
+    def _write(self, events: list[Event]) -> list[Fact]:
         """Write the events of one transaction into the log; return what they mean."""
-        keys = [_kept_key(event.key) for event in events]
-        drafts = [
-            Draft(event.kind, {}, event.space, key) for event, key in zip(events, keys, strict=True)
-        ]
-        subjects = self._intern_subjects(drafts)
-        rows: list[tuple[Any, ...]] = []
+        keys = [_storable_key(event.key) for event in events]
+        subjects = self._interner.subjects(
+            (event.space, key) for event, key in zip(events, keys, strict=True)
+        )
+        rows: list[tuple[Parameter, ...]] = []
         facts: list[Fact] = []
         for event, key in zip(events, keys, strict=True):
-            space = self._intern_space(event.space) if event.space else None
-            subject, fresh = None, False
+            space = self._interner.space(event.space) if event.space else None
+            subject, is_new = None, False
             if key is not None:
-                assert space is not None
-                subject, fresh = subjects[space, key]
-                subjects[space, key] = (subject, False)
+                assert space is not None, "a key is one in a space"
+                subject, is_new = subjects.take(space, key)
             rows.append((
                 event.sequence, event.at, event.wall, event.branch, event.kind, space, subject,
                 event.actor, event.request, event.origin, event.payload, event.salt,
@@ -101,13 +106,13 @@ class SqlReceiving(SqlTransaction):
             content = orjson.loads(event.payload) if event.payload is not None else None
             facts.append(
                 Fact(event.sequence, event.branch, event.kind, space, event.space, subject, key,
-                     fresh, content)
+                     is_new, content)
             )  # fmt: skip
-        self._session.executemany(self._sql["insert_event"], rows)
+        self._queries.run_many("insert_event", rows)
         last = events[-1]
-        self._head = Head(last.sequence, last.at, last.hash)
+        self._appender.head = Head(last.sequence, last.at, last.hash)
         return facts
 
 
-def _kept_key(key: str | None) -> str | None:
+def _storable_key(key: str | None) -> str | None:
     return ERASED_MARK + key[1:] if key is not None and key.startswith(_OLD_MARK) else key

@@ -8,12 +8,12 @@ At the end the target is examined: its chain has to end in the source's own hash
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from operator import methodcaller
+from functools import partial
 from typing import Final, NamedTuple
 
 from stratagem.engine.events import Event, Head
 from stratagem.errors import DatabaseCorrupt, ImportRefused
-from stratagem.storage.contract import Progress, Store
+from stratagem.storage.contract import Progress, RequestResult, Store, Transaction
 from stratagem.storage.copy_mark import COPYING as _COPYING
 from stratagem.storage.copy_mark import CopyMark, set_mark
 
@@ -33,7 +33,7 @@ class Copied(NamedTuple):
 
 def is_empty(store: Store) -> bool:
     """Whether nothing was written to a store but the event that every log begins with."""
-    return store.reader().head().sequence <= 1
+    return store.reader().log.head().sequence <= 1
 
 
 def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None = None) -> Copied:
@@ -49,12 +49,12 @@ def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None
     # All of one moment: a result that is remembered without its events would answer for a write
     # that the copy does not have.
     with source.snapshot() as reader:
-        head = reader.head()
+        head = reader.log.head()
         begin = _begin(source, target)
         if mark is not None:
             set_mark(target, mark)
         for batch in _transactions(source.log(begin), head.sequence):
-            target.write(methodcaller("receive", batch), _COPYING)
+            target.write(partial(_receive, batch), _COPYING)
             progress(batch[-1].sequence, head.sequence, "copying events")
         requests = _requests(source, target, progress)
         vectors = _vectors(source, target, progress)
@@ -70,8 +70,8 @@ def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None
 
 def _begin(source: Store, target: Store) -> int:
     """Return the sequence that a copy begins after."""
-    there = target.reader().head()
-    if source.reader().hash_of(there.sequence) == there.hash:
+    there = target.reader().log.head()
+    if source.reader().log.hash_of(there.sequence) == there.hash:
         return there.sequence
     if there.sequence <= 1:
         return 0
@@ -100,11 +100,13 @@ def _transactions(events: Iterable[Event], upto: int) -> Iterator[list[Event]]:
 def _requests(source: Store, target: Store, progress: Progress) -> int:
     """Copy the remembered requests that the target does not know yet."""
     after, seen, done = ("", ""), 0, 0
-    while page := source.reader().requests(after, _PAGE):
-        known = {(each.actor, each.request) for each in target.reader().requests(after, _PAGE)}
+    while page := source.reader().requests.after(after, _PAGE):
+        known = {
+            (each.actor, each.request) for each in target.reader().requests.after(after, _PAGE)
+        }
         fresh = [each for each in page if (each.actor, each.request) not in known]
         if fresh:
-            target.write(methodcaller("remember", fresh), _COPYING)
+            target.write(partial(_add_results, fresh), _COPYING)
         after, seen, done = (page[-1].actor, page[-1].request), seen + len(page), done + len(fresh)
         progress(seen, seen, "copying remembered requests")
     return done
@@ -112,18 +114,30 @@ def _requests(source: Store, target: Store, progress: Progress) -> int:
 
 def _vectors(source: Store, target: Store, progress: Progress) -> int:
     """Copy the vectors, which cost more to make than all the rest."""
-    embedder = source.reader().setting("embedder")
+    embedder = source.reader().settings.text("embedder")
     if embedder is None:
         return 0
-    if target.reader().setting("embedder") != embedder:
-        target.write(lambda transaction: transaction.change_embedder(embedder), _COPYING)
-    before, total = target.reader().vector_count(), source.reader().vector_count()
+    if target.reader().settings.text("embedder") != embedder:
+        target.write(lambda transaction: transaction.vectors.change_embedder(embedder), _COPYING)
+    before, total = target.reader().vectors.count(), source.reader().vectors.count()
     if before == total:
         return 0
     last, done = 0, 0
-    while page := source.reader().vectors_after(last, _PAGE):
+    while page := source.reader().vectors.after(last, _PAGE):
         vectors = {row.sequence: row.vector for row in page}
-        target.write(methodcaller("add_vectors", vectors), _COPYING)
+        target.write(partial(_add_vectors, vectors), _COPYING)
         last, done = page[-1].id, done + len(page)
         progress(done, total, "copying vectors")
-    return target.reader().vector_count() - before
+    return target.reader().vectors.count() - before
+
+
+def _receive(events: list[Event], transaction: Transaction) -> None:
+    transaction.receive(events)
+
+
+def _add_results(results: list[RequestResult], transaction: Transaction) -> None:
+    transaction.requests.add(results)
+
+
+def _add_vectors(vectors: dict[int, bytes], transaction: Transaction) -> None:
+    transaction.vectors.add(vectors)

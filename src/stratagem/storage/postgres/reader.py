@@ -1,0 +1,195 @@
+"""Reading a log in PostgreSQL: the shared readers, ranking by BM25, and pgvector."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import cache
+from typing import Protocol, cast
+
+from stratagem.engine.lineage import View
+from stratagem.engine.records import Kinds
+from stratagem.storage.contract import ScoredVersion, VectorRow
+from stratagem.storage.postgres.connection import PostgresCursor, StoredVector
+from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
+from stratagem.storage.postgres.terms import query_terms, term_query
+from stratagem.storage.relational.cache import NameCache
+from stratagem.storage.relational.reader import SqlReader
+from stratagem.storage.relational.search import SqlSearch
+from stratagem.storage.relational.session import Parameter, Queries, Session, Shape
+from stratagem.storage.relational.settings import SqlSettings
+from stratagem.storage.relational.vectors import SqlVectors
+
+__all__ = [
+    "VECTOR_INDEX",
+    "PostgresSearch",
+    "PostgresVectorComparer",
+    "WorkspaceSession",
+    "make_queries",
+    "make_reader",
+]
+
+_COSINE_ROW = Shape[tuple[int, float]]()
+
+# The setting that says for how many dimensions the workspace has an index of its own.
+VECTOR_INDEX = "vector_index"
+
+
+class WorkspaceSession(Session, Protocol):
+    """A session whose statements are all about one workspace."""
+
+    workspace: int
+
+    def execute(
+        self, sql: str, parameters: Sequence[Parameter] = ..., /, *, binary: bool = ...
+    ) -> PostgresCursor:
+        """Run one statement; its values come in the server's own form where `binary`."""
+        ...
+
+
+def make_queries(session: WorkspaceSession) -> Queries:
+    """Return the statements of this store over a session."""
+    return Queries(session, STATEMENTS, array=_array)
+
+
+def make_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCache) -> SqlReader:
+    """Return a reader over a session."""
+    queries = make_queries(session)
+    return SqlReader.over(
+        queries,
+        kinds,
+        cache,
+        search=PostgresSearch(queries, session.workspace),
+        vectors=PostgresVectors(queries, session),
+        vector_comparer=PostgresVectorComparer(queries, SqlSettings(queries), session.workspace),
+    )
+
+
+def _array(items: Sequence[int] | Sequence[str]) -> Parameter:
+    return [*items]
+
+
+class PostgresSearch(SqlSearch):
+    """Full-text search by an inverted index, ranked by BM25 in SQL."""
+
+    __slots__ = ("_workspace",)
+
+    def __init__(self, queries: Queries, workspace: int) -> None:
+        super().__init__(queries)
+        self._workspace = workspace
+
+    def matches(
+        self,
+        view: View,
+        expression: str,
+        *,
+        weights: tuple[float, float, float],
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        limit: int,
+    ) -> list[ScoredVersion]:
+        terms = query_terms(expression)
+        if not terms:
+            return []
+        sql = _matches(len(view.lineage), len(terms), spaces=spaces is not None, tags=bool(tags))
+        parameters = (
+            view.time,
+            limit,
+            *_filters(spaces, tags),
+            term_query(self._workspace, terms),
+            *map(float, weights),
+            *view.lineage.numbers,
+            *terms,
+        )
+        return self._queries.rows_of(ScoredVersion, sql, parameters)
+
+    def document_frequency(self, term: str) -> int:
+        return self._queries.number("term_documents", term_query(self._workspace, [term]))
+
+    def text_count(self) -> int:
+        return self._queries.number("text_totals")
+
+
+class PostgresVectors(SqlVectors):
+    """Vectors in columns of pgvector."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, queries: Queries, session: WorkspaceSession) -> None:
+        super().__init__(queries)
+        self._session = session
+
+    def after(self, last: int, limit: int) -> list[VectorRow]:
+        cursor = self._session.execute(SQL["vectors_after"], (last, limit), binary=True)
+        rows = cast("list[tuple[int, int, int, int, int | None, bytes]]", cursor.fetchall())
+        return [VectorRow(*row[:5], _from_pgvector(row[5])) for row in rows]
+
+
+class PostgresVectorComparer:
+    """See `stratagem.storage.contract.VectorComparer`: pgvector compares."""
+
+    def __init__(self, queries: Queries, settings: SqlSettings, workspace: int) -> None:
+        self._queries = queries
+        self._settings = settings
+        self._workspace = workspace
+
+    def nearest(
+        self,
+        view: View,
+        query: bytes,
+        *,
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        depth: int,
+    ) -> list[ScoredVersion]:
+        filters = {"spaces": spaces is not None, "tags": bool(tags)}
+        vector = StoredVector(query)
+        given = (view.time, depth, *_filters(spaces, tags), vector)
+        parameters = (*given, *view.lineage.numbers)
+        dimensions = len(vector) // 4
+        if self._settings.number(VECTOR_INDEX) == dimensions:
+            sql = statement("nearest_indexed", len(view.lineage), len(given) + 1, **filters)
+            sql = sql.replace("{workspace}", str(self._workspace))
+            sql = sql.replace("{dimensions}", str(dimensions))
+            found = self._queries.rows_of(ScoredVersion, sql, parameters)
+            if len(found) >= depth:
+                return found
+            # The filters leave little: the index gave up looking for it, and comparing is quick.
+        sql = statement("nearest_exact", len(view.lineage), len(given) + 1, **filters)
+        return self._queries.rows_of(ScoredVersion, sql, parameters)
+
+    def cosines(self, sequences: Sequence[int], query: bytes) -> dict[int, float]:
+        rows = self._queries.rows(_COSINE_ROW, "cosines", list(sequences), StoredVector(query))
+        return dict(rows)
+
+
+def _from_pgvector(sent: bytes) -> StoredVector:
+    """Return a vector as this machine has it, from the form that pgvector sends it in."""
+    count = (len(sent) - 4) // 4
+    return StoredVector(struct.pack(f"={count}f", *struct.unpack(f">4x{count}f", sent)))
+
+
+@cache
+def _matches(depth: int, terms: int, *, spaces: bool, tags: bool) -> str:
+    """Return the statement that ranks texts by some number of terms."""
+    sql = statement("matches", depth, 10, spaces=spaces, tags=tags)
+    first = 10 + 2 * depth
+    numbers = range(terms)
+    frequencies = (
+        SQL["term_frequency"].format(number=at, term=STATEMENTS.parameter(first + at))
+        for at in numbers
+    )
+    rarities = (SQL["term_rarity"].format(number=at) for at in numbers)
+    scores = (
+        SQL["term_score"].format(number=at, weight=SQL["term_weight"].format(number=at))
+        for at in numbers
+    )
+    sql = sql.replace("{frequencies}", ", ".join(frequencies))
+    sql = sql.replace("{rarities}", ", ".join(rarities))
+    return sql.replace("{score}", " + ".join(scores))
+
+
+def _filters(spaces: Sequence[int] | None, tags: Sequence[str]) -> tuple[Parameter, Parameter, int]:
+    """Return the parameters of the filters; a number where there is none, which has a type."""
+    wanted = sorted(set(tags))
+    return (0 if spaces is None else list(spaces), wanted or 0, len(wanted))

@@ -1,0 +1,92 @@
+"""Writing a log in PostgreSQL: the shared writer, terms with their frequencies, and pgvector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from stratagem.engine.records import Kinds
+from stratagem.storage.contract import Document, Indexer
+from stratagem.storage.postgres.connection import StoredVector
+from stratagem.storage.postgres.reader import (
+    VECTOR_INDEX,
+    PostgresSearch,
+    PostgresVectorComparer,
+    WorkspaceSession,
+    make_queries,
+)
+from stratagem.storage.postgres.terms import text_row
+from stratagem.storage.relational.cache import WriterCache
+from stratagem.storage.relational.session import Queries
+from stratagem.storage.relational.settings import SqlSettingWriter
+from stratagem.storage.relational.vectors import SqlVectorWriter
+from stratagem.storage.relational.writer import Adapters, SqlWriter
+
+__all__ = ["make_writer"]
+
+
+def make_writer(
+    session: WorkspaceSession,
+    kinds: Kinds,
+    cache: WriterCache,
+    *,
+    adapters: Adapters,
+    indexer: Indexer | None,
+) -> SqlWriter:
+    """Return the parts that write, over a session that has begun a transaction."""
+    queries = make_queries(session)
+    settings = _JsonSettings(queries, cache)
+    return SqlWriter.over(
+        queries,
+        kinds,
+        cache,
+        adapters=adapters,
+        indexer=indexer,
+        documents=_PostgresDocuments(queries, session.workspace),
+        search=PostgresSearch(queries, session.workspace),
+        settings=settings,
+        vectors=_PostgresVectorWriter(queries, settings),
+        vector_comparer=PostgresVectorComparer(queries, settings, session.workspace),
+    )
+
+
+class _JsonSettings(SqlSettingWriter):
+    """Settings in a column of JSON."""
+
+    __slots__ = ()
+
+    def set(self, name: str, value: str | int | None) -> None:
+        self._cache.settings[name] = value
+        self._queries.run("set_setting", name, orjson.dumps(value).decode())
+
+
+class _PostgresVectorWriter(SqlVectorWriter):
+    """Vectors in columns of pgvector."""
+
+    __slots__ = ()
+
+    def add(self, vectors: Mapping[int, bytes]) -> None:
+        super().add({at: StoredVector(vector) for at, vector in vectors.items()})
+
+    def change_embedder(self, name: str) -> None:
+        super().change_embedder(name)
+        # Vectors of another embedder may have another length, which an index is made for.
+        self._settings.set(VECTOR_INDEX, None)
+
+
+class _PostgresDocuments:
+    """Writes texts as terms and frequencies, and vectors as pgvector's own."""
+
+    def __init__(self, queries: Queries, workspace: int) -> None:
+        self._queries = queries
+        self._workspace = workspace
+
+    def add_texts(self, documents: Sequence[tuple[int, Document]]) -> None:
+        rows = [text_row(self._workspace, at, document) for at, document in documents]
+        self._queries.run_many("insert_text", rows)
+        self._queries.run("count_texts", len(rows), sum(row[1] for row in rows))
+
+    def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
+        rows = [(at, StoredVector(vector)) for at, vector in vectors]
+        self._queries.run_many("insert_vector", rows)

@@ -1,0 +1,116 @@
+"""Appending events to the tip of the log.
+
+An event is bound to the one before it by its hash, so the appender carries the head of the log
+along: each event is hashed against the head, and then is the head. Nobody else can move it: the
+write lock is held from before the head was read until after the commit.
+
+Rows are gathered for all events of one call and written by one statement for each table; then the
+projector brings the read models up to date, and the outbox learns what has to be delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from stratagem.engine.events import SALT_BYTES, Draft, Head, content_hash, event_hash
+from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.storage.contract import Appended, Request
+from stratagem.storage.relational.interner import Interner, Subjects
+from stratagem.storage.relational.projector import Fact, Projector
+from stratagem.storage.relational.session import Parameter
+from stratagem.storage.relational.writer import SqlWriter
+
+__all__ = ["Appender"]
+
+
+class Appender:
+    """Appends the events of one transaction, all in the name of one request.
+
+    `wall` is the clock time, `at` the recorded time: later than that of every earlier transaction,
+    even when the clock was set back.
+    """
+
+    def __init__(self, writer: SqlWriter, request: Request, head: Head) -> None:
+        self._writer = writer
+        self._queries = writer.queries
+        self._request = request
+        self._interner = Interner(writer.queries, writer.cache, writer.records)
+        self._projector = Projector(writer)
+        self.head = head
+        self.wall = writer.adapters.clock()
+        self.at = max(self.wall, head.at + 1)
+
+    def append(self, branch: int, drafts: Sequence[Draft]) -> list[Appended]:
+        """Append drafts to a branch; return where each landed and what it replaced."""
+        # One call for the salts of all drafts: each is a system call.
+        salts = self._writer.adapters.entropy(SALT_BYTES * len(drafts))
+        subjects = self._interner.subjects((draft.space, draft.key) for draft in drafts)
+        rows: list[tuple[Parameter, ...]] = []
+        facts: list[Fact] = []
+        for place, draft in enumerate(drafts):
+            salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES]
+            row, fact = self._link(branch, draft, salt, subjects)
+            rows.append(row)
+            facts.append(fact)
+        self._queries.run_many("insert_event", rows)
+        replaced = self._projector.apply(facts, self.wall)
+        self.post(branch, facts)
+        return [
+            Appended(fact.sequence, self.at, before)
+            for fact, before in zip(facts, replaced, strict=True)
+        ]
+
+    def end(self) -> None:
+        """Write what the read models hold once for each transaction."""
+        self._projector.end_transaction(self.head.sequence)
+
+    def post(self, branch: int, facts: Sequence[Fact]) -> None:
+        """Put into the outbox what read models elsewhere have to be told.
+
+        They mirror the branch `default` alone.
+        """
+        changes = [
+            (fact.sequence, fact.subject, fact.space.kind)
+            for fact in facts
+            if fact.subject is not None and fact.space is not None
+        ]
+        if changes and self._writer.branches.by_id(branch).name == DEFAULT_BRANCH:
+            self._writer.outbox.post(changes)
+
+    def _link(
+        self, branch: int, draft: Draft, salt: bytes, subjects: Subjects
+    ) -> tuple[tuple[Parameter, ...], Fact]:
+        """Make an event of a draft, and make it the head; return its row and its meaning."""
+        space_id = self._interner.space(draft.space) if draft.space else None
+        subject, is_new = None, False
+        if draft.key is not None:
+            assert space_id is not None, "a key is one in a space"
+            subject, is_new = subjects.take(space_id, draft.key)
+        sequence = self.head.sequence + 1
+        payload = orjson.dumps(draft.content)
+        content = content_hash(salt, draft.space, draft.key, payload)
+        request = self._request
+        link = event_hash(
+            self.head.hash,
+            sequence=sequence,
+            at=self.at,
+            wall=self.wall,
+            branch=branch,
+            kind=draft.kind,
+            actor=request.actor,
+            request=request.id,
+            origin=draft.origin,
+            content=content,
+        )
+        self.head = Head(sequence, self.at, link)
+        row = (
+            sequence, self.at, self.wall, branch, draft.kind, space_id, subject, request.actor,
+            request.id, draft.origin, payload, salt, content, link,
+        )  # fmt: skip
+        fact = Fact(
+            sequence, branch, draft.kind, space_id, draft.space, subject, draft.key, is_new,
+            draft.content,
+        )  # fmt: skip
+        return row, fact

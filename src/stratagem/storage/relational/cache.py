@@ -1,0 +1,52 @@
+"""What readers and writers remember between statements."""
+
+from __future__ import annotations
+
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Branch
+from stratagem.storage.outbox import Registration
+
+__all__ = ["NameCache", "WriterCache"]
+
+
+class NameCache:
+    """What never changes once it is committed: the numbers of spaces, and the branches.
+
+    A space keeps its number and a branch its parent for the life of the database, so other
+    processes can add to these but never make them wrong.
+    """
+
+    def __init__(self) -> None:
+        self.spaces: dict[Space, int] = {}
+        self.branches: dict[int, Branch] = {}
+
+    def clear(self) -> None:
+        """Forget everything: some of it was undone."""
+        self.spaces.clear()
+        self.branches.clear()
+
+
+class WriterCache(NameCache):
+    """What a writer knows besides, for as long as it holds the write lock.
+
+    All writers that share one commit share one of these: nobody else can change what is in it
+    before the commit. It is thrown away with the commit, and cleared when a savepoint is undone.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings: dict[str, str | int | None] = {}
+        # How many live records of a kind a branch shows, by branch and kind.
+        self.tallies: dict[tuple[int, str], int] = {}
+        # The highest number of a subject: new ones are counted from it.
+        self.subject_last: int | None = None
+        self.branches_by_name: dict[str, Branch] = {}
+        self.projections: list[Registration] | None = None
+
+    def clear(self) -> None:
+        super().clear()
+        self.settings.clear()
+        self.tallies.clear()
+        self.subject_last = None
+        self.branches_by_name.clear()
+        self.projections = None

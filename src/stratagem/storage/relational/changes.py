@@ -1,0 +1,55 @@
+"""What branches changed, in any database that speaks SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from stratagem.engine.ancestry import Vector
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Cut
+from stratagem.storage.contract import StreamEvent
+from stratagem.storage.relational.session import NUMBER, Queries, Shape
+from stratagem.storage.relational.verification import verified_version
+
+__all__ = ["SqlChanges"]
+
+_THREE_NUMBERS = Shape[tuple[int, int, int]]()
+
+# A content row, after its branch, its origin and its space.
+_STREAM_ROW = Shape[tuple[
+    int, int | None, str, str, int, int, str, bytes | None, str, bytes | None, bytes
+]]()  # fmt: skip
+
+
+class SqlChanges:
+    """See `stratagem.storage.contract.ChangeReader`."""
+
+    __slots__ = ("_queries",)
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+
+    def subjects(self, cut: Cut, after: int) -> list[int]:
+        rows = self._queries.rows(NUMBER, "changed_subjects", cut.branch, after, cut.limit)
+        return [row[0] for row in rows]
+
+    def stream_events(self, cut: Cut, after: int) -> list[StreamEvent]:
+        found: list[StreamEvent] = []
+        for row in self._queries.rows(_STREAM_ROW, "changed_stream", cut.branch, after, cut.limit):
+            branch, origin, space = row[0], row[1], Space(row[2], row[3])
+            version = verified_version(row[4:], space, None)
+            found.append(
+                StreamEvent(version.sequence, branch, version.kind, origin, space, version.payload)
+            )
+        return found
+
+    def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
+        known = orjson.dumps(vector, option=orjson.OPT_NON_STR_KEYS).decode()
+        found: dict[int, list[Cut]] = {}
+        for subject, branch, sequence in self._queries.rows(
+            _THREE_NUMBERS, "known_versions", self._queries.array(subjects), known
+        ):
+            found.setdefault(subject, []).append(Cut(branch, sequence))
+        return found

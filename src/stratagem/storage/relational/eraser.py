@@ -1,0 +1,147 @@
+"""Erasing content from a log, from everything made of it, and from records that quote it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from stratagem.engine.copies import Copies
+from stratagem.engine.events import Draft, Space
+from stratagem.engine.lineage import DEFAULT_BRANCH
+from stratagem.errors import ValidationFailed
+from stratagem.storage.contract import PURGED_AT, Erased, RequestResult
+from stratagem.storage.relational import replay
+from stratagem.storage.relational.projector import CONTENT_PURGED
+from stratagem.storage.relational.session import NUMBER, Queries, Shape
+
+if TYPE_CHECKING:
+    from stratagem.storage.relational.transaction import SqlTransaction
+
+__all__ = ["ERASED_MARK", "erase"]
+
+_OPTIONAL_NUMBER = Shape[tuple[int | None]]()
+
+# No caller's key can hold a control character, so a name that begins with one is never anyone's.
+# The first of them all PostgreSQL cannot store.
+ERASED_MARK: Final = "\x01"
+
+
+def erase(
+    transaction: SqlTransaction,
+    queries: Queries,
+    *,
+    space: Space,
+    key: str | None,
+    sequence: int | None,
+    sequences: Sequence[int] = (),
+) -> Erased:
+    """Erase a record's events, or some events, with the copies of them; record it in the log.
+
+    The read models have to be rebuilt afterwards.
+    """
+    subject = transaction.records.subjects(space, [key]).get(key) if key is not None else None
+    named = _events_to_erase(queries, subject, sequence, sequences)
+    if not named:
+        return Erased()
+    quotes = _Quotes() if sequences else _find_quotes(transaction, named, key)
+    doomed = sorted({*named, *quotes.sequences})
+    default = transaction.branches.by_name(DEFAULT_BRANCH)
+    assert default is not None, "every log begins with it"
+    # The event comes first: content that is missing without an event that says so is damage.
+    transaction.append(default, [Draft(CONTENT_PURGED, {"sequences": doomed})])
+    transaction.finish(None)
+    for name in ("erase_events", "erase_results", "erase_vectors"):
+        queries.run(name, queries.array(doomed))
+    for result in quotes.results:
+        transaction.requests.erase(result.actor, result.request)
+    head = transaction.log.head().sequence
+    if not sequences:
+        transaction.settings.set(PURGED_AT, head)
+    if subject is not None:
+        # Its name may be what has to go. The number stays, for events refer to it.
+        queries.run("erase_subject", subject, f"{ERASED_MARK}{subject}")
+        queries.run("purge_outbox", subject)
+        transaction.outbox.post([(head, subject, space.kind)])
+    return Erased(len(named), quotes.copies, len(quotes.results), quotes.elsewhere)
+
+
+def _events_to_erase(
+    queries: Queries, subject: int | None, sequence: int | None, sequences: Sequence[int]
+) -> list[int]:
+    """Return the events that a purge names: a subject's, or events; with what merges copied."""
+    if sequences:
+        found = set(sequences)
+    elif subject is not None:
+        found = {row[0] for row in queries.rows(NUMBER, "subject_events", subject)}
+    elif sequence is not None:
+        row = queries.row(_OPTIONAL_NUMBER, "origin_of", sequence)
+        if row is None:
+            raise ValidationFailed(
+                f"No logged event has sequence {sequence}.", field="sequence", sequence=sequence
+            )
+        found = {row[0] or sequence}
+    else:
+        return []
+    copies = queries.rows(NUMBER, "copies", queries.array(sorted(found)))
+    return sorted(found | {row[0] for row in copies})
+
+
+@dataclass(slots=True)
+class _Quotes:
+    """What quotes something that is erased."""
+
+    sequences: list[int] = field(default_factory=list)
+    copies: Counter[str] = field(default_factory=Counter)
+    elsewhere: Counter[str] = field(default_factory=Counter)
+    results: list[RequestResult] = field(default_factory=list)
+
+
+def _find_quotes(transaction: SqlTransaction, named: Sequence[int], key: str | None) -> _Quotes:
+    """Go through the log and the results once, and return what quotes some events."""
+    copies = _copies(transaction, named, key)
+    found = _Quotes()
+    if not copies:
+        return found
+    own, left = set(named), set()
+    names: list[str] = []
+    for event in transaction.log.events(0):
+        if event.payload is None or event.space is None or event.sequence in own:
+            continue
+        content = orjson.loads(event.payload)
+        kind = transaction.kinds.quoting.get(event.kind)
+        if kind is None:
+            if copies.quoted_at_length(content):
+                left.add((event.space.kind, event.key or event.sequence))
+        elif copies.quoted_in([content.get(name) for name in kind.quoting]):
+            found.sequences.append(event.sequence)
+            found.copies[kind.name] += 1
+            if kind.named_by is not None:
+                names.append(content[kind.named_by])
+    found.elsewhere.update(kind for kind, _subject in left)
+    # A result goes where it quotes what was purged, or names a record that did.
+    named_or_quoted = (copies, Copies([], names))
+    found.results = [
+        result
+        for result in transaction.requests.all()
+        if any(_is_quoted(either, result) for either in named_or_quoted)
+    ]
+    return found
+
+
+def _copies(transaction: SqlTransaction, named: Sequence[int], key: str | None) -> Copies:
+    """Return what copies of some events are recognised by."""
+    values: list[Any] = []
+    for sequence in named:
+        fact = replay.fact_of(transaction.log.page(sequence - 1, 1)[0])
+        kind = transaction.kinds.records.get(fact.space.kind) if fact.space else None
+        if fact.content is not None and kind is not None:
+            values += [fact.content.get(name) for name in kind.erasable]
+    return Copies(values, [key] if key is not None else [])
+
+
+def _is_quoted(copies: Copies, result: RequestResult) -> bool:
+    return result.result is not None and copies.quoted_in(orjson.loads(result.result))

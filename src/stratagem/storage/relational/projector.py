@@ -1,0 +1,335 @@
+"""Bringing the read models up to date with events.
+
+The same code runs when an event is appended and when everything is rebuilt, so the two
+cannot differ. Rows are gathered for a whole group of events and written together: one
+event at a time costs several times as much.
+
+What a fact is projected from may itself be in the group, and not in any table yet. Three
+places therefore look at the group before they look at the database: the version that a fact
+replaces (`_newest`), the tally that it changes (`_tallies`), and the messages that give it
+context (`_Rows.turns`).
+
+A version row is never changed once it is written, but for `seq_to`: the sequence of the
+version that replaced it on its own branch. A version that replaces one of an ancestor leaves
+that row alone, because the ancestor still shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Branch, Cut, Lineage
+from stratagem.engine.records import FACET_MARK, Link, Projection, Text
+from stratagem.storage.contract import Document
+from stratagem.storage.relational.branches import (
+    BRANCH_CREATED,
+    BRANCH_DELETED,
+    BRANCH_MERGED,
+    BRANCH_RESTORED,
+)
+from stratagem.storage.relational.catalogue import group_tally
+from stratagem.storage.relational.session import NUMBER, Parameter, Shape
+from stratagem.storage.relational.writer import SqlWriter
+
+__all__ = ["BRANCH_EVENTS", "CONTENT_PURGED", "Fact", "Projector"]
+
+_VERSION_ROW = Shape[tuple[int, int, int, int | None]]()
+
+CONTENT_PURGED: Final = "ContentPurged"
+BRANCH_EVENTS: Final = frozenset(
+    {BRANCH_CREATED, BRANCH_DELETED, BRANCH_RESTORED, BRANCH_MERGED, CONTENT_PURGED}
+)
+
+
+class Fact(NamedTuple):
+    """An event as the read models need it. `content` is None once it was purged.
+
+    `is_new`: it is known to be the first event of its subject, so no version has to be looked for
+    that it replaces.
+    """
+
+    sequence: int
+    branch: int
+    kind: str
+    space_id: int | None
+    space: Space | None
+    subject: int | None
+    key: str | None
+    is_new: bool
+    content: Mapping[str, Any] | None
+
+
+class _ReplacedVersion(NamedTuple):
+    """The version that a fact replaces."""
+
+    sequence: int
+    branch: int
+    deleted: bool
+    expires_at: int | None
+
+
+class _Rows:
+    """What a group of events adds to each table."""
+
+    def __init__(self) -> None:
+        self.versions: list[tuple[Parameter, ...]] = []
+        self.superseded: list[tuple[int, int]] = []
+        self.tags: list[tuple[str, int]] = []
+        self.links: list[tuple[int, bool, str, float, int, int]] = []
+        self.numbers: list[tuple[int, str, float, int]] = []
+        self.turns: list[tuple[int, str, int, int]] = []
+        self.texts: list[tuple[int, Text, list[str]]] = []
+
+
+class Projector:
+    """Writes what events mean into the read models.
+
+    `embed`: texts get their vectors at once, where the embedder is loaded; otherwise they are
+    queued for them.
+    """
+
+    def __init__(self, writer: SqlWriter, *, embed: bool = True) -> None:
+        self._writer = writer
+        self._queries = writer.queries
+        self._kinds = writer.kinds
+        self._branches = writer.branches
+        self._records = writer.records
+        self._indexer = writer.indexer
+        self._embed = embed
+        # Live records by branch and kind, as changed by the transaction so far.
+        self._tallies: dict[tuple[int, str], int] = {}
+        # Versions of the group at hand, which are not in the table yet, by branch and subject.
+        self._newest: dict[tuple[int, int], _ReplacedVersion] = {}
+
+    def apply(self, facts: Sequence[Fact], wall: int) -> list[int | None]:
+        """Bring the read models up to date; return the version each replaced that was visible.
+
+        `wall` is the clock time; it decides what has expired.
+        """
+        rows = _Rows()
+        replaced = [self._project(fact, rows, wall) for fact in facts]
+        self._write(rows)
+        self._newest.clear()
+        return replaced
+
+    def end_transaction(self, sequence: int) -> None:
+        """Record the tallies that the transaction ending at a sequence changed.
+
+        One row for each branch, kind and transaction: a view of the past sees the log at the end of
+        some transaction, never in the middle of one.
+        """
+        for (branch, kind), live in self._tallies.items():
+            self._queries.run("keep_tally", branch, kind, sequence, live)
+            self._writer.cache.tallies[branch, kind] = live
+        self._tallies.clear()
+
+    def _project(self, fact: Fact, rows: _Rows, wall: int) -> int | None:
+        """Gather the rows of one fact; return the visible version that it replaced."""
+        if fact.kind in BRANCH_EVENTS:
+            self._project_branch(fact)
+            return None
+        if fact.space_id is None or fact.space is None:
+            return None
+        # A purged event leaves a version that shows nothing.
+        meaning = (
+            self._kinds.project(fact.kind, fact.content, fact.key)
+            if fact.content is not None
+            else Projection(deleted=True)
+        )
+        before = self._replace(fact, fact.space, meaning, rows)
+        rows.versions.append(
+            (fact.sequence, fact.subject, fact.branch, fact.space_id, meaning.deleted,
+             meaning.expires_at)
+        )  # fmt: skip
+        if meaning.tags or meaning.facets:
+            rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
+            rows.tags += [(FACET_MARK + facet, fact.sequence) for facet in meaning.facets]
+        if meaning.links:
+            rows.links += self._links(fact, meaning.links)
+        if meaning.numbers:
+            rows.numbers += [(fact.space_id, *number, fact.sequence) for number in meaning.numbers]
+        if meaning.text is not None:
+            self._index(fact, meaning, meaning.text, rows)
+        if before is None or (before.expires_at is not None and before.expires_at <= wall):
+            return None
+        return before.sequence
+
+    def _replace(
+        self, fact: Fact, space: Space, meaning: Projection, rows: _Rows
+    ) -> _ReplacedVersion | None:
+        """Close the version that a fact replaces, and count; return it unless it was a deletion."""
+        before = None if fact.subject is None or fact.is_new else self._version_before(fact)
+        live = before if before and not before.deleted else None
+        # +1 where a record appears, -1 where it is deleted, 0 where it is only changed. Whether the
+        # version before has expired does not matter: tallies count expired records too.
+        self._count(fact.branch, space.kind, (not meaning.deleted) - (live is not None))
+        if space.kind in self._kinds.grouped:
+            self._regroup(fact, space, meaning, live)
+        if before and before.branch == fact.branch:
+            rows.superseded.append((fact.sequence, before.sequence))
+        if fact.subject is not None:
+            self._newest[fact.branch, fact.subject] = _ReplacedVersion(
+                fact.sequence, fact.branch, meaning.deleted, meaning.expires_at
+            )
+        return live
+
+    def _version_before(self, fact: Fact) -> _ReplacedVersion | None:
+        """Return the newest version of a fact's subject that its branch shows."""
+        assert fact.subject is not None, "only facts about a subject replace versions"
+        if (pending := self._newest.get((fact.branch, fact.subject))) is not None:
+            return pending
+        row = self._queries.row_through(
+            _VERSION_ROW, "newest_version", self._lineage(fact), fact.subject,
+            subject=self._queries.statements.parameter(1),
+        )  # fmt: skip
+        return _ReplacedVersion(row[0], row[1], bool(row[2]), row[3]) if row else None
+
+    def _lineage(self, fact: Fact) -> Lineage:
+        """Return what the branch of a fact showed just before it."""
+        return self._branches.lineage(self._branches.by_id(fact.branch), fact.sequence - 1)
+
+    def _count(self, branch: int, kind: str, change: int) -> None:
+        live = self._tallies.get((branch, kind))
+        if live is None:
+            # Of a branch that has none of its own yet, that of its parent at the fork.
+            lineage = self._branches.lineage(self._branches.by_id(branch))
+            live = self._records.tally(lineage, kind)
+        self._tallies[branch, kind] = live + change
+
+    def _regroup(
+        self, fact: Fact, space: Space, meaning: Projection, before: _ReplacedVersion | None
+    ) -> None:
+        """Count a record in its group, and no longer in the one it was in before."""
+        left = self._group_of(before.sequence, fact.key) if before else None
+        for group, change in ((left, -1), (meaning.group, 1)):
+            if group is not None and left != meaning.group:
+                self._count(fact.branch, group_tally(space.kind, group), change)
+
+    def _group_of(self, sequence: int, key: str | None) -> str | None:
+        version = self._writer.log.versions([sequence])[sequence]
+        if version.payload is None:
+            return None
+        return self._kinds.project(version.kind, orjson.loads(version.payload), key).group
+
+    def _links(
+        self, fact: Fact, links: Sequence[Link]
+    ) -> Iterator[tuple[int, bool, str, float, int, int]]:
+        """Return the rows by which two records are found from each other."""
+        assert fact.subject is not None, "only records link others"
+        for link in links:
+            ends = self._records.subjects(link.space, (link.source, link.target))
+            # A purge renames a subject, and a later record may take its old name. Only subjects
+            # older than the linking record can be meant by it, so that a rebuild finds those that
+            # were linked and no others.
+            if len(ends) == len({link.source, link.target}) and max(ends.values()) < fact.subject:
+                source, target = ends[link.source], ends[link.target]
+                yield source, True, link.label, link.weight, fact.sequence, target
+                yield target, False, link.label, link.weight, fact.sequence, source
+
+    def _index(self, fact: Fact, meaning: Projection, text: Text, rows: _Rows) -> None:
+        assert fact.space_id is not None, "only records and logged events have texts"
+        context: list[str] = []
+        if meaning.session is not None and self._indexer is not None:
+            # Before its own turn is added: a message is no context of itself.
+            context = self._context(fact, meaning.session, rows, self._indexer.context_window)
+            if self._kinds.events[fact.kind].gives_context:
+                rows.turns.append((fact.space_id, meaning.session, fact.branch, fact.sequence))
+        rows.texts.append((fact.sequence, text, context))
+
+    def _context(self, fact: Fact, session: str, rows: _Rows, wanted: int) -> list[str]:
+        """Return the texts of the messages before this one in its session, nearest first."""
+        assert fact.space is not None, "only records and logged events have texts"
+        spaces = self._context_spaces(fact.space.namespace)
+        pending = {
+            sequence
+            for space, of, branch, sequence in rows.turns
+            if of == session and branch == fact.branch and space in spaces
+        }
+        texts = [text.body for at, text, _ in rows.texts if at in pending][::-1][:wanted]
+        sequences: list[int] = []
+        for cut in self._lineage(fact):
+            missing = wanted - len(texts) - len(sequences)
+            if missing > 0:
+                sequences += self._turns(spaces, session, cut, missing)
+        return texts + self._texts_of(sequences)
+
+    def _context_spaces(self, namespace: str) -> list[int]:
+        """Return the spaces whose events give context to messages of a namespace."""
+        return [
+            number
+            for kind in self._kinds.records.values()
+            if any(event.gives_context for event in kind.events)
+            and (number := self._records.space_id(Space(kind.name, namespace))) is not None
+        ]
+
+    def _turns(self, spaces: list[int], session: str, cut: Cut, limit: int) -> list[int]:
+        found = [
+            row[0]
+            for space in spaces
+            for row in self._queries.rows(NUMBER, "turns", space, session, *cut, limit)
+        ]
+        return sorted(found, reverse=True)[:limit]
+
+    def _texts_of(self, sequences: list[int]) -> list[str]:
+        versions = self._writer.log.versions(sequences) if sequences else {}
+        texts = []
+        for sequence in sequences:
+            version = versions[sequence]
+            if version.payload is not None:
+                text = self._kinds.project(version.kind, orjson.loads(version.payload)).text
+                texts.append(text.body if text else "")
+        return texts
+
+    def _write(self, rows: _Rows) -> None:
+        tables: tuple[tuple[str, Sequence[Sequence[Parameter]]], ...] = (
+            ("insert_version", rows.versions),
+            ("supersede", rows.superseded),
+            ("insert_tag", rows.tags),
+            ("insert_link", rows.links),
+            ("insert_number", rows.numbers),
+            ("insert_turn", rows.turns),
+        )
+        for name, table in tables:
+            if table:
+                self._queries.run_many(name, table)
+        if rows.texts and self._indexer is not None:
+            texts = [(text, context) for _, text, context in rows.texts]
+            documents = self._indexer.documents(texts, embed=self._embed)
+            self._write_documents([row[0] for row in rows.texts], documents)
+
+    def _write_documents(self, sequences: list[int], documents: list[Document]) -> None:
+        assert self._indexer is not None, "it made the documents"
+        pairs = list(zip(sequences, documents, strict=True))
+        self._writer.documents.add_texts(pairs)
+        # Another process may have chosen another embedder: vectors of two cannot be compared.
+        usable = (
+            self._embed and self._writer.settings.text("embedder") == self._indexer.embedder_name
+        )
+        vectors = [(at, doc.vector) for at, doc in pairs if usable and doc.vector is not None]
+        waiting = [(at,) for at, doc in pairs if not usable or doc.vector is None]
+        if vectors:
+            self._writer.documents.add_vectors(vectors)
+        if waiting:
+            self._queries.run_many("insert_unembedded", waiting)
+
+    def _project_branch(self, fact: Fact) -> None:
+        self._writer.cache.branches_by_name.clear()
+        content = fact.content or {}
+        if fact.kind == BRANCH_CREATED:
+            branch = Branch(
+                fact.sequence, content["name"], content["parent"], content["fork_sequence"]
+            )
+            self._queries.run(
+                "insert_branch", branch.id, branch.name, branch.parent, branch.fork_sequence
+            )
+        elif fact.kind == BRANCH_DELETED:
+            self._queries.run("set_branch_deleted", fact.branch, fact.sequence)
+        elif fact.kind == BRANCH_RESTORED:
+            self._queries.run("set_branch_deleted", fact.branch, None)
+        elif fact.kind == BRANCH_MERGED:
+            vector = orjson.dumps(content["knows"]).decode()
+            self._queries.run("insert_knowledge", fact.branch, fact.sequence, vector)

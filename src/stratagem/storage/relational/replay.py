@@ -1,0 +1,49 @@
+"""Making the read models anew from the log, by the code that appending uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from stratagem.storage.contract import Progress
+from stratagem.storage.relational.log import PAGE, LogRow, SqlLog
+from stratagem.storage.relational.projector import Fact, Projector
+from stratagem.storage.relational.verification import verify
+
+__all__ = ["fact_of", "replay"]
+
+
+def replay(log: SqlLog, projector: Projector, progress: Progress) -> None:
+    """Write what every event of the log means into empty read models."""
+    total, after, ended = log.head().sequence, 0, 0
+    while rows := log.page(after, PAGE):
+        for group in _transactions(rows):
+            # Tallies are written at the end of a transaction, and one may span two pages.
+            if group[0].at != ended and after:
+                projector.end_transaction(after)
+            projector.apply([fact_of(row) for row in group], wall=group[0].wall)
+            after, ended = group[-1].sequence, group[0].at
+        progress(after, total, "replaying the log")
+    projector.end_transaction(after)
+
+
+def fact_of(row: LogRow) -> Fact:
+    """Return a row of the log as the read models need it, once it was found to be genuine."""
+    verify(row.content_row, row.space, row.key)
+    content = orjson.loads(row.payload) if row.payload is not None else None
+    # Whether it was the first event of its subject is looked up.
+    return Fact(
+        row.sequence, row.branch, row.kind, row.space_id, row.space, row.subject, row.key,
+        is_new=False, content=content,
+    )  # fmt: skip
+
+
+def _transactions(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
+    """Part a page of the log where one transaction ends and another begins."""
+    begin = 0
+    for place in range(1, len(rows)):
+        if rows[place].at != rows[begin].at:
+            yield rows[begin:place]
+            begin = place
+    yield rows[begin:]

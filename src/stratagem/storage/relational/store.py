@@ -1,0 +1,143 @@
+"""What the stores in SQL have in common: their settings, their writers' queue, and their end."""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Protocol, TypeVar
+from weakref import WeakSet
+
+from stratagem.engine.records import Kinds
+from stratagem.errors import ReadOnly, StorageUnavailable
+from stratagem.storage.clock_watch import ClockWatch
+from stratagem.storage.contract import Indexer, Reader, Request, Transaction
+from stratagem.storage.relational.cache import NameCache, WriterCache
+from stratagem.storage.relational.group_commit import Ticket, WriterQueue
+from stratagem.storage.relational.writer import Adapters
+
+__all__ = ["SqlStore"]
+
+T = TypeVar("T")
+
+
+class _Follower(Protocol):
+    """Something that tells of commits, in a thread of its own."""
+
+    def close(self) -> None: ...
+
+
+class SqlStore(ABC):
+    """See `stratagem.storage.contract.Store`.
+
+    `copying`: it is the target of a copy that goes on, which everything else is refused to use.
+    """
+
+    remote: bool
+    # How many writers may share a commit, where it is fewer than elsewhere.
+    _batch_max: ClassVar[int | None] = None
+
+    def __init__(
+        self,
+        location: str,
+        *,
+        kinds: Kinds,
+        indexer: Indexer | None,
+        adapters: Adapters,
+        read_only: bool,
+        lock_wait_seconds: float,
+        copying: bool,
+    ) -> None:
+        self.location = location
+        self.kinds = kinds
+        self.indexer = indexer
+        self.read_only = read_only
+        self.copying = copying
+        self._adapters = adapters
+        self._lock_wait_seconds = lock_wait_seconds
+        self._cache = NameCache()
+        self._local = threading.local()
+        self._writers = WriterQueue(self._commit, batch_max=self._batch_max)
+        self._followers: list[_Follower] = []
+        self._clock_watch = ClockWatch(location)
+        # Why nothing can be done with it any more, once that is so.
+        self._unusable = ""
+
+    def now(self) -> int:
+        return self._adapters.clock()
+
+    def look_at_clock(self) -> None:
+        log = self.reader().log
+        self._clock_watch.look(log.head(), self.now(), lambda: log)
+
+    @abstractmethod
+    def reader(self) -> Reader: ...
+
+    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
+        self._refuse_read_only()
+        return self._writers.write(work, request)
+
+    def close(self) -> None:
+        for follower in self._followers:
+            follower.close()
+        # Whoever is writing gets to its end first.
+        with self._writers.leading:
+            self._unusable = self._unusable or "The database was closed."
+            self._release()
+
+    def disown(self) -> None:
+        """Leave everything to the process that this one was forked from.
+
+        Connections can neither be used on both sides of a fork nor be closed on this one.
+        """
+        self._unusable = "The database was opened before this process was forked."
+        _inherited.append(self._abandon())
+        self._followers = []
+        # The thread that holds its locks is not in this process.
+        self._writers = WriterQueue(self._commit, batch_max=self._batch_max)
+        self._local = threading.local()
+
+    @abstractmethod
+    def _commit(self, batch: list[Ticket]) -> None:
+        """Run the work of some writers in one transaction, and commit it."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Close all connections."""
+
+    @abstractmethod
+    def _abandon(self) -> Iterable[object]:
+        """Let go of all connections without closing them, and return them."""
+
+    def _settle(self, batch: list[Ticket], cache: WriterCache) -> None:
+        """Let everybody know what a commit has made true."""
+        self._cache.spaces.update(cache.spaces)
+        for ticket in batch:
+            ticket.done = True
+
+    def _refuse_read_only(self) -> None:
+        if self.read_only:
+            raise ReadOnly("The database was opened for reading only.")
+
+    def _refuse_unusable(self) -> None:
+        if self._unusable:
+            raise StorageUnavailable(self._unusable, hint="Open it again.", path=self.location)
+
+    def _register(self) -> None:
+        """Have the store disowned in every process that is forked from this one."""
+        _open_stores.add(self)
+
+
+_open_stores: WeakSet[SqlStore] = WeakSet()
+# Referred to, so that nothing closes what belongs to the process that this one was forked from.
+_inherited: list[Iterable[object]] = []
+
+
+def _disown_all() -> None:
+    for store in list(_open_stores):
+        store.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)

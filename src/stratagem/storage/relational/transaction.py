@@ -1,0 +1,84 @@
+"""One piece of work's transaction: the parts of a writer, and its own place in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from stratagem.engine.events import Draft, Event, Head
+from stratagem.engine.lineage import Branch
+from stratagem.storage.contract import Appended, Request, RequestResult
+from stratagem.storage.relational.appender import Appender
+from stratagem.storage.relational.branches import SqlBranchWriter
+from stratagem.storage.relational.log import SqlLog
+from stratagem.storage.relational.receiver import Receiver
+from stratagem.storage.relational.writer import SqlWriter
+
+__all__ = ["SqlTransaction"]
+
+
+class _TransactionLog(SqlLog):
+    """The log of a transaction: its head is known without asking the database."""
+
+    __slots__ = ("_appender",)
+
+    def __init__(self, writer: SqlWriter, appender: Appender) -> None:
+        super().__init__(writer.queries)
+        self._appender = appender
+
+    def head(self) -> Head:
+        return self._appender.head
+
+
+class SqlTransaction:
+    """See `stratagem.storage.contract.Transaction`."""
+
+    def __init__(self, writer: SqlWriter, request: Request, head: Head) -> None:
+        self._writer = writer
+        self._request = request
+        self._first = head.sequence + 1
+        self._appender = appender = Appender(writer, request, head)
+        self.at = appender.at
+        self.wall = appender.wall
+        self.kinds = writer.kinds
+        self.log: SqlLog = _TransactionLog(writer, appender)
+        self.branches = SqlBranchWriter(
+            writer.queries,
+            writer.cache,
+            append=appender.append,
+            next_sequence=lambda: appender.head.sequence + 1,
+        )
+        self.records = writer.records
+        self.catalogue = writer.catalogue
+        self.changes = writer.changes
+        self.search = writer.search
+        self.vectors = writer.vectors
+        self.vector_comparer = writer.vector_comparer
+        self.outbox = writer.outbox
+        self.settings = writer.settings
+        self.requests = writer.requests
+
+    def append(self, branch: Branch, drafts: Sequence[Draft]) -> list[Appended]:
+        return self._appender.append(branch.id, drafts)
+
+    def receive(self, events: Sequence[Event]) -> None:
+        Receiver(self._writer, self._appender).receive(events)
+
+    def earlier_result(self) -> bytes | None:
+        """Return the result of an earlier request with this id, as JSON, or None."""
+        return self.requests.result_of(self._request)
+
+    def finish(self, result: Any) -> None:
+        """Complete the read models and store the result for a repeat of the request."""
+        last = self._appender.head.sequence
+        if last >= self._first:
+            self._appender.end()
+        if self._request.id is not None:
+            request = self._request
+            stored = RequestResult(
+                request.actor, self._request.id, request.fingerprint, orjson.dumps(result),
+                self._first, last,
+            )  # fmt: skip
+            self.requests.record(stored)

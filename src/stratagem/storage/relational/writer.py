@@ -1,0 +1,106 @@
+"""What all transactions of one commit share: the parts that write, over one connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from stratagem.engine.records import Kinds
+from stratagem.storage.contract import Document, Indexer, VectorComparer
+from stratagem.storage.relational.branches import SqlBranches
+from stratagem.storage.relational.cache import WriterCache
+from stratagem.storage.relational.catalogue import SqlCatalogue
+from stratagem.storage.relational.changes import SqlChanges
+from stratagem.storage.relational.log import SqlLog
+from stratagem.storage.relational.outbox import SqlOutboxWriter
+from stratagem.storage.relational.records import SqlWriterRecords
+from stratagem.storage.relational.requests import SqlRequestWriter
+from stratagem.storage.relational.search import SqlSearch
+from stratagem.storage.relational.session import Queries
+from stratagem.storage.relational.settings import SqlSettingWriter
+from stratagem.storage.relational.vectors import SqlVectorWriter
+
+__all__ = ["Adapters", "DocumentWriter", "SqlWriter"]
+
+
+class Adapters(NamedTuple):
+    """What a store takes from its surroundings: the time, and bytes that cannot be guessed."""
+
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
+
+
+class DocumentWriter(Protocol):
+    """Writes what the indexer made of texts, in the form that the database searches."""
+
+    def add_texts(self, documents: Sequence[tuple[int, Document]]) -> None:
+        """Put analysed texts, by sequence, into the full-text index."""
+        ...
+
+    def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Store the vectors of some texts, by sequence."""
+        ...
+
+
+@dataclass(slots=True)
+class SqlWriter:
+    """The parts that write.
+
+    They live as long as the write lock is held, and so does what is in their `cache`.
+    """
+
+    queries: Queries
+    cache: WriterCache
+    adapters: Adapters
+    indexer: Indexer | None
+    documents: DocumentWriter
+    kinds: Kinds
+    log: SqlLog
+    branches: SqlBranches
+    records: SqlWriterRecords
+    catalogue: SqlCatalogue
+    changes: SqlChanges
+    search: SqlSearch
+    vectors: SqlVectorWriter
+    vector_comparer: VectorComparer | None
+    outbox: SqlOutboxWriter
+    settings: SqlSettingWriter
+    requests: SqlRequestWriter
+
+    @classmethod
+    def over(
+        cls,
+        queries: Queries,
+        kinds: Kinds,
+        cache: WriterCache,
+        *,
+        adapters: Adapters,
+        indexer: Indexer | None,
+        documents: DocumentWriter,
+        search: SqlSearch,
+        settings: SqlSettingWriter,
+        vectors: SqlVectorWriter | None = None,
+        vector_comparer: VectorComparer | None = None,
+    ) -> SqlWriter:
+        """Return the parts over these queries; a store gives those that are its own."""
+        records = SqlWriterRecords(queries, kinds, cache)
+        return cls(
+            queries=queries,
+            cache=cache,
+            adapters=adapters,
+            indexer=indexer,
+            documents=documents,
+            kinds=kinds,
+            log=SqlLog(queries),
+            branches=SqlBranches(queries, cache),
+            records=records,
+            catalogue=SqlCatalogue(queries, records),
+            changes=SqlChanges(queries),
+            search=search,
+            vectors=vectors or SqlVectorWriter(queries, settings),
+            vector_comparer=vector_comparer,
+            outbox=SqlOutboxWriter(queries, cache),
+            settings=settings,
+            requests=SqlRequestWriter(queries),
+        )

@@ -1,0 +1,163 @@
+"""Reading a log in SQLite: the shared readers over a connection, FTS5, and the file's format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import apsw
+import orjson
+
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Lineage, View
+from stratagem.engine.records import Kinds
+from stratagem.storage.contract import ScoredVersion, Version
+from stratagem.storage.relational.cache import NameCache
+from stratagem.storage.relational.reader import SqlReader
+from stratagem.storage.relational.records import SqlRecords
+from stratagem.storage.relational.search import SqlSearch
+from stratagem.storage.relational.session import Queries, Session, Shape
+from stratagem.storage.sqlite.connection import DAMAGE, translation
+from stratagem.storage.sqlite.format import check_format
+from stratagem.storage.sqlite.statements import STATEMENTS, statement
+
+__all__ = ["FormatGuard", "SqliteSearch", "lookup_reader", "make_queries", "make_reader"]
+
+_FORMATS = Shape[tuple[int, int | None]]()
+
+
+def make_queries(connection: apsw.Connection, faults: tuple[type[Exception], ...] = ()) -> Queries:
+    """Return the statements of this store over a connection; `faults` are translated."""
+    path = connection.filename
+    return Queries(
+        # The driver's own types name only what SQLite can bind. Lists never get there: `array`
+        # makes texts of them.
+        cast("Session", connection),
+        STATEMENTS,
+        array=_json_array,
+        faults=faults,
+        translate=lambda error: translation(error, path),
+    )
+
+
+def make_reader(connection: apsw.Connection, kinds: Kinds) -> SqlReader:
+    """Return a reader of a transaction, whose errors are translated by who began it."""
+    queries = make_queries(connection)
+    return SqlReader.over(queries, kinds, NameCache(), search=SqliteSearch(queries))
+
+
+def lookup_reader(
+    connection: apsw.Connection, kinds: Kinds, cache: NameCache
+) -> tuple[SqlReader, FormatGuard]:
+    """Return a reader outside of any transaction, which translates each error by itself."""
+    queries = make_queries(connection, (apsw.Error, *DAMAGE))
+    guard = FormatGuard(connection, queries)
+    reader = SqlReader.over(
+        queries,
+        kinds,
+        cache,
+        search=SqliteSearch(queries),
+        records=_GuardedRecords(queries, kinds, cache, guard),
+    )
+    return reader, guard
+
+
+class FormatGuard:
+    """Notices that another process has upgraded the file while this one has it open."""
+
+    def __init__(self, connection: apsw.Connection, queries: Queries) -> None:
+        self._connection = connection
+        self._queries = queries
+        # The commit of another connection after which the format was last checked.
+        self._checked_at = -1
+
+    def check(self) -> None:
+        """Refuse to read on where a newer Stratagem has upgraded the file since it was opened.
+
+        Raises:
+            DatabaseTooNew: It has.
+        """
+        row = self._queries.row(_FORMATS, "formats")
+        assert row is not None, "the statement gives one row"
+        check_format(*row, self._connection.filename)
+        self._checked_at = self._connection.data_version()
+
+    def check_if_changed(self) -> None:
+        """Check again where another connection has committed since the last check."""
+        if self._connection.data_version() != self._checked_at:
+            self.check()
+
+
+class _GuardedRecords(SqlRecords):
+    """Records outside of any transaction."""
+
+    __slots__ = ("_guard",)
+
+    def __init__(
+        self, queries: Queries, kinds: Kinds, cache: NameCache, guard: FormatGuard
+    ) -> None:
+        super().__init__(queries, kinds, cache)
+        self._guard = guard
+
+    def current(self, lineage: Lineage, space: Space, key: str) -> Version | None:
+        version = super().current(lineage, space, key)
+        # Only now: a connection learns of others' commits by reading.
+        self._guard.check_if_changed()
+        return version
+
+
+class SqliteSearch(SqlSearch):
+    """Full-text search by FTS5."""
+
+    __slots__ = ()
+
+    def matches(
+        self,
+        view: View,
+        expression: str,
+        *,
+        weights: tuple[float, float, float],
+        spaces: Sequence[int] | None,
+        tags: Sequence[str],
+        limit: int,
+    ) -> list[ScoredVersion]:
+        wanted = sorted(set(tags))
+        parameters = (
+            view.time,
+            expression,
+            limit,
+            *weights,
+            _json_array(spaces or ()),
+            _json_array(wanted),
+            len(wanted),
+        )
+        sql = statement(
+            "matches",
+            len(view.lineage),
+            len(parameters) + 1,
+            spaces=spaces is not None,
+            tags=bool(tags),
+        )
+        return self._queries.rows_of(ScoredVersion, sql, (*parameters, *view.lineage.numbers))
+
+    def document_frequency(self, term: str) -> int:
+        return self._queries.number("term_documents", term)
+
+    def text_count(self) -> int:
+        averages = self._queries.value(bytes, "text_averages")
+        return _first_varint(averages) if averages else 0
+
+
+def _json_array(items: Sequence[int] | Sequence[str]) -> str:
+    """Return items as `json_each` takes them apart again: SQLite has no arrays."""
+    return orjson.dumps(list(items)).decode()
+
+
+def _first_varint(data: bytes) -> int:
+    """Return the number that FTS5's averages record begins with: how many rows it has."""
+    number = 0
+    for byte in data[:9]:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:  # noqa: PLR2004 -- the top bit says that more follows
+            break
+    return number

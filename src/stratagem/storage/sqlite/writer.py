@@ -1,0 +1,74 @@
+"""Writing a log in SQLite: the shared writer over a connection, FTS5, and the seal of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from stratagem.engine.records import Kinds
+from stratagem.storage.contract import Document, Indexer
+from stratagem.storage.relational.cache import WriterCache
+from stratagem.storage.relational.session import NUMBER, Queries
+from stratagem.storage.relational.settings import SqlSettingWriter
+from stratagem.storage.relational.writer import Adapters, SqlWriter
+from stratagem.storage.sqlite.connection import DAMAGE
+from stratagem.storage.sqlite.reader import SqliteSearch, make_queries
+
+__all__ = ["make_writer", "setting_writer"]
+
+
+def make_writer(
+    connection: apsw.Connection,
+    kinds: Kinds,
+    cache: WriterCache,
+    *,
+    adapters: Adapters,
+    indexer: Indexer | None,
+) -> SqlWriter:
+    """Return the parts that write, over a connection that has begun a transaction."""
+    # Errors of the driver mean that the database failed, and stay what they are. What a damaged
+    # file makes of decoding is an error of one piece of work.
+    queries = make_queries(connection, DAMAGE)
+    return SqlWriter.over(
+        queries,
+        kinds,
+        cache,
+        adapters=adapters,
+        indexer=indexer,
+        documents=_SqliteDocuments(queries),
+        search=SqliteSearch(queries),
+        settings=_SealedSettings(queries, cache),
+    )
+
+
+def setting_writer(connection: apsw.Connection) -> SqlSettingWriter:
+    """Return the settings of a connection that has begun a transaction."""
+    return _SealedSettings(make_queries(connection), WriterCache())
+
+
+class _SealedSettings(SqlSettingWriter):
+    """Settings with a checksum of all of them beside them."""
+
+    __slots__ = ()
+
+    def set(self, name: str, value: str | int | None) -> None:
+        # A seal that is broken stays so, for `doctor` to find.
+        broken = self._queries.row(NUMBER, "broken_seal")
+        super().set(name, value)
+        if broken is None:
+            self._queries.run("seal_settings")
+
+
+class _SqliteDocuments:
+    """Writes texts into FTS5, and vectors as they come."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+
+    def add_texts(self, documents: Sequence[tuple[int, Document]]) -> None:
+        rows = [(at, doc.title, doc.body, doc.context) for at, doc in documents]
+        self._queries.run_many("insert_text", rows)
+
+    def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
+        self._queries.run_many("insert_vector", vectors)
