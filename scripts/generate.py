@@ -279,7 +279,7 @@ def _answer_fields(model: Any) -> tuple[dict[str, Any], set[str]]:
     if typing.is_typeddict(kind):
         hints = get_type_hints(kind, include_extras=True)
         needed = {name for name, each in hints.items() if _is_required(kind, name, each)}
-        return {name: _answer_type(_bare(each)) for name, each in hints.items()}, needed
+        return {name: _entry_type(_bare(each)) for name, each in hints.items()}, needed
     if not is_dataclass(kind):
         return {}, set()
     hints = get_type_hints(kind)
@@ -291,9 +291,8 @@ def _answer_fields(model: Any) -> tuple[dict[str, Any], set[str]]:
 def _is_required(kind: Any, name: str, hint: Any) -> bool:
     if get_origin(hint) in (typing.Required, typing.NotRequired):
         return get_origin(hint) is typing.Required
-    # A key belongs to the class that declares it, and is required where that one is total.
-    declaring = [each for each in kind.__mro__ if name in vars(each).get("__annotations__", {})]
-    return all(getattr(each, "__total__", True) for each in declaring) and kind.__total__
+    # Of a key without a word of its own: whether the class that declares it is total.
+    return name in kind.__required_keys__
 
 
 def _bare(hint: Any) -> Any:
@@ -302,11 +301,16 @@ def _bare(hint: Any) -> Any:
     return hint
 
 
+def _entry_type(hint: Any) -> dict[str, Any]:
+    """Return the schema of an entry of a dict, which stays in the answer where it is null."""
+    return {} if type(None) in _models(hint) else _answer_type(hint)
+
+
 def _answer_type(hint: Any) -> dict[str, Any]:
+    """Return the schema of a field of a dataclass, which is left out of the answer where null."""
     choices = [each for each in _models(hint) if each is not type(None)]
     kinds = {_answer_kind(each) for each in choices}
     kind = kinds.pop() if len(kinds) == 1 else None
-    # What may be null as well is not said to have a type: some answers name it with null.
     return {"type": kind} if kind else {}
 
 
@@ -583,8 +587,7 @@ def _add_operation_method(module: Module, row: Operation, *, waits: bool) -> Non
     ]
     returns = row.sdk.returns or get_type_hints(row.method)["return"]
     if row.sdk.part is not None:
-        known = get_type_hints(returns) if typing.is_typeddict(returns) else {}
-        returns = known.get(row.sdk.part, Any)
+        returns = get_type_hints(returns)[row.sdk.part] if typing.is_typeddict(returns) else Any
     # The class has a method named `list`.
     text = module.type_text(returns).replace("list[", "builtins.list[")
     module.add_import("builtins")

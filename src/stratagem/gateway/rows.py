@@ -15,9 +15,10 @@ from stratagem.parameters import Input
 __all__ = ["Answer", "row", "say_json"]
 
 Answer = dict[str, Any]
-Says = Callable[[Mapping[str, Any]], str]
 ServiceT = TypeVar("ServiceT")
 GivenT = TypeVar("GivenT", bound=Input)
+# A `TypedDict`: what summarises an answer is checked against what the method returns.
+AnswerT = TypeVar("AnswerT", bound=Mapping[str, Any])
 
 
 def say_json(answer: Mapping[str, Any]) -> str:
@@ -31,10 +32,11 @@ def row(  # noqa: PLR0917 -- a row of a table
     description: str,
     takes: type[GivenT],
     service: Callable[[GatewayParts, Caller], ServiceT],
-    method: Callable[[ServiceT, GivenT], Answer | Awaitable[Answer]],
+    method: Callable[[ServiceT, GivenT], AnswerT | Awaitable[AnswerT]],
     *,
-    gives: dict[str, Any],
-    says: Says = say_json,
+    says: Callable[[AnswerT], str] = say_json,
+    answer_fields: tuple[str, ...] | None = None,
+    gives: dict[str, Any] | None = None,
     toolset: str = "gateway",
     right: Right | None = None,
     reads: bool = False,
@@ -43,7 +45,10 @@ def row(  # noqa: PLR0917 -- a row of a table
     irreversible: bool = False,
     sdk: SdkMethod | None = None,
 ) -> Operation:
-    """Return the row of a method; a coroutine runs on the event loop."""
+    """Return the row of a method; a coroutine function runs on the event loop.
+
+    `answer_fields`: of a long answer, what the list of tools says of it.
+    """
     waits = inspect.iscoroutinefunction(method)
 
     def run(parts: GatewayParts, given: GivenT, caller: Caller) -> Answer:
@@ -64,9 +69,10 @@ def row(  # noqa: PLR0917 -- a row of a table
         method=method,
         takes=takes,
         gives=gives,
+        answer_fields=answer_fields,
         run=run,
         run_async=run_async if waits else None,
-        summarise=says,
+        summarise=cast("Callable[[Answer], str]", says),
         read_only=reads,
         destructive=destructive,
         part="gateway",
