@@ -107,6 +107,18 @@ def test_a_socket_that_says_nothing_is_refused(house: House) -> None:
         house.open_socket()
 
 
+def test_a_socket_is_refused_with_the_error_that_other_surfaces_answer_with(house: House) -> None:
+    client, heard = socketio.Client(reconnection=False), list[Any]()
+    client.on("connect_error", heard.append)
+
+    with pytest.raises(socketio.exceptions.ConnectionError):
+        client.connect(house.url, auth={"token": "wrong"}, transports=["websocket"])
+
+    (refusal,) = heard
+    assert refusal["message"] == refusal["data"]["message"]
+    assert refusal["data"]["code"] == "PERMISSION_DENIED"
+
+
 def test_a_socket_with_a_wrong_header_is_not_even_opened(house: House) -> None:
     client = socketio.Client(reconnection=False)
 

@@ -22,6 +22,14 @@ from stratagem.gateway.registry.tool_names import TakenNames, skeleton
         ("tool_execute", "t00l_execute"),
         ("date_time", "date_tirne"),
         ("web_view", "vveb_view"),
+        ("strata_recall", "stratarecall"),
+        ("strata_recall", "strata_reca11"),
+        ("strata_search", "s_trata.search"),
+        ("strata_search", "5trata_search"),
+        ("calculator", "calcvlator"),
+        ("code_executor", "cocle_executor"),
+        ("tools_pipeline", "t0ols_p1pel1ne"),
+        ("workflow_plan", "vvorkfIow_plan"),
         ("pay", "рау"),
         ("cafe", "café"),
         ("search", "ｓｅａｒｃｈ"),
@@ -33,7 +41,15 @@ def test_names_that_look_alike_have_one_skeleton(name: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "other"),
-    [("read", "write"), ("add_user", "add_users"), ("list_a", "list_b"), ("v2_get", "v3_get")],
+    [
+        ("read", "write"),
+        ("add_user", "add_users"),
+        ("list_a", "list_b"),
+        ("v2_get", "v3_get"),
+        ("read_file", "read_files"),
+        ("get_issue", "get_issues"),
+        ("search_code", "search_repositories"),
+    ],
 )
 def test_other_names_do_not(name: str, other: str) -> None:
     assert skeleton(name) != skeleton(other)
@@ -45,6 +61,24 @@ def test_only_names_of_others_can_be_mistaken() -> None:
     assert taken.twin_of("Calculator", "ann") == "calculator"
     assert taken.twin_of("read-file", "ann") is None
     assert taken.twin_of("read-file", "ben") == "read_file"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["calculater", "calculator_", "calculators", "calclator", "clacu1ator", "acalculator"],
+)
+def test_a_name_that_is_a_built_in_one_but_for_a_letter_is_taken_for_it(name: str) -> None:
+    taken = TakenNames([("calculator", None), ("ping", None), ("list_issues", "ann")])
+
+    assert taken.twin_of(name, "ann") == "calculator"
+    assert taken.free("sums", name, "source:sums") == f"sums_{name}"
+
+
+@pytest.mark.parametrize("name", ["pong", "list_issue", "calculate", "unit_calculator", "convert"])
+def test_an_honest_name_is_free(name: str) -> None:
+    taken = TakenNames([("calculator", None), ("ping", None), ("list_issues", "ann")])
+
+    assert taken.free("sums", name, "source:sums") == name
 
 
 def test_a_name_that_is_taken_gets_that_of_its_source_and_then_a_number() -> None:

@@ -1,8 +1,9 @@
 """Names of tools: which are taken, and which can be mistaken for one that is.
 
 People and models choose a tool by its name. Two names that look alike have the same *skeleton*:
-what is left when case, the kind of separator and letters that resemble each other are the same.
-A name is refused if its skeleton is that of a tool of somebody else's.
+what is left when case and letters that resemble each other are the same, and separators are left
+out. A name is refused if its skeleton is that of a tool of somebody else's, or that of a built-in
+tool but for one letter: `strata_recal` is nobody's honest name.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from stratagem import limits
 
 __all__ = ["TakenNames", "skeleton"]
 
-# Letters and digits that look alike in common typefaces, once case is folded.
-_ALIKE: Final = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "-": "_", ".": "_"})
-_ALIKE_PAIRS: Final = (("rn", "m"), ("vv", "w"))
+# Letters and digits that look alike in common typefaces, once case is folded; some look like two.
+_ALIKE: Final[dict[int, str]] = {
+    **dict(zip(map(ord, "01i|2589qv"), "olllzsbggu", strict=True)),
+    **str.maketrans({"w": "uu", "m": "rn", "d": "cl", "_": "", "-": "", ".": ""}),
+}
+# Of shorter names, many honest ones differ by a letter.
+_TYPED_CHARS_MIN: Final = 8
 # Letters of other scripts that look like Latin ones, for names that came from elsewhere.
 _FOREIGN: Final = str.maketrans("аеорсухіјѕԁԛԝʟɑɡοανκρτυχ", "aeopcyxijsdqwlagoavkptux")
 # So many tools of one source may have the same name.
@@ -31,10 +36,7 @@ _NUMBERS_MAX: Final = 100
 def skeleton(name: str) -> str:
     """Return what a name looks like; two names that look alike have the same."""
     plain = unicodedata.normalize("NFKD", name).casefold().translate(_FOREIGN)
-    plain = "".join(char for char in plain if not unicodedata.combining(char)).translate(_ALIKE)
-    for pair, single in _ALIKE_PAIRS:
-        plain = plain.replace(pair, single)
-    return "_".join(filter(None, plain.split("_")))
+    return "".join(char for char in plain if not unicodedata.combining(char)).translate(_ALIKE)
 
 
 class TakenNames:
@@ -43,6 +45,8 @@ class TakenNames:
     def __init__(self, names: Iterable[tuple[str, str | None]]) -> None:
         self._names: set[str] = set()
         self._skeletons: dict[str, list[tuple[str, str | None]]] = {}
+        # Built-in tools by their skeletons, and by these without one of their letters.
+        self._nearly: dict[str, str] = {}
         for name, owner in names:
             self.add(name, owner)
 
@@ -50,13 +54,16 @@ class TakenNames:
         """Take a name."""
         self._names.add(name)
         self._skeletons.setdefault(skeleton(name), []).append((name, owner))
+        if owner is None:
+            self._nearly.update(dict.fromkeys(_with_a_letter_less(skeleton(name)), name))
 
     def twin_of(self, name: str, owner: str | None) -> str | None:
         """Return a tool of somebody else's that a name can be mistaken for."""
         for other, other_owner in self._skeletons.get(skeleton(name), ()):
             if other != name and (other_owner is None or other_owner != owner):
                 return other
-        return None
+        nearly = (self._nearly.get(each) for each in _with_a_letter_less(skeleton(name)))
+        return next((other for other in nearly if other not in {None, name}), None)
 
     def free(self, source: str, name: str, owner: str) -> str | None:
         """Return a name for a tool of a source: its own, or one with the source before it."""
@@ -64,6 +71,16 @@ class TakenNames:
             if candidate not in self._names and self.twin_of(candidate, owner) is None:
                 return candidate
         return None
+
+
+def _with_a_letter_less(plain: str) -> Iterator[str]:
+    """Yield a text and what is left of it without each letter.
+
+    Two texts share one of these if one letter was added, left out, changed or moved.
+    """
+    if len(plain) >= _TYPED_CHARS_MIN:
+        yield plain
+        yield from (plain[:at] + plain[at + 1 :] for at in range(len(plain)))
 
 
 def _candidates(source: str, name: str) -> Iterator[str]:

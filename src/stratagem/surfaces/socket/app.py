@@ -163,7 +163,7 @@ class Sockets:
                     way="socket connect",
                 )
             except StratagemError as error:
-                raise socketio.exceptions.ConnectionRefusedError(_failure(error)) from error
+                raise _refusal(error) from error
             self._hold(client, admitted)
         await self._server.save_session(client, {_ADMITTED: admitted})
         self._sweeping.add(client, admitted)
@@ -185,7 +185,7 @@ class Sockets:
         try:
             held.enter_context(self._admission.measures.stream(admitted.identity))
         except RateLimited as error:
-            raise socketio.exceptions.ConnectionRefusedError(_failure(error)) from error
+            raise _refusal(error) from error
         self._held[client] = held
 
     async def _disconnect(self, client: str, _reason: Any = None) -> None:
@@ -351,6 +351,12 @@ def _object(data: Any) -> Mapping[str, Any]:
 def _request_of(data: Any) -> Any:
     context = data.get("context") if isinstance(data, Mapping) else None
     return context.get("requestId") if isinstance(context, Mapping) else None
+
+
+def _refusal(error: StratagemError) -> Exception:
+    """Return what refuses a connection: a text as `message`, and the envelope as `data`."""
+    refusal: Exception = socketio.exceptions.ConnectionRefusedError(error.message, _failure(error))
+    return refusal
 
 
 def _failure(error: Exception) -> Answer:
