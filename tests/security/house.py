@@ -24,7 +24,7 @@ from stratagem.operation import Caller
 from stratagem.operations import TABLE
 from stratagem.surfaces.rest.routes import ROUTES
 from stratagem.surfaces.server import http
-from stratagem.surfaces.server.lifecycle import HttpServer
+from stratagem.surfaces.server.lifecycle import GracefulServer
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.socket.events import EVENTS
@@ -59,7 +59,7 @@ class House:
     tokens: dict[str, str] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
     clients: dict[str, httpx2.Client] = field(default_factory=dict)
-    server: HttpServer | None = None
+    server: GracefulServer | None = None
 
     @property
     def address(self) -> tuple[str, int]:

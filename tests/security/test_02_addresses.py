@@ -8,7 +8,7 @@ import pytest
 
 from stratagem.access.oauth import OAuthSettings
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.server.http import check_reach, run
+from stratagem.surfaces.server.http import check_exposure, run
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from tests.security.house import make_token, revoke
@@ -20,7 +20,7 @@ def check(path: Path, **options: object) -> None:
     settings = ServerSettings(str(path), **options)  # type: ignore[arg-type]
     database = Database(settings)
     try:
-        check_reach(settings, database)
+        check_exposure(settings, database)
     finally:
         database.close()
 

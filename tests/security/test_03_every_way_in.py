@@ -17,8 +17,8 @@ from websockets.sync.client import connect
 
 from stratagem import limits
 from stratagem.surfaces import rest
-from stratagem.surfaces.admission import Admission
-from stratagem.surfaces.rest.routes import every
+from stratagem.surfaces.admission import Authenticator
+from stratagem.surfaces.rest.routes import all_routes
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.socket import Sockets
@@ -39,10 +39,10 @@ HELLO = {
 }
 
 
-def parts() -> tuple[Database, Admission]:
+def parts() -> tuple[Database, Authenticator]:
     settings = ServerSettings(":memory:")
     database = Database(settings)
-    return database, Admission(settings, database)
+    return database, Authenticator(settings, database)
 
 
 def routes() -> list[tuple[str, str]]:
@@ -65,7 +65,7 @@ def events() -> list[str]:
 def test_the_table_of_routes_is_in_the_list() -> None:
     listed = set(routes())
 
-    assert {(each.method, re.sub(r"\{.*?\}", "x", each.path)) for each in every()} <= listed
+    assert {(each.method, re.sub(r"\{.*?\}", "x", each.path)) for each in all_routes()} <= listed
     assert len(events()) >= 15
 
 

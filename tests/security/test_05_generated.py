@@ -15,9 +15,9 @@ from stratagem.access.scopes import narrowed
 from stratagem.errors import PermissionDenied
 from stratagem.operation import Caller
 from stratagem.operations import authorise, find
-from stratagem.surfaces.admission.middleware import OPEN
+from stratagem.surfaces.admission.middleware import PUBLIC_PATHS
 from stratagem.surfaces.rest.openapi import document
-from stratagem.surfaces.rest.routes import every
+from stratagem.surfaces.rest.routes import all_routes
 from tests.security.house import House, make_token, serving
 
 LIMITED = {
@@ -25,7 +25,7 @@ LIMITED = {
     "notes": ("memory:write", "knowledge:read"),
     "runner": ("gateway:execute", "debugging:read"),
 }
-OPERATIONS = {(route.method, route.path): route.operation for route in every()}
+OPERATIONS = {(route.method, route.path): route.operation for route in all_routes()}
 SCHEMA: Any = schemathesis.openapi.from_dict(document())
 _HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture]
 # A tool that cannot do what it was asked says nothing about the server.
@@ -51,7 +51,9 @@ def is_allowed(case: Case[Any], scopes: tuple[str, ...]) -> bool:
     name = OPERATIONS.get((case.method.upper(), case.path))
     if name is None:
         # Whether the server is up is nobody's secret.
-        return case.path in OPEN or (case.path == "/metrics" and caller.may("gateway", "read"))
+        return case.path in PUBLIC_PATHS or (
+            case.path == "/metrics" and caller.may("gateway", "read")
+        )
     body = case.body if isinstance(case.body, Mapping) else {}
     try:
         authorise(find(name), body, caller)

@@ -25,7 +25,7 @@ from stratagem import limits
 from stratagem.errors import RequestTooLarge
 from stratagem.surfaces.mcp.request_bodies import RequestBodies
 from stratagem.surfaces.serving.json_bodies import check_depth
-from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS
 from tests.security.house import ENVELOPE, MODERN, House, make_token, read_message, serving
 
@@ -267,7 +267,7 @@ async def test_the_parser_of_the_protocol_is_given_small_messages_only() -> None
     async def send(_message: Any) -> None: ...
 
     scope = {"type": "http", "method": "POST"}
-    await RequestBodies(parser, Turns())(scope, receive, send)
+    await RequestBodies(parser, LargeBodyQueue())(scope, receive, send)
 
     parsed, arguments = taken
     assert json.loads(parsed) == {**message, "params": {"arguments": {}}}
@@ -276,7 +276,7 @@ async def test_the_parser_of_the_protocol_is_given_small_messages_only() -> None
 
 @pytest.mark.anyio
 async def test_large_bodies_are_read_one_at_a_time_and_callers_take_turns() -> None:
-    turns, read, running = Turns(), list[str](), threading.Lock()
+    turns, read, running = LargeBodyQueue(), list[str](), threading.Lock()
 
     def work(name: str) -> str:
         assert running.acquire(blocking=False)
@@ -294,7 +294,7 @@ async def test_large_bodies_are_read_one_at_a_time_and_callers_take_turns() -> N
 
 @pytest.mark.anyio
 async def test_a_turn_that_fails_or_is_given_up_is_the_next_ones() -> None:
-    turns, going = Turns(), threading.Event()
+    turns, going = LargeBodyQueue(), threading.Event()
     first = asyncio.create_task(turns.run("one", lambda: going.wait(10)))
     await asyncio.sleep(0)
     left = asyncio.create_task(turns.run("two", lambda: None))

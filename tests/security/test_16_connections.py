@@ -334,8 +334,8 @@ def test_sockets_of_nobody_known_keep_no_browser_out(guarded: House, opened: Exi
     assert polling == [200] * 6
     assert browser.call("mcp:tools:list", {}, timeout=10)["success"]
     assert guarded.server is not None
-    measures = guarded.server._admission.measures  # noqa: SLF001 -- nobody outside sees it
-    assert len(measures.unknown) <= 4
+    quotas = guarded.server._authenticator.quotas  # noqa: SLF001 -- nobody outside sees it
+    assert len(quotas.unauthenticated_sockets) <= 4
     ended = threading.Barrier(13)
     for each in unknown:
         threading.Thread(target=_read_to_end, args=(each, ended), daemon=True).start()

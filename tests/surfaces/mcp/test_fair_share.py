@@ -19,7 +19,7 @@ class Clock:
         return self.now
 
 
-class Calls:
+class ActiveCalls:
     """Calls that run until they are told to end."""
 
     def __init__(self, shares: FairShare) -> None:
@@ -46,10 +46,10 @@ class Calls:
         await asyncio.wait_for(asyncio.gather(*self._tasks, return_exceptions=True), 5)
 
 
-def trial(test: Callable[[Calls, Clock], object]) -> None:
+def trial(test: Callable[[ActiveCalls, Clock], object]) -> None:
     async def run() -> None:
         clock = Clock()
-        calls = Calls(FairShare(clock))
+        calls = ActiveCalls(FairShare(clock))
         async with AsyncExitStack() as stack:
             stack.push_async_callback(calls.end)
             await test(calls, clock)  # type: ignore[misc]
@@ -69,7 +69,7 @@ def _long_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_whoever_is_alone_has_no_limit() -> None:
-    async def test(calls: Calls, _clock: Clock) -> None:
+    async def test(calls: ActiveCalls, _clock: Clock) -> None:
         calls.begin("greedy", 16)
         await settle()
 
@@ -79,7 +79,7 @@ def test_whoever_is_alone_has_no_limit() -> None:
 
 
 def test_beside_another_a_caller_has_two_calls_running_and_the_rest_wait() -> None:
-    async def test(calls: Calls, _clock: Clock) -> None:
+    async def test(calls: ActiveCalls, _clock: Clock) -> None:
         calls.begin("modest")
         calls.begin("greedy", 16)
         await settle()
@@ -94,7 +94,7 @@ def test_beside_another_a_caller_has_two_calls_running_and_the_rest_wait() -> No
 def test_a_call_that_takes_long_makes_room_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CALL_TURN_SECONDS", 0.01)
 
-    async def test(calls: Calls, _clock: Clock) -> None:
+    async def test(calls: ActiveCalls, _clock: Clock) -> None:
         calls.begin("modest")
         calls.begin("greedy", 6)
         await asyncio.sleep(0.2)
@@ -105,7 +105,7 @@ def test_a_call_that_takes_long_makes_room_for_the_next(monkeypatch: pytest.Monk
 
 
 def test_a_caller_who_left_counts_no_longer() -> None:
-    async def test(calls: Calls, clock: Clock) -> None:
+    async def test(calls: ActiveCalls, clock: Clock) -> None:
         calls.begin("modest")
         await settle()
         clock.now += limits.CALLER_ABOUT_SECONDS * 2
@@ -118,7 +118,7 @@ def test_a_caller_who_left_counts_no_longer() -> None:
 
 
 def test_a_call_that_is_given_up_takes_nobodys_turn() -> None:
-    async def test(calls: Calls, _clock: Clock) -> None:
+    async def test(calls: ActiveCalls, _clock: Clock) -> None:
         calls.begin("modest")
         waiting = calls.begin("greedy", 5)
         await settle()
@@ -133,7 +133,7 @@ def test_a_call_that_is_given_up_takes_nobodys_turn() -> None:
 
 
 def test_a_caller_whose_calls_queue_up_rests_after_each() -> None:
-    async def test(calls: Calls, clock: Clock) -> None:
+    async def test(calls: ActiveCalls, clock: Clock) -> None:
         calls.begin("modest")
         greedy = calls.begin("greedy", 3)
         await settle()

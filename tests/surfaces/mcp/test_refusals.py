@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.mcp.tools import in_words
+from stratagem.surfaces.mcp.tools import error_text
 from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +76,7 @@ def test_everything_that_is_wrong_is_said_once_and_within_bounds() -> None:
         knownFix={"steps": ["restart it", "wait"]},
     )
 
-    said = in_words(error)
+    said = error_text(error)
 
     assert said.count("$.p0") == 1
     assert "also $.p1: is wrong" in said
@@ -89,4 +89,4 @@ def test_everything_that_is_wrong_is_said_once_and_within_bounds() -> None:
 
 @pytest.mark.parametrize("details", [{"violations": 7}, {"corrections": ["x"]}, {"knownFix": []}])
 def test_details_of_another_form_do_no_harm(details: dict[str, Any]) -> None:
-    assert in_words(ValidationFailed("No.", hint="Yes.", **details)) == "No. Yes."
+    assert error_text(ValidationFailed("No.", hint="Yes.", **details)) == "No. Yes."

@@ -18,7 +18,7 @@ import stratagem
 from stratagem import operations
 from stratagem.errors import ValidationFailed
 from stratagem.operation import Operation
-from stratagem.surfaces.mcp.tools import in_words
+from stratagem.surfaces.mcp.tools import error_text
 from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
 
 pytestmark = pytest.mark.anyio
@@ -439,7 +439,7 @@ def test_an_error_says_in_words_what_its_details_have() -> None:
         limit=5_000,
     )
 
-    head, *lines = in_words(error).splitlines()
+    head, *lines = error_text(error).splitlines()
 
     assert head == "Wrong. Try near."
     assert lines[0] == "conflict c0 at $: ours 1, theirs nothing"

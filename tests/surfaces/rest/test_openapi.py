@@ -13,7 +13,7 @@ from schemathesis.checks import not_a_server_error
 
 from stratagem.operations import TABLE
 from stratagem.surfaces.rest.openapi import document
-from stratagem.surfaces.rest.routes import every
+from stratagem.surfaces.rest.routes import all_routes
 from tests.surfaces.serving import Served, serving
 
 # Requests that would start programs of a name that was made up.
@@ -33,7 +33,7 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_every_operation_has_a_route() -> None:
-    routed = {route.operation for route in every()}
+    routed = {route.operation for route in all_routes()}
 
     assert set(TABLE) - routed == set()
 

@@ -18,7 +18,7 @@ import pytest
 
 import stratagem
 from stratagem.errors import StorageUnavailable, ValidationFailed
-from stratagem.surfaces.server.startup_message import Found, greeting
+from stratagem.surfaces.server.startup_message import DatabaseState, startup_message
 from stratagem.surfaces.serving.settings import ServerSettings
 from tests.surfaces.serving import Served, serving
 
@@ -118,16 +118,20 @@ def test_a_server_for_everybody_says_that_it_needs_a_name() -> None:
     everywhere = ServerSettings("team.db", host=EVERYWHERE, auth="token")
     named = ServerSettings("team.db", host=EVERYWHERE, server_names=("team.example",))
 
-    assert "--server-name NAME" in greeting(everywhere, 7437, Found())
-    assert "http://127.0.0.1:7437/mcp --header" in greeting(everywhere, 7437, Found())
-    assert "--server-name" not in greeting(named, 7437, Found())
-    assert "stratagem http://team.example:7437/mcp\n" in greeting(named, 7437, Found())
+    assert "--server-name NAME" in startup_message(everywhere, 7437, DatabaseState())
+    assert "http://127.0.0.1:7437/mcp --header" in startup_message(
+        everywhere, 7437, DatabaseState()
+    )
+    assert "--server-name" not in startup_message(named, 7437, DatabaseState())
+    assert "stratagem http://team.example:7437/mcp\n" in startup_message(
+        named, 7437, DatabaseState()
+    )
 
 
 def test_trouble_is_told_with_its_next_step() -> None:
     trouble = StorageUnavailable("It is away.", hint="Start it.")
 
-    said = greeting(ServerSettings("team.db"), 7437, Found(trouble))
+    said = startup_message(ServerSettings("team.db"), 7437, DatabaseState(trouble))
 
     assert "NOT READY: It is away.\nHint: Start it.\n" in said
 

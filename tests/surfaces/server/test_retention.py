@@ -9,7 +9,7 @@ import pytest
 
 import stratagem
 from stratagem import limits
-from stratagem.surfaces.server.retention import Forgetting
+from stratagem.surfaces.server.retention import ExecutionRetention
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from tests.surfaces.serving import eventually
@@ -46,11 +46,11 @@ def count(path: Path) -> int:
 def test_what_is_old_is_erased_soon_after_the_start(path: Path) -> None:
     settings = ServerSettings(str(path), embedder="none")
     database = Database(settings)
-    forgetting = Forgetting(settings, database, first_seconds=0.01)
+    retention = ExecutionRetention(settings, database, first_seconds=0.01)
 
-    forgetting.start()
+    retention.start()
     eventually(lambda: count(path) == 0)
-    forgetting.stop()
+    retention.stop()
     database.close()
 
 
@@ -65,16 +65,16 @@ def test_every_workspace_forgets_whether_it_is_open_or_not(path: Path) -> None:
     settings = ServerSettings(str(path), embedder="none")
     database = Database(settings)
     database.runtime("blue")
-    forgetting = Forgetting(settings, database, first_seconds=0.01)
+    retention = ExecutionRetention(settings, database, first_seconds=0.01)
 
-    forgetting.start()
+    retention.start()
     for each in (path, beside / "red.db", beside / "blue.db"):
         eventually(partial(has_none, each))
-    forgetting.stop()
+    retention.stop()
 
     assert database.workspaces() == [None, "blue", "broken", "red"]
     # It was opened for this only, and is not held open.
-    assert eventually(lambda: list(database._others) == ["blue"])  # noqa: SLF001 -- nothing tells
+    assert eventually(lambda: list(database._workspaces) == ["blue"])  # noqa: SLF001 -- nothing tells
     database.close()
 
 
@@ -82,10 +82,10 @@ def test_every_workspace_forgets_whether_it_is_open_or_not(path: Path) -> None:
 def test_a_server_that_only_reads_forgets_nothing(path: Path) -> None:
     settings = ServerSettings(str(path), embedder="none", read_only=True)
     database = Database(settings)
-    forgetting = Forgetting(settings, database, first_seconds=0.01)
+    retention = ExecutionRetention(settings, database, first_seconds=0.01)
 
-    forgetting.start()
-    forgetting.stop()
+    retention.start()
+    retention.stop()
     database.close()
 
     assert count(path) == 1

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from stratagem import limits
-from stratagem.surfaces.server.connections import room_for_connections
+from stratagem.surfaces.server.connections import connection_capacity
 from stratagem.surfaces.server.repeated_warnings import RepeatedWarnings
 
 
@@ -46,7 +46,7 @@ def test_enough_files_are_asked_for() -> None:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
 
-        assert room_for_connections(500) == 500
+        assert connection_capacity(500) == 500
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 628
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -55,8 +55,8 @@ def test_enough_files_are_asked_for() -> None:
 def test_where_there_are_not_enough_files_some_are_left_for_the_rest() -> None:
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))\n"
-        "from stratagem.surfaces.server.connections import room_for_connections\n"
-        "print(room_for_connections(2000))"
+        "from stratagem.surfaces.server.connections import connection_capacity\n"
+        "print(connection_capacity(2000))"
     )
 
     done = subprocess.run(

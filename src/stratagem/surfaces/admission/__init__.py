@@ -1,6 +1,6 @@
-"""Who is let in to a server, as whom, and how much of it each may use."""
+"""Authentication of requests, and the quotas of those who send them."""
 
-from stratagem.surfaces.admission.authenticator import Admission, Admitted
-from stratagem.surfaces.admission.middleware import Door
+from stratagem.surfaces.admission.authenticator import Authenticator, Principal
+from stratagem.surfaces.admission.middleware import AuthenticationMiddleware
 
-__all__ = ["Admission", "Admitted", "Door"]
+__all__ = ["AuthenticationMiddleware", "Authenticator", "Principal"]

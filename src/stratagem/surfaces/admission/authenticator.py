@@ -1,7 +1,7 @@
-"""From what a request presents to who sent it.
+"""Authentication: from the token of a request to the principal who sent it.
 
-Until the first token is made, and unless the server was told otherwise, whoever reaches a server
-on loopback may use it all. From the first token on, for ever, everybody needs one.
+Until the first token is created, and unless the server is set otherwise, every client that reaches
+a server on loopback may do everything. From the first token on, for ever, every client needs one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from stratagem.access.tokens import PREFIX, digest
 from stratagem.access.workspaces import home_of
 from stratagem.errors import PermissionDenied, StratagemError, Unauthenticated
 from stratagem.operation import Caller
-from stratagem.surfaces.admission.quotas import Measures
+from stratagem.surfaces.admission.quotas import Quotas
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["Admission", "Admitted"]
+__all__ = ["Authenticator", "Principal"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,16 +37,16 @@ HOST_SCOPE: Final = "gateway:admin"
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
-    """Somebody who was let in, into which workspace, and the hash of what they showed."""
+class Principal:
+    """An authenticated client: its identity, its workspace, and the hash of its token."""
 
     identity: Identity
     workspace: str
-    shown: str
+    token_hash: str
 
 
-class Admission:
-    """Tells who sends a request. Runs on the server's event loop."""
+class Authenticator:
+    """Authenticates requests. Runs on the server's event loop."""
 
     def __init__(
         self, settings: ServerSettings, database: Database, fetch: Fetch | None = None
@@ -64,7 +64,7 @@ class Admission:
             self._verifier = Verifier(
                 settings.oauth, keys, home=self._home, monotonic=time.monotonic
             )
-        self.measures = Measures(time.monotonic)
+        self.quotas = Quotas(time.monotonic)
         # Where there is no session to remember it, a switched branch belongs to the token.
         self._callers: LRUCache[tuple[str, ...], Caller] = LRUCache(limits.SWITCHED_KEPT_MAX)
 
@@ -73,36 +73,36 @@ class Admission:
         """The workspace that the server's own database is."""
         return self._home
 
-    async def admit(
+    async def authenticate(
         self,
         authorization: Sequence[str],
         *,
         workspace: str | None = None,
         address: str = "",
-        way: str = "",
-    ) -> Admitted | None:
-        """Return who sent a request; None where nobody has to say.
+        route: str = "",
+    ) -> Principal | None:
+        """Return who sent a request; None where no authentication is needed.
 
         Raises:
-            Unauthenticated: Nobody is known by what was presented.
+            Unauthenticated: There is no token, or it is not valid.
             PermissionDenied: The token does not open the workspace that was asked for.
             RateLimited: The address has presented too many wrong tokens.
             StratagemError: The database, or the issuer, does not answer.
         """
         if not await self.is_required():
-            self._check_own(workspace)
+            self._check_home_workspace(workspace)
             return None
         try:
-            secret = _bearer(authorization)
+            secret = _bearer_token(authorization)
             identity = await self._identify(secret)
         except Unauthenticated as error:
-            self._note(error, address, way)
+            self._record_refusal(error, address, route)
             if error.details.get("reason") != "missing":
-                self.measures.count_wrong(address)
+                self.quotas.count_wrong_token(address)
             raise
-        return Admitted(identity, identity.choose(workspace, self._home), digest(secret))
+        return Principal(identity, identity.choose(workspace, self._home), digest(secret))
 
-    def _check_own(self, workspace: str | None) -> None:
+    def _check_home_workspace(self, workspace: str | None) -> None:
         """Refuse another workspace than the server's own to whoever has no token to open it."""
         if workspace not in {None, self._home}:
             raise PermissionDenied(
@@ -111,52 +111,52 @@ class Admission:
                 hint="Make a token that opens it: stratagem token create NAME --workspace ...",
             )
 
-    async def confirm(self, admitted: Admitted | None) -> None:
-        """Check that somebody who was let in earlier still would be.
+    async def reauthenticate(self, principal: Principal | None) -> None:
+        """Check that a principal that was authenticated earlier still would be.
 
         Raises:
             Unauthenticated: The token was revoked, has expired, or is needed by now.
         """
         if not await self.is_required():
             return
-        if admitted is None:
-            raise _refused("missing", "This server needs a token.")
-        if admitted.identity.key.startswith("token:"):
-            await self._holder(admitted.shown)
-        elif self._is_over(admitted.identity):
-            raise _refused("expired", "Your token has expired.")
+        if principal is None:
+            raise _unauthenticated("missing", "This server needs a token.")
+        if principal.identity.key.startswith("token:"):
+            await self._token_identity(principal.token_hash)
+        elif self._is_expired(principal.identity):
+            raise _unauthenticated("expired", "Your token has expired.")
 
     async def is_required(self) -> bool:
-        """Whether everybody has to say who they are."""
-        book = await self._current()
+        """Whether every client needs a token."""
+        book = await self._token_book()
         return self._settings.needs_auth or book.in_use
 
-    def caller(self, admitted: Admitted | None, surface: str) -> Caller:
+    def caller(self, principal: Principal | None, surface: str) -> Caller:
         """Return the caller of a request that belongs to no session.
 
         The same one each time, so that a branch it switches to holds for its token.
         """
-        if admitted is None:
+        if principal is None:
             return self.new_caller(None, surface)
-        identity = admitted.identity
-        scopes = identity.rights[admitted.workspace]
-        key = (identity.key, admitted.workspace, *sorted(scopes))
+        identity = principal.identity
+        scopes = identity.rights[principal.workspace]
+        key = (identity.key, principal.workspace, *sorted(scopes))
         found = self._callers.get(key)
         if found is None:
             found = self._callers[key] = replace(
-                self.new_caller(admitted, surface),
-                can_switch=not self._settings.several,
+                self.new_caller(principal, surface),
+                can_switch=not self._settings.several_processes,
                 toolsets=None,
             )
-        reached = self._reached(surface)
-        return found if reached is None else replace(found, toolsets=reached, origin=found)
+        toolsets = self._toolsets_for(surface)
+        return found if toolsets is None else replace(found, toolsets=toolsets, origin=found)
 
-    def _reached(self, surface: str) -> frozenset[str] | None:
+    def _toolsets_for(self, surface: str) -> frozenset[str] | None:
         """Return what tools may run for clients: over MCP what is on, elsewhere all there is."""
         return frozenset(self._settings.toolsets) if surface == "mcp" else None
 
     def new_caller(
-        self, admitted: Admitted | None, surface: str, *, can_switch: bool = False
+        self, principal: Principal | None, surface: str, *, can_switch: bool = False
     ) -> Caller:
         """Return a caller that remembers nothing of earlier requests."""
         settings = self._settings
@@ -169,51 +169,51 @@ class Admission:
             local=False,
             read_only=settings.read_only,
             authority="network",
-            toolsets=self._reached(surface),
+            toolsets=self._toolsets_for(surface),
         )
-        if admitted is None:
+        if principal is None:
             return caller
         return replace(
             caller,
-            actor=admitted.identity.actor,
-            scopes=admitted.identity.rights[admitted.workspace],
-            workspace=None if admitted.workspace == self._home else admitted.workspace,
+            actor=principal.identity.actor,
+            scopes=principal.identity.rights[principal.workspace],
+            workspace=None if principal.workspace == self._home else principal.workspace,
             authority="token",
-            of_host=HOST_SCOPE in admitted.identity.rights.get(self._home, ()),
+            of_host=HOST_SCOPE in principal.identity.rights.get(self._home, ()),
         )
 
     async def close(self) -> None:
         """Write what is still to be written."""
         if self._writing is not None:
             self._writing.cancel()
-        await asyncio.to_thread(self._write)
+        await asyncio.to_thread(self._write_refusals)
 
     async def _identify(self, secret: str) -> Identity:
         if self._verifier is not None and not secret.startswith(PREFIX):
             identity = await self._verifier.verify(secret)
-            if self._is_over(identity):
-                raise _refused("expired", "Your token has expired.")
+            if self._is_expired(identity):
+                raise _unauthenticated("expired", "Your token has expired.")
             return identity
-        return await self._holder(digest(secret))
+        return await self._token_identity(digest(secret))
 
-    async def _holder(self, shown: str) -> Identity:
-        book = await self._current()
-        token = book.find(shown)
+    async def _token_identity(self, token_hash: str) -> Identity:
+        book = await self._token_book()
+        token = book.find(token_hash)
         if token is None:
-            raise _refused("unknown", "Nobody is known by your token.")
+            raise _unauthenticated("unknown", "Nobody is known by your token.")
         state = token.state(self._now())
         if state != "active":
             words = "has expired" if state == "expired" else "was revoked"
-            raise _refused(state, f"Your token {words}.")
+            raise _unauthenticated(state, f"Your token {words}.")
         return identity_of(token)
 
-    def _is_over(self, identity: Identity) -> bool:
+    def _is_expired(self, identity: Identity) -> bool:
         return identity.expires_at is not None and identity.expires_at <= self._now()
 
     def _now(self) -> int:
         return self._database.runtime().foundation.store.now()
 
-    async def _current(self) -> TokenBook:
+    async def _token_book(self) -> TokenBook:
         book = self._book
         if book is None:
             runtime = await asyncio.to_thread(self._database.runtime)
@@ -222,18 +222,18 @@ class Admission:
             await asyncio.to_thread(book.check)
         return book
 
-    def _note(self, error: Unauthenticated, address: str, way: str) -> None:
-        """Count a refusal, and see to it that it is written a moment later."""
-        self._refusals.note(str(error.details.get("reason", "other")), address, way)
+    def _record_refusal(self, error: Unauthenticated, address: str, route: str) -> None:
+        """Count a refusal, and have it written a moment later."""
+        self._refusals.note(str(error.details.get("reason", "other")), address, route)
         if self._writing is None or self._writing.done():
-            self._writing = asyncio.get_running_loop().create_task(self._write_soon())
+            self._writing = asyncio.get_running_loop().create_task(self._write_refusals_soon())
 
-    async def _write_soon(self) -> None:
+    async def _write_refusals_soon(self) -> None:
         while self._refusals.any:
             await asyncio.sleep(limits.REFUSALS_WRITTEN_SECONDS)
-            await asyncio.to_thread(self._write)
+            await asyncio.to_thread(self._write_refusals)
 
-    def _write(self) -> None:
+    def _write_refusals(self) -> None:
         try:
             if self._refusals.any:
                 self._refusals.write(self._database.runtime().foundation)
@@ -242,15 +242,15 @@ class Admission:
             logger.warning("refused authentications could not be recorded: %s", error.message)
 
 
-def _bearer(authorization: Sequence[str]) -> str:
+def _bearer_token(authorization: Sequence[str]) -> str:
     """Return the one token that a request presents."""
     if not authorization:
-        raise _refused("missing", "This server needs a token.")
+        raise _unauthenticated("missing", "This server needs a token.")
     scheme, _, secret = authorization[0].strip().partition(" ")
     if len(authorization) > 1 or scheme.lower() != "bearer" or not secret.strip():
-        raise _refused("malformed", "Send one header: Authorization: Bearer TOKEN.")
+        raise _unauthenticated("malformed", "Send one header: Authorization: Bearer TOKEN.")
     return secret.strip()
 
 
-def _refused(reason: str, words: str) -> Unauthenticated:
+def _unauthenticated(reason: str, words: str) -> Unauthenticated:
     return Unauthenticated(words, reason=reason)

@@ -1,4 +1,4 @@
-"""Reading an issuer's keys, through the guarded client that everything leaves the house by."""
+"""Fetching the keys of an OAuth issuer, through the guarded HTTP client."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from stratagem.access.oauth import Fetch
 from stratagem.errors import ServiceUnavailable
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["fetching"]
+__all__ = ["issuer_fetch"]
 
 _OK: Final = 200
 
 
-def fetching(settings: ServerSettings) -> Fetch:
-    """Return how to read addresses of the issuer.
+def issuer_fetch(settings: ServerSettings) -> Fetch:
+    """Return a function that fetches addresses of the issuer.
 
     The issuer's own host, and that of its keys, may be private: an administrator named them.
     """

@@ -1,7 +1,7 @@
-"""The door of a server: nothing behind it is reached by somebody who may not.
+"""ASGI middleware that authenticates every request and holds its quotas.
 
-It stands before every surface, so that no route and no event can be added that it does not
-guard. Sockets may say who they are in their first message instead, as browsers have to.
+It wraps every surface, so that no route and no event can be added that it does not guard. Sockets
+may authenticate in their first message instead, as browsers have to.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stratagem.access.oauth import challenge, resource_metadata
 from stratagem.access.oauth.metadata import METADATA_PATH
 from stratagem.errors import PermissionDenied, RateLimited, StratagemError
-from stratagem.surfaces.admission.authenticator import Admission, Admitted
-from stratagem.surfaces.admission.stream_expiry import watched
-from stratagem.surfaces.serving.request_scope import ADMITTED, NOTED
-from stratagem.surfaces.serving.responses import refused
+from stratagem.surfaces.admission.authenticator import Authenticator, Principal
+from stratagem.surfaces.admission.stream_expiry import serve_while_authenticated
+from stratagem.surfaces.serving.request_scope import LOG_FIELDS, PRINCIPAL
+from stratagem.surfaces.serving.responses import error_response
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["OPEN", "WORKSPACE_HEADER", "Door"]
+__all__ = ["PUBLIC_PATHS", "WORKSPACE_HEADER", "AuthenticationMiddleware"]
 
-# Whether the server is there is no secret; everything else is.
-OPEN: Final = frozenset({"/health", "/ready"})
+# Whether the server is up is no secret; everything else is.
+PUBLIC_PATHS: Final = frozenset({"/health", "/ready"})
 WORKSPACE_HEADER: Final = "x-stratagem-workspace"
 _WORKSPACE_QUERY: Final = "workspace"
-_SOCKETS: Final = "/socket.io"
-_PROTOCOL: Final = "/mcp"
-_METRICS: Final = "/metrics"
+_SOCKETS_PATH: Final = "/socket.io"
+_MCP_PATH: Final = "/mcp"
+_METRICS_PATH: Final = "/metrics"
 
 
 # For a request and the status of its refusal.
 PageInstead = Callable[[Scope, int], Response | None]
 
 
-class Door:
-    """Lets requests in, each with a note of who sent it."""
+class AuthenticationMiddleware:
+    """Passes requests on with their principal in the scope, or refuses them."""
 
     def __init__(
         self,
         app: ASGIApp,
         settings: ServerSettings,
-        admission: Admission,
+        authenticator: Authenticator,
         page_instead: PageInstead | None = None,
     ) -> None:
-        """Stand before an application.
+        """Wrap an application.
 
         `page_instead`: the page that a browser without a token is shown in place of an error.
         """
         self._app = app
         self._page_instead = page_instead
         self._settings = settings
-        self._admission = admission
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer it."""
-        if scope["type"] not in {"http", "websocket"} or scope["path"] in OPEN:
+        """Pass a request on, or refuse it."""
+        if scope["type"] not in {"http", "websocket"} or scope["path"] in PUBLIC_PATHS:
             await self._app(scope, receive, send)
             return
         if self._settings.oauth is not None and scope["path"].startswith(METADATA_PATH):
@@ -68,62 +68,62 @@ class Door:
             return
         with ExitStack() as held:
             try:
-                held.enter_context(self._admission.measures.open())
-                scope = await self._admitted(scope, held)
+                held.enter_context(self._authenticator.quotas.server_slot())
+                scope = await self._with_principal(scope, held)
             except StratagemError as error:
                 if isinstance(error, RateLimited):
-                    await self._admission.measures.pause()
+                    await self._authenticator.quotas.delay_refusal()
                 await self._refuse(error, scope, receive, send)
                 return
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] != _PROTOCOL:
+        if scope["path"] != _MCP_PATH:
             await self._app(scope, receive, send)
             return
-        await watched(
+        await serve_while_authenticated(
             self._app,
-            self._admission,
-            scope[ADMITTED],
+            self._authenticator,
+            scope[PRINCIPAL],
             scope=scope,
             receive=receive,
             send=send,
         )
 
-    async def _admitted(self, scope: Scope, held: ExitStack) -> Scope:
-        """Return the scope of a request with who sent it, holding what they may use."""
+    async def _with_principal(self, scope: Scope, held: ExitStack) -> Scope:
+        """Return the scope of a request with its principal, holding its quotas."""
         headers = Headers(scope=scope)
-        shown = headers.getlist("authorization")
-        if not shown and scope["path"].startswith(_SOCKETS):
-            return {**scope, ADMITTED: None}
+        authorization = headers.getlist("authorization")
+        if not authorization and scope["path"].startswith(_SOCKETS_PATH):
+            return {**scope, PRINCIPAL: None}
         client = scope.get("client")
-        admitted = await self._admission.admit(
-            shown,
-            workspace=headers.get(WORKSPACE_HEADER) or _asked(scope),
+        principal = await self._authenticator.authenticate(
+            authorization,
+            workspace=headers.get(WORKSPACE_HEADER) or _workspace_in_query(scope),
             address=client[0] if client else "",
-            way=f"{scope.get('method', 'socket')} {scope['path']}"[:100],
+            route=f"{scope.get('method', 'socket')} {scope['path']}"[:100],
         )
-        if admitted is None:
-            return {**_without_workspace(scope), ADMITTED: None}
-        noted = {"by": admitted.identity.actor, "workspace": admitted.workspace}
-        scope.get(NOTED, {}).update(noted)
-        self._measure(scope, admitted, held)
-        return {**_without_workspace(scope), ADMITTED: admitted}
+        if principal is None:
+            return {**_without_workspace(scope), PRINCIPAL: None}
+        fields = {"by": principal.identity.actor, "workspace": principal.workspace}
+        scope.get(LOG_FIELDS, {}).update(fields)
+        self._enter_quotas(scope, principal, held)
+        return {**_without_workspace(scope), PRINCIPAL: principal}
 
-    def _measure(self, scope: Scope, admitted: Admitted, held: ExitStack) -> None:
-        measures, identity = self._admission.measures, admitted.identity
-        if scope["path"] == _METRICS:
-            self._check_metrics(admitted)
-        if scope["path"].startswith(_SOCKETS) or (
-            scope["path"] == _PROTOCOL and scope.get("method") == "GET"
+    def _enter_quotas(self, scope: Scope, principal: Principal, held: ExitStack) -> None:
+        quotas, identity = self._authenticator.quotas, principal.identity
+        if scope["path"] == _METRICS_PATH:
+            self._check_metrics(principal)
+        if scope["path"].startswith(_SOCKETS_PATH) or (
+            scope["path"] == _MCP_PATH and scope.get("method") == "GET"
         ):
-            held.enter_context(measures.stream(identity))
+            held.enter_context(quotas.stream_slot(identity))
             return
-        held.enter_context(measures.request(identity))
-        measures.count(identity)
+        held.enter_context(quotas.request_slot(identity))
+        quotas.count_request(identity)
 
-    def _check_metrics(self, admitted: Admitted) -> None:
-        caller = self._admission.new_caller(admitted, "rest")
+    def _check_metrics(self, principal: Principal) -> None:
+        caller = self._authenticator.new_caller(principal, "rest")
         caller.require("gateway", "read", "reading the metrics")
         if caller.workspace is not None:
             raise PermissionDenied("The metrics are those of the server's own workspace.")
@@ -149,13 +149,15 @@ class Door:
         self, error: StratagemError, scope: Scope, receive: Receive, send: Send
     ) -> None:
         path = scope["path"]
-        response = refused(error, enveloped=path.startswith("/api/mcp") or path == _METRICS)
+        response = error_response(
+            error, enveloped=path.startswith("/api/mcp") or path == _METRICS_PATH
+        )
         if error.details.get("reason") == "missing":
             response = self._page(scope, response.status_code) or response
         if error.code == "unauthenticated":
             where = None
             if self._settings.oauth is not None:
-                place = _PROTOCOL if path.startswith(_PROTOCOL) else ""
+                place = _MCP_PATH if path.startswith(_MCP_PATH) else ""
                 where = f"{self._own_address(scope)}{METADATA_PATH}{place}"
             missing = error.details.get("reason") == "missing"
             words = challenge(where, None if missing else "invalid_token")
@@ -166,7 +168,7 @@ class Door:
             await send({"type": "websocket.close", "code": 1008})
 
 
-def _asked(scope: Scope) -> str | None:
+def _workspace_in_query(scope: Scope) -> str | None:
     """Return the workspace that a request's query asks for."""
     found = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(_WORKSPACE_QUERY)
     return found[0] if found else None

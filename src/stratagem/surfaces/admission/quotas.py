@@ -1,7 +1,7 @@
-"""How much of a server each holder of a token may use: in requests and in open streams.
+"""Quotas: how many requests and open streams each holder of a token may have.
 
-One holder who asks for too much is told to wait, and told so slowly; the others do not notice.
-Runs on one event loop.
+A holder above its quota is answered with 429, after a delay that slows it down; the others do not
+notice. Runs on one event loop.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Final
 from stratagem import limits
 from stratagem.access.identity import Identity
 from stratagem.errors import RateLimited
-from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.token_buckets import TokenBuckets
 
-__all__ = ["Measures", "RateBuckets", "UnknownSockets"]
+__all__ = ["Quotas", "RateBuckets", "UnauthenticatedSockets"]
 
 _COUNTED_MAX: Final = 10_000
 
@@ -51,12 +51,12 @@ class RateBuckets(TokenBuckets[str]):
         return taken
 
 
-class UnknownSockets:
-    """Sockets that have not said yet who they are, oldest first.
+class UnauthenticatedSockets:
+    """Sockets that have not authenticated yet, oldest first.
 
-    There is always room for one more: the oldest of the address that has most of them makes room.
-    So whoever opens many takes places from themselves, and a browser, which says at once who it
-    is, finds one.
+    There is always room for one more: the oldest of the address that has most of them is closed for
+    it. So an address that opens many takes places from itself, and a browser, which authenticates
+    at once, finds one.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class UnknownSockets:
         return len(self._addresses)
 
     def add(self, socket: str, address: str) -> str | None:
-        """Count a socket; return the one that has to go, if one has to."""
+        """Add a socket; return the one that has to be closed for it, if any."""
         self._addresses[socket] = address
         if len(self._addresses) <= limits.UNKNOWN_SOCKETS_MAX:
             return None
@@ -81,24 +81,24 @@ class UnknownSockets:
         return oldest
 
     def discard(self, socket: str) -> None:
-        """Count a socket no longer: it has said who it is, or is gone."""
+        """Remove a socket: it has authenticated, or is closed."""
         self._addresses.pop(socket, None)
 
 
-class Measures:
-    """What is in use, and by whom."""
+class Quotas:
+    """What is in use, and by whom; see the module."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self.rates = RateBuckets(monotonic)
-        self.wrong = RateBuckets(monotonic)
+        self.wrong_tokens = RateBuckets(monotonic)
         self._requests: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
         self._all = 0
-        self.unknown = UnknownSockets()
+        self.unauthenticated_sockets = UnauthenticatedSockets()
         self._paused = 0
-        self.large = Turns()
+        self.large_bodies = LargeBodyQueue()
 
-    def count(self, identity: Identity) -> None:
+    def count_request(self, identity: Identity) -> None:
         """Count a request.
 
         Raises:
@@ -114,14 +114,14 @@ class Measures:
                 retry_after=round(wait, 3),
             )
 
-    def count_wrong(self, address: str) -> None:
+    def count_wrong_token(self, address: str) -> None:
         """Count a wrong token.
 
         Raises:
             RateLimited: There were too many from this address within the last minute.
         """
         most = limits.WRONG_TOKENS_PER_MINUTE
-        wait = self.wrong.take(address, most, most)
+        wait = self.wrong_tokens.take(address, most, most)
         if wait:
             raise RateLimited(
                 "Too many wrong tokens came from your address.",
@@ -130,8 +130,8 @@ class Measures:
             )
 
     @contextmanager
-    def open(self) -> Iterator[None]:
-        """Hold one of the places that all callers share.
+    def server_slot(self) -> Iterator[None]:
+        """Hold one of the requests that the whole server may have under way.
 
         Raises:
             RateLimited: All are taken.
@@ -148,25 +148,25 @@ class Measures:
         finally:
             self._all -= 1
 
-    def request(self, identity: Identity) -> AbstractContextManager[None]:
+    def request_slot(self, identity: Identity) -> AbstractContextManager[None]:
         """Hold one of the requests that a holder may have under way.
 
         Raises:
             RateLimited: All of them are.
         """
         most = identity.concurrency or limits.TOKEN_REQUESTS_AT_ONCE
-        return self._held(self._requests, identity, most, "requests at once")
+        return self._slot(self._requests, identity, most, "requests at once")
 
-    def stream(self, identity: Identity) -> AbstractContextManager[None]:
+    def stream_slot(self, identity: Identity) -> AbstractContextManager[None]:
         """Hold one of the streams and sockets that a holder may keep open.
 
         Raises:
             RateLimited: All of them are.
         """
-        return self._held(self._streams, identity, limits.TOKEN_STREAMS_MAX, "open streams")
+        return self._slot(self._streams, identity, limits.TOKEN_STREAMS_MAX, "open streams")
 
-    async def pause(self) -> None:
-        """Let somebody wait who asks for too much, as long as few are waiting."""
+    async def delay_refusal(self) -> None:
+        """Delay the refusal of a request above its quota, as long as few are delayed."""
         if self._paused >= limits.REFUSALS_PAUSED_MAX:
             return
         self._paused += 1
@@ -176,7 +176,7 @@ class Measures:
             self._paused -= 1
 
     @contextmanager
-    def _held(
+    def _slot(
         self, counter: Counter[str], identity: Identity, most: int, what: str
     ) -> Iterator[None]:
         if counter[identity.key] >= most:

@@ -1,7 +1,7 @@
-"""Ending answers that go on for longer than the token they were asked for with.
+"""Ending streams whose token expires or is revoked.
 
-A stream of the protocol may stay open for days. Whoever opened it is looked up again as long as
-it lasts, which costs a look in memory, and it is cut when the token is no longer good.
+A stream of the protocol may stay open for days. Its principal is authenticated again and again,
+which costs a look-up in memory, and the stream is closed when the token is no longer valid.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import StratagemError, Unauthenticated
-from stratagem.surfaces.admission.authenticator import Admission, Admitted
+from stratagem.surfaces.admission.authenticator import Authenticator, Principal
 
-__all__ = ["watched"]
+__all__ = ["serve_while_authenticated"]
 
 
-async def watched(
+async def serve_while_authenticated(
     app: ASGIApp,
-    admission: Admission,
-    admitted: Admitted | None,
+    authenticator: Authenticator,
+    principal: Principal | None,
     *,
     scope: Scope,
     receive: Receive,
     send: Send,
 ) -> None:
-    """Answer a request, for as long as whoever sent it would still be let in."""
+    """Answer a request for as long as its principal is still authenticated."""
     answering = asyncio.ensure_future(app(scope, receive, send))
     try:
         while True:
             await asyncio.wait({answering}, timeout=limits.TOKEN_CHECK_SECONDS)
             if answering.done():
                 break
-            if not await _still_good(admission, admitted):
+            if not await _is_still_valid(authenticator, principal):
                 # The connection is closed under an answer that was never finished.
                 answering.cancel()
                 await asyncio.wait({answering})
@@ -45,9 +45,9 @@ async def watched(
     answering.result()
 
 
-async def _still_good(admission: Admission, admitted: Admitted | None) -> bool:
+async def _is_still_valid(authenticator: Authenticator, principal: Principal | None) -> bool:
     try:
-        await admission.confirm(admitted)
+        await authenticator.reauthenticate(principal)
     except Unauthenticated:
         return False
     except StratagemError:

@@ -15,11 +15,11 @@ from mcp.server.session import ServerSession
 
 from stratagem import limits
 from stratagem.operation import Caller
-from stratagem.surfaces.serving.request_scope import ADMITTED
+from stratagem.surfaces.serving.request_scope import PRINCIPAL
 from stratagem.surfaces.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from stratagem.surfaces.admission import Admission, Admitted
+    from stratagem.surfaces.admission import Authenticator, Principal
 
 __all__ = ["SESSION_HEADER", "Callers", "ProcessCaller", "SessionCallers"]
 
@@ -57,8 +57,8 @@ class ProcessCaller:
 class SessionCallers:
     """Many clients, each known by its protocol session where it has one, else by its token."""
 
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
         # From the one that was used longest ago to the one used last, each with whose it is.
         self._sessions: OrderedDict[str, tuple[Caller, str | None]] = OrderedDict()
 
@@ -67,21 +67,21 @@ class SessionCallers:
         request = context.request
         session = request.headers.get(SESSION_HEADER) if request is not None else None
         known = self._sessions.get(session or "")
-        admitted = request.scope.get(ADMITTED) if request is not None else None
-        caller = known[0] if known is not None else self._admission.caller(admitted, "mcp")
-        if admitted is None:
+        principal = request.scope.get(PRINCIPAL) if request is not None else None
+        caller = known[0] if known is not None else self._authenticator.caller(principal, "mcp")
+        if principal is None:
             caller.actor = _actor(context.session)
         return caller
 
-    def begin(self, session: str, admitted: Admitted | None) -> None:
+    def begin(self, session: str, principal: Principal | None) -> None:
         """Remember a session from now on."""
-        caller = self._admission.new_caller(admitted, "mcp", can_switch=True)
-        self._sessions[session] = (caller, _owner(admitted))
+        caller = self._authenticator.new_caller(principal, "mcp", can_switch=True)
+        self._sessions[session] = (caller, _owner(principal))
 
-    def belongs(self, session: str, admitted: Admitted | None) -> bool:
+    def belongs(self, session: str, principal: Principal | None) -> bool:
         """Whether a session is that of whoever names it; one that is not known is nobody's."""
         known = self._sessions.get(session)
-        return known is None or known[1] == _owner(admitted)
+        return known is None or known[1] == _owner(principal)
 
     def use(self, session: str) -> None:
         """Note that a session is in use."""
@@ -97,12 +97,12 @@ class SessionCallers:
         return next(iter(self._sessions)) if len(self._sessions) > limits.SESSIONS_MAX else None
 
 
-def _owner(admitted: Admitted | None) -> str | None:
+def _owner(principal: Principal | None) -> str | None:
     """Return what tells the holders of tokens, and their workspaces and scopes, apart."""
-    if admitted is None:
+    if principal is None:
         return None
-    scopes = " ".join(sorted(admitted.identity.rights[admitted.workspace]))
-    return f"{admitted.identity.key}\x1f{admitted.workspace}\x1f{scopes}"
+    scopes = " ".join(sorted(principal.identity.rights[principal.workspace]))
+    return f"{principal.identity.key}\x1f{principal.workspace}\x1f{scopes}"
 
 
 def _actor(session: ServerSession) -> str:

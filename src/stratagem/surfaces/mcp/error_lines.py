@@ -1,4 +1,4 @@
-"""Refused and corrected calls in words: most models are shown the text and nothing else."""
+"""The details of errors and corrections as text: most models are shown nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-__all__ = ["corrected_lines", "refusal_lines"]
+__all__ = ["correction_lines", "error_detail_lines"]
 
 # As many as are read; the details have all of them.
 _VIOLATIONS_SAID: Final = 5
@@ -16,24 +16,24 @@ _ARGUMENTS_CHARS: Final = 1_000
 _STEPS_CHARS: Final = 1_000
 
 
-def refusal_lines(details: Mapping[str, Any]) -> list[str]:
+def error_detail_lines(details: Mapping[str, Any]) -> list[str]:
     """Return what else is wrong with a call, what it may have meant, and what helped before."""
     return [
-        *_violations(_listed(details, "violations")),
-        *_choices(_listed(details, "choices")),
-        *_offers(_listed(details, "corrections")),
+        *_violations(_mappings(details, "violations")),
+        *_choices(_mappings(details, "choices")),
+        *_offers(_mappings(details, "corrections")),
         *_answer(details.get("body")),
         *_fix(details.get("knownFix")),
     ]
 
 
-def corrected_lines(metadata: Mapping[str, Any]) -> list[str]:
+def correction_lines(metadata: Mapping[str, Any]) -> list[str]:
     """Return what was changed about a call before it was run, if anything was."""
     correction = metadata.get("correction")
     return [f"[Arguments corrected: {correction['reasoning']}]"] if correction else []
 
 
-def _listed(details: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+def _mappings(details: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
     given = details.get(name)
     return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
 

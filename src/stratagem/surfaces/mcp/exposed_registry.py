@@ -1,4 +1,4 @@
-"""What is registered in the gateway, as the protocol has it: tools, resources and prompts.
+"""The gateway's registry as tools, resources and prompts of the protocol.
 
 Tools are listed in their own right only where the server was told to (`--expose`); everything
 else of the registry can be called through `tool_execute`.
@@ -29,19 +29,19 @@ from mcp_types import (
 from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
-from stratagem.surfaces.mcp.error_lines import corrected_lines
-from stratagem.surfaces.mcp.tools import failure
+from stratagem.surfaces.mcp.error_lines import correction_lines
+from stratagem.surfaces.mcp.tools import error_result
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["PREFIX", "Registered"]
+__all__ = ["PREFIX", "ExposedRegistry"]
 
 PREFIX: Final = "stratagem://resources/"
 _MEANT: Final = "If one of the corrections is what you meant, call again with its arguments."
 _TYPES: Final = {"prompt": "text/plain", "template": "text/plain", "data": "text/plain"}
 
 
-class Registered:
+class ExposedRegistry:
     """Tools, resources and prompts of the registry, as clients see them."""
 
     def __init__(self, settings: ServerSettings, database: Database) -> None:
@@ -66,10 +66,10 @@ class Registered:
                 input_schema={"type": "object", **each["inputSchema"]},
             )
             for each in listed
-            if self.exposes(each["name"]) and self._reaches(each["name"])
+            if self.exposes(each["name"]) and self._is_reachable(each["name"])
         ]
 
-    def _reaches(self, name: str) -> bool:
+    def _is_reachable(self, name: str) -> bool:
         """Whether a tool is no operation of a toolset that is not on."""
         from stratagem.operations import TABLE
 
@@ -89,11 +89,11 @@ class Registered:
             if error.details.get("corrections"):
                 # A tool in its own right takes its own arguments and no correctionId.
                 error.hint = _MEANT
-            return failure(error)
+            return error_result(error)
         result = answer["result"]
         structured = result if isinstance(result, dict) else {"result": result}
         text = result if isinstance(result, str) else orjson.dumps(result).decode()
-        said = [TextContent(text=each) for each in (text, *corrected_lines(answer["metadata"]))]
+        said = [TextContent(text=each) for each in (text, *correction_lines(answer["metadata"]))]
         return CallToolResult(content=[*said], structured_content=structured)
 
     def resources(self, caller: Caller) -> list[Resource]:
@@ -105,7 +105,7 @@ class Registered:
                 description=each.get("description") or None,
                 mime_type=_TYPES[each["type"]],
             )
-            for each in self._every({}, caller)
+            for each in self._list_resources({}, caller)
         ]
 
     def read(self, uri: str, caller: Caller) -> ReadResourceResult:
@@ -128,7 +128,7 @@ class Registered:
                     PromptArgument(name=name, required=True) for name in each.get("variables", ())
                 ],
             )
-            for each in self._every({"type": "prompt"}, caller)
+            for each in self._list_resources({"type": "prompt"}, caller)
         ]
 
     def prompt(self, name: str, arguments: dict[str, str], caller: Caller) -> GetPromptResult:
@@ -146,7 +146,7 @@ class Registered:
         description = found["resource"].get("description") or None
         return GetPromptResult(description=description, messages=[message])
 
-    def _every(self, filters: dict[str, Any], caller: Caller) -> list[dict[str, Any]]:
+    def _list_resources(self, filters: dict[str, Any], caller: Caller) -> list[dict[str, Any]]:
         if not self.shows_resources or not caller.may("gateway", "read"):
             return []
         given = {**filters, "limit": limits.TOOLS_LISTED_MAX}

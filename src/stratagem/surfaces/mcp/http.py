@@ -8,7 +8,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from stratagem import limits
-from stratagem.surfaces.admission import Admission
+from stratagem.surfaces.admission import Authenticator
 from stratagem.surfaces.mcp.callers import SessionCallers
 from stratagem.surfaces.mcp.request_bodies import RequestBodies
 from stratagem.surfaces.mcp.server import build
@@ -25,17 +25,17 @@ SESSION_IDLE_SECONDS: Final = 24 * 3600
 def application(
     settings: ServerSettings,
     database: Database,
-    admission: Admission,
+    authenticator: Authenticator,
     *,
     hosts: list[str],
     origins: list[str],
 ) -> ASGIApp:
     """Return the protocol's server as an ASGI application; its lifespan has to be run."""
-    callers = SessionCallers(admission)
+    callers = SessionCallers(authenticator)
     app = build(settings, database, callers).streamable_http_app(
         streamable_http_path=PATH,
         # A session lives in one process; with several, a client's next request may meet another.
-        stateless_http=settings.several,
+        stateless_http=settings.several_processes,
         max_request_body_size=limits.REQUEST_BYTES_MAX,
         session_idle_timeout=SESSION_IDLE_SECONDS,
         # Ours ends old sessions first; this one would refuse new ones.
@@ -44,4 +44,4 @@ def application(
             enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
         ),
     )
-    return RequestBodies(SessionTracking(app, callers), admission.measures.large)
+    return RequestBodies(SessionTracking(app, callers), authenticator.quotas.large_bodies)

@@ -1,4 +1,4 @@
-r"""Requests that a strict reader gives up on, answered all the same.
+r"""Answers to requests that the protocol's parser cannot read.
 
 Half of a surrogate pair (`"\ud83d"`) and deep nesting are JSON, but the protocol's parser takes
 neither, so that it cannot tell whose request it was: the client would wait for ever. Here such a
@@ -20,10 +20,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import TABLE, StratagemError, ValidationFailed
-from stratagem.surfaces.mcp.tools import failure, in_words
+from stratagem.surfaces.mcp.tools import error_result, error_text
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["answer_to"]
+__all__ = ["answer_malformed"]
 
 # Deep enough to be refused wherever it lies, far below what the reader could take.
 _DEPTH_READ: Final = 2 * limits.VALUE_DEPTH_MAX
@@ -34,13 +34,13 @@ _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 Answer = JSONRPCResponse | JSONRPCError
 
 
-class _Request(NamedTuple):
+class _MalformedRequest(NamedTuple):
     id: int | str
     method: object
     params: object
 
 
-def answer_to(data: bytes, fault: StratagemError | None = None) -> Answer | None:
+def answer_malformed(data: bytes, fault: StratagemError | None = None) -> Answer | None:
     """Return the answer to a request that could not be read, or None where none was asked.
 
     `fault` says why, where that is known.
@@ -56,30 +56,30 @@ def answer_to(data: bytes, fault: StratagemError | None = None) -> Answer | None
         return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=_result(request, fault))
     error = ErrorData(
         code=TABLE[fault.code].json_rpc_code,
-        message=in_words(fault),
+        message=error_text(fault),
         data=escape_surrogates({"error": fault.code, **fault.details, "hint": fault.hint}),
     )
     return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)
 
 
-def _result(request: _Request, fault: StratagemError) -> dict[str, Any]:
-    result = failure(fault).model_dump(by_alias=True, mode="json", exclude_none=True)
+def _result(request: _MalformedRequest, fault: StratagemError) -> dict[str, Any]:
+    result = error_result(fault).model_dump(by_alias=True, mode="json", exclude_none=True)
     meta = _member(request.params, "_meta")
     if _member(meta, _VERSION) not in MODERN_PROTOCOL_VERSIONS:
         del result["resultType"]
     return result
 
 
-def _read(data: bytes) -> _Request | None:
+def _read(data: bytes) -> _MalformedRequest | None:
     """Return what can be known of a request, or None if it is none."""
     try:
-        message = json.loads(_pruned(data.decode("utf-8")), parse_int=_integer)
+        message = json.loads(_prune(data.decode("utf-8")), parse_int=_integer)
     except ValueError:
         return None
     identity, method = _member(message, "id"), _member(message, "method")
     if method is None or not _is_id(identity):
         return None
-    return _Request(identity, method, message.get("params"))
+    return _MalformedRequest(identity, method, message.get("params"))
 
 
 def _integer(digits: str) -> int:
@@ -94,7 +94,7 @@ def _is_id(identity: object) -> bool:
     return isinstance(identity, int) and not isinstance(identity, bool)
 
 
-def _pruned(text: str) -> str:
+def _prune(text: str) -> str:
     """Return JSON without what lies too deep.
 
     Raises:
@@ -119,7 +119,7 @@ def _pruned(text: str) -> str:
     return "".join([*kept, text[begin:]])
 
 
-def _fault(request: _Request) -> ValidationFailed | None:
+def _fault(request: _MalformedRequest) -> ValidationFailed | None:
     for field, value in _fields(request):
         try:
             values.encode(value, field=field, bytes_max=limits.REQUEST_BYTES_MAX)
@@ -128,7 +128,7 @@ def _fault(request: _Request) -> ValidationFailed | None:
     return None
 
 
-def _fields(request: _Request) -> Iterator[tuple[str, object]]:
+def _fields(request: _MalformedRequest) -> Iterator[tuple[str, object]]:
     """Yield what was given by its name, what the caller knows best first."""
     arguments = _member(request.params, "arguments")
     for holder in (arguments, request.params):

@@ -1,4 +1,4 @@
-"""How far a tool has come, told to a client that asked for it."""
+"""Progress of tools, for clients that ask for it."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import Any
 
 from mcp.server.context import ServerRequestContext
 
-__all__ = ["told"]
+__all__ = ["forward_progress"]
 
 
 @asynccontextmanager
-async def told(context: ServerRequestContext[Any, Any]) -> AsyncIterator[None]:
-    """Pass on what a tool that is called meanwhile reports; only who asked for it hears it."""
+async def forward_progress(context: ServerRequestContext[Any, Any]) -> AsyncIterator[None]:
+    """Forward the progress of tools that are called in this context to the client, if it asked."""
     from stratagem.gateway.calls.call import reporting
 
-    teller = _Teller(context)
+    forwarder = _ProgressForwarder(context)
     try:
-        with reporting(teller.report):
+        with reporting(forwarder.report):
             yield
     finally:
-        await teller.end()
+        await forwarder.end()
 
 
-class _Teller:
-    """Tells a client the newest report, as fast as it can be told, and always of more progress."""
+class _ProgressForwarder:
+    """Sends the newest report as fast as the client takes it; progress only increases."""
 
     def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
         self._session = context.session
         self._loop = asyncio.get_running_loop()
         self._newest: tuple[float | None, str | None] | None = None
-        self._telling: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._last = -1.0
         self._begun = False
         self._ended = False
@@ -46,25 +46,25 @@ class _Teller:
             self._loop.call_soon_threadsafe(self._take, fraction, message)
 
     async def end(self) -> None:
-        """Tell what there is to tell, and nothing that comes later: the answer follows."""
+        """Send what is left, and nothing that comes later: the answer follows."""
         try:
             if self._begun:
                 # What was reported from another thread is taken first.
                 await asyncio.sleep(0)
         finally:
             self._ended = True
-        if self._telling is not None:
+        if self._sending is not None:
             # A client that no longer listens takes nothing from the answer.
-            await asyncio.gather(self._telling, return_exceptions=True)
+            await asyncio.gather(self._sending, return_exceptions=True)
 
     def _take(self, fraction: float | None, message: str | None) -> None:
         if self._ended:
             return
         self._newest = fraction, message
-        if self._telling is None:
-            self._telling = self._loop.create_task(self._tell())
+        if self._sending is None:
+            self._sending = self._loop.create_task(self._send_newest())
 
-    async def _tell(self) -> None:
+    async def _send_newest(self) -> None:
         while self._newest is not None:
             (fraction, message), self._newest = self._newest, None
             # Where nobody knows how much is to be done, the reports are counted.
@@ -73,4 +73,4 @@ class _Teller:
                 self._last = step
                 total = 1.0 if fraction is not None else None
                 await self._session.report_progress(step, total, message)
-        self._telling = None
+        self._sending = None

@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import RequestTooLarge, StratagemError
-from stratagem.surfaces.mcp.malformed_requests import answer_to
+from stratagem.surfaces.mcp.malformed_requests import answer_malformed
 from stratagem.surfaces.serving.json_bodies import is_deeper
-from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS, sender_of
 
 __all__ = ["RequestBodies"]
@@ -35,7 +35,7 @@ _DEPTH_MAX: Final = limits.VALUE_DEPTH_MAX + 3
 _UNREADABLE: Final = b"{"
 
 
-class _Reading(NamedTuple):
+class _ReadBody(NamedTuple):
     """What the protocol's parser is given, what is kept from it, and what is wrong."""
 
     body: bytes
@@ -46,9 +46,9 @@ class _Reading(NamedTuple):
 class RequestBodies:
     """Reads large bodies for the protocol, and looks again at what it refused as no JSON."""
 
-    def __init__(self, app: ASGIApp, turns: Turns) -> None:
+    def __init__(self, app: ASGIApp, large_bodies: LargeBodyQueue) -> None:
         self._app = app
-        self._turns = turns
+        self._large_bodies = large_bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or answer what could not be read of it."""
@@ -72,9 +72,9 @@ class RequestBodies:
             if message["type"] != "http.request" or len(body) > limits.REQUEST_BYTES_MAX:
                 return message
             if len(body) > limits.REQUEST_INLINE_BYTES:
-                reading = await self._turns.run(sender_of(scope), partial(_read_large, body))
+                reading = await self._large_bodies.run(sender_of(scope), partial(_read_large, body))
             else:
-                reading = _Reading(_UNREADABLE if is_deeper(body, _DEPTH_MAX) else body)
+                reading = _ReadBody(_UNREADABLE if is_deeper(body, _DEPTH_MAX) else body)
             fault = reading.fault
             arguments.update(reading.arguments or {})
             return {**message, "body": reading.body}
@@ -84,7 +84,9 @@ class RequestBodies:
             work = partial(_answer, body, fault)
             large = len(body) > limits.REQUEST_INLINE_BYTES
             answer = await (
-                self._turns.run(sender_of(scope), work) if large else to_thread.run_sync(work)
+                self._large_bodies.run(sender_of(scope), work)
+                if large
+                else to_thread.run_sync(work)
             )
             if answer is not None:
                 await answer(scope, receive, send)
@@ -108,14 +110,14 @@ async def _whole_body(receive: Receive) -> Message:
             return {"type": "http.request", "body": b"".join(parts), "more_body": more}
 
 
-def _read_large(body: bytes) -> _Reading:
+def _read_large(body: bytes) -> _ReadBody:
     """Take the arguments of a tool out of a message."""
     if is_deeper(body, _DEPTH_MAX):
-        return _Reading(_UNREADABLE)
+        return _ReadBody(_UNREADABLE)
     try:
         message = from_json(body)
     except ValueError:
-        return _Reading(_UNREADABLE)
+        return _ReadBody(_UNREADABLE)
     params = message.get("params") if isinstance(message, dict) else None
     arguments = params.get("arguments") if isinstance(params, dict) else None
     if params and message.get("method") == "tools/call" and arguments:
@@ -125,12 +127,12 @@ def _read_large(body: bytes) -> _Reading:
     if len(rest) > limits.REQUEST_INLINE_BYTES:
         most = limits.REQUEST_INLINE_BYTES
         told = f"A message may take {most:,} bytes besides the arguments of a tool."
-        return _Reading(_UNREADABLE, fault=RequestTooLarge(told, limit=most))
-    return _Reading(rest, arguments if isinstance(arguments, dict) else None)
+        return _ReadBody(_UNREADABLE, fault=RequestTooLarge(told, limit=most))
+    return _ReadBody(rest, arguments if isinstance(arguments, dict) else None)
 
 
 def _answer(body: bytes, fault: StratagemError | None) -> Response | None:
-    answer = answer_to(body, fault)
+    answer = answer_malformed(body, fault)
     if answer is None:
         return None
     status = _OK if isinstance(answer, JSONRPCResponse) else _BAD_REQUEST

@@ -17,9 +17,9 @@ from stratagem import limits
 from stratagem.errors import InvalidInput, ShuttingDown
 from stratagem.surfaces.mcp import instructions, resources
 from stratagem.surfaces.mcp.callers import Callers
-from stratagem.surfaces.mcp.exposed_registry import PREFIX, Registered
-from stratagem.surfaces.mcp.progress import told
-from stratagem.surfaces.mcp.tools import Tools, failure
+from stratagem.surfaces.mcp.exposed_registry import PREFIX, ExposedRegistry
+from stratagem.surfaces.mcp.progress import forward_progress
+from stratagem.surfaces.mcp.tools import Tools, error_result
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -72,7 +72,7 @@ class _Handlers:
         self._database = database
         self._callers = callers
         self._tools = Tools(settings, database)
-        self._registered = Registered(settings, database)
+        self._registered = ExposedRegistry(settings, database)
         # Other toolsets have no tools that mostly wait: their calls are spared the question.
         self._may_wait = self._registered.shows_resources
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
@@ -103,18 +103,18 @@ class _Handlers:
         large = request.scope.get(LARGE_ARGUMENTS) if request is not None else None
         arguments = large or params.arguments or {}
         if self._settings.expose and self._registered.exposes(params.name):
-            async with told(context):
+            async with forward_progress(context):
                 return await self._registered.call(params.name, arguments, caller)
         if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):
-            async with told(context):
-                return await self._tools.call_waiting(params.name, arguments, caller)
+            async with forward_progress(context):
+                return await self._tools.call_async(params.name, arguments, caller)
         try:
-            async with self._database.calls.under_way(params.name, arguments, caller):
+            async with self._database.calls.track(params.name, arguments, caller):
                 return await self._in_thread(
                     lambda: self._tools.call(params.name, arguments, caller)
                 )
         except ShuttingDown as error:
-            return failure(error)
+            return error_result(error)
 
     async def list_prompts(self, context: Context, page: Page) -> types.ListPromptsResult:
         _only_page(page)
@@ -179,7 +179,7 @@ async def _answer_arguments_that_are_no_object(ctx: Context, call_next: CallNext
     if ctx.method != "tools/call" or arguments is None or isinstance(arguments, Mapping):
         return await call_next(ctx)
     kind = type(arguments).__name__
-    result = failure(InvalidInput(f"The arguments of a tool are a JSON object, not {kind}."))
+    result = error_result(InvalidInput(f"The arguments of a tool are a JSON object, not {kind}."))
     answer = result.model_dump(by_alias=True, mode="json", exclude_none=True)
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         del answer["resultType"]

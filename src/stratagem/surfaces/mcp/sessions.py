@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem.surfaces.mcp.callers import SESSION_HEADER, SessionCallers
-from stratagem.surfaces.serving.request_scope import ADMITTED
+from stratagem.surfaces.serving.request_scope import PRINCIPAL
 
 __all__ = ["SessionTracking"]
 
@@ -33,9 +33,9 @@ class SessionTracking:
             await self._app(scope, receive, send)
             return
         session = Headers(scope=scope).get(SESSION_HEADER)
-        admitted = scope.get(ADMITTED)
+        principal = scope.get(PRINCIPAL)
         if session is not None:
-            if not self._callers.belongs(session, admitted):
+            if not self._callers.belongs(session, principal):
                 # To anybody else it does not exist: its own client would begin a new one.
                 await PlainTextResponse("Session not found\n", _NOT_FOUND)(scope, receive, send)
                 return
@@ -55,7 +55,7 @@ class SessionTracking:
         begun = Headers(raw=start["headers"]).get(SESSION_HEADER)
         status = start["status"]
         if session is None and begun is not None and status < _BAD_REQUEST:
-            self._callers.begin(begun, scope.get(ADMITTED))
+            self._callers.begin(begun, scope.get(PRINCIPAL))
         elif session is not None and (status == _NOT_FOUND or scope["method"] == "DELETE"):
             self._callers.end(session)
 

@@ -73,7 +73,7 @@ async def _serve(server: Server[Any], database: Database) -> None:
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](
         max_buffer_size=float("inf")
     )
-    pipe = _Pipe(_moved_aside(STDIN), _moved_aside(STDOUT), database)
+    pipe = _Pipe(_take_over(STDIN), _take_over(STDOUT), database)
     with to_server, incoming:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
@@ -90,7 +90,7 @@ async def _stop_on_signal(scope: CancelScope) -> None:
             scope.cancel()
 
 
-def _moved_aside(descriptor: int) -> int:
+def _take_over(descriptor: int) -> int:
     """Return the client's end of a standard stream, and put something harmless in its place."""
     private = os.dup(descriptor)
     if descriptor == STDOUT:
@@ -175,9 +175,11 @@ class _Pipe:
         if not isinstance(message, JSONRPCRequest):
             return SessionMessage(message)
         self._unanswered.acquire()
-        return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=self._cancelled))
+        return SessionMessage(
+            message, ServerMessageMetadata(on_request_unanswered=self._note_cancelled)
+        )
 
-    async def _cancelled(self) -> None:
+    async def _note_cancelled(self) -> None:
         self._unanswered.release()
 
     def _wait_for_last_answers(self) -> None:
@@ -186,9 +188,9 @@ class _Pipe:
                 return
 
     def _answer_unread(self, line: bytes) -> None:
-        from stratagem.surfaces.mcp.malformed_requests import answer_to
+        from stratagem.surfaces.mcp.malformed_requests import answer_malformed
 
-        answer = answer_to(line)
+        answer = answer_malformed(line)
         if answer is None:
             self._refuse(PARSE_ERROR, "A line is not a JSON-RPC message.")
             return

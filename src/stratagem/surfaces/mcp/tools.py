@@ -15,12 +15,12 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnn
 
 from stratagem.errors import InternalFault, StratagemError
 from stratagem.operation import Caller, Operation
-from stratagem.surfaces.mcp.error_lines import refusal_lines
+from stratagem.surfaces.mcp.error_lines import error_detail_lines
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["Tools", "failure", "in_words"]
+__all__ = ["Tools", "error_result", "error_text"]
 
 logger = logging.getLogger(__name__)
 
@@ -58,10 +58,10 @@ class Tools:
             answer = self._database.call(name, arguments, caller)
             text = operation.summarise(answer)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
-            return _failed(name, error)
+            return _result_of_failure(name, error)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
-    async def call_waiting(
+    async def call_async(
         self, name: str, arguments: dict[str, Any], caller: Caller
     ) -> CallToolResult:
         """Run a tool that mostly waits, on the event loop."""
@@ -70,7 +70,7 @@ class Tools:
             answer = await self._database.call_async(name, arguments, caller)
             text = operation.summarise(answer)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
-            return _failed(name, error)
+            return _result_of_failure(name, error)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
     @cached_property
@@ -116,42 +116,42 @@ class Tools:
 
         schema, reads = input_schema(operation.name), operation.read_only
         if self._settings.read_only and not reads:
-            schema, reads = _reading(schema, operation.reading_actions), True
+            schema, reads = _read_only_schema(schema, operation.reading_actions), True
         return Tool(
             name=operation.name,
             title=operation.title,
             description=operation.description,
             input_schema=schema,
-            output_schema=_lenient(operation.output_schema),
+            output_schema=_lenient_schema(operation.output_schema),
             annotations=_annotations(operation, read_only=reads),
         )
 
 
-def _failed(name: str, error: Exception) -> CallToolResult:
+def _result_of_failure(name: str, error: Exception) -> CallToolResult:
     if isinstance(error, StratagemError):
-        return failure(error)
+        return error_result(error)
     # A client must not see the inside.
     logger.error("%s failed", name, exc_info=error)
-    return failure(InternalFault(f"{name} failed; the server's log says how."))
+    return error_result(InternalFault(f"{name} failed; the server's log says how."))
 
 
-def failure(error: StratagemError) -> CallToolResult:
+def error_result(error: StratagemError) -> CallToolResult:
     """Return an error as a result: for the model in words, for programs as an object."""
     return CallToolResult(
-        content=[TextContent(text=in_words(error))],
+        content=[TextContent(text=error_text(error))],
         structured_content=escape_surrogates(error.envelope()),
         is_error=True,
     )
 
 
-def in_words(error: StratagemError) -> str:
+def error_text(error: StratagemError) -> str:
     """Return an error as text that can be acted on without seeing its details."""
     said = " ".join(filter(None, (error.message, error.hint)))
     details = error.details
-    lines = [said, *_conflicts(details.get("conflicts") or []), *refusal_lines(details)]
+    lines = [said, *_conflicts(details.get("conflicts") or []), *error_detail_lines(details)]
     for label in ("allowed", "similar", "limit"):
         given = details.get(label) or ()
-        shown = map(str, given) if isinstance(given, list | tuple) else [_figure(given)]
+        shown = map(str, given) if isinstance(given, list | tuple) else [_format_limit(given)]
         # Mostly the hint has them already.
         unsaid = ", ".join(each for each in shown if each not in said)
         lines += [f"{label}: {unsaid}"] if unsaid else []
@@ -159,7 +159,7 @@ def in_words(error: StratagemError) -> str:
     return text
 
 
-def _figure(given: object) -> str:
+def _format_limit(given: object) -> str:
     # Other forms of a limit are said by the message.
     return f"{given:,}" if isinstance(given, int) else ""
 
@@ -192,14 +192,14 @@ def _annotations(operation: Operation, *, read_only: bool) -> ToolAnnotations:
     )
 
 
-def _reading(schema: dict[str, Any], actions: tuple[str, ...]) -> dict[str, Any]:
+def _read_only_schema(schema: dict[str, Any], actions: tuple[str, ...]) -> dict[str, Any]:
     """Return the schema of an operation whose writing actions are left out."""
     narrowed = copy.deepcopy(schema)
     narrowed["properties"]["action"]["enum"] = list(actions)
     return narrowed
 
 
-def _lenient(schema: dict[str, Any]) -> dict[str, Any]:
+def _lenient_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return an output schema that an error fits too.
 
     Some clients hold errors to the schema of the answer, and show a complaint about the

@@ -15,17 +15,17 @@ from starlette.types import ASGIApp
 from stratagem.errors import OperationNotFound, StratagemError
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
-from stratagem.surfaces.admission.authenticator import Admission
+from stratagem.surfaces.admission.authenticator import Authenticator
 from stratagem.surfaces.rest.arguments import arguments_of
-from stratagem.surfaces.rest.client_headers import answering, as_asked, note_branch
+from stratagem.surfaces.rest.client_headers import answer_budget, note_branch, with_client_settings
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.pages import docs, landing
 from stratagem.surfaces.rest.readiness import Readiness
-from stratagem.surfaces.rest.routes import Route, every
+from stratagem.surfaces.rest.routes import Route, all_routes
 from stratagem.surfaces.serving.database import Database
-from stratagem.surfaces.serving.large_bodies import Turns
-from stratagem.surfaces.serving.request_scope import ADMITTED
-from stratagem.surfaces.serving.responses import answered, refused
+from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
+from stratagem.surfaces.serving.request_scope import PRINCIPAL
+from stratagem.surfaces.serving.responses import error_response, success_response
 
 __all__ = ["application"]
 
@@ -34,9 +34,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 CallerOf = Callable[[Request], Caller]
 
 
-def application(database: Database, admission: Admission) -> ASGIApp:
+def application(database: Database, authenticator: Authenticator) -> ASGIApp:
     """Return the routes as an ASGI application."""
-    caller_of, turns = _caller_of(admission), admission.measures.large
+    caller_of, large_bodies = _caller_of(authenticator), authenticator.quotas.large_bodies
     paths = [
         Path("/health", _health, methods=["GET"]),
         Path("/ready", Readiness(database).answer, methods=["GET"]),
@@ -45,50 +45,56 @@ def application(database: Database, admission: Admission) -> ASGIApp:
         Path("/api/docs", docs, methods=["GET"]),
         Path("/", landing, methods=["GET"]),
         *(
-            Path(route.path, _endpoint(route, database, caller_of, turns), methods=[route.method])
-            for route in every()
+            Path(
+                route.path,
+                _endpoint(route, database, caller_of, large_bodies),
+                methods=[route.method],
+            )
+            for route in all_routes()
         ),
     ]
-    return Router([*paths, *_wrong_methods(paths)], default=_Missing())
+    return Router([*paths, *_wrong_methods(paths)], default=_NotFound())
 
 
-def _endpoint(route: Route, database: Database, caller_of: CallerOf, turns: Turns) -> Endpoint:
+def _endpoint(
+    route: Route, database: Database, caller_of: CallerOf, large_bodies: LargeBodyQueue
+) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
-            arguments = await arguments_of(request, route, turns)
-            caller = as_asked(caller_of(request), request)
-            with answering(request):
+            arguments = await arguments_of(request, route, large_bodies)
+            caller = with_client_settings(caller_of(request), request)
+            with answer_budget(request):
                 answer = await database.call_async(route.operation, arguments, caller)
-            data = _shaped(route, arguments, answer)
+            data = _unwrap(route, arguments, answer)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
-            return refused(error, enveloped=route.enveloped)
-        response = answered(data, enveloped=route.enveloped, status=route.status)
+            return error_response(error, enveloped=route.enveloped)
+        response = success_response(data, enveloped=route.enveloped, status=route.status)
         return note_branch(response, caller, request)
 
     return endpoint
 
 
-def _shaped(route: Route, arguments: dict[str, Any], answer: dict[str, Any]) -> Any:
+def _unwrap(route: Route, arguments: dict[str, Any], answer: dict[str, Any]) -> Any:
     """Return the answer of a meta tool as the document has it: the tool's own."""
     called = TABLE.get(arguments["toolName"]) if route.flat else None
     return answer if called is None or called.toolset != "gateway" else answer["result"]
 
 
-def _caller_of(admission: Admission) -> CallerOf:
+def _caller_of(authenticator: Authenticator) -> CallerOf:
     def caller_of(request: Request) -> Caller:
-        return admission.caller(request.scope[ADMITTED], "rest")
+        return authenticator.caller(request.scope[PRINCIPAL], "rest")
 
     return caller_of
 
 
-class _Missing:
+class _NotFound:
     """Answers what no route takes."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         error: StratagemError = OperationNotFound(
             f"There is nothing at {scope['path']}.", hint="GET /api/openapi.json lists every route."
         )
-        response = refused(error, enveloped=True)
+        response = error_response(error, enveloped=True)
         await response(scope, receive, send)
 
 
@@ -104,7 +110,7 @@ class _WrongMethod:
             allowed=self._allowed,
             hint=f"Use {self._allowed}.",
         )
-        response = refused(error, enveloped=True, status=405)
+        response = error_response(error, enveloped=True, status=405)
         response.headers["allow"] = self._allowed
         await response(scope, receive, send)
 
@@ -129,15 +135,15 @@ def _metrics(database: Database) -> Endpoint:
             runtime = await asyncio.to_thread(database.runtime)
             gateway = await asyncio.to_thread(lambda: runtime.gateway)
             gateway.home.adopt()
-            text = await gateway.home.join(lambda: _soon(gateway.metrics_page))
+            text = await gateway.home.join(lambda: _call(gateway.metrics_page))
         except StratagemError as error:
-            return refused(error, enveloped=True)
+            return error_response(error, enveloped=True)
         return Response(text, media_type=CONTENT_TYPE)
 
     return metrics
 
 
-async def _soon(work: Callable[..., str], *given: Any) -> str:
+async def _call(work: Callable[..., str], *given: Any) -> str:
     return work(*given)
 
 

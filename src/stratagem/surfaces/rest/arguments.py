@@ -12,14 +12,16 @@ from stratagem.errors import InvalidInput, ValidationFailed
 from stratagem.operations import input_schema
 from stratagem.surfaces.rest.routes import Route
 from stratagem.surfaces.serving.json_bodies import read_json
-from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 
 __all__ = ["arguments_of"]
 
 _TRUE: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-async def arguments_of(request: Request, route: Route, turns: Turns) -> dict[str, Any]:
+async def arguments_of(
+    request: Request, route: Route, large_bodies: LargeBodyQueue
+) -> dict[str, Any]:
     """Return the arguments that a request gives.
 
     Raises:
@@ -28,7 +30,7 @@ async def arguments_of(request: Request, route: Route, turns: Turns) -> dict[str
     """
     arguments: dict[str, Any] = {}
     if route.body:
-        body = await read_json(request, turns)
+        body = await read_json(request, large_bodies)
         if not isinstance(body, Mapping):
             raise InvalidInput(f"The body is a JSON object, not {type(body).__name__}.")
         arguments |= body

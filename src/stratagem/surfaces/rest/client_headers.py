@@ -1,4 +1,4 @@
-"""What our own client says about itself: its branch, its namespace, and that it is a program.
+"""Headers of our own client: its branch, its namespace, and that it is a program.
 
 A client that keeps a current branch sends it with each request and is told with the answer which
 one it is then; so that it can switch without anything being remembered here.
@@ -17,10 +17,10 @@ from stratagem.answers import whole
 from stratagem.operation import Caller
 from stratagem.sdk.asking import ANSWERS_HEADER, BRANCH_HEADER, NAMESPACE_HEADER
 
-__all__ = ["answering", "as_asked", "note_branch"]
+__all__ = ["answer_budget", "note_branch", "with_client_settings"]
 
 
-def as_asked(caller: Caller, request: Request) -> Caller:
+def with_client_settings(caller: Caller, request: Request) -> Caller:
     """Return a caller with the branch and the namespace that a request names."""
     branch = request.headers.get(BRANCH_HEADER)
     namespace = request.headers.get(NAMESPACE_HEADER)
@@ -34,13 +34,13 @@ def as_asked(caller: Caller, request: Request) -> Caller:
     )
 
 
-def answering(request: Request) -> AbstractContextManager[None]:
-    """Return in what an answer is made: as long as it has to be, where that is asked for."""
+def answer_budget(request: Request) -> AbstractContextManager[None]:
+    """Return the context of an answer: one without a budget, where the client asks for that."""
     return whole() if request.headers.get(ANSWERS_HEADER) == "whole" else nullcontext()
 
 
 def note_branch(response: Response, caller: Caller, request: Request) -> Response:
-    """Say which branch is a client's current one by now, where it keeps one."""
+    """Add the header with the client's current branch, where it keeps one."""
     if BRANCH_HEADER in request.headers:
         response.headers[BRANCH_HEADER] = quote(caller.branch, safe="")
     return response

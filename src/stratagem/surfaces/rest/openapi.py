@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from stratagem.operation import Operation
 from stratagem.operations import find, full_schema, input_schema
-from stratagem.surfaces.rest.routes import Route, every
+from stratagem.surfaces.rest.routes import Route, all_routes
 from stratagem.version import package_version
 
 __all__ = ["document"]
@@ -36,7 +36,7 @@ def document() -> dict[str, Any]:
     """Return the document, of OpenAPI 3.1."""
     schemas: dict[str, Any] = {"Error": _error(), "GatewayError": _gateway_error()}
     paths: dict[str, Any] = {}
-    for route in every():
+    for route in all_routes():
         described = _operation(route, find(route.operation))
         paths.setdefault(route.path, {})[route.method.lower()] = described
     paths |= _upkeep()

@@ -7,7 +7,7 @@ from typing import Final
 
 from stratagem.operations import TABLE
 
-__all__ = ["ROUTES", "Route", "every"]
+__all__ = ["ROUTES", "Route", "all_routes"]
 
 _PAGE: Final = ("limit", "offset")
 _VIEW: Final = ("branch", "asOf")
@@ -106,7 +106,7 @@ ROUTES: Final = (
 )
 
 
-def every() -> tuple[Route, ...]:
+def all_routes() -> tuple[Route, ...]:
     """Return the documented routes, and one for each other operation: POST /api/TOOLSET/NAME."""
     return ROUTES + tuple(
         Route("POST", f"/api/{each.toolset}/{each.name}", each.name, enveloped=False, body=True)

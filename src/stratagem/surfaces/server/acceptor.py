@@ -79,9 +79,9 @@ class Acceptor:
             loop.connect_accepted_socket(self._make_protocol, connection)
         )
         self._beginning.add(task)
-        task.add_done_callback(self._begun)
+        task.add_done_callback(self._forget_task)
 
-    def _begun(self, task: asyncio.Task[object]) -> None:
+    def _forget_task(self, task: asyncio.Task[object]) -> None:
         self._beginning.discard(task)
         # A client that is gone before it was served is nobody's trouble.
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -13,8 +13,8 @@ one; only where all are busy is the newcomer refused. So a flood of silent conne
 from itself: whoever speaks at once is among the youngest. A client that does not take what it was
 sent is cut off in any state.
 
-uvicorn reads and writes the bytes; `guarded_http` and `guarded_websocket` make of its protocols
-such as tell what happens.
+uvicorn reads and writes the bytes; `counted_http` and `counted_websocket` extend its protocols to
+report what happens to each connection.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 
 __all__ = [
-    "Connection",
     "Connections",
+    "HttpConnection",
     "TrustedProxies",
-    "guarded_http",
-    "guarded_websocket",
-    "room_for_connections",
+    "connection_capacity",
+    "counted_http",
+    "counted_websocket",
 ]
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def _network(given: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         ) from error
 
 
-def room_for_connections(wanted: int) -> int:
+def connection_capacity(wanted: int) -> int:
     """Return how many connections a process can hold, raising its limit of open files if need be.
 
     Less than wanted where it may not open enough files; that is logged.
@@ -112,7 +112,7 @@ def room_for_connections(wanted: int) -> int:
     return room
 
 
-class Connection:
+class HttpConnection:
     """One connection. `owner` is its address, or nothing where many clients share that."""
 
     __slots__ = ("begun", "head_bytes", "owner", "state", "taken_at", "transport", "unsent")
@@ -136,11 +136,11 @@ class Connections:
         self._of_one_address = max(1, int(most * limits.CONNECTIONS_ADDRESS_SHARE))
         self._proxies = proxies
         self._monotonic = monotonic
-        self._open: dict[Any, Connection] = {}
+        self._open: dict[Any, HttpConnection] = {}
         self._of: Counter[str] = Counter()
         # The longest in their state come first.
-        self._silent: dict[str, OrderedDict[Any, Connection]] = {}
-        self._idle: OrderedDict[Any, Connection] = OrderedDict()
+        self._silent: dict[str, OrderedDict[Any, HttpConnection]] = {}
+        self._idle: OrderedDict[Any, HttpConnection] = OrderedDict()
         # Until when bodies that nobody wants have used up what is read of them.
         self._unwanted_until = 0.0
 
@@ -148,9 +148,9 @@ class Connections:
         """Count those that are open."""
         return len(self._open)
 
-    def add(self, transport: Any, address: str) -> Connection:
+    def add(self, transport: Any, address: str) -> HttpConnection:
         """Count a connection from now on."""
-        connection = Connection(transport, self._owner(address), self._monotonic())
+        connection = HttpConnection(transport, self._owner(address), self._monotonic())
         self._open[transport] = connection
         self._of[connection.owner] += 1
         self._silent.setdefault(connection.owner, OrderedDict())[transport] = connection
@@ -166,7 +166,7 @@ class Connections:
         if not self._of[connection.owner]:
             del self._of[connection.owner]
 
-    def enter(self, connection: Connection, state: State) -> None:
+    def enter(self, connection: HttpConnection, state: State) -> None:
         """Note that a connection is in another state from now on."""
         if connection.transport not in self._open:
             return
@@ -217,7 +217,7 @@ class Connections:
         self._unwanted_until = begin + unwanted_bytes / limits.UNWANTED_BYTES_PER_SECOND
         return self._unwanted_until - now
 
-    def note_taken(self, connection: Connection) -> None:
+    def note_taken(self, connection: HttpConnection) -> None:
         """Note that a client has taken what it was sent."""
         connection.taken_at = self._monotonic()
 
@@ -229,13 +229,13 @@ class Connections:
             self._close(found)
         return found is not None
 
-    def _close_older(self, connections: OrderedDict[Any, Connection], moment: float) -> None:
+    def _close_older(self, connections: OrderedDict[Any, HttpConnection], moment: float) -> None:
         for each in list(connections.values()):
             if each.begun > moment:
                 return
             self._close(each)
 
-    def _check_taken(self, connection: Connection, now: float) -> None:
+    def _check_taken(self, connection: HttpConnection, now: float) -> None:
         """Cut a client off that takes nothing of what it was sent."""
         unsent = connection.transport.get_write_buffer_size()
         if not unsent or unsent < connection.unsent:
@@ -244,13 +244,13 @@ class Connections:
         if unsent and now - connection.taken_at > limits.UNREAD_SECONDS:
             self._close(connection)
 
-    def _close(self, connection: Connection) -> None:
+    def _close(self, connection: HttpConnection) -> None:
         """Close a connection, and count it no longer: its file is free a moment later."""
         self.drop(connection.transport)
         # Closing would wait until everything was taken.
         connection.transport.abort()
 
-    def _leave_state(self, connection: Connection) -> None:
+    def _leave_state(self, connection: HttpConnection) -> None:
         if connection.state == "idle":
             self._idle.pop(connection.transport, None)
         elif connection.state == "silent" and (of_owner := self._silent.get(connection.owner)):
@@ -262,15 +262,15 @@ class Connections:
         return "" if self._proxies.includes(address) else address
 
 
-def guarded_http(base: type[Any], connections: Connections) -> type[Any]:
+def counted_http(base: type[Any], connections: Connections) -> type[Any]:
     """Return a protocol of uvicorn's for HTTP whose connections are counted and have their times.
 
     It makes no difference which of them it is: both keep the request that is being answered in
     `cycle`, and replace it with the next.
     """
 
-    class GuardedHttp(base):  # type: ignore[misc]
-        _connection: Connection
+    class CountedHttp(base):  # type: ignore[misc]
+        _connection: HttpConnection
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -304,14 +304,14 @@ def guarded_http(base: type[Any], connections: Connections) -> type[Any]:
             connections.note_taken(self._connection)
             super().resume_writing()
 
-    return GuardedHttp
+    return CountedHttp
 
 
 def _is_answering(protocol: Any) -> bool:
     return protocol.cycle is not None and not protocol.cycle.response_complete
 
 
-def _check_head(protocol: Any, connection: Connection, size: int) -> None:
+def _check_head(protocol: Any, connection: HttpConnection, size: int) -> None:
     """Refuse a head that is longer than any."""
     connection.head_bytes += size
     if connection.head_bytes > limits.HEAD_BYTES_MAX:
@@ -319,10 +319,10 @@ def _check_head(protocol: Any, connection: Connection, size: int) -> None:
         protocol.transport.close()
 
 
-def guarded_websocket(base: type[Any], connections: Connections) -> type[Any]:
+def counted_websocket(base: type[Any], connections: Connections) -> type[Any]:
     """Return a protocol of uvicorn's for websockets whose connections are counted."""
 
-    class GuardedWebsocket(base):  # type: ignore[misc]
+    class CountedWebsocket(base):  # type: ignore[misc]
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
             self.close_timeout = limits.WEBSOCKET_CLOSE_SECONDS
@@ -331,4 +331,4 @@ def guarded_websocket(base: type[Any], connections: Connections) -> type[Any]:
             connections.drop(self.transport)
             super().connection_lost(exc)
 
-    return GuardedWebsocket
+    return CountedWebsocket

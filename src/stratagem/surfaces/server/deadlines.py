@@ -6,7 +6,7 @@ that takes too long is answered with 408 and its connection closed; to whatever 
 client has left.
 
 When the server stops, requests that are still sent and streams that wait for news are ended at
-once. The calls under way end by themselves (`Calls`); what is open after that is ended here.
+once. The calls under way end by themselves (`ActiveCalls`); what is open after that is ended here.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import RequestTimedOut, StratagemError
-from stratagem.surfaces.serving.calls import not_begun
-from stratagem.surfaces.serving.responses import refused
+from stratagem.surfaces.serving.calls import not_begun_error
+from stratagem.surfaces.serving.responses import error_response
 
 __all__ = ["Deadlines"]
 
@@ -35,26 +35,26 @@ class Deadlines:
     """See the module. Runs on the server's event loop."""
 
     def __init__(self) -> None:
-        self._open: dict[_Request, None] = {}
+        self._open: dict[_OpenRequest, None] = {}
         # The oldest come first.
-        self._awaited: dict[_Request, None] = {}
+        self._awaited: dict[_OpenRequest, None] = {}
         self._stopping = False
 
     def around(self, app: ASGIApp) -> ASGIApp:
         """Return an application whose requests have their times."""
 
-        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_deadlines(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http":
                 await self._answer(app, scope, receive, send)
             else:
                 await app(scope, receive, send)
 
-        return guarded
+        return with_deadlines
 
     async def _answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        request = _Request(self, scope, receive, send)
+        request = _OpenRequest(self, scope, receive, send)
         if self._stopping:
-            await request.end(not_begun())
+            await request.end(not_begun_error())
             return
         self._open[request] = None
         try:
@@ -82,15 +82,15 @@ class Deadlines:
         """End what is open still."""
         await self._end(list(self._open))
 
-    async def _end(self, requests: list[_Request]) -> None:
+    async def _end(self, requests: list[_OpenRequest]) -> None:
         """End requests together; a client that takes no answer is not waited for."""
-        ending = [asyncio.ensure_future(each.end(not_begun())) for each in requests]
+        ending = [asyncio.ensure_future(each.end(not_begun_error())) for each in requests]
         if ending:
             _, left = await asyncio.wait(ending, timeout=_END_SECONDS)
             for each in left:
                 each.cancel()
 
-    def await_body(self, request: _Request) -> None:
+    def await_body(self, request: _OpenRequest) -> None:
         """Count a request among those whose body has not come, and end the oldest if need be."""
         self._awaited[request] = None
         if len(self._awaited) > limits.BODIES_AWAITED_MAX:
@@ -98,7 +98,7 @@ class Deadlines:
             del self._awaited[oldest]
             oldest.hurry()
 
-    def take_body(self, request: _Request) -> None:
+    def take_body(self, request: _OpenRequest) -> None:
         """Count a request no longer among those whose body has not come."""
         self._awaited.pop(request, None)
 
@@ -106,7 +106,7 @@ class Deadlines:
     def too_late(self) -> StratagemError:
         """What a request is told whose body is waited for no longer."""
         if self._stopping:
-            return not_begun()
+            return not_begun_error()
         return RequestTimedOut(
             "The body of the request did not arrive in time.",
             seconds=limits.BODY_SECONDS,
@@ -114,7 +114,7 @@ class Deadlines:
         )
 
 
-class _Request:
+class _OpenRequest:
     """One request, between uvicorn and the application."""
 
     def __init__(self, owner: Deadlines, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,7 +181,7 @@ class _Request:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         else:
             enveloped = self._scope["path"].startswith("/api/mcp")
-            response = refused(error, enveloped=enveloped)
+            response = error_response(error, enveloped=enveloped)
             response.headers["connection"] = "close"
             await response(self._scope, self._receive, self._send)
         if cancel and self._task is not None and self._task is not asyncio.current_task():

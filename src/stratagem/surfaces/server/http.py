@@ -25,8 +25,8 @@ from stratagem.access.oauth.verifying import check_installed
 from stratagem.errors import ServiceUnavailable, StratagemError, ValidationFailed
 from stratagem.places import is_address
 from stratagem.surfaces import rest
-from stratagem.surfaces.admission import Admission, Door
-from stratagem.surfaces.admission.issuer_client import fetching
+from stratagem.surfaces.admission import AuthenticationMiddleware, Authenticator
+from stratagem.surfaces.admission.issuer_client import issuer_fetch
 from stratagem.surfaces.cluster.local import (
     LocalChannel,
     PeerRequests,
@@ -40,18 +40,18 @@ from stratagem.surfaces.rest.pages import page_instead
 from stratagem.surfaces.server.connections import (
     Connections,
     TrustedProxies,
-    guarded_http,
-    guarded_websocket,
-    room_for_connections,
+    connection_capacity,
+    counted_http,
+    counted_websocket,
 )
 from stratagem.surfaces.server.deadlines import Deadlines
-from stratagem.surfaces.server.lifecycle import HttpServer
+from stratagem.surfaces.server.lifecycle import GracefulServer
 from stratagem.surfaces.server.repeated_warnings import RepeatedWarnings
-from stratagem.surfaces.server.request_log import RequestIds, log_to_stderr
-from stratagem.surfaces.server.retention import Forgetting
-from stratagem.surfaces.server.router import Crossroads
-from stratagem.surfaces.server.startup_message import Found, greeting
-from stratagem.surfaces.server.trusted_hosts import Gate, allowed_hosts, origins_of
+from stratagem.surfaces.server.request_log import RequestLog, log_to_stderr
+from stratagem.surfaces.server.retention import ExecutionRetention
+from stratagem.surfaces.server.router import SurfaceRouter
+from stratagem.surfaces.server.startup_message import DatabaseState, startup_message
+from stratagem.surfaces.server.trusted_hosts import TrustedHosts, allowed_hosts, origins_of
 from stratagem.surfaces.server.workers import end_with_parent, supervise
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -77,24 +77,24 @@ def run(settings: ServerSettings) -> None:
         check_redis(settings.redis)
     database = Database(settings)
     try:
-        check_reach(settings, database)
+        check_exposure(settings, database)
         listener = _listen(settings)
     except BaseException:
         database.close()
         raise
     port = listener.getsockname()[1]
-    print(greeting(settings, port, _found(database)), flush=True)  # noqa: T201 -- awaited
+    print(startup_message(settings, port, _database_state(database)), flush=True)  # noqa: T201 -- awaited
     if settings.workers > 1:
         database.close()
         with tempfile.TemporaryDirectory(prefix="stratagem-") as folder:
             if settings.redis is None and not unix_sockets_fit(folder):
                 logger.warning("without --redis each process tells its own Socket.IO clients only")
-            supervise(settings.workers, _work, (settings, folder), listener)
+            supervise(settings.workers, _run_worker, (settings, folder), listener)
     else:
         _serve(settings, listener, database)
 
 
-def _work(given: tuple[ServerSettings, str], listener: socket.socket, number: int) -> None:
+def _run_worker(given: tuple[ServerSettings, str], listener: socket.socket, number: int) -> None:
     """Serve in a process of its own, beside others."""
     settings, folder = given
     end_with_parent()
@@ -125,26 +125,28 @@ def _serve(
 ) -> None:
     server = build(settings, database, listener.getsockname()[1], slot)
     database.open_in_background()
-    forgetting = Forgetting(settings, database)
-    forgetting.start()
+    retention = ExecutionRetention(settings, database)
+    retention.start()
     try:
         server.run(sockets=[listener] if slot is None else [listener, slot.listen()])
     finally:
-        forgetting.stop()
+        retention.stop()
         database.close()
 
 
 def build(
     settings: ServerSettings, database: Database, port: int, slot: WorkerSlot | None = None
-) -> HttpServer:
+) -> GracefulServer:
     """Return the server for a port, to be run with the sockets that it listens on."""
-    admission = _admission(settings, database)
+    authenticator = _authenticator(settings, database)
     local = LocalChannel(slot) if slot is not None else None
     channel = local if settings.redis is None else RedisChannel(settings.redis)
-    sockets = Sockets(database, admission, channel=channel, number=slot.number if slot else None)
+    sockets = Sockets(
+        database, authenticator, channel=channel, number=slot.number if slot else None
+    )
     deadlines = Deadlines()
     connections = Connections(
-        room_for_connections(settings.max_connections),
+        connection_capacity(settings.max_connections),
         TrustedProxies(settings.trusted_proxies),
         time.monotonic,
     )
@@ -153,7 +155,7 @@ def build(
             settings,
             database,
             port,
-            admission,
+            authenticator,
             sockets=sockets,
             local=local,
             deadlines=deadlines,
@@ -162,15 +164,15 @@ def build(
         access_log=False,
         server_header=False,
         timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
-        http=guarded_http(AutoHTTPProtocol, connections),
-        ws=guarded_websocket(WebSocketsSansIOProtocol, connections),
+        http=counted_http(AutoHTTPProtocol, connections),
+        ws=counted_websocket(WebSocketsSansIOProtocol, connections),
         ws_max_size=limits.REQUEST_BYTES_MAX,
         forwarded_allow_ips=["127.0.0.1", "::1", *settings.trusted_proxies],
     )
-    return HttpServer(
+    return GracefulServer(
         config,
         database,
-        admission,
+        authenticator,
         sockets,
         connections=connections,
         deadlines=deadlines,
@@ -182,7 +184,7 @@ def application(
     settings: ServerSettings,
     database: Database,
     port: int,
-    admission: Admission | None = None,
+    authenticator: Authenticator | None = None,
     *,
     sockets: Sockets | None = None,
     local: LocalChannel | None = None,
@@ -190,22 +192,22 @@ def application(
 ) -> ASGIApp:
     """Return the server as an ASGI application for a port."""
     deadlines = deadlines or Deadlines()
-    admission = admission or _admission(settings, database)
+    authenticator = authenticator or _authenticator(settings, database)
     hosts = allowed_hosts(settings.host, port, settings.known_names)
     mcp = protocol.application(
-        settings, database, admission, hosts=hosts, origins=origins_of(hosts)
+        settings, database, authenticator, hosts=hosts, origins=origins_of(hosts)
     )
-    sockets = sockets or Sockets(database, admission)
-    ways = Crossroads(mcp, rest.application(database, admission), sockets.application())
-    door = Door(ways, settings, admission, page_instead)
+    sockets = sockets or Sockets(database, authenticator)
+    surfaces = SurfaceRouter(mcp, rest.application(database, authenticator), sockets.application())
+    authenticated = AuthenticationMiddleware(surfaces, settings, authenticator, page_instead)
     if local is None:
-        return RequestIds(deadlines.around(Gate(door, hosts)))
-    gate = Gate(SocketRelay(door, local), hosts)
-    return PeerRequests(RequestIds(deadlines.around(gate)), local)
+        return RequestLog(deadlines.around(TrustedHosts(authenticated, hosts)))
+    trusted = TrustedHosts(SocketRelay(authenticated, local), hosts)
+    return PeerRequests(RequestLog(deadlines.around(trusted)), local)
 
 
-def _admission(settings: ServerSettings, database: Database) -> Admission:
-    return Admission(settings, database, fetching(settings) if settings.oauth else None)
+def _authenticator(settings: ServerSettings, database: Database) -> Authenticator:
+    return Authenticator(settings, database, issuer_fetch(settings) if settings.oauth else None)
 
 
 # What uvicorn says about answers that we have ended ourselves.
@@ -233,7 +235,7 @@ def _listen(settings: ServerSettings) -> socket.socket:
         except OSError as error:
             listener.close()
             if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
-                raise _unusable(settings.host, str(error)) from error
+                raise _unusable_address(settings.host, str(error)) from error
         else:
             return listener
     last = f" to {settings.port + tried - 1}" if tried > 1 else ""
@@ -257,10 +259,10 @@ def _address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     try:
         return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError as error:
-        raise _unusable(host, "it is no IP address") from error
+        raise _unusable_address(host, "it is no IP address") from error
 
 
-def check_reach(settings: ServerSettings, database: Database) -> None:
+def check_exposure(settings: ServerSettings, database: Database) -> None:
     """Refuse an address that other machines reach, where nobody would have to say who they are.
 
     Raises:
@@ -272,32 +274,34 @@ def check_reach(settings: ServerSettings, database: Database) -> None:
     if _address_of(settings.host).is_loopback or settings.needs_auth:
         return
     if not _has_tokens(settings, database):
-        raise _unusable(settings.host, "other machines could reach it, and there is no token yet")
+        raise _unusable_address(
+            settings.host, "other machines could reach it, and there is no token yet"
+        )
 
 
 def _has_tokens(settings: ServerSettings, database: Database) -> bool:
     if not is_address(settings.database) and not Path(settings.database).exists():
         # Only to look, nothing is made.
         return False
-    return _in_use(database)
+    return _has_any_token(database)
 
 
-def _in_use(database: Database) -> bool:
+def _has_any_token(database: Database) -> bool:
     book = TokenBook(database.runtime().foundation, time.monotonic)
     book.check()
     return book.in_use
 
 
-def _found(database: Database) -> Found:
+def _database_state(database: Database) -> DatabaseState:
     """Open the database, so that whoever starts a server is told at once what is amiss."""
     try:
         opened = database.open_within(OPENING_SECONDS)
-        return Found(tokens=opened and _in_use(database))
+        return DatabaseState(tokens=opened and _has_any_token(database))
     except StratagemError as error:
-        return Found(error)
+        return DatabaseState(error)
 
 
-def _unusable(host: str, reason: str) -> ValidationFailed:
+def _unusable_address(host: str, reason: str) -> ValidationFailed:
     return ValidationFailed(
         f"The server cannot listen on {host!r}: {reason}.",
         field="host",

@@ -1,4 +1,4 @@
-"""How a server begins and ends.
+"""Startup and graceful shutdown of a server.
 
 A signal ends it within `STOPPING_SECONDS`, whoever is connected:
 
@@ -25,7 +25,7 @@ from typing import Any, Final
 import uvicorn
 
 from stratagem import limits
-from stratagem.surfaces.admission import Admission
+from stratagem.surfaces.admission import Authenticator
 from stratagem.surfaces.cluster.channel import Channel
 from stratagem.surfaces.cluster.rates import SharedRates
 from stratagem.surfaces.server.acceptor import Acceptor
@@ -34,7 +34,7 @@ from stratagem.surfaces.server.deadlines import Deadlines
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.socket import Sockets
 
-__all__ = ["HttpServer"]
+__all__ = ["GracefulServer"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,14 +43,14 @@ _LOOK_SECONDS: Final = 0.02
 _ANSWER_SECONDS: Final = 0.3
 
 
-class HttpServer(uvicorn.Server):
-    """uvicorn, with connections that are counted and an end that is answered for."""
+class GracefulServer(uvicorn.Server):
+    """uvicorn, with bounded connections and a shutdown that answers every call."""
 
     def __init__(
         self,
         config: uvicorn.Config,
         database: Database,
-        admission: Admission,
+        authenticator: Authenticator,
         sockets: Sockets,
         *,
         connections: Connections,
@@ -61,15 +61,15 @@ class HttpServer(uvicorn.Server):
         # What was to be answered has been by then; uvicorn asks for no whole number.
         config.timeout_graceful_shutdown = _ANSWER_SECONDS  # type: ignore[assignment]
         self._database = database
-        self._admission = admission
+        self._authenticator = authenticator
         self._sockets = sockets
         self._connections = connections
         self._deadlines = deadlines
         self._channel = channel
         self._acceptors: list[Acceptor] = []
         self._checking: asyncio.Task[None] | None = None
-        measures = admission.measures
-        counted = {"requests": measures.rates, "wrong": measures.wrong}
+        quotas = authenticator.quotas
+        counted = {"requests": quotas.rates, "wrong": quotas.wrong_tokens}
         self._rates = (
             [SharedRates(channel, each, what) for what, each in counted.items()] if channel else []
         )
@@ -99,7 +99,7 @@ class HttpServer(uvicorn.Server):
             await rates.close()
         if self._channel is not None:
             await self._channel.close()
-        await self._admission.close()
+        await self._authenticator.close()
         await self._database.leave_loop()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002

@@ -1,6 +1,6 @@
-"""Ids of requests, and logs that can be followed by them.
+"""The log of requests, and their ids.
 
-A request that names an id (`X-Request-Id`) keeps it, any other is given one; it is in the answer
+A request keeps the id that it names (`X-Request-Id`), any other is given one; it is in the response
 and in every line that is logged meanwhile.
 """
 
@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem.redaction import mask
 from stratagem.surfaces.serving.request_ids import CURRENT, HEADER, request_id
-from stratagem.surfaces.serving.request_scope import NOTED
+from stratagem.surfaces.serving.request_scope import LOG_FIELDS
 
-__all__ = ["RequestIds", "log_to_stderr"]
+__all__ = ["RequestLog", "log_to_stderr"]
 
 logger = logging.getLogger("stratagem.requests")
 
@@ -33,7 +33,7 @@ _CLIENT_LEFT: Final = 499
 _UNANSWERED: Final = frozenset({0, 500})
 
 
-class RequestIds:
+class RequestLog:
     """Gives each request an id, and logs how it was answered."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -47,51 +47,51 @@ class RequestIds:
         given = Headers(scope=scope).get(HEADER, "")
         # One that looks like a secret is somebody's mistake, and would be kept in the log.
         fine = _ACCEPTED.fullmatch(given) and mask(given) == given
-        own = given if fine else secrets.token_hex(8)
-        token = CURRENT.set(own)
+        current = given if fine else secrets.token_hex(8)
+        token = CURRENT.set(current)
         began = time.perf_counter()
         status = 0
         left = False
-        noted_down: dict[str, str] = {}
+        fields: dict[str, str] = {}
 
-        async def heard() -> Message:
+        async def note_disconnect() -> Message:
             nonlocal left
             message = await receive()
             left = left or (message["type"] == "http.disconnect" and not status)
             return message
 
-        async def noted(message: Message) -> None:
+        async def note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[HEADER] = own
+                MutableHeaders(scope=message)[HEADER] = current
             await send(message)
 
         try:
-            await self._app({**scope, NOTED: noted_down}, heard, noted)
+            await self._app({**scope, LOG_FIELDS: fields}, note_disconnect, note_status)
         finally:
             if left and status in _UNANSWERED:
                 status = _CLIENT_LEFT
             if logger.isEnabledFor(logging.INFO):
-                _log_answer(scope, status, time.perf_counter() - began, noted_down)
+                _log_answer(scope, status, time.perf_counter() - began, fields)
             CURRENT.reset(token)
 
 
-def _log_answer(scope: Scope, status: int, seconds: float, noted: dict[str, str]) -> None:
+def _log_answer(scope: Scope, status: int, seconds: float, fields: dict[str, str]) -> None:
     method, path = scope["method"], mask(scope["path"][:_PATH_CHARS_MAX])
-    told = {"method": method, "path": path, "status": status}
-    told["milliseconds"] = round(1000 * seconds, 1)
-    told |= {name: _masked(text) for name, text in noted.items()}
-    logger.info("%s %s %s", method, path, status, extra=told)
+    line = {"method": method, "path": path, "status": status}
+    line["milliseconds"] = round(1000 * seconds, 1)
+    line |= {name: _mask_name(text) for name, text in fields.items()}
+    logger.info("%s %s %s", method, path, status, extra=line)
 
 
-def _masked(actor: str) -> str:
+def _mask_name(actor: str) -> str:
     """Mask what may be secret in a name; `token:ada` says what ada has, and shows none of it."""
     kind, colon, name = actor.partition(":")
     return f"{kind}{colon}{mask(name)}"
 
 
-class _Json(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
     """One line of JSON for each record; what may be secret is masked."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -102,8 +102,8 @@ class _Json(logging.Formatter):
             "logger": record.name,
             "message": mask(record.getMessage()),
         }
-        if own := request_id():
-            line["requestId"] = own
+        if current := request_id():
+            line["requestId"] = current
         for name in ("method", "path", "status", "milliseconds", "by", "workspace"):
             if hasattr(record, name):
                 line[name] = getattr(record, name)
@@ -112,22 +112,22 @@ class _Json(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-class _Plain(logging.Formatter):
+class _TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        own = request_id()
+        current = request_id()
         text = mask(super().format(record))
-        return f"{text} [{own}]" if own else text
+        return f"{text} [{current}]" if current else text
 
 
 def log_to_stderr(form: str) -> None:
     """Log what the operator should know: problems as text, each request too as JSON."""
     handler = logging.StreamHandler()
     if form == "json":
-        formatter: logging.Formatter = _Json()
+        formatter: logging.Formatter = _JsonFormatter()
         formatter.converter = time.gmtime
         logger.setLevel(logging.INFO)
     else:
-        formatter = _Plain("stratagem: %(message)s")
+        formatter = _TextFormatter("stratagem: %(message)s")
     handler.setFormatter(formatter)
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("mcp").setLevel(logging.ERROR)

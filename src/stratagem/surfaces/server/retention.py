@@ -1,4 +1,4 @@
-"""Old executions are forgotten while a server runs: soon after it started, then once a day."""
+"""Retention: erases old executions while a server runs, soon after its start and then daily."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stratagem.operation import Caller
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["Forgetting"]
+__all__ = ["ExecutionRetention"]
 
 logger = logging.getLogger(__name__)
 
@@ -22,8 +22,8 @@ _FIRST_SECONDS: Final = 30.0
 _PASSES_MAX: Final = 10
 
 
-class Forgetting:
-    """A thread that wakes up once a day."""
+class ExecutionRetention:
+    """A thread that erases old executions once a day."""
 
     def __init__(
         self, settings: ServerSettings, database: Database, first_seconds: float = _FIRST_SECONDS
@@ -36,7 +36,7 @@ class Forgetting:
     def start(self) -> None:
         """Begin, in the background."""
         if not self._read_only:
-            threading.Thread(target=self._run, name="stratagem-forgetting", daemon=True).start()
+            threading.Thread(target=self._run, name="stratagem-retention", daemon=True).start()
 
     def stop(self) -> None:
         """Do not begin another pass."""
@@ -54,12 +54,12 @@ class Forgetting:
             for workspace in workspaces:
                 if self._stopped.is_set():
                     return
-                self._forget(workspace)
+                self._erase_old(workspace)
 
-    def _forget(self, workspace: str | None) -> None:
+    def _erase_old(self, workspace: str | None) -> None:
         """Erase what is old in a workspace; one that cannot be opened holds up no other."""
         try:
-            with self._database.lent(workspace) as runtime:
+            with self._database.borrow(workspace) as runtime:
                 # The operator's word: it is how the server was set up.
                 caller = Caller(actor="retention", authority="operator")
                 for _pass in range(_PASSES_MAX):

@@ -1,16 +1,16 @@
-"""Which application answers a request: by the beginning of its path."""
+"""Routing of requests to the surfaces, by the beginning of the path."""
 
 from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["Crossroads"]
+__all__ = ["SurfaceRouter"]
 
 
-class Crossroads:
-    """Sends the protocol's requests to the protocol, sockets to sockets, the rest to REST.
+class SurfaceRouter:
+    """Routes to MCP, Socket.IO or REST.
 
-    The protocol's application has the lifespan: its sessions live in it.
+    MCP's application has the lifespan: its sessions live in it.
     """
 
     def __init__(self, protocol: ASGIApp, rest: ASGIApp, sockets: ASGIApp) -> None:
@@ -19,10 +19,10 @@ class Crossroads:
         self._sockets = sockets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on."""
-        await self._chosen(scope)(scope, receive, send)
+        """Pass a request on."""
+        await self._surface_for(scope)(scope, receive, send)
 
-    def _chosen(self, scope: Scope) -> ASGIApp:
+    def _surface_for(self, scope: Scope) -> ASGIApp:
         path = scope.get("path", "")
         if scope["type"] == "websocket" or path.startswith("/socket.io"):
             return self._sockets

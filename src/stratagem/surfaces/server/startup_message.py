@@ -1,4 +1,4 @@
-"""What a server says when it starts: where it listens, how agents connect, and what is amiss."""
+"""The message at the start of a server: its address, how agents connect, and what is wrong."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from stratagem.places import shown_place
 from stratagem.surfaces.mcp.http import PATH
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["Found", "greeting"]
+__all__ = ["DatabaseState", "startup_message"]
 
 # Stands in for what only its holder knows.
 _TOKEN: Final = "TOKEN"  # noqa: S105 -- a placeholder
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a server found when it opened its database.
+class DatabaseState:
+    """The state of the database at the start of a server.
 
-    `trouble`: why it could not be opened. `tokens`: whether there are any.
+    `error`: why it could not be opened. `tokens`: whether there are any.
     """
 
-    trouble: StratagemError | None = None
+    error: StratagemError | None = None
     tokens: bool = False
 
 
-def greeting(settings: ServerSettings, port: int, found: Found) -> str:
+def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -> str:
     """Return what is printed when a server listens."""
     own = _address(settings.host, port)
     taken = (
@@ -39,39 +39,39 @@ def greeting(settings: ServerSettings, port: int, found: Found) -> str:
         f"Stratagem is listening on {own}{PATH}{taken}",
         f"REST: {own}/api/docs",
         f"Database: {shown_place(settings.database)}",
-        *_troubles(settings, found),
+        *_warnings(settings, state),
         "",
-        *_ways_to_connect(settings, _reached_at(settings, port), found),
+        *_connection_lines(settings, _client_address(settings, port), state),
         "",
         "Stop with Ctrl-C.",
     ]
     return "\n".join(lines)
 
 
-def _troubles(settings: ServerSettings, found: Found) -> list[str]:
-    """Return what the operator has to see to."""
-    told = []
-    if found.trouble is not None:
-        told = [
+def _warnings(settings: ServerSettings, state: DatabaseState) -> list[str]:
+    """Return what the operator has to fix."""
+    lines = []
+    if state.error is not None:
+        lines = [
             "",
-            f"NOT READY: {found.trouble.message}",
-            f"Hint: {found.trouble.hint}",
+            f"NOT READY: {state.error.message}",
+            f"Hint: {state.error.hint}",
             "It is tried again with every request; GET /ready says when it is mended.",
         ]
-    if _is_everywhere(settings.host) and not settings.known_names:
-        told += [
+    if _is_unspecified(settings.host) and not settings.known_names:
+        lines += [
             "",
             "Clients of other machines are refused until the name that they use is known:",
             "--server-name NAME, or --public-url https://NAME behind a proxy.",
         ]
-    return told
+    return lines
 
 
-def _ways_to_connect(settings: ServerSettings, base: str, found: Found) -> list[str]:
+def _connection_lines(settings: ServerSettings, base: str, state: DatabaseState) -> list[str]:
     address = f"{base}{PATH}"
     entry: dict[str, Any] = {"type": "http", "url": address}
     # With OAuth a client is told by the server where to get one.
-    needed = found.tokens or (settings.needs_auth and settings.oauth is None)
+    needed = state.tokens or (settings.needs_auth and settings.oauth is None)
     header = ""
     if needed:
         entry["headers"] = {"Authorization": f"Bearer {_TOKEN}"}
@@ -87,11 +87,11 @@ def _ways_to_connect(settings: ServerSettings, base: str, found: Found) -> list[
     ]
 
 
-def _reached_at(settings: ServerSettings, port: int) -> str:
+def _client_address(settings: ServerSettings, port: int) -> str:
     """Return the address that clients use, as far as it is known."""
     if settings.public_url is not None:
         return settings.public_url
-    if not _is_everywhere(settings.host):
+    if not _is_unspecified(settings.host):
         return _address(settings.host, port)
     named = settings.server_names[:1]
     if not named:
@@ -103,7 +103,7 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _is_everywhere(host: str) -> bool:
+def _is_unspecified(host: str) -> bool:
     """Whether a server listens on all addresses of its machine, so that none is its own."""
     try:
         return ipaddress.ip_address(host).is_unspecified

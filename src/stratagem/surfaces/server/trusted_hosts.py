@@ -1,8 +1,7 @@
-"""Who may speak to a server on this machine: not a web page.
+"""Protection against requests of foreign web pages, by their `Host` and `Origin` headers.
 
 A page in the user's browser can send requests to a loopback address, and by giving its own name
-that address (DNS rebinding) it can read the answers. Its `Host` and `Origin` headers give it
-away, so both are checked before anything else of a request is read. Scripts, images and frames that
+that address (DNS rebinding) it can read the answers. These headers give it away, so both are checked before anything else of a request is read. Scripts, images and frames that
 a page embeds are asked for without an `Origin`; what browsers say about those is checked as well.
 """
 
@@ -14,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["Gate", "allowed_hosts", "origins_of"]
+__all__ = ["TrustedHosts", "allowed_hosts", "origins_of"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 # What browsers call a request of another page's; another port of this machine is such a page.
@@ -30,12 +29,12 @@ def allowed_hosts(host: str, port: int, more: Iterable[str]) -> list[str]:
     from a proxy that answers on the usual port.
     """
     own = f"[{host}]" if ":" in host else host
-    given = [form for name in more for form in _forms(name, port)]
+    given = [form for name in more for form in _with_and_without_port(name, port)]
     names = [*(f"{name}:{port}" for name in (*_LOOPBACK, own)), *given]
     return list(dict.fromkeys(name.lower() for name in names))
 
 
-def _forms(name: str, port: int) -> tuple[str, ...]:
+def _with_and_without_port(name: str, port: int) -> tuple[str, ...]:
     """Return how clients write a name that the operator gave."""
     if not _has_port(name):
         return name, f"{name}:{port}"
@@ -48,7 +47,7 @@ def origins_of(hosts: Iterable[str]) -> list[str]:
     return [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
 
 
-class Gate:
+class TrustedHosts:
     """Refuses requests that name a foreign host or come from a foreign page."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:

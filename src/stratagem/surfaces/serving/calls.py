@@ -1,4 +1,4 @@
-"""The calls of a server: whose turn it is, and how they end when it stops.
+"""The calls that are under way: how many of each caller run, and how they end on shutdown.
 
 Each is answered on its own surface in its own way, so that a call that is cut off fails as any
 other would: with an error, which says whether it is safe to ask again.
@@ -17,10 +17,10 @@ from stratagem.errors import ShuttingDown
 from stratagem.operation import Caller
 from stratagem.surfaces.serving.fair_share import FairShare
 
-__all__ = ["Calls", "not_begun"]
+__all__ = ["ActiveCalls", "not_begun_error"]
 
 
-class Calls:
+class ActiveCalls:
     """See the module. Runs on the server's event loop."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -29,7 +29,7 @@ class Calls:
         self._stopping = False
 
     def __len__(self) -> int:
-        """Count those that are under way."""
+        """Return how many are under way."""
         return len(self._under_way)
 
     @property
@@ -48,33 +48,33 @@ class Calls:
             each.reschedule(now)
 
     @asynccontextmanager
-    async def under_way(self, name: str, arguments: Any, caller: Caller) -> AsyncIterator[None]:
-        """Run a call when it is its caller's turn, and count it as long as it lasts.
+    async def track(self, name: str, arguments: Any, caller: Caller) -> AsyncIterator[None]:
+        """Wait for the caller's turn, and count a call as under way as long as the context lasts.
 
         Raises:
             ShuttingDown: The server is stopping, and cannot begin it or wait for its end.
         """
         if self._stopping:
-            raise not_begun()
-        course = asyncio.timeout(None)
-        self._under_way.add(course)
+            raise not_begun_error()
+        deadline = asyncio.timeout(None)
+        self._under_way.add(deadline)
         try:
-            async with course, self._turn(caller):
+            async with deadline, self._turn(caller):
                 yield
         except TimeoutError:
-            if not course.expired():
+            if not deadline.expired():
                 raise
-            raise _cut_off(name, arguments) from None
+            raise _cut_off_error(name, arguments) from None
         finally:
-            self._under_way.discard(course)
+            self._under_way.discard(deadline)
 
     def _turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
         # Where nobody has to say who they are, all are one.
         return nullcontext() if caller.scopes is None else self._shares.turn(caller.actor)
 
 
-def not_begun() -> ShuttingDown:
-    """Return the error of a call that came too late."""
+def not_begun_error() -> ShuttingDown:
+    """Return the error of a call that came while the server was stopping."""
     return ShuttingDown(
         "The server is stopping; the call was not begun.",
         outcome="not_begun",
@@ -83,13 +83,13 @@ def not_begun() -> ShuttingDown:
     )
 
 
-def _cut_off(name: str, arguments: Any) -> ShuttingDown:
+def _cut_off_error(name: str, arguments: Any) -> ShuttingDown:
     given = arguments if isinstance(arguments, Mapping) else {}
     outcome, repeat = "unknown", "unsafe"
     hint = "Look first whether it was carried out; with a requestId it could be repeated safely."
     if _only_reads(name, given):
         outcome, repeat, hint = "nothing_to_do", "safe", "Send it again in a moment."
-    elif (request := _request_of(given)) is not None:
+    elif (request := _request_id_of(given)) is not None:
         repeat = "safe_with_request_id"
         hint = f"Send it again with the same requestId ({request}): it is carried out only once."
     return ShuttingDown(
@@ -109,7 +109,7 @@ def _only_reads(name: str, arguments: Mapping[str, Any]) -> bool:
     return operation is not None and operation.right_for(arguments) == "read"
 
 
-def _request_of(arguments: Mapping[str, Any]) -> str | None:
+def _request_id_of(arguments: Mapping[str, Any]) -> str | None:
     """Return the id under which a call is carried out once, as callers of all surfaces name it."""
     context = arguments.get("context")
     of_context = context if isinstance(context, Mapping) else {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable, StorageUnavailable, StratagemError
 from stratagem.operation import Caller
-from stratagem.surfaces.serving.calls import Calls
+from stratagem.surfaces.serving.calls import ActiveCalls
 from stratagem.surfaces.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -36,19 +36,19 @@ class Database:
         self._settings = settings
         self._opening = threading.Lock()
         self._runtime: Runtime | None = None
-        self._others: dict[str, Runtime] = {}
+        self._workspaces: dict[str, Runtime] = {}
         self._closed = False
-        self.calls = Calls()
+        self.calls = ActiveCalls()
         self._opened_listeners: list[Callable[[str | None], object]] = []
 
     def when_opened(self, listener: Callable[[str | None], object]) -> None:
-        """Have a listener told of each workspace that is opened, and of those that are open.
+        """Call a listener with each workspace that is opened, and with those that are open.
 
-        It is told from whichever thread opened it.
+        It is called in whichever thread opened it.
         """
         with self._opening:
             self._opened_listeners.append(listener)
-            for workspace in ([] if self._runtime is None else [None]) + [*self._others]:
+            for workspace in ([] if self._runtime is None else [None]) + [*self._workspaces]:
                 listener(workspace)
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
@@ -57,8 +57,8 @@ class Database:
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        async with self.calls.under_way(name, arguments, caller):
-            runtime = self._opened(caller.workspace)
+        async with self.calls.track(name, arguments, caller):
+            runtime = self._runtime_if_open(caller.workspace)
             if runtime is None:
                 runtime = await asyncio.to_thread(self.runtime, caller.workspace)
             return await runtime.call_async(name, arguments, caller)
@@ -69,7 +69,7 @@ class Database:
         Raises:
             StratagemError: It cannot be opened.
         """
-        opened = self._opened(workspace)
+        opened = self._runtime_if_open(workspace)
         if opened is not None:
             return opened
         with self._opening:
@@ -80,10 +80,10 @@ class Database:
                     self._runtime = self._open()
                     self._tell_opened(None)
                 return self._runtime
-            if workspace not in self._others:
-                self._others = {**self._others, workspace: self._open_other(workspace)}
+            if workspace not in self._workspaces:
+                self._workspaces = {**self._workspaces, workspace: self._open_workspace(workspace)}
                 self._tell_opened(workspace)
-            return self._others[workspace]
+            return self._workspaces[workspace]
 
     def workspaces(self) -> list[str | None]:
         """Return the workspaces there are, open or not; None is the server's own.
@@ -95,17 +95,17 @@ class Database:
         from stratagem.bootstrap import workspaces
 
         home = home_of(self._settings.database)
-        others = {*workspaces(self._settings.database), *self._others} - {home}
+        others = {*workspaces(self._settings.database), *self._workspaces} - {home}
         return [None, *sorted(others)]
 
     @contextmanager
-    def lent(self, workspace: str | None) -> Iterator[Runtime]:
-        """Give the database of a workspace; one that was not open is closed again afterwards.
+    def borrow(self, workspace: str | None) -> Iterator[Runtime]:
+        """Lend the database of a workspace; one that was not open is closed again afterwards.
 
         Raises:
             StratagemError: It cannot be opened.
         """
-        opened = self.runtime() if workspace is None else self._opened(workspace)
+        opened = self.runtime() if workspace is None else self._runtime_if_open(workspace)
         if opened is not None:
             yield opened
             return
@@ -133,7 +133,7 @@ class Database:
 
     async def leave_loop(self) -> None:
         """End the connections that live on this event loop."""
-        for runtime in self._every():
+        for runtime in self._all_open():
             await runtime.leave_loop()
 
     def open_in_background(self) -> None:
@@ -168,7 +168,7 @@ class Database:
         """
         self._closed = True
         if self._opening.acquire(timeout=CLOSING_SECONDS):
-            for runtime in self._every():
+            for runtime in self._all_open():
                 runtime.close()
             self._opening.release()
 
@@ -176,17 +176,17 @@ class Database:
         for listener in self._opened_listeners:
             listener(workspace)
 
-    def _opened(self, workspace: str | None) -> Runtime | None:
-        return self._runtime if workspace is None else self._others.get(workspace)
+    def _runtime_if_open(self, workspace: str | None) -> Runtime | None:
+        return self._runtime if workspace is None else self._workspaces.get(workspace)
 
-    def _every(self) -> list[Runtime]:
+    def _all_open(self) -> list[Runtime]:
         own = [] if self._runtime is None else [self._runtime]
-        return [*own, *self._others.values()]
+        return [*own, *self._workspaces.values()]
 
-    def _open_other(self, workspace: str) -> Runtime:
+    def _open_workspace(self, workspace: str) -> Runtime:
         from stratagem.access.workspaces import place_of
 
-        if len(self._others) >= limits.WORKSPACES_OPEN_MAX:
+        if len(self._workspaces) >= limits.WORKSPACES_OPEN_MAX:
             raise ServiceUnavailable(
                 "This server holds as many workspaces open as it can.",
                 limit=limits.WORKSPACES_OPEN_MAX,

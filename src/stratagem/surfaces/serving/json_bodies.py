@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
-from stratagem.surfaces.serving.large_bodies import Turns
+from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 from stratagem.surfaces.serving.request_scope import sender_of
 
 __all__ = ["check_depth", "is_deeper", "read_json"]
@@ -32,7 +32,7 @@ _STEPS[[ord("["), ord("{")]] = 1
 _STEPS[[ord("]"), ord("}")]] = -1
 
 
-async def read_json(request: Request, turns: Turns) -> Any:
+async def read_json(request: Request, large_bodies: LargeBodyQueue) -> Any:
     """Return the body of a request; a large one is read when it is its sender's turn.
 
     Raises:
@@ -44,7 +44,7 @@ async def read_json(request: Request, turns: Turns) -> Any:
         return {}
     if len(body) <= limits.REQUEST_INLINE_BYTES:
         return _parse(body)
-    return await turns.run(sender_of(request.scope), partial(_parse, body))
+    return await large_bodies.run(sender_of(request.scope), partial(_parse, body))
 
 
 def check_depth(body: bytes) -> None:

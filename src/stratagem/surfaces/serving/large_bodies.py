@@ -1,4 +1,4 @@
-"""Large bodies are read one at a time, callers in rotation, and with a rest after each.
+"""A queue in which large bodies are parsed one at a time, callers in rotation.
 
 A parser holds the interpreter until it is done, wherever it runs: a caller who sends one large
 body after the other would take it from everybody else. After each body the next one waits for a
@@ -18,13 +18,13 @@ from anyio import to_thread
 
 from stratagem import limits
 
-__all__ = ["Turns"]
+__all__ = ["LargeBodyQueue"]
 
 T = TypeVar("T")
 
 
-class Turns:
-    """Who may read a large body now. Runs on one event loop."""
+class LargeBodyQueue:
+    """See the module. Runs on one event loop."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()

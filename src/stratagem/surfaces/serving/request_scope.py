@@ -6,19 +6,19 @@ from typing import Final
 
 from starlette.types import Scope
 
-__all__ = ["ADMITTED", "LARGE_ARGUMENTS", "NOTED", "sender_of"]
+__all__ = ["LARGE_ARGUMENTS", "LOG_FIELDS", "PRINCIPAL", "sender_of"]
 
-# Who sent the request; None where nobody has to say.
-ADMITTED: Final = "stratagem.admitted"
-# A dict of fields that the log of requests adds to its line.
-NOTED: Final = "stratagem.noted"
+# Who sent the request; None where no authentication is needed.
+PRINCIPAL: Final = "stratagem.principal"
+# A dict of fields for the line of the request in the log.
+LOG_FIELDS: Final = "stratagem.log_fields"
 # The arguments of a tool that were taken out of a large message before it was parsed: a dict.
 LARGE_ARGUMENTS: Final = "stratagem.large_arguments"
 
 
 def sender_of(scope: Scope) -> str:
     """Return what tells the senders of requests apart: the identity, or else the address."""
-    admitted = scope.get(ADMITTED)
-    if admitted is not None:
-        return str(admitted.identity.key)
+    principal = scope.get(PRINCIPAL)
+    if principal is not None:
+        return str(principal.identity.key)
     return str((scope.get("client") or ("",))[0])

@@ -1,4 +1,4 @@
-"""Answers over HTTP: the gateway's envelope, and the plain form of the other systems."""
+"""HTTP responses: the gateway's envelope, and the plain form of the other systems."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from starlette.responses import Response
 from stratagem.errors import TABLE, InternalFault, StratagemError
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["answered", "refused"]
+__all__ = ["error_response", "success_response"]
 
 logger = logging.getLogger(__name__)
 
 
-def answered(data: Any, *, enveloped: bool, status: int = 200) -> Response:
-    """Return an answer."""
+def success_response(data: Any, *, enveloped: bool, status: int = 200) -> Response:
+    """Return the response with an answer."""
     body = {"success": True, "data": data} if enveloped else data
     return _json(body, status)
 
 
-def refused(error: Exception, *, enveloped: bool, status: int | None = None) -> Response:
-    """Return an error in the form of the surface that was asked."""
+def error_response(error: Exception, *, enveloped: bool, status: int | None = None) -> Response:
+    """Return the response with an error, in the form of the surface that was asked."""
     if not isinstance(error, StratagemError):
-        # Nobody outside must see the inside.
+        # Internals are for the log, not for clients.
         logger.error("a request failed", exc_info=error)
         error = InternalFault("The request failed; the server's log says how.")
     body = {"success": False, "error": error.gateway_body()} if enveloped else error.envelope()

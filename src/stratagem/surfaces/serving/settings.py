@@ -32,7 +32,7 @@ class ServerSettings:
     server besides the loopback ones; `allow_hosts` are private hosts that tools may call, and
     `allow_callables` the Python functions that stored tools may name.
     `expose`: patterns of registered tools that clients see as tools in their own right.
-    `auth`: "token" has everybody show one; "auto" does so from the first token on that is made.
+    `auth`: "token" needs one of every client; "auto" does from the first one on that is created.
     `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
     where a proxy stands before it. `max_connections` is for each process; `trusted_proxies` are
     addresses and networks whose word about a client's address is taken, and which many share.
@@ -63,13 +63,13 @@ class ServerSettings:
     trusted_proxies: tuple[str, ...] = ()
 
     @property
-    def several(self) -> bool:
-        """Whether a client's next request may meet another process, which knows nothing of it."""
+    def several_processes(self) -> bool:
+        """Whether a client's next request may meet another process, which has no state of it."""
         return self.workers > 1 or self.redis is not None
 
     @property
     def needs_auth(self) -> bool:
-        """Whether everybody has to say who they are even while there are no tokens."""
+        """Whether every client needs a token even before the first one is created."""
         return self.auth == "token" or self.oauth is not None
 
     @property

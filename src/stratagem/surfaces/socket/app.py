@@ -24,22 +24,22 @@ from stratagem.gateway.inputs import ExecuteInput
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
 from stratagem.operations import find, prepare
-from stratagem.surfaces.admission.authenticator import Admission, Admitted
+from stratagem.surfaces.admission.authenticator import Authenticator, Principal
 from stratagem.surfaces.cluster.channel import Channel
 from stratagem.surfaces.cluster.rooms import SharedRooms
 from stratagem.surfaces.serving.database import Database
-from stratagem.surfaces.serving.request_scope import ADMITTED
+from stratagem.surfaces.serving.request_scope import PRINCIPAL
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 from stratagem.surfaces.socket import corrections
 from stratagem.surfaces.socket.bounded_server import (
     BoundedPosts,
-    GuardedServer,
-    OnlyWebsockets,
-    TooDeep,
+    BoundedServer,
+    TooDeepData,
+    WebsocketsOnly,
 )
-from stratagem.surfaces.socket.client_tools import Hosting
-from stratagem.surfaces.socket.events import EVENTS, TOLD, Event
-from stratagem.surfaces.socket.socket_expiry import Sweeping
+from stratagem.surfaces.socket.client_tools import ClientTools
+from stratagem.surfaces.socket.events import EVENTS, NOTIFICATIONS, SocketEvent
+from stratagem.surfaces.socket.socket_expiry import SocketExpiry
 
 __all__ = ["PATH", "Sockets"]
 
@@ -56,7 +56,7 @@ class Sockets:
     def __init__(
         self,
         database: Database,
-        admission: Admission,
+        authenticator: Authenticator,
         *,
         channel: Channel | None = None,
         number: int | None = None,
@@ -66,13 +66,13 @@ class Sockets:
         `number`: which process this is, where requests find the way to the one they belong to.
         """
         self._database = database
-        self._admission = admission
+        self._authenticator = authenticator
         self._rooms = SharedRooms(channel) if channel is not None else None
         # Polling takes many requests, each of which may meet another process.
         self._polls = channel is None or number is not None
-        self._server = GuardedServer(
-            admission.measures.unknown,
-            admission.measures.large,
+        self._server = BoundedServer(
+            authenticator.quotas.unauthenticated_sockets,
+            authenticator.quotas.large_bodies,
             number,
             async_mode="asgi",
             client_manager=self._rooms,
@@ -83,18 +83,18 @@ class Sockets:
             logger=_error_log("socketio.server"),
             engineio_logger=_error_log("engineio.server"),
         )
-        self._hosting = Hosting(self._server, database, self._rooms)
+        self._client_tools = ClientTools(self._server, database, self._rooms)
         self._listening: dict[str | None, asyncio.Task[None]] = {}
-        self._held: dict[str, ExitStack] = {}
-        self._sweeping = Sweeping(admission, self._dismiss)
+        self._stream_slots: dict[str, ExitStack] = {}
+        self._expiry = SocketExpiry(authenticator, self._dismiss)
         self._add_handlers()
 
     def application(self) -> ASGIApp:
         """Return the server as an ASGI application."""
         app: ASGIApp = socketio.ASGIApp(self._server, socketio_path=PATH)
         if not self._polls:
-            return OnlyWebsockets(app)
-        return BoundedPosts(app, self._server.is_known)
+            return WebsocketsOnly(app)
+        return BoundedPosts(app, self._server.is_authenticated)
 
     def start(self) -> None:
         """Tell clients of other processes of what happens here, whether or not there are any here.
@@ -111,18 +111,20 @@ class Sockets:
         self._server.on("connect", self._connect)
         self._server.on("disconnect", self._disconnect)
         for name, event in {**EVENTS, **corrections.EVENTS}.items():
-            self._on(name, self._plain(event), event.reply)
+            self._on(name, self._operation_handler(event), event.reply)
         self._on("mcp:tool:execute", self._execute, None)
-        self._on("mcp:tool:register", self._hosting.register, "mcp:tool:registered")
+        self._on("mcp:tool:register", self._client_tools.register, "mcp:tool:registered")
         self._on(
-            "mcp:provider:register", self._hosting.register_provider, "mcp:provider:registered"
+            "mcp:provider:register", self._client_tools.register_provider, "mcp:provider:registered"
         )
         self._on("mcp:tools:init", self._init, "mcp:tools:init:response")
         self._on("mcp:tool:cancel", self._cancel, "mcp:tool:cancelled")
-        heard = corrections.Subscriptions(self._server)
+        subscriptions = corrections.Subscriptions(self._server)
         subscribed = "auto_correction:subscribed"
-        self._on("auto_correction:subscribe", self._subscribing(heard), subscribed)
-        self._on("auto_correction:unsubscribe", heard.unsubscribe, "auto_correction:unsubscribed")
+        self._on("auto_correction:subscribe", self._subscribe_handler(subscriptions), subscribed)
+        self._on(
+            "auto_correction:unsubscribe", subscriptions.unsubscribe, "auto_correction:unsubscribed"
+        )
 
     def _on(self, name: str, work: Work, reply: str | None) -> None:
         """Answer an event: with another event, and by acknowledging it."""
@@ -130,14 +132,16 @@ class Sockets:
         async def handle(client: str, data: Any = None) -> Answer:
             request = _request_of(data)
             try:
-                given = _object(data)
-                admitted = await self._confirmed(client)
-                with self._measured(admitted):
-                    answer = await work(client, given, self._admission.caller(admitted, "socket"))
+                given = _check_object(data)
+                principal = await self._reauthenticate(client)
+                with self._request_slot(principal):
+                    answer = await work(
+                        client, given, self._authenticator.caller(principal, "socket")
+                    )
             except Exception as error:  # noqa: BLE001 -- the outermost frame
                 if isinstance(error, RateLimited):
-                    await self._admission.measures.pause()
-                failure = _failure(error)
+                    await self._authenticator.quotas.delay_refusal()
+                failure = _error_data(error)
                 shown = {**failure, "event": name, "requestId": request}
                 await self._server.emit("mcp:error", shown, to=client)
                 return {"success": False, "error": failure}
@@ -148,70 +152,70 @@ class Sockets:
         self._server.on(name, handle)
 
     async def _connect(self, client: str, environ: Mapping[str, Any], auth: Any = None) -> None:
-        """Let a client in: by the header of its first request, or by what it sends along."""
+        """Authenticate a client: by the header of its first request, or by its `auth` data."""
         scope = environ["asgi.scope"]
-        admitted = scope.get(ADMITTED)
-        if admitted is None:
+        principal = scope.get(PRINCIPAL)
+        if principal is None:
             sent = auth if isinstance(auth, Mapping) else {}
             token, workspace = sent.get("token"), sent.get("workspace")
             address = scope.get("client") or ("",)
             try:
-                admitted = await self._admission.admit(
+                principal = await self._authenticator.authenticate(
                     [f"Bearer {token}"] if isinstance(token, str) else [],
                     workspace=workspace if isinstance(workspace, str) else None,
                     address=address[0],
-                    way="socket connect",
+                    route="socket connect",
                 )
             except StratagemError as error:
                 raise _refusal(error) from error
-            self._hold(client, admitted)
-        await self._server.save_session(client, {_ADMITTED: admitted})
-        self._sweeping.add(client, admitted)
-        caller = self._admission.caller(admitted, "socket")
+            self._hold_stream_slot(client, principal)
+        await self._server.save_session(client, {_PRINCIPAL: principal})
+        self._expiry.add(client, principal)
+        caller = self._authenticator.caller(principal, "socket")
         if caller.may("gateway", "read"):
             await self._server.enter_room(client, _room(caller.workspace))
             self._listen(caller.workspace)
 
     async def _dismiss(self, client: str, error: Unauthenticated) -> None:
-        """End a socket that may no longer be there; it is told why."""
-        await self._server.emit("mcp:error", _failure(error), to=client)
+        """Disconnect a socket whose token is no longer valid; it is told why."""
+        await self._server.emit("mcp:error", _error_data(error), to=client)
         await self._server.disconnect(client)
 
-    def _hold(self, client: str, admitted: Admitted | None) -> None:
-        """Count a socket among the streams of its token; others were counted at the door."""
-        if admitted is None:
+    def _hold_stream_slot(self, client: str, principal: Principal | None) -> None:
+        """Count a socket among the streams of its token; others were counted by the middleware."""
+        if principal is None:
             return
         held = ExitStack()
         try:
-            held.enter_context(self._admission.measures.stream(admitted.identity))
+            held.enter_context(self._authenticator.quotas.stream_slot(principal.identity))
         except RateLimited as error:
             raise _refusal(error) from error
-        self._held[client] = held
+        self._stream_slots[client] = held
 
     async def _disconnect(self, client: str, _reason: Any = None) -> None:
-        self._sweeping.drop(client)
-        if (held := self._held.pop(client, None)) is not None:
+        self._expiry.drop(client)
+        if (held := self._stream_slots.pop(client, None)) is not None:
             held.close()
-        await self._hosting.leave(client)
+        await self._client_tools.remove_client(client)
 
-    async def _confirmed(self, client: str) -> Admitted | None:
-        """Return who a client is, checked anew: its token may have been revoked since."""
+    async def _reauthenticate(self, client: str) -> Principal | None:
+        """Return the principal of a client, checked anew: its token may have been revoked since."""
         session = await self._server.get_session(client)
-        admitted: Admitted | None = session.get(_ADMITTED)
-        await self._admission.confirm(admitted)
-        return admitted
+        principal: Principal | None = session.get(_PRINCIPAL)
+        await self._authenticator.reauthenticate(principal)
+        return principal
 
     @contextmanager
-    def _measured(self, admitted: Admitted | None) -> Iterator[None]:
-        if admitted is None:
+    def _request_slot(self, principal: Principal | None) -> Iterator[None]:
+        if principal is None:
             yield
             return
-        measures = self._admission.measures
-        measures.count(admitted.identity)
-        with measures.request(admitted.identity):
+        quotas = self._authenticator.quotas
+        quotas.count_request(principal.identity)
+        with quotas.request_slot(principal.identity):
             yield
 
-    def _plain(self, event: Event) -> Work:
+    def _operation_handler(self, event: SocketEvent) -> Work:
         async def work(_client: str, data: Mapping[str, Any], caller: Caller) -> Any:
             answer = await self._database.call_async(event.operation, dict(data), caller)
             return escape_surrogates(event.shape(answer))
@@ -232,13 +236,13 @@ class Sockets:
         def progress(fraction: float | None, message: str | None) -> None:
             percentage = None if fraction is None else round(100 * fraction, 1)
             shown = {**known, "percentage": percentage, "message": message}
-            _soon(self._server.emit("mcp:tool:progress", shown, to=client))
+            _run_soon(self._server.emit("mcp:tool:progress", shown, to=client))
 
         try:
-            async with self._database.calls.under_way("tool_execute", data, caller):
+            async with self._database.calls.track("tool_execute", data, caller):
                 answer = await Gateway(gateway, caller).execute(given, progress, execution)
         except StratagemError as error:
-            failed = {**known, "success": False, "error": _failure(error)}
+            failed = {**known, "success": False, "error": _error_data(error)}
             await self._server.emit("mcp:tool:result", failed, to=client)
             if isinstance(error, ExecutionTimeout):
                 await self._server.emit("mcp:tool:timeout", known, to=client)
@@ -267,7 +271,7 @@ class Sockets:
                 missing.append(name)
             else:
                 tool = found["tool"]
-                available.append({field: tool.get(field) for field in _BRIEF})
+                available.append({field: tool.get(field) for field in _TOOL_FIELDS})
         return {
             "agentId": data.get("agentId"),
             "ready": not missing,
@@ -285,9 +289,9 @@ class Sockets:
             "cancelled": Gateway(runtime.gateway, caller).cancel(execution),
         }
 
-    def _subscribing(self, heard: corrections.Subscriptions) -> Work:
+    def _subscribe_handler(self, subscriptions: corrections.Subscriptions) -> Work:
         async def work(client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
-            answer = await heard.subscribe(client, data, caller)
+            answer = await subscriptions.subscribe(client, data, caller)
             # From the answer on nothing may be missed.
             self._listen(caller.workspace)
             await self._listening[caller.workspace]
@@ -305,24 +309,24 @@ class Sockets:
             gateway = await asyncio.to_thread(lambda: runtime.gateway)
             gateway.home.adopt()
             if self._rooms is not None:
-                self._hosting.attend(gateway)
-            gateway.events.subscribe(lambda what, data: self._hear(workspace, what, data))
+                self._client_tools.attach(gateway)
+            gateway.events.subscribe(lambda what, data: self._notify(workspace, what, data))
 
         self._listening[workspace] = asyncio.ensure_future(begin())
 
-    def _hear(self, workspace: str | None, what: str, data: Mapping[str, Any]) -> None:
-        if (event := TOLD.get(what)) is not None:
+    def _notify(self, workspace: str | None, what: str, data: Mapping[str, Any]) -> None:
+        if (event := NOTIFICATIONS.get(what)) is not None:
             shown = escape_surrogates(dict(data))
-            _soon(self._server.emit(event, shown, to=_room(workspace)))
-        for name, about, rooms in corrections.addressed(workspace, what, data):
-            _soon(self._server.emit(name, escape_surrogates(about), to=rooms))
+            _run_soon(self._server.emit(event, shown, to=_room(workspace)))
+        for name, about, rooms in corrections.notifications(workspace, what, data):
+            _run_soon(self._server.emit(name, escape_surrogates(about), to=rooms))
 
 
-_ADMITTED: Final = "admitted"
+_PRINCIPAL: Final = "principal"
 
 
-_BRIEF: Final = ("id", "name", "description", "category", "inputSchema")
-_UNDER_WAY: Final[set[asyncio.Task[None]]] = set()
+_TOOL_FIELDS: Final = ("id", "name", "description", "category", "inputSchema")
+_BACKGROUND: Final[set[asyncio.Task[None]]] = set()
 
 
 def _room(workspace: str | None) -> str:
@@ -330,18 +334,18 @@ def _room(workspace: str | None) -> str:
     return f"workspace:{workspace or ''}"
 
 
-def _soon(work: Awaitable[None]) -> None:
+def _run_soon(work: Awaitable[None]) -> None:
     """Do something on this loop without waiting for it."""
     task = asyncio.ensure_future(work)
     # The loop itself keeps only a weak hold of a task.
-    _UNDER_WAY.add(task)
-    task.add_done_callback(_UNDER_WAY.discard)
+    _BACKGROUND.add(task)
+    task.add_done_callback(_BACKGROUND.discard)
 
 
-def _object(data: Any) -> Mapping[str, Any]:
+def _check_object(data: Any) -> Mapping[str, Any]:
     if data is None:
         return {}
-    if isinstance(data, TooDeep):
+    if isinstance(data, TooDeepData):
         raise data.error
     if not isinstance(data, Mapping):
         raise InvalidInput(f"The event's data is a JSON object, not {type(data).__name__}.")
@@ -355,11 +359,13 @@ def _request_of(data: Any) -> Any:
 
 def _refusal(error: StratagemError) -> Exception:
     """Return what refuses a connection: a text as `message`, and the envelope as `data`."""
-    refusal: Exception = socketio.exceptions.ConnectionRefusedError(error.message, _failure(error))
+    refusal: Exception = socketio.exceptions.ConnectionRefusedError(
+        error.message, _error_data(error)
+    )
     return refusal
 
 
-def _failure(error: Exception) -> Answer:
+def _error_data(error: Exception) -> Answer:
     if not isinstance(error, StratagemError):
         logger.error("an event failed", exc_info=error)
         error = InternalFault("The event failed; the server's log says how.")

@@ -1,4 +1,4 @@
-"""The Socket.IO server with bounds of ours: on messages, and on sockets of nobody known."""
+"""The Socket.IO server with bounds on messages, and on sockets that have not authenticated."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, RequestTooLarge
-from stratagem.surfaces.admission.quotas import UnknownSockets
+from stratagem.surfaces.admission.quotas import UnauthenticatedSockets
 from stratagem.surfaces.cluster.relay import worker_sid
 from stratagem.surfaces.serving.json_bodies import check_depth
-from stratagem.surfaces.serving.large_bodies import Turns
-from stratagem.surfaces.serving.responses import refused
+from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
+from stratagem.surfaces.serving.responses import error_response
 
-__all__ = ["BoundedJson", "BoundedPosts", "GuardedServer", "OnlyWebsockets", "TooDeep"]
+__all__ = ["BoundedJson", "BoundedPosts", "BoundedServer", "TooDeepData", "WebsocketsOnly"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ _MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError
 
 
 @dataclass(frozen=True, slots=True)
-class TooDeep:
+class TooDeepData:
     """Stands for what was nested too deeply to be read, so that it can be refused by name."""
 
     error: RequestTooLarge
@@ -61,7 +61,7 @@ class BoundedJson:
             name = _EVENT_NAME.match(body)
             if name is None:
                 raise ValueError(error.message) from error
-            return [orjson.loads(name[1]), TooDeep(error)]
+            return [orjson.loads(name[1]), TooDeepData(error)]
         return orjson.loads(body)
 
     @staticmethod
@@ -87,74 +87,78 @@ class _ShortJson:
         return orjson.loads(text)
 
 
-class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
-    """Keeps count of sockets that have not said who they are, and lets go of them in time."""
+class BoundedServer(socketio.AsyncServer):  # type: ignore[misc]
+    """Bounds the size of messages, and the number and age of unauthenticated sockets."""
 
     def __init__(
-        self, unknown: UnknownSockets, turns: Turns, number: int | None = None, **options: Any
+        self,
+        unauthenticated: UnauthenticatedSockets,
+        large_bodies: LargeBodyQueue,
+        number: int | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(json=BoundedJson, **options)
         # Set by the line above for both layers: the lower one would read every message as well.
         Packet.json = _ShortJson
-        self._turns = turns
+        self._large_bodies = large_bodies
         if number is not None:
             new_id = self.eio.generate_id
             self.eio.generate_id = lambda: worker_sid(number, new_id())
-        self._unknown = unknown
+        self._unauthenticated = unauthenticated
         self._waiting: set[asyncio.Task[None]] = set()
 
-    def is_known(self, eio_sid: str) -> bool:
-        """Whether a socket has said who it is."""
+    def is_authenticated(self, eio_sid: str) -> bool:
+        """Whether a socket has authenticated."""
         sid = self.manager.sid_from_eio_sid(eio_sid, _NAMESPACE)
         return sid is not None and self.manager.is_connected(sid, _NAMESPACE)
 
     async def _handle_eio_connect(self, eio_sid: str, environ: dict[str, Any]) -> Any:
         client = environ["asgi.scope"].get("client") or ("",)
-        surplus = self._unknown.add(eio_sid, client[0])
+        surplus = self._unauthenticated.add(eio_sid, client[0])
         if surplus is not None:
-            self._soon(self._end(surplus))
-        self._soon(self._let_go(eio_sid))
+            self._run_soon(self._end(surplus))
+        self._run_soon(self._expire(eio_sid))
         return await super()._handle_eio_connect(eio_sid, environ)
 
     async def _handle_connect(self, eio_sid: str, namespace: str | None, data: Any) -> None:
         await super()._handle_connect(eio_sid, namespace, data)
-        if self.is_known(eio_sid):
-            self._unknown.discard(eio_sid)
+        if self.is_authenticated(eio_sid):
+            self._unauthenticated.discard(eio_sid)
 
     async def _handle_eio_message(self, eio_sid: str, data: Any) -> None:
-        """Take a message; one that is none ends its own socket, without a word in the log.
+        """Handle a message; a malformed one ends its own socket, without a line in the log.
 
-        Nothing here takes binary data, of which a packet may announce any amount. Whoever is not
-        known has nothing to say but who they are.
+        Nothing here takes binary data, of which a packet may announce any amount. An
+        unauthenticated socket has nothing to send but its token.
         """
         try:
             if not isinstance(data, str) or data.startswith(_BINARY):
                 raise ValueError("binary data")
-            if len(data) > limits.UNKNOWN_SOCKET_BYTES_MAX and not self.is_known(eio_sid):
-                raise ValueError("long, and of nobody known")
+            if len(data) > limits.UNKNOWN_SOCKET_BYTES_MAX and not self.is_authenticated(eio_sid):
+                raise ValueError("long, and not authenticated")
             if len(data) <= limits.REQUEST_INLINE_BYTES:
                 await super()._handle_eio_message(eio_sid, data)
             else:
                 await self._handle_large(eio_sid, data)
         except _MALFORMED as error:
             logger.debug("a message was malformed: %s", type(error).__name__)
-            await self._turn_out(eio_sid)
+            await self._reject(eio_sid)
 
     async def _handle_large(self, eio_sid: str, data: str) -> None:
         """Take an event or an acknowledgement that is too large to be read on the loop."""
         read = partial(self.packet_class, encoded_packet=data)
-        found = await self._turns.run(eio_sid, read)
-        given = (eio_sid, found.namespace, found.id, found.data)
-        if found.packet_type == socketio.packet.EVENT:
+        packet = await self._large_bodies.run(eio_sid, read)
+        given = (eio_sid, packet.namespace, packet.id, packet.data)
+        if packet.packet_type == socketio.packet.EVENT:
             await self._handle_event(*given)
-        elif found.packet_type == socketio.packet.ACK:
+        elif packet.packet_type == socketio.packet.ACK:
             await self._handle_ack(*given)
         else:
             raise ValueError("large, and neither an event nor an acknowledgement")
 
-    async def _turn_out(self, eio_sid: str) -> None:
-        """End a socket that does not speak the protocol; it is told so where it is known."""
-        if self.is_known(eio_sid):
+    async def _reject(self, eio_sid: str) -> None:
+        """End a socket that breaks the protocol; it is told so where it has authenticated."""
+        if self.is_authenticated(eio_sid):
             error = InvalidInput(
                 "The message is no event with JSON that can be read.",
                 hint="Send [name, object] as the Socket.IO clients do, without binary data.",
@@ -164,13 +168,13 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
         await self._end(eio_sid)
 
     async def _handle_eio_disconnect(self, eio_sid: str, reason: Any) -> None:
-        self._unknown.discard(eio_sid)
+        self._unauthenticated.discard(eio_sid)
         await super()._handle_eio_disconnect(eio_sid, reason)
 
-    async def _let_go(self, eio_sid: str) -> None:
+    async def _expire(self, eio_sid: str) -> None:
         await asyncio.sleep(limits.UNKNOWN_SOCKET_SECONDS)
-        if eio_sid in self._unknown:
-            self._unknown.discard(eio_sid)
+        if eio_sid in self._unauthenticated:
+            self._unauthenticated.discard(eio_sid)
             await self._end(eio_sid)
 
     async def _end(self, eio_sid: str) -> None:
@@ -182,18 +186,18 @@ class GuardedServer(socketio.AsyncServer):  # type: ignore[misc]
             await socket.queue.put(None)
             self.eio.sockets.pop(eio_sid, None)
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_soon(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
 
 class BoundedPosts:
-    """Hands on what a polling client sends in one piece, and not more than it may send."""
+    """Passes on what a polling client sends in one piece, and refuses what is too large."""
 
-    def __init__(self, app: ASGIApp, is_known: Callable[[str], bool]) -> None:
+    def __init__(self, app: ASGIApp, is_authenticated: Callable[[str], bool]) -> None:
         self._app = app
-        self._is_known = is_known
+        self._is_authenticated = is_authenticated
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -212,19 +216,19 @@ class BoundedPosts:
             more = message.get("more_body", False)
             if size > most:
                 error = RequestTooLarge(f"The body is larger than {most:,} bytes.", limit=most)
-                await refused(error, enveloped=True)(scope, receive, send)
+                await error_response(error, enveloped=True)(scope, receive, send)
                 return
         await self._app(
-            scope, _after({"type": "http.request", "body": b"".join(parts)}, receive), send
+            scope, _prepend({"type": "http.request", "body": b"".join(parts)}, receive), send
         )
 
     def _bytes_max(self, scope: Scope) -> int:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        known = any(map(self._is_known, query.get("sid", ())))
-        return limits.REQUEST_BYTES_MAX if known else limits.UNKNOWN_SOCKET_BYTES_MAX
+        authenticated = any(map(self._is_authenticated, query.get("sid", ())))
+        return limits.REQUEST_BYTES_MAX if authenticated else limits.UNKNOWN_SOCKET_BYTES_MAX
 
 
-def _after(first: Message, receive: Receive) -> Receive:
+def _prepend(first: Message, receive: Receive) -> Receive:
     """Receive one message, and then what comes after it."""
     waiting = [first]
 
@@ -234,8 +238,8 @@ def _after(first: Message, receive: Receive) -> Receive:
     return receive_next
 
 
-class OnlyWebsockets:
-    """Says to clients that poll that they cannot, where their next request may meet another."""
+class WebsocketsOnly:
+    """Refuses polling, where a client's next request may meet another process."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -250,4 +254,4 @@ class OnlyWebsockets:
             field="transport",
             hint='Connect with io(url, {transports: ["websocket"]}).',
         )
-        await refused(error, enveloped=True)(scope, receive, send)
+        await error_response(error, enveloped=True)(scope, receive, send)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stratagem.surfaces.cluster.rooms import SharedRooms
     from stratagem.surfaces.serving.database import Database
 
-__all__ = ["CALL", "CANCEL", "Hosting"]
+__all__ = ["CALL", "CANCEL", "ClientTools"]
 
 # What a client answers by its acknowledgement: {"result": …} or {"error": "…"}.
 CALL: Final = "mcp:tool:call"
@@ -35,11 +35,11 @@ _PROVIDER_LIST: Final = "mcp:provider:list"
 _PROVIDER_EXECUTE: Final = "mcp:provider:execute"
 _PROVIDER_SECONDS: Final = 30
 # How often it is asked whether a client of another process is still there.
-_LOOK_SECONDS: Final = 2.0
+_PRESENCE_CHECK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Hosted:
+class _ClientTool:
     """A tool that a client hosts. `event` is what it is called by."""
 
     caller: Caller
@@ -47,7 +47,7 @@ class _Hosted:
     provider: str | None
 
 
-class Hosting:
+class ClientTools:
     """Which tools each connected client hosts."""
 
     def __init__(
@@ -57,9 +57,9 @@ class Hosting:
         self._rooms = rooms
         self._sockets = sockets
         self._database = database
-        self._tools: dict[str, dict[str, _Hosted]] = {}
+        self._tools: dict[str, dict[str, _ClientTool]] = {}
         # Done when a client leaves, so that nobody waits for its answers.
-        self._gone: dict[str, asyncio.Future[None]] = {}
+        self._departures: dict[str, asyncio.Future[None]] = {}
 
     async def register(self, client: str, data: Mapping[str, Any], caller: Caller) -> Any:
         """Register a tool; one without a handler is hosted by the client itself."""
@@ -92,22 +92,22 @@ class Hosting:
             registered.append(answer["name"])
         return {"name": name, "tools": registered, "status": "active"}
 
-    def attend(self, gateway: GatewayParts) -> None:
-        """Have calls of a gateway find clients of other processes too."""
+    def attach(self, gateway: GatewayParts) -> None:
+        """Let calls of a gateway reach the clients of other processes too."""
         runner = gateway.runners["client"]
         assert isinstance(runner, ClientRunner)
         runner.elsewhere = self.call_elsewhere
 
-    async def leave(self, client: str) -> None:
-        """Take the tools of a client that has gone out of the registry."""
-        hosted = self._tools.pop(client, {})
-        if (gone := self._gone.pop(client, None)) is not None and not gone.done():
-            gone.set_result(None)
-        if not hosted:
+    async def remove_client(self, client: str) -> None:
+        """Remove the tools of a client that has disconnected from the registry."""
+        tools = self._tools.pop(client, {})
+        if (departure := self._departures.pop(client, None)) is not None and not departure.done():
+            departure.set_result(None)
+        if not tools:
             return
-        workspace = next(iter(hosted.values())).caller.workspace
+        workspace = next(iter(tools.values())).caller.workspace
         (await self._runner(workspace)).leave(client)
-        for name, each in hosted.items():
+        for name, each in tools.items():
             try:
                 await self._database.call_async("tool_remove", {"toolId": name}, each.caller)
             except StratagemError:
@@ -137,11 +137,11 @@ class Hosting:
         }
         await self._drop_orphan(runner, definition.get("name"), caller)
         answer = await self._database.call_async("tool_register", definition, caller)
-        self._tools.setdefault(client, {})[answer["name"]] = _Hosted(caller, event, provider)
+        self._tools.setdefault(client, {})[answer["name"]] = _ClientTool(caller, event, provider)
         return answer
 
     async def _drop_orphan(self, runner: ClientRunner, name: Any, caller: Caller) -> None:
-        """Make room for a tool whose client is gone, as after a crash of the server."""
+        """Remove a tool of that name whose client is gone, as after a crash of the server."""
         if not isinstance(name, str):
             return
         try:
@@ -156,13 +156,13 @@ class Hosting:
 
     async def _call(self, client: str, tool: str, arguments: Mapping[str, Any], run: Run) -> Any:
         """Call a tool on its client, and return what the client answers."""
-        hosted = self._tools.get(client, {}).get(tool)
-        if hosted is None:
+        hosted_tool = self._tools.get(client, {}).get(tool)
+        if hosted_tool is None:
             raise ExecutionFailed(f"The client no longer hosts {tool}.", safe=True)
         asked = {"toolName": tool, "arguments": dict(arguments)}
-        if hosted.provider is not None:
-            asked["name"] = hosted.provider
-        return await self._answer(client, hosted.event, asked, run)
+        if hosted_tool.provider is not None:
+            asked["name"] = hosted_tool.provider
+        return await self._request_result(client, hosted_tool.event, asked, run)
 
     async def call_elsewhere(self, handler: Handler, run: Run) -> Any:
         """Call a tool on a client of another process, and return what the client answers."""
@@ -172,9 +172,11 @@ class Hosting:
         asked = {"toolName": handler.get("tool", run.tool), "arguments": dict(run.arguments)}
         if handler.get("owner") is not None:
             asked["name"] = handler["owner"]
-        return await self._answer(client, handler.get("event", CALL), asked, run)
+        return await self._request_result(client, handler.get("event", CALL), asked, run)
 
-    async def _answer(self, client: str, event: str, asked: dict[str, Any], run: Run) -> Any:
+    async def _request_result(
+        self, client: str, event: str, asked: dict[str, Any], run: Run
+    ) -> Any:
         tool = asked["toolName"]
         asked["executionId"] = run.execution_id
         asked["timeout"] = round(run.seconds * 1000)
@@ -196,12 +198,12 @@ class Hosting:
     ) -> Any:
         import socketio
 
-        gone = self._leaving(client)
+        departure = self._departure_of(client)
         asking = asyncio.ensure_future(
             self._sockets.call(event, dict(data), to=client, timeout=max(1, seconds))
         )
         try:
-            await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({asking, departure}, return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
                 raise ExecutionFailed(f"The client left before it answered {event}.")
             return asking.result()
@@ -211,20 +213,20 @@ class Hosting:
             ) from error
         finally:
             asking.cancel()
-            if isinstance(gone, asyncio.Task):
-                gone.cancel()
+            if isinstance(departure, asyncio.Task):
+                departure.cancel()
 
-    def _leaving(self, client: str) -> asyncio.Future[None]:
-        """Return what is done when a client has left."""
+    def _departure_of(self, client: str) -> asyncio.Future[None]:
+        """Return a future that is done when a client has left."""
         here = self._rooms is None or self._rooms.is_connected(client, "/")
         if here:
-            return self._gone.setdefault(client, asyncio.get_running_loop().create_future())
-        return asyncio.ensure_future(self._left_elsewhere(client))
+            return self._departures.setdefault(client, asyncio.get_running_loop().create_future())
+        return asyncio.ensure_future(self._wait_for_departure_elsewhere(client))
 
-    async def _left_elsewhere(self, client: str) -> None:
+    async def _wait_for_departure_elsewhere(self, client: str) -> None:
         assert self._rooms is not None
         while await self._rooms.is_connected_anywhere(client):  # noqa: ASYNC110 -- it is elsewhere
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_PRESENCE_CHECK_SECONDS)
 
     async def _runner(self, workspace: str | None) -> ClientRunner:
         runtime = await asyncio.to_thread(self._database.runtime, workspace)

@@ -14,9 +14,9 @@ import orjson
 
 from stratagem.errors import InvalidInput
 from stratagem.operation import Caller
-from stratagem.surfaces.socket.events import Event
+from stratagem.surfaces.socket.events import SocketEvent
 
-__all__ = ["EVENTS", "Subscriptions", "addressed"]
+__all__ = ["EVENTS", "Subscriptions", "notifications"]
 
 Answer = dict[str, Any]
 _PREFIX: Final = "auto_correction:"
@@ -36,23 +36,27 @@ _AGENT_CHARS_MAX: Final = 256
 _ROOMS: Final = "corrections"
 
 
-def _tested(answer: Mapping[str, Any]) -> Answer:
+def _test_results(answer: Mapping[str, Any]) -> Answer:
     """Return the results of tests with their counts at the top, as the document has them."""
     overall = answer["overallResults"]
     counts = {"total": overall["totalTests"], "passed": overall["passed"]}
     return {**answer, **counts, "failed": overall["failed"]}
 
 
-EVENTS: Final[Mapping[str, Event]] = {
-    "auto_correction:configure": Event("auto_correction_configure", "auto_correction:configured"),
-    "auto_correction:test:run": Event(
-        "auto_correction_test", "auto_correction:test:results", _tested
+EVENTS: Final[Mapping[str, SocketEvent]] = {
+    "auto_correction:configure": SocketEvent(
+        "auto_correction_configure", "auto_correction:configured"
     ),
-    "auto_correction:status": Event("auto_correction_status", "auto_correction:status:response"),
-    "auto_correction:insights": Event(
+    "auto_correction:test:run": SocketEvent(
+        "auto_correction_test", "auto_correction:test:results", _test_results
+    ),
+    "auto_correction:status": SocketEvent(
+        "auto_correction_status", "auto_correction:status:response"
+    ),
+    "auto_correction:insights": SocketEvent(
         "auto_correction_insights", "auto_correction:insights:response"
     ),
-    "auto_correction:diagnose": Event("error_diagnose", "auto_correction:diagnosed"),
+    "auto_correction:diagnose": SocketEvent("error_diagnose", "auto_correction:diagnosed"),
 }
 
 
@@ -106,8 +110,8 @@ class Subscriptions:
         """
         caller.require("gateway", "read", "hearing of corrections")
         agent, metrics = _agent(data), _metrics(data)
-        for heard in self._heard(client, caller.workspace):
-            await self._move(client, heard, _Room(heard.workspace, heard.agent, metrics))
+        for room in self._subscribed_rooms(client, caller.workspace):
+            await self._move(client, room, _Room(room.workspace, room.agent, metrics))
         await self._rooms.enter_room(client, _common(caller.workspace))
         await self._rooms.enter_room(client, _Room(caller.workspace, agent, metrics).name)
         return {"subscribed": True, "agentId": agent, "includeMetrics": metrics}
@@ -115,15 +119,15 @@ class Subscriptions:
     async def unsubscribe(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
         """Tell a client no more of the corrections for an agent; of none, where it names none."""
         agent = _agent(data)
-        left = self._heard(client, caller.workspace)
-        for heard in [each for each in left if agent in {None, each.agent}]:
-            await self._rooms.leave_room(client, heard.name)
-            left.remove(heard)
+        left = self._subscribed_rooms(client, caller.workspace)
+        for room in [each for each in left if agent in {None, each.agent}]:
+            await self._rooms.leave_room(client, room.name)
+            left.remove(room)
         if not left:
             await self._rooms.leave_room(client, _common(caller.workspace))
         return {"subscribed": False, "agentId": agent}
 
-    def _heard(self, client: str, workspace: str | None) -> list[_Room]:
+    def _subscribed_rooms(self, client: str, workspace: str | None) -> list[_Room]:
         rooms = (_Room.read(name) for name in self._rooms.rooms(client))
         return [each for each in rooms if each is not None and each.workspace == workspace]
 
@@ -133,10 +137,10 @@ class Subscriptions:
             await self._rooms.enter_room(client, after.name)
 
 
-def addressed(
+def notifications(
     workspace: str | None, what: str, data: Mapping[str, Any]
 ) -> Iterator[tuple[str, Answer, list[str]]]:
-    """Yield the events by which something is told, each with its data and its rooms."""
+    """Yield the events to send when something happens, each with its data and its rooms."""
     if what in _COMMON:
         yield _PREFIX + what, dict(data), [_common(workspace)]
     elif what in _OF_AN_AGENT:
