@@ -26,7 +26,7 @@ from stratagem.debugging import kinds
 from stratagem.debugging.records import steps_key
 from stratagem.debugging.signatures import fingerprint
 from stratagem.engine.events import Draft
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.views import find_branch
 
 __all__ = ["PROMISED_MS", "measured"]
@@ -153,7 +153,7 @@ def _append(db: stratagem.Stratagem, drafts: list[Draft]) -> None:
     def work(transaction: Transaction) -> None:
         transaction.append(find_branch(transaction, "default"), drafts)
 
-    db.runtime.foundation.store.write(work, Request("benchmarks"))
+    db.runtime.foundation.store.write(work, WriteRequest("benchmarks"))
 
 
 if __name__ == "__main__":

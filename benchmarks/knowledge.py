@@ -31,7 +31,7 @@ from stratagem.knowledge.spaces import (
     RELATIONSHIPS,
     relationship_key,
 )
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.views import find_branch
 
 _LABELS = ("prerequisite", "prerequisite", "relates_to", "relates_to", "includes")
@@ -115,7 +115,7 @@ def _append(db: Stratagem, drafts: list[Draft]) -> None:
     def work(transaction: Transaction) -> None:
         transaction.append(find_branch(transaction, "default"), drafts)
 
-    db.runtime.foundation.store.write(work, Request("benchmark"))
+    db.runtime.foundation.store.write(work, WriteRequest("benchmark"))
 
 
 def _figures(db: Stratagem, ids: list[str]) -> Iterator[Figure]:

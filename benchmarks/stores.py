@@ -23,7 +23,7 @@ import numpy as np
 import stratagem
 from benchmarks import texts
 from stratagem.search.vectors import VectorCache
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 
 K = 10
 
@@ -213,7 +213,7 @@ def keep(store: Any, vectors: dict[int, Any]) -> None:
     def work(transaction: Transaction) -> None:
         transaction.vectors.add({at: row.tobytes() for at, row in vectors.items()})
 
-    store.write(work, Request("benchmarks"))
+    store.write(work, WriteRequest("benchmarks"))
 
 
 def near(db: stratagem.Stratagem, questions: Any, name: str) -> list[list[str]]:

@@ -19,7 +19,7 @@ from evals.suites import Figure, Options, Outcome, Suite, need
 from stratagem import limits
 from stratagem.debugging import kinds
 from stratagem.engine.events import Draft
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.views import find_branch
 
 __all__ = ["SUITE"]
@@ -78,7 +78,7 @@ def _fill(db: stratagem.Stratagem, reports: list[dict[str, Any]]) -> None:
         def work(transaction: Transaction, drafts: list[Draft] = drafts) -> None:
             transaction.append(find_branch(transaction, "default"), drafts)
 
-        foundation.store.write(work, Request("evals"))
+        foundation.store.write(work, WriteRequest("evals"))
 
 
 def _draft(report: dict[str, Any]) -> Draft:

@@ -26,7 +26,7 @@ from stratagem.engine.events import Draft
 from stratagem.gateway import names
 from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex
 from stratagem.search.embedding import StaticEmbedder
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.views import find_branch
 
 __all__ = ["SUITE"]
@@ -176,7 +176,7 @@ def _append(db: stratagem.Stratagem, drafts: Sequence[Draft]) -> None:
         def work(transaction: Transaction, batch: Sequence[Draft] = batch) -> None:
             transaction.append(find_branch(transaction, "default"), batch)
 
-        store.write(work, Request("evals"))
+        store.write(work, WriteRequest("evals"))
 
 
 def _name(tool_id: str) -> str:

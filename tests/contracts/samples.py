@@ -16,14 +16,21 @@ import orjson
 from stratagem.engine.events import Draft, Event, Space
 from stratagem.engine.lineage import OPEN_END, Branch, View
 from stratagem.engine.records import EventKind, Kinds, Projection, RecordKind, Text
-from stratagem.storage.contract import Document, Finding, Reader, Request, Store, Transaction
+from stratagem.storage.contract import (
+    Finding,
+    IndexedText,
+    Reader,
+    Store,
+    Transaction,
+    WriteRequest,
+)
 
 NOTE = "note"
 HAPPENING = "happening"
 NOTE_WRITTEN = "NoteWritten"
 NOTE_ERASED = "NoteErased"
 HAPPENED = "Happened"
-TESTER = Request("tester")
+TESTER = WriteRequest("tester")
 MAIN = "default"
 START = 1_780_000_000_000_000
 SECOND = 1_000_000
@@ -98,10 +105,10 @@ class Words:
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
-    ) -> list[Document]:
+    ) -> list[IndexedText]:
         ready = embed and self.embedder_name is not None
         return [
-            Document(
+            IndexedText(
                 text.title.lower(),
                 text.body.lower(),
                 " ".join(context).lower(),

@@ -7,7 +7,7 @@ import pytest
 
 from stratagem.engine.events import GENESIS, Event, content_hash, event_hash
 from stratagem.errors import StratagemError
-from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.contract import Store, Transaction, WriteRequest
 from tests.contracts.backends import Backend
 from tests.contracts.conftest import Opener
 from tests.contracts.samples import (
@@ -183,7 +183,7 @@ def test_every_event_has_a_hash_and_no_other_sequence_has(store: Store) -> None:
 def test_events_say_who_wrote_them_and_for_which_request(store: Store) -> None:
     store.write(
         lambda t: [t.append(live(t, MAIN), [a_note("a")])[0].sequence],
-        Request("ada", "request-1", b"f"),
+        WriteRequest("ada", "request-1", b"f"),
     )
 
     event = events(store)[-1]

@@ -15,7 +15,7 @@ import stratagem
 from stratagem import backups
 from stratagem.errors import DatabaseCorrupt, ImportRefused
 from stratagem.memory.entries import Item
-from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.contract import Store, Transaction, WriteRequest
 from stratagem.storage.log_copy import copy
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import (
@@ -76,7 +76,7 @@ def test_a_copy_shows_and_remembers_what_the_source_does(
     append(here, a_note("gone", "secret"))
     here.purge(TESTER, space=notes(), key="gone", sequence=None)
     append(here, a_note("gone", "written anew"))
-    request = Request("ada", "r1", b"f")
+    request = WriteRequest("ada", "r1", b"f")
     here.write(lambda t: work(t, "once"), request)
     there = openers[target]("there")
 

@@ -20,7 +20,7 @@ from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import Text
 from stratagem.errors import DatabaseTooNew, StorageUnavailable, ValidationFailed
 from stratagem.places import shown_place
-from stratagem.storage.contract import Document, Store
+from stratagem.storage.contract import IndexedText, Store
 from stratagem.storage.postgres import schema
 from stratagem.storage.postgres.store import PostgresStore
 from stratagem.storage.postgres.terms import text_row
@@ -101,7 +101,7 @@ class TestRanking:
         }
 
     def test_a_text_is_counted_by_field(self) -> None:
-        row = text_row(7, 1, Document("red fish", "red red blue", "fish", None))
+        row = text_row(7, 1, IndexedText("red fish", "red red blue", "fish", None))
 
         assert row[:3] == (1, 6, ["7:red", "7:fish", "7:blue"])
         assert row[3] == '{"red":65538,"fish":65792,"blue":1}'
@@ -125,7 +125,7 @@ class Numbers(Words):
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
-    ) -> list[Document]:
+    ) -> list[IndexedText]:
         made = super().documents(texts, embed=False)
         if not embed:
             return made

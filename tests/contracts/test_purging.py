@@ -6,7 +6,7 @@ import pytest
 
 from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import RequestReused, ValidationFailed
-from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.contract import Store, Transaction, WriteRequest
 from tests.contracts.conftest import Opener
 from tests.contracts.samples import (
     MAIN,
@@ -173,7 +173,7 @@ def test_only_happenings_are_purged_by_sequence(store: Store) -> None:
 
 
 def test_remembered_results_that_may_quote_it_are_gone(store: Store) -> None:
-    request = Request("ada", "r1", b"f")
+    request = WriteRequest("ada", "r1", b"f")
 
     def work(transaction: Transaction) -> str:
         transaction.append(live(transaction, MAIN), [a_note("k", "secret")])
@@ -250,8 +250,8 @@ def test_what_records_of_calls_quote_is_purged_with_it(store: Store) -> None:
 
 def test_a_kept_result_that_quotes_it_is_purged_with_it(store: Store) -> None:
     append(store, a_note("map", "the treasure lies under the old oak"))
-    asked = Request("tester", "r1", b"f")
-    store.write(lambda _transaction: {"said": "the oak is old"}, Request("t", "r0", b"f"))
+    asked = WriteRequest("tester", "r1", b"f")
+    store.write(lambda _transaction: {"said": "the oak is old"}, WriteRequest("t", "r0", b"f"))
     store.write(lambda _transaction: {"said": "the treasure lies under the old oak"}, asked)
 
     erased = store.purge(TESTER, space=notes(), key="map", sequence=None)
@@ -259,6 +259,6 @@ def test_a_kept_result_that_quotes_it_is_purged_with_it(store: Store) -> None:
     assert erased.results == 1
     with pytest.raises(RequestReused, match="purged since"):
         store.write(lambda _transaction: {}, asked)
-    assert store.write(lambda _transaction: {}, Request("t", "r0", b"f")) == {
+    assert store.write(lambda _transaction: {}, WriteRequest("t", "r0", b"f")) == {
         "said": "the oak is old"
     }

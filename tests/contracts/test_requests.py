@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from stratagem.errors import RequestReused
-from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.contract import Store, Transaction, WriteRequest
 from tests.contracts.samples import MAIN, TESTER, a_note, append, live, text_of
 
-SAME = Request("ada", "r1", b"fingerprint")
+SAME = WriteRequest("ada", "r1", b"fingerprint")
 
 
 def storing(key: str, text: str) -> Any:
@@ -39,7 +39,7 @@ def test_other_arguments_under_the_same_id_are_refused(store: Store) -> None:
     head = store.reader().log.head()
 
     with pytest.raises(RequestReused) as refused:
-        store.write(storing("a", "two"), Request("ada", "r1", b"another"))
+        store.write(storing("a", "two"), WriteRequest("ada", "r1", b"another"))
 
     assert refused.value.details["request_id"] == "r1"
     assert store.reader().log.head() == head
@@ -48,7 +48,7 @@ def test_other_arguments_under_the_same_id_are_refused(store: Store) -> None:
 def test_request_ids_belong_to_their_actor(store: Store) -> None:
     store.write(storing("a", "one"), SAME)
 
-    store.write(storing("a", "two"), Request("bob", "r1", b"another"))
+    store.write(storing("a", "two"), WriteRequest("bob", "r1", b"another"))
 
     assert text_of(store, "a") == "two"
 

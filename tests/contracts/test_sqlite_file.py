@@ -21,7 +21,7 @@ from stratagem.errors import (
     StorageBusy,
     StorageUnavailable,
 )
-from stratagem.storage.contract import Request
+from stratagem.storage.contract import WriteRequest
 from tests.contracts.backends import open_sqlite_file
 from tests.contracts.samples import (
     MAIN,
@@ -244,7 +244,7 @@ def test_a_purged_text_is_in_no_byte_of_the_files(tmp_path: Path) -> None:
                 [t.append(live(t, MAIN), [a_note("k", f"a {SECRET}", tags=[SECRET])])[0][0]]
                 and SECRET
             ),
-            Request("ada", "r1", b"f"),
+            WriteRequest("ada", "r1", b"f"),
         )
         append(store, a_note("k", f"{SECRET} again"))
         fork(store, "trial")

@@ -12,7 +12,7 @@ from stratagem.gateway.advice.parts import PatternService, ValidationService
 from stratagem.gateway.advice.records import RecordsOfViews
 from stratagem.gateway.names import TOOLS
 from stratagem.operation import Caller
-from stratagem.storage.contract import Request
+from stratagem.storage.contract import WriteRequest
 from tests.behaviour.gateway.advice.registered import register_weather_and_mail
 from tests.manifest import proves
 
@@ -102,7 +102,7 @@ def test_an_erased_tool_is_forgotten(db: stratagem.Stratagem) -> None:
     before = names(ask(db, "weather in Oslo"))
     store = db.runtime.foundation.store
 
-    store.purge(Request("admin"), space=TOOLS, key="get_weather", sequence=None)
+    store.purge(WriteRequest("admin"), space=TOOLS, key="get_weather", sequence=None)
 
     assert before[0] == "get_weather"
     assert "get_weather" not in names(ask(db, "weather in Oslo"))

@@ -18,7 +18,7 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ValidationFailed
 from stratagem.operation import Caller
 from stratagem.projections.leases import Lease
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.relational.writer import Adapters
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -285,7 +285,7 @@ def test_a_lease_of_a_clock_that_was_ahead_does_not_outlast_it(
 ) -> None:
     with open_with(tmp_path / "clock.db", clock=clock) as db:
         store = db.runtime.foundation.store
-        store.write(lambda t: t.outbox.register("mirror", ["entry"]), Request("tester"))
+        store.write(lambda t: t.outbox.register("mirror", ["entry"]), WriteRequest("tester"))
         clock.now += CENTURY
         assert Lease(store, "mirror", "first").take()
         clock.now -= CENTURY
@@ -328,7 +328,7 @@ def test_a_token_that_the_first_release_counted_from_the_recorded_time_ends_by_t
             draft = Draft(TOKEN_CREATED, token.content(), TOKENS, token.id)
             transaction.append(branch, [draft])
 
-        db.runtime.foundation.store.write(as_it_was, Request("tester"))
+        db.runtime.foundation.store.write(as_it_was, WriteRequest("tester"))
         during = [token.state(clock.now) for token in tokens(db).every()]
         clock.now += 9 * MICROSECONDS
 

@@ -16,7 +16,7 @@ import pytest
 
 from stratagem import limits
 from stratagem.errors import StorageBusy, StorageUnavailable, StratagemError
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.postgres.store import PostgresStore
 from stratagem.storage.relational.writer import Adapters
 from tests.contracts.samples import (
@@ -73,7 +73,7 @@ def say(store: PostgresStore, word: str) -> str:
     deadline = time.monotonic() + 60
     while True:
         try:
-            return store.write(work, Request("ada", word, word.encode()))
+            return store.write(work, WriteRequest("ada", word, word.encode()))
         except StratagemError as error:
             if not error.retryable or time.monotonic() > deadline:
                 raise
@@ -199,10 +199,10 @@ def test_a_commit_of_which_nothing_is_known_is_written_once_when_repeated(
 
     proxy.fault, proxy.away_after = "lose the reply", True
     with pytest.raises(StorageUnavailable, match="not known"):
-        store.write(work, Request("ada", "r1", b"f"))
+        store.write(work, WriteRequest("ada", "r1", b"f"))
     proxy.come_back()
 
-    assert store.write(work, Request("ada", "r1", b"f")) == "first"
+    assert store.write(work, WriteRequest("ada", "r1", b"f")) == "first"
     assert written(store) == {"one": 1}
 
 

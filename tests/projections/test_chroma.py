@@ -13,7 +13,7 @@ from stratagem.errors import ServiceUnavailable
 from stratagem.operation import Caller
 from stratagem.projections import items
 from stratagem.projections.settings import ExternalSettings
-from stratagem.storage.contract import Request
+from stratagem.storage.contract import WriteRequest
 from tests.ports import free_port
 from tests.projections.conftest import Fed, Opener
 from tests.projections.servers import ChromaServer
@@ -188,7 +188,7 @@ def test_another_embedder_has_the_read_model_made_anew(
     fill(db)
     db.deliver("chroma")
     store = db.runtime.foundation.store
-    store.write(lambda t: t.outbox.set_built("chroma", "1:another"), Request("test"))
+    store.write(lambda t: t.outbox.set_built("chroma", "1:another"), WriteRequest("test"))
     behind = db.runtime.foundation.external.vectors
     assert behind is not None
     assert not behind.ready(store.reader().outbox)

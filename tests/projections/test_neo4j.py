@@ -17,7 +17,7 @@ from stratagem.knowledge.services import Services
 from stratagem.knowledge.spaces import CONCEPTS, TYPES
 from stratagem.projections import items
 from stratagem.projections.bolt import Bolt
-from stratagem.storage.contract import Request
+from stratagem.storage.contract import WriteRequest
 from tests.ports import free_port
 from tests.projections.conftest import Fed, Opener
 from tests.projections.servers import Neo4jServer
@@ -222,7 +222,7 @@ def test_a_purged_concept_leaves_nothing(graph: Fed, bolt: Bolt) -> None:
     a, b = chain(graph, "Xyzzy", "B")
     graph.deliver("neo4j")
 
-    graph.runtime.foundation.store.purge(Request("test"), space=CONCEPTS, key=a, sequence=None)
+    graph.runtime.foundation.store.purge(WriteRequest("test"), space=CONCEPTS, key=a, sequence=None)
     graph.deliver("neo4j")
 
     left = bolt.read("MATCH (c:Concept {log: $log}) RETURN c.name AS name", log=identity(graph))

@@ -13,7 +13,7 @@ from stratagem.projections.backoff import delay
 from stratagem.projections.health import Health
 from stratagem.projections.leases import Lease
 from stratagem.projections.settings import ExternalSettings
-from stratagem.storage.contract import Request, Store
+from stratagem.storage.contract import Store, WriteRequest
 from tests.contracts.backends import open_sqlite_file
 from tests.contracts.samples import NOTE, Clock
 
@@ -26,7 +26,7 @@ def clock() -> Clock:
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Store:
     store = open_sqlite_file(tmp_path, clock)
-    store.write(lambda t: t.outbox.register("elsewhere", (NOTE,)), Request("test"))
+    store.write(lambda t: t.outbox.register("elsewhere", (NOTE,)), WriteRequest("test"))
     return store
 
 

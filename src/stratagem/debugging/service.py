@@ -31,7 +31,7 @@ from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.redaction import mask
-from stratagem.search.foundation import Bound
+from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
@@ -50,7 +50,7 @@ Steps = Annotated[str | Sequence[str], Param("The fix, step by step")]
 Worked = Annotated[bool, Param("Whether it worked", quiet=True)]
 
 
-class Debugging(Bound):
+class Debugging(BoundSystem):
     """The four operations of debugging, for one caller."""
 
     def ranked_solutions(

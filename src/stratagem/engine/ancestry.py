@@ -3,11 +3,18 @@
 Each branch knows a prefix of some branches: of itself everything, of its parent what
 came before the fork, of a branch it merged what that branch held and knew at the time.
 Written as a vector, branch → sequence, knowledge only grows, and what two branches have
-in common is the smaller of each entry.
+in common is the smaller of each entry. This is a version vector, with sequences of one log
+for counters: because sequences number the whole log, no branch has to count for itself.
 
 The base of a record is the version in that common knowledge which no other one in it
-supersedes. After criss-cross merges there can be several such versions; they are merged
-into a virtual base, as nothing else gives every side its due.
+supersedes. After criss-cross merges there can be several such versions:
+
+    main:   a ── b ── merges c ── …
+    trial:  a ── c ── merges b ── …
+
+Both branches know b and c, and neither of these knows the other. They are merged into a
+virtual base, as recursive merge does in Git: to choose either would show the other side's
+change as new, and bring back a conflict that both sides have resolved.
 """
 
 from __future__ import annotations
@@ -16,17 +23,17 @@ from collections.abc import Mapping
 
 from stratagem.engine.lineage import Cut
 
-__all__ = ["Vector", "common", "joined", "maximal"]
+__all__ = ["Vector", "intersection", "maximal_versions", "union"]
 
 Vector = dict[int, int]
 
 
-def common(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
+def intersection(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
     """Return what both know."""
     return {branch: min(seq, other[branch]) for branch, seq in one.items() if branch in other}
 
 
-def joined(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
+def union(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
     """Return what either knows."""
     both = dict(one)
     for branch, sequence in other.items():
@@ -34,7 +41,7 @@ def joined(one: Mapping[int, int], other: Mapping[int, int]) -> Vector:
     return both
 
 
-def maximal(
+def maximal_versions(
     known: Mapping[Cut, Mapping[int, int]], held: Mapping[Cut, Mapping[int, int]] | None = None
 ) -> list[Cut]:
     """Return the versions of a record that none of the others supersedes.
@@ -46,13 +53,15 @@ def maximal(
     """
 
     def supersedes(other: Cut, version: Cut) -> bool:
+        # Of its own branch the version is enough: what was written there later did not go into it.
         inside = (held or known)[version]
         wanted = {**inside, version.branch: version.limit}
         return all(known[other].get(branch, 0) >= upto for branch, upto in wanted.items())
 
-    kept: list[Cut] = []
+    # The latest first, so that of two that supersede each other the later is met first and stays.
+    maximal: list[Cut] = []
     for version in sorted(known, key=lambda cut: cut.limit, reverse=True):
-        if not any(supersedes(other, version) for other in kept):
-            kept = [other for other in kept if not supersedes(version, other)]
-            kept.append(version)
-    return kept
+        if not any(supersedes(other, version) for other in maximal):
+            maximal = [other for other in maximal if not supersedes(version, other)]
+            maximal.append(version)
+    return maximal

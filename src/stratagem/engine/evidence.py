@@ -164,12 +164,12 @@ def _mean(a: float, b: float) -> float:
 def _interval(a: float, b: float) -> tuple[float, float]:
     """Return the quantiles of Beta(a, b) that leave a tail out on each side."""
     if min(a, b) >= _EXPANSION_FROM:
-        return _expanded(a, b, _TAIL_Z), _expanded(a, b, -_TAIL_Z)
+        return _cornish_fisher_quantile(a, b, _TAIL_Z), _cornish_fisher_quantile(a, b, -_TAIL_Z)
     a, b = min(a, _SERIES_MAX), min(b, _SERIES_MAX)
     return _odds_share(_tail_logit(a, b)), _odds_share(-_tail_logit(b, a))
 
 
-def _expanded(a: float, b: float, z: float) -> float:
+def _cornish_fisher_quantile(a: float, b: float, z: float) -> float:
     """Return a quantile by the Cornish–Fisher expansion up to the fourth cumulant."""
     n = a + b
     deviation = sqrt(a / n * (b / n) / (n + 1))
@@ -193,7 +193,7 @@ def _tail_logit(a: float, b: float) -> float:
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
     logit, step, rounds = _guess(a, b, log_beta), inf, _ROUNDS_MAX
     while rounds and abs(step) > _STEP_LAST * max(1.0, abs(logit)):
-        log_share, log_density = _cumulated(a, b, logit, log_beta)
+        log_share, log_density = _log_distribution(a, b, logit, log_beta)
         step = (log(_TAIL) - log_share) * exp(log_share - log_density)
         logit += step
         rounds -= 1
@@ -209,14 +209,14 @@ def _guess(a: float, b: float, log_beta: float) -> float:
         return -(log1p(-_TAIL) + log(b) + log_beta) / b
     if min(a, b) < _ROUGH_BELOW:
         return log(a / b) + _TAIL_Z * sqrt(1 / a + 1 / b)
-    share = _expanded(a, b, _TAIL_Z)
+    share = _cornish_fisher_quantile(a, b, _TAIL_Z)
     return log(share / (1 - share))
 
 
-def _cumulated(a: float, b: float, logit: float, log_beta: float) -> tuple[float, float]:
+def _log_distribution(a: float, b: float, logit: float, log_beta: float) -> tuple[float, float]:
     """Return the logarithms of F and of its slope at a logit."""
     if logit > 0:
-        log_rest, log_density = _cumulated(b, a, -logit, log_beta)
+        log_rest, log_density = _log_distribution(b, a, -logit, log_beta)
         return log1p(-min(exp(log_rest), 1 - 1e-12)), log_density
     odds = exp(logit)
     log_density = a * logit - (a + b) * log1p(odds) - log_beta

@@ -35,7 +35,7 @@ __all__ = [
     "ABSENT",
     "AMBIGUOUS",
     "Base",
-    "Conflict",
+    "FieldConflict",
     "Mark",
     "Merged",
     "Side",
@@ -67,7 +67,7 @@ _NO_SETS: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class FieldConflict:
     """A place that both sides changed differently; ABSENT where a version has nothing there."""
 
     path: Steps
@@ -81,7 +81,7 @@ class Merged:
     """What a merge gives. Where it conflicts, `value` holds our side."""
 
     value: Side
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[FieldConflict, ...]
 
 
 def three_way(base: Base, ours: Side, theirs: Side, *, sets: frozenset[str] = _NO_SETS) -> Merged:
@@ -119,7 +119,7 @@ def virtual_base(base: Base, one: Base, other: Base, *, sets: frozenset[str] = _
 class _Merge:
     prefer: Literal["ours", "theirs", "neither"]
     sets: frozenset[str]
-    conflicts: list[Conflict] = field(default_factory=list)
+    conflicts: list[FieldConflict] = field(default_factory=list)
 
     def place(self, base: Base, ours: Base, theirs: Base, path: Steps) -> Base:
         """Merge what the versions hold in one place."""
@@ -131,7 +131,7 @@ class _Merge:
         if same(base, ours):
             return theirs
         if self.is_set(path) and _all_sets(base, ours, theirs):
-            return _merged_set(base, ours, theirs)
+            return _merge_sets(base, ours, theirs)
         return self.conflict(base, ours, theirs, path)
 
     def fields(
@@ -161,7 +161,9 @@ class _Merge:
         """Note a conflict, and return what stands in its place."""
         if self.prefer == "neither":
             return AMBIGUOUS
-        shown = Conflict(path, _shown(base), cast("Side", ours), cast("Side", theirs))
+        shown = FieldConflict(
+            path, _without_ambiguity(base), cast("Side", ours), cast("Side", theirs)
+        )
         self.conflicts.append(shown)
         return ours if self.prefer == "ours" else theirs
 
@@ -174,7 +176,7 @@ def _is_texts(version: Base) -> bool:
     return isinstance(version, list) and all(isinstance(item, str) for item in version)
 
 
-def _merged_set(base: Base, ours: Base, theirs: Base) -> Base:
+def _merge_sets(base: Base, ours: Base, theirs: Base) -> Base:
     old, left, right = _members(base), _members(ours), _members(theirs)
     merged = (left & right) | (left - old) | (right - old)
     if not merged and (ours is ABSENT or theirs is ABSENT):
@@ -186,11 +188,11 @@ def _members(version: Base) -> frozenset[str]:
     return frozenset() if isinstance(version, Mark) else frozenset(cast("list[str]", version))
 
 
-def _shown(base: Base) -> Side:
+def _without_ambiguity(base: Base) -> Side:
     """Return a base as a caller may see it: what is ambiguous counts as absent."""
     if isinstance(base, Mark):
         return ABSENT
     if not isinstance(base, dict):
         return cast("Json", base)
-    fields = {name: _shown(value) for name, value in base.items()}
+    fields = {name: _without_ambiguity(value) for name, value in base.items()}
     return cast("Json", {name: value for name, value in fields.items() if value is not ABSENT})

@@ -32,11 +32,11 @@ from stratagem import limits
 from stratagem.engine.values import check_text
 from stratagem.errors import ValidationFailed
 
-__all__ = ["AtSequence", "AtTime", "Head", "Moment", "duration", "iso", "parse"]
+__all__ = ["AtSequence", "AtTime", "Latest", "Moment", "duration", "iso", "parse"]
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class Latest:
     """The newest state, whatever the clock says."""
 
 
@@ -58,7 +58,7 @@ class AtTime:
     relative: bool
 
 
-Moment: TypeAlias = Head | AtSequence | AtTime
+Moment: TypeAlias = Latest | AtSequence | AtTime
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -142,7 +142,7 @@ def parse(
         moment = read(asked)
         if moment is not None:
             return moment
-    raise asked.refused("cannot be read as a time", _EXAMPLES)
+    raise asked.refusal("cannot be read as a time", _EXAMPLES)
 
 
 def duration(expression: str | float, *, field: str = "ttl") -> int:
@@ -192,16 +192,16 @@ class _Asked:
         """Now, on the caller's clock."""
         return (_EPOCH + timedelta(microseconds=self.now)).astimezone(self.zone)
 
-    def refused(self, why: str, hint: str) -> ValidationFailed:
+    def refusal(self, why: str, hint: str) -> ValidationFailed:
         return ValidationFailed(
             f"`{self.field}` {self.given!r} {why}.", field=self.field, value=self.given, hint=hint
         )
 
     def in_future(self, hint: str = _PRESENT) -> ValidationFailed:
-        return self.refused(f"lies in the future; now is {iso(self.now)}", hint)
+        return self.refusal(f"lies in the future; now is {iso(self.now)}", hint)
 
     def before_1970(self) -> ValidationFailed:
-        return self.refused(
+        return self.refusal(
             "lies before 1970", "The log cannot be older than that; check the year."
         )
 
@@ -214,7 +214,7 @@ class _Asked:
 
 
 def _read_now(asked: _Asked) -> Moment | None:
-    return Head() if asked.text == "now" else None
+    return Latest() if asked.text == "now" else None
 
 
 def _read_sequence(asked: _Asked) -> Moment | None:
@@ -222,14 +222,14 @@ def _read_sequence(asked: _Asked) -> Moment | None:
         return None
     digits = asked.text[1:].strip()
     if not (digits.isascii() and digits.isdecimal()) or int(digits) >= 2**63:
-        raise asked.refused("is no sequence", "Write @ and the version of an entry, such as @123.")
+        raise asked.refusal("is no sequence", "Write @ and the version of an entry, such as @123.")
     return AtSequence(int(digits))
 
 
 def _read_number(asked: _Asked) -> Moment | None:
     if not _INTEGER.fullmatch(asked.text):
         if _DECIMAL.fullmatch(asked.text):
-            raise asked.refused("is a number with a fraction", "Write whole epoch microseconds.")
+            raise asked.refusal("is a number with a fraction", "Write whole epoch microseconds.")
         return None
     number = int(asked.text)
     if number in _EPOCH_RANGE:
@@ -238,13 +238,13 @@ def _read_number(asked: _Asked) -> Moment | None:
         raise asked.before_1970()
     for start, stop, unit, times, over in _EPOCH_UNITS:
         if start <= number < stop:
-            raise asked.refused(
+            raise asked.refusal(
                 f"looks like epoch {unit}; a number must be in microseconds",
                 f"Write {number * times // over}.",
             )
     if number >= _EPOCH_MAX:
-        raise asked.refused("is too large for a time", _EXAMPLES)
-    raise asked.refused("is a bare number, which may mean several things", _number_hint(asked.text))
+        raise asked.refusal("is too large for a time", _EXAMPLES)
+    raise asked.refusal("is a bare number, which may mean several things", _number_hint(asked.text))
 
 
 def _number_hint(digits: str) -> str:
@@ -266,7 +266,7 @@ def _read_ago(asked: _Asked) -> Moment | None:
         return None
     span = _span(text.removesuffix(" ago"))
     if span is None:
-        raise asked.refused(
+        raise asked.refusal(
             "is no length of time that is known", "Write 90 minutes ago, 1d 2h ago or a week ago."
         )
     return _back(asked, *span)
@@ -300,11 +300,11 @@ def _refuse_order(asked: _Asked) -> Moment | None:
     """Refuse a date whose numbers do not say which is the day and which the month."""
     if found := _YEAR_FIRST.fullmatch(asked.text):
         year, month, day = map(int, found.groups())
-        raise asked.refused("is not written as ISO 8601", _dates_hint(year, (month, day)))
+        raise asked.refusal("is not written as ISO 8601", _dates_hint(year, (month, day)))
     if found := _DAY_MONTH_YEAR.fullmatch(asked.text):
         one, other, year = map(int, found.groups())
         century = 2000 if year < 100 else 0  # noqa: PLR2004 -- a year of two digits
-        raise asked.refused(
+        raise asked.refusal(
             "does not say which number is the day and which the month",
             _dates_hint(century + year, (one, other), (other, one)),
         )
@@ -316,7 +316,7 @@ def _refuse_span(asked: _Asked) -> Moment | None:
     bare = asked.text.removeprefix("now").strip().removeprefix("-").strip()
     if _span(bare) is None:
         return None
-    raise asked.refused("is a length of time, not a moment", f"Write {bare} ago.")
+    raise asked.refusal("is a length of time, not a moment", f"Write {bare} ago.")
 
 
 _READERS: Final[tuple[Callable[[_Asked], Moment | None], ...]] = (
@@ -364,7 +364,7 @@ def _span(text: str) -> tuple[Decimal, Decimal] | None:
 
 def _back(asked: _Asked, months: Decimal, micros: Decimal) -> Moment:
     if months != months.to_integral_value():
-        raise asked.refused("has a broken month", "Months and years must be whole; use days.")
+        raise asked.refusal("has a broken month", "Months and years must be whole; use days.")
     return asked.instant(_months_back(asked, int(months)) - int(micros), relative=True)
 
 
@@ -393,7 +393,7 @@ def _date(asked: _Asked, text: str) -> date:
     try:
         return date.fromisoformat(text.upper())
     except ValueError:
-        raise asked.refused("names a day that is not in the calendar", _EXAMPLES) from None
+        raise asked.refusal("names a day that is not in the calendar", _EXAMPLES) from None
 
 
 def _on_day(asked: _Asked, day: date, clock_text: str | None, *, named: bool) -> Moment:
@@ -401,7 +401,7 @@ def _on_day(asked: _Asked, day: date, clock_text: str | None, *, named: bool) ->
         return _day_end(asked, day, named=named)
     clock = _clock(clock_text)
     if clock is None:
-        raise asked.refused(
+        raise asked.refusal(
             f"has {clock_text!r} where a time of day belongs", "Write 14:00, 2pm, noon or midnight."
         )
     return asked.instant(_at_clock(asked, day, clock, named=named), relative=named)
@@ -410,7 +410,7 @@ def _on_day(asked: _Asked, day: date, clock_text: str | None, *, named: bool) ->
 def _day_end(asked: _Asked, day: date, *, named: bool) -> Moment:
     today = asked.here.date()
     if day == today:
-        return Head()
+        return Latest()
     if _micros(datetime.combine(day, time(), asked.zone)) > asked.latest:
         raise asked.in_future()
     next_day = datetime.combine(day + timedelta(days=1), time(), asked.zone)
@@ -439,7 +439,7 @@ def _at_clock(asked: _Asked, day: date, clock: time, *, named: bool) -> int:
     if clock.tzinfo is not None:
         if named:
             hint = f"Write the date: {day}T{clock}."
-            raise asked.refused("has an offset, but its day depends on the zone", hint)
+            raise asked.refusal("has an offset, but its day depends on the zone", hint)
         return _micros(datetime.combine(day, clock))
     early = datetime.combine(day, clock, asked.zone)
     late = early.replace(fold=1)
@@ -457,7 +457,7 @@ def _clock_change(asked: _Asked, early: datetime, late: datetime) -> ValidationF
         why = f"happened twice in {asked.zone}, as the clocks were set back"
     else:
         why = f"did not happen in {asked.zone}, as the clocks were set forward"
-    return asked.refused(why, f"Write {' or '.join(real)}.")
+    return asked.refusal(why, f"Write {' or '.join(real)}.")
 
 
 def _micros(moment: datetime) -> int:

@@ -92,7 +92,7 @@ def parse(path: str, *, field: str = "path") -> Steps:
     Raises:
         ValidationFailed: The path is malformed, too long, too deep, or may match several places.
     """
-    text = _checked(path, field)
+    text = _check_path(path, field)
     steps: list[str | int] = []
     try:
         for segment in _segments(text, field):
@@ -113,7 +113,7 @@ def parse(path: str, *, field: str = "path") -> Steps:
 
 def render(steps: Steps) -> str:
     """Write steps as a path: the one spelling of the place, which `parse` reads back."""
-    return "$" + "".join(map(_rendered, steps))
+    return "$" + "".join(map(_render_step, steps))
 
 
 def get(document: Json, steps: Steps) -> tuple[bool, Json]:
@@ -142,7 +142,7 @@ def put(document: Json, steps: Steps, value: Json, *, field: str = "path") -> Js
     trail: list[dict[str, Json] | list[Json]] = []
     here: object = document
     for depth, step in enumerate(steps):
-        container = _copied(here, steps, depth, field)
+        container = _copy_container(here, steps, depth, field)
         trail.append(container)
         here = _inside(container, step)
     result = value
@@ -232,7 +232,7 @@ def _selectors(text: str, position: int, field: str) -> tuple[tuple[_Selector, .
 
 def _selector(match: re.Match[str], field: str) -> _Selector:
     if match["quoted"]:
-        return _unquoted(match["double"] if match["single"] is None else match["single"], field)
+        return _unquote(match["double"] if match["single"] is None else match["single"], field)
     if match["index"]:
         return int(match["index"])
     if match["every"]:
@@ -281,7 +281,7 @@ def _descendants(nodes: list[Any], charge: Callable[[int], None]) -> Iterator[An
         pending.extend(reversed(list(_select(node, None))))
 
 
-def _checked(path: str, field: str) -> str:
+def _check_path(path: str, field: str) -> str:
     """Return the path without its `$`, opening with a step if it has any."""
     if not isinstance(path, str):
         raise ValidationFailed(
@@ -308,7 +308,7 @@ def _checked(path: str, field: str) -> str:
     return text if text[0] in "[." else f".{text}"
 
 
-def _unquoted(text: str, field: str) -> str:
+def _unquote(text: str, field: str) -> str:
     def character(escape: re.Match[str]) -> str:
         code, char = escape.groups()
         if code is not None:
@@ -365,7 +365,7 @@ def _refuse(text: str, position: int, field: str) -> NoReturn:
     )
 
 
-def _rendered(step: str | int) -> str:
+def _render_step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
     return f".{step}" if _SHORTHAND.fullmatch(step) else f"['{step.translate(_QUOTED)}']"
@@ -383,7 +383,9 @@ def _inside(container: dict[str, Json] | list[Json], step: str | int) -> object:
     return child if present else _MISSING
 
 
-def _copied(here: object, steps: Steps, depth: int, field: str) -> dict[str, Json] | list[Json]:
+def _copy_container(
+    here: object, steps: Steps, depth: int, field: str
+) -> dict[str, Json] | list[Json]:
     """Return a copy of the container that the next step goes into."""
     step = steps[depth]
     if here is _MISSING:
@@ -393,10 +395,10 @@ def _copied(here: object, steps: Steps, depth: int, field: str) -> dict[str, Jso
     if isinstance(here, list) and isinstance(step, int):
         if _position(here, step) <= len(here):
             return list(here)
-        why = f"has a length of {len(here)}, so there is no place {_rendered(step)}"
+        why = f"has a length of {len(here)}, so there is no place {_render_step(step)}"
         hint = f"Write [{len(here)}] to append."
     else:
-        why = f"is {_kind(here)}, so {_rendered(step)} leads nowhere"
+        why = f"is {_kind(here)}, so {_render_step(step)} leads nowhere"
         hint = "Recall the value to see what it holds, or store that place as a whole."
     place = render(steps[:depth])
     raise ValidationFailed(

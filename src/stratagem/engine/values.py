@@ -186,11 +186,11 @@ def _fault(value: object, field: str, bytes_max: int) -> ValidationFailed:
     """Return the error for the first thing in the value that cannot be stored."""
     for steps, node in islice(_walk(value), bytes_max // 2 + 1):
         if problem := _problem(steps, node):
-            return _refused(field, steps, *problem)
+            return _refusal(field, steps, *problem)
     return _too_large("has more elements than fit", field, bytes_max)
 
 
-def _refused(field: str, steps: Steps, problem: str, hint: str) -> ValidationFailed:
+def _refusal(field: str, steps: Steps, problem: str, hint: str) -> ValidationFailed:
     place = render(steps)
     if len(place) > _PLACE_CHARS_MAX:
         place = f"{place[:_PLACE_CHARS_MAX]}…"

@@ -477,7 +477,7 @@ class Gateway:
         moment = moments.parse(words, now=now, zone=zone, field=field)
         if isinstance(moment, moments.AtTime):
             return moment.at
-        if isinstance(moment, moments.Head):
+        if isinstance(moment, moments.Latest):
             return now
         raise ValidationFailed(f"`{field}` is a time, such as 2026-01-31 or 1h ago.", field=field)
 

@@ -33,7 +33,7 @@ from stratagem.knowledge.spaces import (
 )
 from stratagem.operation import Caller
 from stratagem.parameters import MISSING, AsOf, BranchName, Param, RequestId
-from stratagem.search.foundation import Bound, Foundation
+from stratagem.search.foundation import BoundSystem, Foundation
 from stratagem.storage.contract import Appended, Reader, Transaction
 
 __all__ = ["Concepts", "new_concept_id"]
@@ -41,7 +41,7 @@ __all__ = ["Concepts", "new_concept_id"]
 # A parameter that was left out: None clears.
 
 
-class Concepts(Bound):
+class Concepts(BoundSystem):
     """Concepts, for one caller."""
 
     def __init__(self, foundation: Foundation, caller: Caller) -> None:

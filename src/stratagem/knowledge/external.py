@@ -13,7 +13,7 @@ from stratagem.knowledge.graph import BuiltInGraph, Walk, read_some
 from stratagem.knowledge.models import Direction, PathStep, Prerequisite, Related
 from stratagem.knowledge.records import Book
 from stratagem.knowledge.spaces import PREREQUISITE
-from stratagem.search.external import GraphService
+from stratagem.search.external_services import GraphService
 from stratagem.storage.contract import Reader
 
 __all__ = ["ExternalGraph"]

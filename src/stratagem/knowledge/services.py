@@ -19,7 +19,7 @@ from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ServiceUnavailable
 from stratagem.knowledge.external import ExternalGraph
 from stratagem.knowledge.graph import BuiltInGraph, Graph
-from stratagem.search import external
+from stratagem.search import external_services
 from stratagem.search.foundation import Foundation
 from stratagem.search.vectors import Nearest
 from stratagem.storage.contract import Reader
@@ -75,7 +75,7 @@ class Services:
 
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
-        self._chosen: dict[str, external.Service | None] = {
+        self._chosen: dict[str, external_services.ReadModelService | None] = {
             _GRAPH: foundation.external.graph,
             _VECTORS: foundation.external.vectors,
         }
@@ -166,7 +166,9 @@ class Services:
         return Service(available=True, implementation=_BUILT_IN)
 
     @staticmethod
-    def _answers(name: str, service: external.Service, reader: Reader, view: View) -> bool:
+    def _answers(
+        name: str, service: external_services.ReadModelService, reader: Reader, view: View
+    ) -> bool:
         """Whether a chosen service answers for a view."""
         if view.branch.name != DEFAULT_BRANCH or view.limit != OPEN_END:
             return False

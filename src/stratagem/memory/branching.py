@@ -23,7 +23,7 @@ from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
 from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
 from stratagem.parameters import AsOf, BranchName, Param, RequestId
-from stratagem.search.foundation import Bound
+from stratagem.search.foundation import BoundSystem
 from stratagem.storage import branch_merge
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
@@ -33,7 +33,7 @@ __all__ = ["Branching"]
 Side = Literal["source", "target"]
 
 
-class Branching(Bound):
+class Branching(BoundSystem):
     """Creating, comparing and merging branches for one caller."""
 
     def create(self, name: NewName = None, *, request_id: RequestId = None) -> BranchInfo:
@@ -206,7 +206,7 @@ class Branching(Bound):
         _check_strategy(strategy)
         chosen = _check_decisions(decisions)
 
-        def plan(reader: Reader) -> tuple[Branch, Branch, branch_merge.Merge]:
+        def plan(reader: Reader) -> tuple[Branch, Branch, branch_merge.MergePlan]:
             into, other = find_branch(reader, target), find_branch(reader, name, field="source")
             now = self._store.now()
             found = branch_merge.plan(
@@ -324,7 +324,7 @@ def _check_decisions(decisions: Mapping[str, Any] | None) -> dict[str, Any]:
     return chosen
 
 
-def _counts(found: branch_merge.Merge) -> dict[str, Any]:
+def _counts(found: branch_merge.MergePlan) -> dict[str, Any]:
     return {
         "merged": len(found.changes),
         "events": found.carried,
@@ -338,7 +338,7 @@ def _result(
     source: str,
     target: str,
     answer: Mapping[str, Any],
-    found: branch_merge.Merge | None,
+    found: branch_merge.MergePlan | None,
     *,
     preview: bool,
 ) -> MergeResult:
@@ -355,11 +355,11 @@ def _result(
     )
 
 
-def _change(change: branch_merge.Change) -> Change:
+def _change(change: branch_merge.RecordDifference) -> Change:
     return Change(**_change_answer(change))
 
 
-def _change_answer(change: branch_merge.Change) -> dict[str, Any]:
+def _change_answer(change: branch_merge.RecordDifference) -> dict[str, Any]:
     kind = "changed"
     if change.before is ABSENT:
         kind = "added"
@@ -374,7 +374,7 @@ def _change_answer(change: branch_merge.Change) -> dict[str, Any]:
     }
 
 
-def _conflict(conflict: branch_merge.Conflict) -> Conflict:
+def _conflict(conflict: branch_merge.RecordConflict) -> Conflict:
     at_record = not conflict.path
     sides = {
         name: _value(side) if at_record else (None if side is ABSENT else side)

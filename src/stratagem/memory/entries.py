@@ -17,7 +17,7 @@ from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
 from stratagem.memory.parameters import Path
 from stratagem.parameters import AsOf, BranchName, Namespace, Param
-from stratagem.search.foundation import Bound
+from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
 
@@ -135,7 +135,7 @@ class _Write:
         }
 
 
-class Entries(Bound):
+class Entries(BoundSystem):
     """Reading and writing entries for one caller."""
 
     def _store_items(

@@ -13,7 +13,7 @@ from stratagem.projections.chroma import ChromaModel
 from stratagem.projections.contract import ReadModel
 from stratagem.projections.health import Health
 from stratagem.projections.neo4j import Neo4jModel
-from stratagem.search.external import Neighbour, Step
+from stratagem.search.external_services import Neighbour, PathNode
 from stratagem.search.vectors import Nearest
 from stratagem.storage.outbox import OutboxReader
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class _Answering(Generic[M]):
-    """See `stratagem.search.external.Service`."""
+    """See `stratagem.search.external_services.Service`."""
 
     def __init__(self, model: M, health: Health) -> None:
         self.name = model.name
@@ -52,7 +52,7 @@ class _Answering(Generic[M]):
 
 
 class Graph(_Answering[Neo4jModel]):
-    """See `stratagem.search.external.GraphService`."""
+    """See `stratagem.search.external_services.GraphService`."""
 
     def neighbours(
         self, key: str, *, outgoing: bool | None, label: str | None, limit: int
@@ -66,13 +66,13 @@ class Graph(_Answering[Neo4jModel]):
         """Return the records that links lead from to some others."""
         return self._asking(lambda: self._model.sources(keys, label, limit=limit))
 
-    def path(self, start: str, end: str) -> list[Step] | None:
+    def path(self, start: str, end: str) -> list[PathNode] | None:
         """Return a shortest path."""
         return self._asking(lambda: self._model.path(start, end))
 
 
 class Vectors(_Answering[ChromaModel]):
-    """See `stratagem.search.external.VectorService`."""
+    """See `stratagem.search.external_services.VectorService`."""
 
     def nearest(self, vector: NDArray[np.float32], *, facets: Sequence[str], limit: int) -> Nearest:
         """Return the versions whose vectors are nearest."""

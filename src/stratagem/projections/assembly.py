@@ -18,7 +18,7 @@ from stratagem.projections.health import Health
 from stratagem.projections.neo4j import Neo4jModel
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
-from stratagem.search.external import External
+from stratagem.search.external_services import ExternalServices
 from stratagem.search.index import Index
 from stratagem.storage.contract import Store
 
@@ -38,7 +38,7 @@ class Subscribed:
 
 def assemble(
     settings: ExternalSettings, store: Store, index: Index, subscribed: Subscribed, *, beside: str
-) -> tuple[Projections, External]:
+) -> tuple[Projections, ExternalServices]:
     """Return the chosen read models, and the services that they offer.
 
     `beside` is where a folder of Chroma goes when no place is named for it. Nothing is asked of
@@ -70,4 +70,4 @@ def assemble(
         vectors = Vectors(texts, health)
     owner = f"{socket.gethostname()}:{os.getpid()}:{random.getrandbits(32):08x}"
     projections = Projections(store, models, owner=owner, draw=random.random)
-    return projections, External(graph, vectors, projections.wake)
+    return projections, ExternalServices(graph, vectors, projections.wake)

@@ -8,11 +8,11 @@ from typing import Final
 
 from stratagem import limits
 from stratagem.errors import StorageBusy
-from stratagem.storage.contract import Request, Store, Transaction
+from stratagem.storage.contract import Store, Transaction, WriteRequest
 
 __all__ = ["ACTOR", "Lease", "LeaseLost"]
 
-ACTOR: Final = Request("stratagem")
+ACTOR: Final = WriteRequest("stratagem")
 _MICROSECONDS: Final = 1_000_000
 _BETWEEN_TRIES_SECONDS: Final = 0.25
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from stratagem.projections.bolt import Bolt, Statement
 from stratagem.projections.contract import Item, Properties, StoredItem
-from stratagem.search.external import Neighbour, Step
+from stratagem.search.external_services import Neighbour, PathNode
 
 __all__ = ["Neo4jModel"]
 
@@ -131,19 +131,19 @@ class Neo4jModel:
         )
         return [row["key"] for row in rows]
 
-    def path(self, start: str, end: str) -> list[Step] | None:
+    def path(self, start: str, end: str) -> list[PathNode] | None:
         """Return a shortest path between two concepts."""
         if start == end:
-            return [Step(start)]
+            return [PathNode(start)]
         rows = self._bolt.read(_cypher("path"), log=self._log, start=start, end=end)
         if not rows:
             return None
         keys, types, starts = rows[0]["keys"], rows[0]["types"], rows[0]["starts"]
         steps = [
-            Step(key, label.lower(), begins == key)
+            PathNode(key, label.lower(), begins == key)
             for key, label, begins in zip(keys[:-1], types, starts, strict=True)
         ]
-        return [*steps, Step(keys[-1])]
+        return [*steps, PathNode(keys[-1])]
 
     def _nodes(self, items: Sequence[Item]) -> Iterator[Statement]:
         purged = [item for item in items if item.purged]

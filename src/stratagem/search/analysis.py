@@ -31,14 +31,14 @@ import Stemmer
 
 from stratagem import limits
 from stratagem.search.characters import fold, shape
-from stratagem.search.memo import Memo
+from stratagem.search.function_cache import FunctionCache
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = [
     "TERM_CHARS_MAX",
     "TOKEN_CHARS",
     "VERSION",
-    "Span",
+    "TermOccurrence",
     "content_terms",
     "leave_out",
     "match_expression",
@@ -87,7 +87,7 @@ _stem: Final[Callable[[str], str]] = Stemmer.Stemmer("english", 0).stemWord
 _stemming: Final = threading.Lock()
 
 
-class Span(NamedTuple):
+class TermOccurrence(NamedTuple):
     """A place in a text, and the term that stands there."""
 
     start: int
@@ -145,7 +145,7 @@ def match_expression(asked: Iterable[str]) -> str:
     return " OR ".join(f'"{term}"' for term in asked)
 
 
-def spans(text: str, asked: frozenset[str]) -> Iterator[Span]:
+def spans(text: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
     """Yield where in a text the terms that are asked for stand, in order.
 
     Of a name, the largest pieces that are asked for.
@@ -154,7 +154,7 @@ def spans(text: str, asked: frozenset[str]) -> Iterator[Span]:
         chunk, start = match.group(), match.start()
         if len(chunk) > _CHUNK_CHARS_MAX or not asked.isdisjoint(_CHUNKS[chunk]):
             for a, b, term in _spans(chunk, asked):
-                yield Span(start + a, start + b, term)
+                yield TermOccurrence(start + a, start + b, term)
 
 
 def _index_terms(chunk: str) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def _all_in(found: Collection[str], unwanted: Collection[str]) -> bool:
     return bool(found) and all(term in unwanted for term in found)
 
 
-def _spans(chunk: str, asked: frozenset[str]) -> Iterator[Span]:
+def _spans(chunk: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
     shapes = shape(chunk)
     for match in _WORD.finditer(shapes):
         start, end = match.span()
@@ -262,32 +262,32 @@ def _spans(chunk: str, asked: frozenset[str]) -> Iterator[Span]:
         of_script = shapes[start] in "ck"
         found = _pair_spans(text, asked) if of_script else _name_spans(text, asked, _LEVELS)
         for a, b, term in found:
-            yield Span(start + a, start + b, term)
+            yield TermOccurrence(start + a, start + b, term)
 
 
 def _name_spans(
     name: str, asked: frozenset[str], levels: Sequence[re.Pattern[str]]
-) -> Iterator[Span]:
+) -> Iterator[TermOccurrence]:
     bare = _CLITIC.sub("", name)
     term = _whole(fold(bare))
     if term in asked:
-        yield Span(0, len(bare), term)
+        yield TermOccurrence(0, len(bare), term)
     elif levels:
         for part in levels[0].finditer(shape(name)):
             start, end = part.span()
             for a, b, found in _name_spans(name[start:end], asked, levels[1:]):
-                yield Span(start + a, start + b, found)
+                yield TermOccurrence(start + a, start + b, found)
 
 
-def _pair_spans(run: str, asked: frozenset[str]) -> Iterator[Span]:
+def _pair_spans(run: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
     folded = fold(run)
     text = folded if len(folded) == len(run) else run
     for start in range(len(text)):
         for size in (_PAIR, 1):
             term = text[start : start + size]
             if term in asked:
-                yield Span(start, start + len(term), term)
+                yield TermOccurrence(start, start + len(term), term)
                 break
 
 
-_CHUNKS: Final = Memo(_index_terms, entries_max=_CHUNKS_MAX)
+_CHUNKS: Final = FunctionCache(_index_terms, entries_max=_CHUNKS_MAX)

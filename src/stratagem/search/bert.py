@@ -43,7 +43,7 @@ class Bert:
         """Map the weights of a folder; they are paged in as they are used."""
         config = orjson.loads((folder / "config.json").read_bytes())
         return cls(
-            _mapped(folder / "model.safetensors"),
+            _map_weights(folder / "model.safetensors"),
             heads=config["num_attention_heads"],
             epsilon=config["layer_norm_eps"],
         )
@@ -53,7 +53,7 @@ class Bert:
         tokens = self._weights["embeddings.word_embeddings.weight"][ids]
         tokens = tokens + self._weights["embeddings.position_embeddings.weight"][: len(ids)]
         tokens += self._weights["embeddings.token_type_embeddings.weight"][0]
-        tokens = self._normalised(tokens, "embeddings.LayerNorm")
+        tokens = self._layer_norm(tokens, "embeddings.LayerNorm")
         for layer in self._layers:
             tokens = self._layer(tokens, layer)
         mean = tokens.mean(axis=0)
@@ -62,10 +62,10 @@ class Bert:
     def _layer(self, tokens: _Array, layer: str) -> _Array:
         seen = self._attention(tokens, f"{layer}.attention.self")
         seen = self._linear(seen, f"{layer}.attention.output.dense")
-        tokens = self._normalised(tokens + seen, f"{layer}.attention.output.LayerNorm")
+        tokens = self._layer_norm(tokens + seen, f"{layer}.attention.output.LayerNorm")
         inner = _gelu(self._linear(tokens, f"{layer}.intermediate.dense"))
         outer = self._linear(inner, f"{layer}.output.dense")
-        return self._normalised(tokens + outer, f"{layer}.output.LayerNorm")
+        return self._layer_norm(tokens + outer, f"{layer}.output.LayerNorm")
 
     def _attention(self, tokens: _Array, part: str) -> _Array:
         count, width = tokens.shape
@@ -84,7 +84,7 @@ class Bert:
         product += self._weights[f"{part}.bias"]
         return product
 
-    def _normalised(self, tokens: _Array, part: str) -> _Array:
+    def _layer_norm(self, tokens: _Array, part: str) -> _Array:
         centred = tokens - tokens.mean(axis=-1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + self._epsilon)
         scaled: _Array = centred / spread * self._weights[f"{part}.weight"]
@@ -92,7 +92,7 @@ class Bert:
         return scaled
 
 
-def _mapped(path: Path) -> dict[str, _Array]:
+def _map_weights(path: Path) -> dict[str, _Array]:
     """Map the arrays of a safetensors file: a header in JSON, then the numbers."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")

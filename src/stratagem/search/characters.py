@@ -20,7 +20,7 @@ import re
 import unicodedata
 from typing import Final
 
-from stratagem.search.memo import Memo
+from stratagem.search.function_cache import FunctionCache
 
 __all__ = ["fold", "shape"]
 
@@ -70,7 +70,7 @@ def shape(text: str) -> str:
     return text.translate(_SHAPES)
 
 
-def _folded(code: int) -> str:
+def _fold(code: int) -> str:
     character = chr(code)
     if character in _PLAIN:
         return _PLAIN[character]
@@ -90,5 +90,5 @@ def _shape(code: int) -> str:
     return _SHAPE_OF.get(category) or _SHAPE_OF.get(category[0], " ")
 
 
-_FOLDS: Final = Memo(_folded, entries_max=_CHARACTERS_MAX)
-_SHAPES: Final = Memo(_shape, entries_max=_CHARACTERS_MAX)
+_FOLDS: Final = FunctionCache(_fold, entries_max=_CHARACTERS_MAX)
+_SHAPES: Final = FunctionCache(_shape, entries_max=_CHARACTERS_MAX)

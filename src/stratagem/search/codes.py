@@ -34,21 +34,21 @@ class Codes:
         while side < dimensions:
             side *= 2
         self.words = side // _WORD_BITS
-        spread = _flipped(side, b"first") @ _flipped(side, b"second")
+        spread = _random_signs(side, b"first") @ _random_signs(side, b"second")
         self._rotation = np.ascontiguousarray(spread[:dimensions]).astype(np.float32)
 
     def of(self, vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
         """Return the codes of vectors, a word of bits in each row."""
-        return np.ascontiguousarray(_packed(vectors @ self._rotation > 0).T)
+        return np.ascontiguousarray(_pack_bits(vectors @ self._rotation > 0).T)
 
     def apart(self, codes: NDArray[np.uint64], query: NDArray[np.float32]) -> NDArray[np.int16]:
         """Return how far each code is from a query; only the order of these numbers counts."""
         turned = query @ self._rotation
-        signs = _packed(turned[np.newaxis] > 0)[0]
+        signs = _pack_bits(turned[np.newaxis] > 0)[0]
         sizes = np.abs(turned)
         level = np.rint(sizes / (_SIZE_TOP * sizes.mean() or 1.0) * _LEVELS).clip(0, _LEVELS)
         small, large = (
-            _packed((level.astype(np.uint8)[np.newaxis] >> bit) & 1 > 0)[0] for bit in (0, 1)
+            _pack_bits((level.astype(np.uint8)[np.newaxis] >> bit) & 1 > 0)[0] for bit in (0, 1)
         )
         apart = np.zeros(codes.shape[1], np.int16)
         for word in range(self.words):
@@ -58,11 +58,11 @@ class Codes:
         return apart
 
 
-def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _pack_bits(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.packbits(bits, axis=1).view(np.uint64)
 
 
-def _flipped(side: int, seed: bytes) -> NDArray[np.float64]:
+def _random_signs(side: int, seed: bytes) -> NDArray[np.float64]:
     """Return a Hadamard matrix whose rows have fixed, arbitrary signs."""
     matrix = np.ones((1, 1))
     while len(matrix) < side:

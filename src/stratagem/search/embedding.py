@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratagem.errors import ServiceUnavailable, ValidationFailed
-from stratagem.search.memo import Memo
+from stratagem.search.function_cache import FunctionCache
 from stratagem.search.wordpiece import WordPiece
 
 __all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose", "is_ours", "recognise"]
@@ -62,7 +62,7 @@ class Embedder(Protocol):
         """How many numbers a vector has."""
 
     @property
-    def loaded(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether the next `embed` starts at once."""
 
     def load(self) -> None:
@@ -74,7 +74,7 @@ class Embedder(Protocol):
 
 class _Model(NamedTuple):
     words: WordPiece
-    chunks: Memo[str, tuple[int, ...]]
+    chunks: FunctionCache[str, tuple[int, ...]]
     table: NDArray[np.int8]
     scale: NDArray[np.float32]
 
@@ -94,7 +94,7 @@ class StaticEmbedder:
         self._model: _Model | None = None
 
     @property
-    def loaded(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether the next `embed` starts at once."""
         return self._model is not None
 
@@ -178,9 +178,11 @@ def _token_counts(text: str, model: _Model) -> dict[int, int]:
 
 def _read_model() -> _Model:
     words = WordPiece.read(_MODEL / "tokenizer.json")
-    chunks = Memo[str, tuple[int, ...]](partial(_chunk_ids, words=words), entries_max=_CHUNKS_MAX)
+    chunks = FunctionCache[str, tuple[int, ...]](
+        partial(_chunk_ids, words=words), entries_max=_CHUNKS_MAX
+    )
     archive = _MODEL / "model.npz"
-    table, scale = _mapped(archive, "table"), _mapped(archive, "scale")
+    table, scale = _map_array(archive, "table"), _map_array(archive, "scale")
     return _Model(words, chunks, table, scale)
 
 
@@ -193,7 +195,7 @@ def _chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
     return tuple(words.encode(_BORDER.sub(" ", chunk)))
 
 
-def _mapped(archive: Path, name: str) -> NDArray[Any]:
+def _map_array(archive: Path, name: str) -> NDArray[Any]:
     """Map an array of an uncompressed .npz file, which `numpy.load` can only copy."""
     with zipfile.ZipFile(archive) as members:
         member = members.getinfo(f"{name}.npy")

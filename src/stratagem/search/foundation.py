@@ -14,13 +14,13 @@ from stratagem import limits
 from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.operation import Caller
-from stratagem.search.external import External
+from stratagem.search.external_services import ExternalServices
 from stratagem.search.index import Index
 from stratagem.search.state_cache import StateCache
-from stratagem.storage.contract import Erased, Request, Store, Transaction
+from stratagem.storage.contract import Erased, Store, Transaction, WriteRequest
 from stratagem.storage.views import Views
 
-__all__ = ["Bound", "Foundation", "PurgeListeners"]
+__all__ = ["BoundSystem", "Foundation", "PurgeListeners"]
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Foundation:
     durability: str
     version: str
     redaction: Literal["none", "basic", "strict"] = "basic"
-    external: External = field(default_factory=External)
+    external: ExternalServices = field(default_factory=ExternalServices)
     cache: StateCache = field(default_factory=StateCache)
     purge_listeners: PurgeListeners = field(default_factory=PurgeListeners)
 
@@ -57,7 +57,9 @@ class Foundation:
         """Erase a record or an event for good, with whatever quotes it here."""
         for work in self.purge_listeners.before:
             work()
-        erased = self.store.purge(Request(caller.actor), space=space, key=key, sequence=sequence)
+        erased = self.store.purge(
+            WriteRequest(caller.actor), space=space, key=key, sequence=sequence
+        )
         self.index.forget_vectors()
         for work in self.purge_listeners.after:
             work()
@@ -87,14 +89,14 @@ class Foundation:
         and arguments returns it again and runs nothing.
         """
         if request_id is None:
-            return self.store.write(work, Request(caller.actor))
+            return self.store.write(work, WriteRequest(caller.actor))
         values.check_text(request_id, field="request_id", chars_max=limits.REQUEST_ID_CHARS_MAX)
         print_of = orjson.dumps([operation, arguments or {}], option=orjson.OPT_SORT_KEYS)
         fingerprint = hashlib.sha256(print_of).digest()
-        return self.store.write(work, Request(caller.actor, request_id, fingerprint))
+        return self.store.write(work, WriteRequest(caller.actor, request_id, fingerprint))
 
 
-class Bound:
+class BoundSystem:
     """A system bound to the one who calls it."""
 
     def __init__(self, foundation: Foundation, caller: Caller) -> None:

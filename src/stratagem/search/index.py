@@ -28,16 +28,16 @@ from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError
 from stratagem.search import analysis, embedding, ranking
 from stratagem.search.embedding import Embedder
-from stratagem.search.stored import StoredVectors
+from stratagem.search.stored_vectors import StoredVectors
 from stratagem.search.vectors import Nearest, VectorCache
 from stratagem.storage.contract import (
-    Document,
+    IndexedText,
     Progress,
     Reader,
-    Request,
     ScoredVersion,
     Store,
     Transaction,
+    WriteRequest,
 )
 
 __all__ = ["Index", "Ranked", "Ranking"]
@@ -113,7 +113,7 @@ class Index:
         elif not store.read_only:
             name = self.embedder.name
             store.write(
-                lambda transaction: transaction.vectors.change_embedder(name), Request(_ACTOR)
+                lambda transaction: transaction.vectors.change_embedder(name), WriteRequest(_ACTOR)
             )
             if kept is not None:
                 self.warm()
@@ -128,17 +128,17 @@ class Index:
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
-    ) -> list[Document]:
+    ) -> list[IndexedText]:
         """See `stratagem.storage.contract.Indexer`."""
         vectors: list[bytes | None] = [None] * len(texts)
         if embed and self.embedder is not None:
-            if self.embedder.loaded:
+            if self.embedder.is_loaded:
                 rows = _embed(self.embedder, [text for text, _ in texts])
                 vectors = [row.tobytes() for row in rows]
             else:
                 self.warm()
         return [
-            Document(
+            IndexedText(
                 _terms(text.title),
                 _terms(text.body),
                 " ".join([*_aside(text), *map(_content_terms, context)]),
@@ -202,7 +202,7 @@ class Index:
         else:
             near = self._near(reader, view, vector, spaces=spaces, tags=tags, depth=depth)
         known = self._vectors.cosines(reader, sequences, vector)
-        sequences, bm25, cosine = _joined(sequences, bm25, known, near)
+        sequences, bm25, cosine = _merge_candidates(sequences, bm25, known, near)
         found = _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
         return Ranking(found, terms, asked, "hybrid", waiting=reader.vectors.pending_count())
 
@@ -253,7 +253,7 @@ class Index:
                 break
             rows = _embed(embedder, list(texts.values()))
             made = {at: row.tobytes() for at, row in zip(texts, rows, strict=True)}
-            store.write(_keeping(made, embedder.name), Request(_ACTOR))
+            store.write(_vector_writer(made, embedder.name), WriteRequest(_ACTOR))
             done += len(made)
             progress(done, max(total, done), "embedding")
         return done
@@ -320,7 +320,7 @@ class Index:
         if total < ranking.COMMON_TERMS_FROM and len(terms) <= ranking.ASKED_TERMS_MAX:
             return terms
         counts = {term: self._term_count(reader, term, total) for term in terms}
-        return ranking.telling(terms, counts, total)
+        return ranking.selective_terms(terms, counts, total)
 
     def _term_count(self, reader: Reader, term: str, total: int) -> int:
         """Return in how many texts a term is, as counted when there were about as many."""
@@ -340,7 +340,7 @@ class Index:
         return vector if vector.any() else None
 
 
-def _joined(
+def _merge_candidates(
     sequences: NDArray[np.int64],
     bm25: NDArray[np.float64],
     cosine: NDArray[np.float32],
@@ -390,11 +390,11 @@ def _embed(embedder: Embedder, texts: Sequence[Text]) -> NDArray[np.float32]:
     titled = [place for place, text in enumerate(texts) if text.titled and text.title]
     if titled:
         titles = embedder.embed([texts[place].title for place in titled])
-        rows[titled] = _normalised(rows[titled] + titles)
+        rows[titled] = _normalise(rows[titled] + titles)
     return rows
 
 
-def _normalised(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def _normalise(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: NDArray[np.float32]
     unit = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
@@ -415,7 +415,7 @@ def _texts(reader: Reader, sequences: list[int]) -> dict[int, Text]:
     return texts
 
 
-def _keeping(vectors: dict[int, bytes], embedder: str) -> Any:
+def _vector_writer(vectors: dict[int, bytes], embedder: str) -> Any:
     def work(transaction: Transaction) -> None:
         # Another process may have chosen another embedder in the meantime.
         if transaction.settings.text("embedder") == embedder:

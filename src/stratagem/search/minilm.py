@@ -53,12 +53,12 @@ class MiniLmEmbedder:
     dimensions: Final = _DIMENSIONS
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or _installed()
+        self._folder = folder or _find_weights()
         self._lock = threading.Lock()
         self._model: _Model | None = None
 
     @property
-    def loaded(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether the next `embed` starts at once."""
         return self._model is not None
 
@@ -83,7 +83,7 @@ class MiniLmEmbedder:
         return self._model
 
 
-def _installed() -> Path:
+def _find_weights() -> Path:
     """Return where the weights are, without running the code of the package they are in."""
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:

@@ -59,7 +59,7 @@ __all__ = [
     "TEXTS_ASKED_MAX",
     "UNLIKE_COSINE",
     "fuse",
-    "telling",
+    "selective_terms",
 ]
 
 # BM25's weights for title, body and context, in the order of the index's columns.
@@ -119,7 +119,7 @@ def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np
     return np.where(unlike, 0.0, scores)
 
 
-def telling(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list[str]:
+def selective_terms(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list[str]:
     """Return the terms of a query that are worth asking for.
 
     `counts` says in how many of the `total` texts a term is. Common terms are left out,

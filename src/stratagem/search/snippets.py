@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from stratagem import limits
-from stratagem.search.analysis import Span, spans
+from stratagem.search.analysis import TermOccurrence, spans
 
 __all__ = ["snippet"]
 
@@ -37,14 +37,14 @@ def snippet(text: str, terms: Sequence[str]) -> str:
     found = list(islice(spans(plain, frozenset(terms)), _SPANS_MAX))
     first, last = _best(found)
     begin = _begin(plain, found[first:last])
-    marked = _merged(found[first:])
+    marked = _merge_overlaps(found[first:])
     end, shown = _end(plain, begin, marked)
     opening = _CUT if begin else ""
     closing = _CUT if end < len(plain) or len(text) > limits.INDEXED_CHARS_MAX else ""
     return opening + _render(plain, begin, end, shown) + closing
 
 
-def _best(found: Sequence[Span]) -> tuple[int, int]:
+def _best(found: Sequence[TermOccurrence]) -> tuple[int, int]:
     """Return which spans, from and to, make the best window."""
     best, best_rank = (0, 0), (0, 0)
     inside: Counter[str] = Counter()
@@ -62,14 +62,14 @@ def _best(found: Sequence[Span]) -> tuple[int, int]:
     return best
 
 
-def _width(found: Sequence[Span], first: int, last: int) -> int:
+def _width(found: Sequence[TermOccurrence], first: int, last: int) -> int:
     """Return the room that spans take, both included. None is ever too wide by itself."""
     if first == last:
         return 0
     return found[last].end - found[first].start + (last - first + 1) * _MARKS_CHARS
 
 
-def _begin(plain: str, window: Sequence[Span]) -> int:
+def _begin(plain: str, window: Sequence[TermOccurrence]) -> int:
     """Return where to begin: with a little of what comes before the first match."""
     if not window:
         return 0
@@ -84,7 +84,7 @@ def _begin(plain: str, window: Sequence[Span]) -> int:
     return border + 1 if border >= 0 else begin
 
 
-def _merged(found: Sequence[Span]) -> list[tuple[int, int]]:
+def _merge_overlaps(found: Sequence[TermOccurrence]) -> list[tuple[int, int]]:
     """Return the spans as marks, those that touch or overlap as one."""
     marks: list[tuple[int, int]] = []
     for span in found:

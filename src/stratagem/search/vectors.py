@@ -98,15 +98,15 @@ class VectorCache:
                 reader, view, query, spaces=spaces, sequences=sequences, depth=depth
             )
 
-        return self._rebuilding(search)
+        return self._rebuild_and_retry(search)
 
     def cosines(
         self, reader: Reader, sequences: NDArray[np.int64], query: NDArray[np.float32]
     ) -> NDArray[np.float32]:
         """Return how near some versions are to a query; NaN for those that have no vector."""
-        return self._rebuilding(lambda: self._cosines(reader, sequences, query))
+        return self._rebuild_and_retry(lambda: self._cosines(reader, sequences, query))
 
-    def _rebuilding(self, read: Callable[[], T]) -> T:
+    def _rebuild_and_retry(self, read: Callable[[], T]) -> T:
         """Return what `read` gives; where it finds the file damaged, that is written anew first."""
         for _ in range(_REBUILDS_MAX):
             try:
@@ -239,9 +239,9 @@ class VectorCache:
                     and columns.get("last_id") >= (reader.vectors.last() or 0)
                 ):
                     return columns.snapshot
-            return self._brought_up(reader, generation, head).snapshot
+            return self._bring_up_to_date(reader, generation, head).snapshot
 
-    def _brought_up(self, reader: Reader, generation: int, head: int) -> VectorColumns:
+    def _bring_up_to_date(self, reader: Reader, generation: int, head: int) -> VectorColumns:
         try:
             with self._exclusive():
                 return self._catch_up(reader, generation, head)
@@ -270,7 +270,7 @@ class VectorCache:
     def _open(self, reader: Reader, generation: int) -> VectorColumns | None:
         """Return the columns in use by all processes, if there is no doubt about them."""
         known = None if self._was_replaced() else self._columns
-        columns = known or self._shared()
+        columns = known or self._open_shared()
         if columns is None:
             return None
         columns.refresh()
@@ -281,7 +281,7 @@ class VectorCache:
             return None
         return columns
 
-    def _shared(self) -> VectorColumns | None:
+    def _open_shared(self) -> VectorColumns | None:
         """Return the columns of the file, if its size is right."""
         if self._path is None:
             return None
@@ -295,9 +295,9 @@ class VectorCache:
         capacity = int(head["capacity"][0])
         if capacity <= 0 or size != self._size(capacity):
             return None
-        return self._opened(self._path, capacity)
+        return self._open_file(self._path, capacity)
 
-    def _opened(self, path: Path, capacity: int) -> VectorColumns:
+    def _open_file(self, path: Path, capacity: int) -> VectorColumns:
         storage = FileStorage(path, self._size(capacity))
         self._inode = storage.inode
         return VectorColumns(storage, self._dimensions, self._codes.words, capacity)
@@ -312,7 +312,7 @@ class VectorCache:
         else:
             aside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
             _allocate(aside, size)
-            columns = self._opened(aside, capacity)
+            columns = self._open_file(aside, capacity)
             columns.format(generation)
             aside.replace(self._path)
         self._columns = columns

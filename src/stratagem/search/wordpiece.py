@@ -21,7 +21,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem.errors import InternalFault
-from stratagem.search.memo import Memo
+from stratagem.search.function_cache import FunctionCache
 
 __all__ = ["WordPiece"]
 
@@ -66,7 +66,7 @@ class WordPiece:
         self._vocabulary = vocabulary
         self._prefix = prefix
         self._chars_max = chars_max
-        self._memo = Memo(self._of_chunk, entries_max=_WORDS_MAX)
+        self._memo = FunctionCache(self._of_chunk, entries_max=_WORDS_MAX)
 
     @classmethod
     def read(cls, path: Path) -> WordPiece:
@@ -156,4 +156,4 @@ def _is_chinese(code: int) -> bool:
     return any(first <= code <= last for first, last in _CHINESE)
 
 
-_CHARACTERS: Final = Memo(_character, entries_max=_CHARACTERS_MAX)
+_CHARACTERS: Final = FunctionCache(_character, entries_max=_CHARACTERS_MAX)

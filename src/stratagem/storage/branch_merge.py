@@ -1,25 +1,35 @@
-"""Comparing and merging two branches.
+"""Diff and merge of two branches.
 
-The base is what both branches know (`engine.ancestry`). A merge looks at the subjects the
-source changed since then, finds each one's base, and merges the three versions
-(`engine.merge`). Its cost follows the changes, never the size of the database.
+The algorithm, for a merge of a source into a target:
 
-The target learns what the source knows before the merged records are written, so that
-these versions count as knowing both sides: merging up, syncing down, editing and merging
-up again then meets no old conflicts.
+1. What each branch knows is a vector: for each branch, up to which sequence (`engine.ancestry`).
+   What both know is the smaller of each entry. Only what lies beyond it can differ.
+2. The subjects that the source's knowledge changed beyond it are the candidates. Where both
+   branches show the same value of one, there is nothing to merge.
+3. Each of the others gets a base: the version in the common knowledge that no other one in it
+   supersedes, or a virtual base made of several (`_Bases`).
+4. The three versions are merged field by field (`engine.merge`). Where they conflict, a decision,
+   the strategy or else the caller is asked.
+5. Events that stand for themselves, which cannot conflict, are copied once each.
+
+Its cost follows the changes, never the size of the database.
+
+The event that records the merge is appended before the merged records (`carry_out`): the target
+then knows what the source knows, so that the merged versions count as knowing both sides. Merging
+up, syncing down, editing and merging up again then meets no old conflicts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from stratagem.engine import merge as three_way_merge
-from stratagem.engine.ancestry import Vector, common, joined, maximal
+from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import Branch, Cut, View
 from stratagem.engine.merge import ABSENT, Base, Side, virtual_base
@@ -29,16 +39,26 @@ from stratagem.engine.values import same
 from stratagem.errors import BranchProtected, MergeConflict, ValidationFailed
 from stratagem.storage.contract import Reader, Record, StreamEvent, Transaction, Version
 
-__all__ = ["Change", "Conflict", "Decision", "Merge", "Strategy", "carry_out", "compare", "plan"]
+__all__ = [
+    "Decision",
+    "MergePlan",
+    "RecordConflict",
+    "RecordDifference",
+    "Strategy",
+    "carry_out",
+    "compare",
+    "plan",
+]
 
 Strategy = Literal["source_wins", "target_wins"]
 Decision = Literal["source", "target"] | Mapping[str, Any]
 
-_GIVEN_UP_AFTER = 100
+# How many conflicts an error lists: it is read by a model, and counted in full beside them.
+_CONFLICTS_SHOWN_MAX = 100
 
 
 @dataclass(slots=True)
-class Conflict:
+class RecordConflict:
     """A place that both branches changed. Absent sides are `ABSENT`."""
 
     id: str
@@ -51,7 +71,7 @@ class Conflict:
 
 
 @dataclass(slots=True)
-class Change:
+class RecordDifference:
     """A record that differs: `before` here, `after` there. Absent sides are `ABSENT`."""
 
     space: Space
@@ -61,12 +81,12 @@ class Change:
 
 
 @dataclass(slots=True)
-class Merge:
+class MergePlan:
     """What a merge would write, and where it cannot decide."""
 
     drafts: list[Draft] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    conflicts: list[Conflict] = field(default_factory=list)
+    changes: list[RecordDifference] = field(default_factory=list)
+    conflicts: list[RecordConflict] = field(default_factory=list)
     carried: int = 0
     resolved: int = 0
     vector: Vector = field(default_factory=dict)
@@ -81,7 +101,7 @@ def plan(
     now: int,
     strategy: Strategy | None = None,
     decisions: Mapping[str, Decision] | None = None,
-) -> Merge:
+) -> MergePlan:
     """Work out a merge of one branch into another, and change nothing.
 
     What has expired by `now` is not merged, and does not stand in the way.
@@ -89,10 +109,12 @@ def plan(
     if target.id == source.id:
         raise BranchProtected("A branch cannot be merged into itself.", branch=target.name)
     chosen = dict(decisions or {})
-    return _Merging(reader, target, source, now=now, strategy=strategy, decisions=chosen).run()
+    return _Merger(reader, target, source, now=now, strategy=strategy, decisions=chosen).run()
 
 
-def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: Merge) -> int | None:
+def carry_out(
+    transaction: Transaction, target: Branch, source: Branch, merge: MergePlan
+) -> int | None:
     """Write a merge that was worked out; return the sequence it is remembered under.
 
     Raises:
@@ -105,7 +127,7 @@ def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: M
             "nothing was merged.",
             source=source.name,
             target=target.name,
-            conflicts=[_shown(conflict) for conflict in merge.conflicts[:_GIVEN_UP_AFTER]],
+            conflicts=[_describe(conflict) for conflict in merge.conflicts[:_CONFLICTS_SHOWN_MAX]],
             conflict_count=count,
         )
     if not merge.news:
@@ -119,38 +141,58 @@ def carry_out(transaction: Transaction, target: Branch, source: Branch, merge: M
     return sequence
 
 
-def compare(reader: Reader, here: View, there: View) -> list[Change]:
+def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
     """Return the records in which two views differ, in order of namespace and key."""
-    known = common(_knowledge(reader, here), _knowledge(reader, there))
+    known = intersection(_knowledge(reader, here), _knowledge(reader, there))
     subjects = sorted(
-        set(_changed(reader, here.lineage, known)) | set(_changed(reader, there.lineage, known))
+        set(_changed_subjects(reader, here.lineage, known))
+        | set(_changed_subjects(reader, there.lineage, known))
     )
-    ours, theirs = _seen(reader, here, subjects), _seen(reader, there, subjects)
+    ours, theirs = (
+        _visible_records(reader, here, subjects),
+        _visible_records(reader, there, subjects),
+    )
     changes = []
     for subject in subjects:
         one, other = ours.get(subject), theirs.get(subject)
         record = one or other
         if record is None or reader.kinds.record(record.space.kind).derived:
             continue
-        if not _alike(one, other):
-            changes.append(Change(record.space, record.key, _content(one), _content(other)))
+        if not _are_alike(one, other):
+            changes.append(
+                RecordDifference(record.space, record.key, _content(one), _content(other))
+            )
     return sorted(changes, key=lambda change: (change.space, change.key))
 
 
-class _Open(NamedTuple):
-    """A record that both branches changed, waiting for a decision."""
+class _RecordName(NamedTuple):
+    """What tells a record from all others."""
 
     space: Space
     key: str
-    conflicts: list[Conflict]
+
+    @property
+    def id(self) -> str:
+        """What a decision about the record is given for: no two records share one."""
+        # Up to the first slash it is the namespace, so that one of its own must not look like it.
+        namespace = self.space.namespace.replace("%", "%25").replace("/", "%2F")
+        place = f"{namespace}/{self.key}"
+        return place if self.space.kind == "entry" else f"{self.space.kind}:{place}"
+
+
+class _OpenRecord(NamedTuple):
+    """A record that both branches changed, waiting for a decision."""
+
+    name: _RecordName
+    conflicts: list[RecordConflict]
     base: Base
     ours: Side
     theirs: Side
-    yours: Record | None
+    source_record: Record | None
 
 
-class _Merging:
-    """One merge being worked out."""
+class _Merger:
+    """Works out one merge. "Ours" is the target, "theirs" the source."""
 
     def __init__(
         self,
@@ -168,20 +210,22 @@ class _Merging:
         self.now = now
         self.strategy = strategy
         self.decisions = decisions
-        self.open: list[_Open] = []
+        self.open: list[_OpenRecord] = []
         head = reader.log.head().sequence
         self.ours_known = reader.branches.knowledge(target.id, head)
         self.theirs_known = reader.branches.knowledge(source.id, head)
-        self.base_known = common(self.ours_known, self.theirs_known)
+        self.base_known = intersection(self.ours_known, self.theirs_known)
+        # The ids among the decisions that some conflict had; the others are mistakes.
         self.used: set[str] = set()
-        self.merge = Merge()
+        self.merge = MergePlan()
 
-    def run(self) -> Merge:
-        vector = joined(self.ours_known, self.theirs_known)
+    def run(self) -> MergePlan:
+        vector = union(self.ours_known, self.theirs_known)
+        # Of itself a branch always knows everything: that need not be recorded.
         vector.pop(self.target.id, None)
         self.merge.vector = vector
-        self.records()
-        self.stream()
+        self.merge_records()
+        self.copy_stream()
         # Of itself the source always knows more than before, if only that time has passed.
         self.merge.news = self.merge.news or any(
             upto > self.ours_known.get(branch, 0)
@@ -198,71 +242,77 @@ class _Merging:
             )
         return self.merge
 
-    def records(self) -> None:
+    def merge_records(self) -> None:
         # Not only what lies in its lineage: where a merge found both sides alike it wrote
         # nothing, and yet the source knows more than before.
         learnt = [Cut(branch, upto) for branch, upto in self.theirs_known.items()]
-        subjects = _changed(self.reader, learnt, self.base_known)
+        subjects = _changed_subjects(self.reader, learnt, self.base_known)
         self.merge.news = bool(subjects)
         theirs = self.reader.records.current_many(
             self.reader.branches.lineage(self.source), subjects
         )
         ours = self.reader.records.current_many(self.reader.branches.lineage(self.target), subjects)
         apart = [
-            subject for subject in subjects if not _alike(ours.get(subject), theirs.get(subject))
+            subject
+            for subject in subjects
+            if not _are_alike(ours.get(subject), theirs.get(subject))
         ]
-        names = self.reader.records.names(apart)
+        names = {
+            subject: _RecordName(*name)
+            for subject, name in self.reader.records.names(apart).items()
+        }
         known = self.reader.changes.known_versions(apart, self.base_known)
         bases = _Bases(self.reader, self.set_fields, names, self.now)
         bases.load(known)
         for subject in apart:
-            yours, mine = theirs.get(subject), ours.get(subject)
-            if self.kind(names[subject][0]).derived or _expired(_version(yours), self.now):
+            name, our_record, their_record = names[subject], ours.get(subject), theirs.get(subject)
+            if self.kind(name.space).derived or _is_expired(_version(their_record), self.now):
                 continue
             base = bases.of(subject, known.get(subject, []), self.base_known)
-            if _expired(_version(mine), self.now):
-                # Nobody sees it any more, so there is nothing to weigh the other side against.
-                mine, base = None, ABSENT
-            self.record(names[subject], base, mine, yours)
+            if _is_expired(_version(our_record), self.now):
+                # No view shows it any more, so there is nothing to weigh the other side against.
+                our_record, base = None, ABSENT
+            self.merge_record(name, base, our_record, their_record)
         self.decide()
 
-    def record(
-        self, name: tuple[Space, str], base: Base, mine: Record | None, yours: Record | None
+    def merge_record(
+        self, name: _RecordName, base: Base, our_record: Record | None, their_record: Record | None
     ) -> None:
-        space, key = name
-        ours, theirs = _content(mine), _content(yours)
-        sets = self.set_fields(space)
-        merged = three_way_merge.three_way(base, ours, theirs, sets=sets)
-        # Where they conflict, the value holds our side.
-        yielding = self.kind(space).yielding
+        ours, theirs = _content(our_record), _content(their_record)
+        merged = three_way_merge.three_way(base, ours, theirs, sets=self.set_fields(name.space))
+        # Where they conflict, the value holds our side: what a conflict in a yielding field is
+        # to be resolved to.
+        yielding = self.kind(name.space).yielding
         if all(each.path and each.path[0] in yielding for each in merged.conflicts):
-            if not same_side(merged.value, ours):
-                self.write(space, key, ours, merged.value, yours)
+            if not _is_same_side(merged.value, ours):
+                self.write(name, ours, merged.value, their_record)
             return
         conflicts = [
-            Conflict(_id(space, key), space, key, each.path, each.base, each.ours, each.theirs)
+            RecordConflict(name.id, *name, each.path, each.base, each.ours, each.theirs)
             for each in merged.conflicts
         ]
-        self.open.append(_Open(space, key, conflicts, base, ours, theirs, yours))
+        self.open.append(_OpenRecord(name, conflicts, base, ours, theirs, their_record))
 
     def decide(self) -> None:
         """Apply the decisions to what is open; what has none is a conflict."""
-        ids = {_id(each.space, each.key) for each in self.open}
-        keys = Counter(each.key for each in self.open)
-        for each in self.open:
+        ids = {record.name.id for record in self.open}
+        keys = Counter(record.name.key for record in self.open)
+        for record in self.open:
+            name = record.name
             # A key alone will do where it can only mean one of them.
-            names = [_id(each.space, each.key)]
-            if each.key not in ids and keys[each.key] == 1:
-                names.append(each.key)
-            decision = self.decision(names)
+            accepted = [name.id]
+            if name.key not in ids and keys[name.key] == 1:
+                accepted.append(name.key)
+            decision = self.decision(accepted)
             if decision is None:
-                self.merge.conflicts += each.conflicts
+                self.merge.conflicts += record.conflicts
                 continue
             self.merge.resolved += 1
-            sets = self.set_fields(each.space)
-            value = _decided(decision, each.base, each.ours, each.theirs, sets)
-            # Written even where the value stays: the version must know that it was decided.
-            self.write(each.space, each.key, each.ours, value, each.yours)
+            sets = self.set_fields(name.space)
+            value = _apply_decision(decision, record.base, record.ours, record.theirs, sets)
+            # Written even where the value stays: the version must know that it was decided, or the
+            # same conflict would come back with the next merge.
+            self.write(name, record.ours, value, record.source_record)
 
     def decision(self, names: Sequence[str]) -> Decision | None:
         for name in names:
@@ -273,19 +323,21 @@ class _Merging:
             return None
         return "source" if self.strategy == "source_wins" else "target"
 
-    def write(self, space: Space, key: str, ours: Side, value: Side, theirs: Record | None) -> None:
-        kind = self.kind(space)
+    def write(
+        self, name: _RecordName, ours: Side, value: Side, their_record: Record | None
+    ) -> None:
+        kind = self.kind(name.space)
         content: Any = {} if value is ABSENT else value
         event = kind.deletes if value is ABSENT else kind.writes
-        assert event is not None, f"{space.kind} records cannot be merged"
+        assert event is not None, f"{name.space.kind} records cannot be merged"
         if kind.validate is not None and value is not ABSENT:
             kind.validate(content)
-        origin = theirs.version.sequence if theirs else None
-        self.merge.drafts.append(Draft(event, content, space, key, origin))
-        self.merge.changes.append(Change(space, key, ours, value))
+        origin = their_record.version.sequence if their_record else None
+        self.merge.drafts.append(Draft(event, content, *name, origin))
+        self.merge.changes.append(RecordDifference(*name, ours, value))
 
-    def stream(self) -> None:
-        """Carry over the source's events that stand for themselves, each of them once."""
+    def copy_stream(self) -> None:
+        """Copy the source's events that stand for themselves, each of them once."""
         gained = [
             event
             for cut in reversed(self.reader.branches.lineage(self.source))
@@ -293,17 +345,20 @@ class _Merging:
         ]
         self.merge.news = self.merge.news or bool(gained)
         for event in gained:
-            if not self.has(event):
+            if not self.is_on_target(event):
                 assert event.payload is not None
                 self.merge.carried += 1
                 origin = event.origin or event.sequence
                 content = orjson.loads(event.payload)
                 self.merge.drafts.append(Draft(event.kind, content, event.space, None, origin))
 
-    def has(self, event: StreamEvent) -> bool:
-        """Whether the target holds an event already, its own or carried over earlier."""
+    def is_on_target(self, event: StreamEvent) -> bool:
+        """Whether the target holds an event already, its own or copied earlier."""
         if event.payload is None:
+            # It was purged: there is nothing to copy.
             return True
+        # A copy names the event it was first made from. The target holds that, or a copy of it,
+        # exactly if it knows the branch that it was written to that far.
         root = event.origin or event.sequence
         branch = self.reader.log.branch_of(root) if event.origin else event.branch
         return self.ours_known.get(branch, 0) >= root
@@ -316,10 +371,20 @@ class _Merging:
 
 
 class _Bases:
-    """Finds the base of each record, making a virtual one where several are maximal."""
+    """Finds the base of each record, making a virtual one where several are maximal.
+
+    After criss-cross merges (each of two branches merged the other, and both went on) several
+    versions of a record can be common to both sides with none of them superseding the others. They
+    are merged pairwise, each pair over a base of its own, which is found in the same way: the
+    recursion ends because each step looks at less knowledge.
+    """
 
     def __init__(
-        self, reader: Reader, set_fields: Any, names: Mapping[int, tuple[Space, str]], now: int
+        self,
+        reader: Reader,
+        set_fields: Callable[[Space], frozenset[str]],
+        names: Mapping[int, _RecordName],
+        now: int,
     ) -> None:
         self._reader = reader
         self._set_fields = set_fields
@@ -337,34 +402,36 @@ class _Bases:
         # A version stands for its branch up to where that is known: whatever the branch merged
         # after writing it and without changing it, it has taken into account.
         learnt = {
-            standing: self.knowledge(cut.branch, known[cut.branch])
+            live: self.knowledge(cut.branch, known[cut.branch])
             for cut in candidates
-            if (standing := self.standing(subject, cut)) is not None
+            if (live := self.last_live(subject, cut)) is not None
         }
-        newest = maximal(learnt)
+        newest = maximal_versions(learnt)
         if not newest:
             return ABSENT
         if len(newest) > 1:
-            held = {cut: self.held(subject, learnt[cut]) for cut in newest}
-            newest = sorted(maximal({cut: learnt[cut] for cut in newest}, held))
+            # Knowing more of other records makes a branch no better a base for this one: compare
+            # again by the versions of this record alone.
+            held = {cut: self.versions_within(subject, learnt[cut]) for cut in newest}
+            newest = sorted(maximal_versions({cut: learnt[cut] for cut in newest}, held))
         value: Base = self.content(newest[0])
         so_far = learnt[newest[0]]
         for version in newest[1:]:
-            shared = common(so_far, learnt[version])
+            shared = intersection(so_far, learnt[version])
             older = self._reader.changes.known_versions([subject], shared)
             self.load(older)
             base = self.of(subject, older.get(subject, []), shared)
-            sets = self._set_fields(self._names[subject][0])
+            sets = self._set_fields(self._names[subject].space)
             value = virtual_base(base, value, self.content(version), sets=sets)
-            so_far = joined(so_far, learnt[version])
+            so_far = union(so_far, learnt[version])
         return value
 
-    def standing(self, subject: int, cut: Cut) -> Cut | None:
+    def last_live(self, subject: int, cut: Cut) -> Cut | None:
         """Return a version, or the last one before it on its branch that has not expired.
 
         What expires before it is merged is never merged, so it cannot be what both have.
         """
-        while _expired(self._versions[cut.limit], self._now):
+        while _is_expired(self._versions[cut.limit], self._now):
             older = self._reader.changes.known_versions([subject], {cut.branch: cut.limit - 1})
             self.load(older)
             if subject not in older:
@@ -372,7 +439,7 @@ class _Bases:
             cut = older[subject][0]
         return cut
 
-    def held(self, subject: int, known: Vector) -> Vector:
+    def versions_within(self, subject: int, known: Vector) -> Vector:
         """Return the newest version of a subject on each branch that a vector knows."""
         return dict(self._reader.changes.known_versions([subject], known).get(subject, []))
 
@@ -389,7 +456,7 @@ class _Bases:
         return content
 
 
-def _decided(
+def _apply_decision(
     decision: Decision, base: Base, ours: Side, theirs: Side, sets: frozenset[str]
 ) -> Side:
     if isinstance(decision, Mapping):
@@ -407,7 +474,7 @@ def _decided(
     return three_way_merge.resolve(base, ours, theirs, prefer=prefer, sets=sets)
 
 
-def _changed(reader: Reader, cuts: Iterable[Cut], known: Mapping[int, int]) -> list[int]:
+def _changed_subjects(reader: Reader, cuts: Iterable[Cut], known: Mapping[int, int]) -> list[int]:
     """Return the subjects that some branches changed beyond what is known of them."""
     found: set[int] = set()
     for cut in cuts:
@@ -415,7 +482,7 @@ def _changed(reader: Reader, cuts: Iterable[Cut], known: Mapping[int, int]) -> l
     return sorted(found)
 
 
-def _seen(reader: Reader, view: View, subjects: Sequence[int]) -> dict[int, Record]:
+def _visible_records(reader: Reader, view: View, subjects: Sequence[int]) -> dict[int, Record]:
     """Return the records of some subjects that a view shows: none that have expired in it."""
     records = reader.records.current_many(view.lineage, subjects)
     seen = reader.records.visible_among(
@@ -430,7 +497,7 @@ def _knowledge(reader: Reader, view: View) -> Vector:
     return reader.branches.knowledge(view.branch.id, min(view.limit, reader.log.head().sequence))
 
 
-def _alike(one: Record | None, other: Record | None) -> bool:
+def _are_alike(one: Record | None, other: Record | None) -> bool:
     if one is None or other is None:
         return one is other
     if one.version.sequence == other.version.sequence:
@@ -440,7 +507,7 @@ def _alike(one: Record | None, other: Record | None) -> bool:
     return same(_content(one), _content(other))
 
 
-def same_side(one: Side, other: Side) -> bool:
+def _is_same_side(one: Side, other: Side) -> bool:
     """Whether two sides are alike, absence included."""
     if one is ABSENT or other is ABSENT:
         return one is other
@@ -454,7 +521,7 @@ def _content(record: Record | None) -> Side:
     return content
 
 
-def _expired(version: Version | None, now: int) -> bool:
+def _is_expired(version: Version | None, now: int) -> bool:
     """Whether a version has expired: that is no change, and no view shows it any more."""
     if version is None or b'"expires_at"' not in (version.payload or b""):
         return False
@@ -467,14 +534,7 @@ def _version(record: Record | None) -> Version | None:
     return record.version if record else None
 
 
-def _id(space: Space, key: str) -> str:
-    """Return what a decision about a record is given for: no two records share one."""
-    # Up to the first slash it is the namespace, so that one of its own must not look like it.
-    namespace = space.namespace.replace("%", "%25").replace("/", "%2F")
-    return f"{namespace}/{key}" if space.kind == "entry" else f"{space.kind}:{namespace}/{key}"
-
-
-def _shown(conflict: Conflict) -> dict[str, Any]:
+def _describe(conflict: RecordConflict) -> dict[str, Any]:
     """Return a conflict as callers see it: absent sides are left out."""
     shown: dict[str, Any] = {
         "id": conflict.id,

@@ -29,17 +29,16 @@ __all__ = [
     "BranchReader",
     "BranchWriter",
     "ChangeReader",
-    "Document",
     "Erased",
     "EventContent",
     "Finding",
+    "IndexedText",
     "Indexer",
     "LogReader",
     "Progress",
     "Reader",
     "Record",
     "RecordReader",
-    "Request",
     "RequestReader",
     "RequestResult",
     "RequestWriter",
@@ -55,6 +54,7 @@ __all__ = [
     "VectorRow",
     "VectorWriter",
     "Version",
+    "WriteRequest",
 ]
 
 # The setting that says after which event something was purged last. What was kept in memory before
@@ -138,7 +138,7 @@ class Appended(NamedTuple):
     before: int | None
 
 
-class Document(NamedTuple):
+class IndexedText(NamedTuple):
     """An analysed text: the terms of each field, joined by spaces, and its vector."""
 
     title: str
@@ -148,7 +148,7 @@ class Document(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WriteRequest:
     """Who writes, and the id under which a repeat of the write is recognised."""
 
     actor: str
@@ -216,7 +216,7 @@ class Indexer(Protocol):
 
     def documents(
         self, texts: Sequence[tuple[Text, Sequence[str]]], *, embed: bool
-    ) -> list[Document]:
+    ) -> list[IndexedText]:
         """Return the documents of texts, each given with its context, nearest first.
 
         A document without a vector waits for one: embedding is off, or not ready yet.
@@ -676,7 +676,7 @@ class Store(Protocol):
         """Return a reader that keeps seeing one state, for reads that belong together."""
         ...
 
-    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
+    def write(self, work: Callable[[Transaction], T], request: WriteRequest) -> T:
         """Run work in a transaction, commit it durably, and return its result.
 
         Concurrent calls may share one commit. A repeated request id returns the first
@@ -710,7 +710,7 @@ class Store(Protocol):
 
     def purge(
         self,
-        request: Request,
+        request: WriteRequest,
         *,
         space: Space,
         key: str | None,

@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from stratagem.errors import CopyUnfinished
-from stratagem.storage.contract import Reader, Request, Store, Transaction
+from stratagem.storage.contract import Reader, Store, Transaction, WriteRequest
 
 __all__ = [
     "COPYING",
@@ -29,7 +29,7 @@ __all__ = [
 
 SETTING: Final = "unfinished_copy"
 # Who writes what is copied.
-COPYING: Final = Request("stratagem")
+COPYING: Final = WriteRequest("stratagem")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import orjson
 
 from stratagem.engine.events import GENESIS, SALT_BYTES, Event, Space, content_hash, event_hash
 from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.storage.contract import Progress, Request, Store
+from stratagem.storage.contract import Progress, Store, WriteRequest
 
 __all__ = ["Loss", "Rescue", "Salvage", "Trace", "fill", "ranges"]
 
@@ -103,13 +103,13 @@ class Rescue:
         for sequence in range(1, total + 1):
             found = self._choose(sequence, old)
             old = found.hash if found is not None else None
-            event = _linked(self._settled(sequence, found, at), new)
+            event = _link(self._event_for(sequence, found, at), new)
             new, at = event.hash, event.at
             yield event
             if sequence % _PAGE == 0:
                 progress(sequence, total, "rescuing events")
         for event in self._notes(total + 1, at + 1, old):
-            linked = _linked(event, new)
+            linked = _link(event, new)
             new = linked.hash
             yield linked
 
@@ -117,7 +117,7 @@ class Rescue:
         """Return the event that continues the old chain, or one that at least was written."""
         found = list(self._salvage.candidates(sequence))
         for event in found:
-            if old is not None and _linked(event, old).hash == event.hash:
+            if old is not None and _link(event, old).hash == event.hash:
                 return event
         if not found:
             return None
@@ -125,7 +125,7 @@ class Rescue:
             self.unverified.append(sequence)
         return found[0]
 
-    def _settled(self, sequence: int, found: Event | None, at: int) -> Event:
+    def _event_for(self, sequence: int, found: Event | None, at: int) -> Event:
         """Return an event as it goes into the new log, or one in its place."""
         creates = found is not None and found.kind == _BRANCH_CREATED
         if found is None or not (creates or found.branch in self._branches):
@@ -215,7 +215,7 @@ def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _receive(target: Store, events: Sequence[Event]) -> None:
-    target.write(lambda transaction: transaction.receive(events), Request(_ACTOR))
+    target.write(lambda transaction: transaction.receive(events), WriteRequest(_ACTOR))
 
 
 def _event(sequence: int, at: int, branch: int, kind: str, content: dict[str, Any]) -> Event:
@@ -226,7 +226,7 @@ def _event(sequence: int, at: int, branch: int, kind: str, content: dict[str, An
     )
 
 
-def _linked(event: Event, previous: bytes) -> Event:
+def _link(event: Event, previous: bytes) -> Event:
     """Return an event with the hash that binds it to another before it."""
     link = event_hash(
         previous,

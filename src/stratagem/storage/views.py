@@ -98,7 +98,7 @@ class Views:
         return self._at(reader, found, self._moment(now, reader.log.head().at, as_of), now)
 
     def _at(self, reader: Reader, branch: Branch, moment: moments.Moment, now: int) -> View:
-        if isinstance(moment, moments.Head):
+        if isinstance(moment, moments.Latest):
             return View(branch, reader.branches.lineage(branch), now)
         if isinstance(moment, moments.AtTime):
             limit, time = _at_time(reader, moment.at, now)
@@ -112,7 +112,7 @@ class Views:
 
 def _is_relative(moment: moments.Moment) -> bool:
     """Whether the same words will mean another moment later."""
-    return isinstance(moment, moments.Head) or (
+    return isinstance(moment, moments.Latest) or (
         isinstance(moment, moments.AtTime) and moment.relative
     )
 

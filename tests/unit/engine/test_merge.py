@@ -13,7 +13,7 @@ from stratagem.engine.merge import (
     ABSENT,
     AMBIGUOUS,
     Base,
-    Conflict,
+    FieldConflict,
     Merged,
     Side,
     resolve,
@@ -80,7 +80,7 @@ def test_keys_stand_in_our_order_then_in_theirs() -> None:
 def test_edits_of_one_field_conflict_there_and_keep_ours() -> None:
     merged = three_way({"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 1}}, {"a": {"b": 3, "c": 5}})
 
-    assert merged.conflicts == (Conflict(("a", "b"), 1, 2, 3),)
+    assert merged.conflicts == (FieldConflict(("a", "b"), 1, 2, 3),)
     assert merged.value == {"a": {"b": 2, "c": 5}}
 
 
@@ -98,12 +98,12 @@ def test_values_that_json_keeps_apart_conflict(ours: Json, theirs: Json) -> None
 def test_arrays_are_atomic() -> None:
     merged = three_way({"a": [1, 2]}, {"a": [1, 2, 3]}, {"a": [0, 1, 2]})
 
-    assert merged.conflicts == (Conflict(("a",), [1, 2], [1, 2, 3], [0, 1, 2]),)
+    assert merged.conflicts == (FieldConflict(("a",), [1, 2], [1, 2, 3], [0, 1, 2]),)
 
 
 def test_deleting_a_record_that_the_other_side_edited_conflicts() -> None:
     assert three_way({"a": 1}, ABSENT, {"a": 2}).conflicts == (
-        Conflict((), {"a": 1}, ABSENT, {"a": 2}),
+        FieldConflict((), {"a": 1}, ABSENT, {"a": 2}),
     )
     assert three_way({"a": 1}, ABSENT, {"a": 1}) == Merged(ABSENT, ())
     assert three_way({"a": 1}, ABSENT, ABSENT) == Merged(ABSENT, ())
@@ -112,19 +112,19 @@ def test_deleting_a_record_that_the_other_side_edited_conflicts() -> None:
 def test_deleting_a_field_that_the_other_side_edited_conflicts() -> None:
     merged = three_way({"a": {"b": 1}, "k": 0}, {"k": 0}, {"a": {"b": 2}, "k": 0})
 
-    assert merged.conflicts == (Conflict(("a",), {"b": 1}, ABSENT, {"b": 2}),)
+    assert merged.conflicts == (FieldConflict(("a",), {"b": 1}, ABSENT, {"b": 2}),)
     assert merged.value == {"k": 0}
 
 
 def test_replacing_an_object_conflicts_with_an_edit_in_it_as_a_whole() -> None:
     merged = three_way({"a": {"b": 1}}, {"a": "text"}, {"a": {"b": 1, "c": 2}})
 
-    assert merged.conflicts == (Conflict(("a",), {"b": 1}, "text", {"b": 1, "c": 2}),)
+    assert merged.conflicts == (FieldConflict(("a",), {"b": 1}, "text", {"b": 1, "c": 2}),)
 
 
 def test_replacing_a_scalar_by_two_different_objects_conflicts_as_a_whole() -> None:
     assert three_way({"a": 0}, {"a": {"b": 1}}, {"a": {"c": 1}}).conflicts == (
-        Conflict(("a",), 0, {"b": 1}, {"c": 1}),
+        FieldConflict(("a",), 0, {"b": 1}, {"c": 1}),
     )
 
 
@@ -132,14 +132,14 @@ def test_an_object_that_both_sides_added_is_merged_field_by_field() -> None:
     merged = three_way({}, {"s": {"a": 1, "c": 1}}, {"s": {"b": 2, "c": 2}})
 
     assert merged.value == {"s": {"a": 1, "c": 1, "b": 2}}
-    assert merged.conflicts == (Conflict(("s", "c"), ABSENT, 1, 2),)
+    assert merged.conflicts == (FieldConflict(("s", "c"), ABSENT, 1, 2),)
 
 
 def test_a_record_that_both_sides_created_is_merged_the_same_way() -> None:
     merged = three_way(ABSENT, {"v": 1, "tags": ["x"]}, {"v": 1, "tags": ["y"]}, sets=TAGS)
 
     assert merged == Merged({"v": 1, "tags": ["x", "y"]}, ())
-    assert three_way(ABSENT, "one", "two").conflicts == (Conflict((), ABSENT, "one", "two"),)
+    assert three_way(ABSENT, "one", "two").conflicts == (FieldConflict((), ABSENT, "one", "two"),)
 
 
 def test_sets_take_the_additions_and_removals_of_both_sides() -> None:
@@ -200,8 +200,10 @@ def test_an_ambiguous_place_conflicts_unless_the_sides_agree() -> None:
 
     assert three_way(base, {"a": 2, "b": 4}, {"a": 2, "b": 5}) == Merged({"a": 2, "b": 5}, ())
     merged = three_way(base, {"a": 2, "b": 4}, {"a": 3, "b": 4})
-    assert merged.conflicts == (Conflict(("a",), ABSENT, 2, 3),)
-    assert three_way(base, {"a": 2}, {"b": 4}).conflicts == (Conflict(("a",), ABSENT, 2, ABSENT),)
+    assert merged.conflicts == (FieldConflict(("a",), ABSENT, 2, 3),)
+    assert three_way(base, {"a": 2}, {"b": 4}).conflicts == (
+        FieldConflict(("a",), ABSENT, 2, ABSENT),
+    )
 
 
 def test_under_an_ambiguous_object_only_the_differing_fields_conflict() -> None:
@@ -213,7 +215,7 @@ def test_under_an_ambiguous_object_only_the_differing_fields_conflict() -> None:
 def test_a_base_is_shown_without_its_ambiguous_places() -> None:
     merged = three_way({"a": {"x": AMBIGUOUS, "y": [1]}}, {}, {"a": {"x": 1, "y": [1]}})
 
-    assert merged.conflicts == (Conflict(("a",), {"y": [1]}, ABSENT, {"x": 1, "y": [1]}),)
+    assert merged.conflicts == (FieldConflict(("a",), {"y": [1]}, ABSENT, {"x": 1, "y": [1]}),)
 
 
 def test_virtual_bases_can_be_folded_into_one() -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stratagem import limits
-from stratagem.engine.moments import AtSequence, AtTime, Head, Moment, duration, iso, parse
+from stratagem.engine.moments import AtSequence, AtTime, Latest, Moment, duration, iso, parse
 from stratagem.errors import ValidationFailed
 
 OSLO = ZoneInfo("Europe/Oslo")
@@ -49,7 +49,7 @@ def refusal(expression: object, **options: Any) -> ValidationFailed:
 
 @pytest.mark.parametrize("words", ["now", " NOW ", "today", "2026-08-05"])
 def test_now_and_the_day_that_has_not_ended_mean_the_head(words: str) -> None:
-    assert moment(words) == Head()
+    assert moment(words) == Latest()
 
 
 @pytest.mark.parametrize(("words", "sequence"), [("@123", 123), ("@ 7", 7), ("@0", 0)])

@@ -20,7 +20,7 @@ from stratagem.knowledge.spaces import (
     RELATIONSHIPS,
     relationship_key,
 )
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.views import find_branch
 from tests.manifest import proves
 
@@ -62,7 +62,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stratagem]:
             links.append(relationship("far", "n5", "includes", 1.0))
             transaction.append(branch, links)
 
-        opened.runtime.foundation.store.write(work, Request("test"))
+        opened.runtime.foundation.store.write(work, WriteRequest("test"))
         opened.memory.fork("trial")
         yield opened
 

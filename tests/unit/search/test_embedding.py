@@ -96,10 +96,10 @@ def test_its_name_says_which_files_it_was_made_of() -> None:
     assert STATIC.name.endswith(":" + "+".join(hashes))
 
 
-def test_the_mapped_table_is_the_stored_one() -> None:
+def test_the_map_array_table_is_the_stored_one() -> None:
     with np.load(MODEL / "model.npz") as arrays:
         for name in ("table", "scale"):
-            mapped = embedding._mapped(MODEL / "model.npz", name)  # noqa: SLF001 -- format reader
+            mapped = embedding._map_array(MODEL / "model.npz", name)  # noqa: SLF001 -- format reader
 
             assert mapped.dtype == arrays[name].dtype
             assert not mapped.flags.writeable
@@ -108,11 +108,11 @@ def test_the_mapped_table_is_the_stored_one() -> None:
 
 def test_nothing_is_read_before_it_is_needed() -> None:
     embedder = StaticEmbedder()
-    assert not embedder.loaded
+    assert not embedder.is_loaded
 
     embedder.load()
 
-    assert embedder.loaded
+    assert embedder.is_loaded
 
 
 def test_threads_may_start_it_at_once() -> None:
@@ -139,7 +139,7 @@ def test_an_embedder_is_chosen_by_name() -> None:
 
     assert static is not None
     assert static.name == STATIC.name
-    assert not static.loaded
+    assert not static.is_loaded
     assert choose("none") is None
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stratagem.search.memo import Memo
+from stratagem.search.function_cache import FunctionCache
 
 
 def test_the_function_is_asked_once_for_each_argument() -> None:
@@ -12,7 +12,7 @@ def test_the_function_is_asked_once_for_each_argument() -> None:
         asked.append(key)
         return key * 2
 
-    memo = Memo[int, int](double, entries_max=10)
+    memo = FunctionCache[int, int](double, entries_max=10)
 
     answers = [memo[3], memo[4], memo[3]]
 
@@ -21,7 +21,7 @@ def test_the_function_is_asked_once_for_each_argument() -> None:
 
 
 def test_it_never_holds_more_than_its_bound_and_stays_right() -> None:
-    memo = Memo[int, int](lambda key: key + 1, entries_max=8)
+    memo = FunctionCache[int, int](lambda key: key + 1, entries_max=8)
 
     for key in range(100):
         assert memo[key] == key + 1
@@ -29,7 +29,7 @@ def test_it_never_holds_more_than_its_bound_and_stays_right() -> None:
 
 
 def test_an_error_of_the_function_is_not_remembered() -> None:
-    memo = Memo[str, int](int, entries_max=8)
+    memo = FunctionCache[str, int](int, entries_max=8)
 
     with pytest.raises(ValueError, match="invalid literal"):
         memo["x"]

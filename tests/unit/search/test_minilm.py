@@ -26,7 +26,7 @@ def test_missing_weights_are_told_on_loading(tmp_path: Path) -> None:
     with pytest.raises(ServiceUnavailable, match="missing"):
         embedder.load()
 
-    assert not embedder.loaded
+    assert not embedder.is_loaded
 
 
 def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path) -> None:

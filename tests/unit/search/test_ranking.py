@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratagem.search import ranking
-from stratagem.search.ranking import fuse, telling
+from stratagem.search.ranking import fuse, selective_terms
 
 NAN = float("nan")
 SCORE = st.floats(0, 100, allow_nan=False)
@@ -95,13 +95,13 @@ def test_the_fields_are_weighed_title_body_context() -> None:
 def test_common_terms_are_not_asked_for() -> None:
     counts = {"carolin": 600, "paint": 12, "unheard": 0}
 
-    assert telling(["carolin", "paint", "unheard"], counts, 1_000) == ["paint", "unheard"]
+    assert selective_terms(["carolin", "paint", "unheard"], counts, 1_000) == ["paint", "unheard"]
 
 
 @pytest.mark.parametrize("counts", [{"carolin": 600}, {"carolin": 600, "unheard": 0}])
 def test_common_terms_are_asked_for_when_no_other_is_in_any_text(counts: dict[str, int]) -> None:
-    assert telling(["carolin", "unheard"], counts, 1_000) == ["carolin", "unheard"]
+    assert selective_terms(["carolin", "unheard"], counts, 1_000) == ["carolin", "unheard"]
 
 
 def test_in_a_small_collection_nothing_is_common() -> None:
-    assert telling(["red", "car"], {"red": 9, "car": 1}, 10) == ["red", "car"]
+    assert selective_terms(["red", "car"], {"red": 9, "car": 1}, 10) == ["red", "car"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from stratagem.storage.sqlite.connection import connect, translated, translation
+from stratagem.storage.sqlite.connection import connect, translate_error, translating_errors
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from stratagem.storage.sqlite.connection import connect, translated, translation
 def test_each_of_the_drivers_errors_has_a_word(
     error: apsw.Error, code: str, retryable: bool
 ) -> None:
-    ours = translation(error, "/a/path")
+    ours = translate_error(error, "/a/path")
 
     assert (ours.code, ours.retryable) == (code, retryable)
     assert ours.details["path"] == "/a/path"
@@ -43,7 +43,7 @@ def test_each_of_the_drivers_errors_has_a_word(
     ],
 )
 def test_the_systems_errors_have_words_too(number: int, code: str) -> None:
-    with pytest.raises(Exception, match="disk|database") as refused, translated("/a/path"):
+    with pytest.raises(Exception, match="disk|database") as refused, translating_errors("/a/path"):
         raise OSError(number, "no")
 
     assert getattr(refused.value, "code", None) == code

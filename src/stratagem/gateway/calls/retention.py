@@ -20,7 +20,7 @@ from stratagem.gateway import inputs, names
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 
 __all__ = ["Retention", "erase_old"]
 
@@ -109,7 +109,7 @@ def _erase(foundation: Foundation, caller: Caller, doomed: list[int]) -> int:
     if not doomed:
         return 0
     erased = foundation.store.purge(
-        Request(caller.actor),
+        WriteRequest(caller.actor),
         space=names.EXECUTIONS_OK,
         key=None,
         sequence=None,

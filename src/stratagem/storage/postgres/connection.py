@@ -41,8 +41,8 @@ __all__ = [
     "PostgresSession",
     "StoredVector",
     "connect",
-    "translated",
-    "translation",
+    "translate_error",
+    "translating_errors",
 ]
 
 T = TypeVar("T")
@@ -98,13 +98,13 @@ def connect(
         cursor_factory=psycopg.RawCursor,
         connect_timeout=limits.SERVER_WAIT_SECONDS,
         application_name="stratagem",
-        **_watching(address),
+        **_keepalive_settings(address),
     )
     prepare(connection, durability, read_only=read_only, lock_wait_seconds=lock_wait_seconds)
     return connection
 
 
-def _watching(address: str) -> dict[str, Any]:
+def _keepalive_settings(address: str) -> dict[str, Any]:
     """Return the settings by which a silent server is found out, unless the address has its own.
 
     Raises:
@@ -189,7 +189,7 @@ class PooledSession:
 
     def run(self, work: Callable[[PostgresSession], T]) -> T:
         """Run something that only reads; once more where the connection was found broken."""
-        with translated(self._place):
+        with translating_errors(self._place):
             with self._pool.connection() as connection:
                 try:
                     return work(PostgresSession(connection, self.workspace))
@@ -203,15 +203,15 @@ class PooledSession:
 
 
 @contextmanager
-def translated(place: str) -> Iterator[None]:
+def translating_errors(place: str) -> Iterator[None]:
     """Turn the driver's errors into ours."""
     try:
         yield
     except (psycopg.Error, orjson.JSONDecodeError) as error:
-        raise translation(error, place) from error
+        raise translate_error(error, place) from error
 
 
-def translation(error: Exception, place: str) -> StratagemError:
+def translate_error(error: Exception, place: str) -> StratagemError:
     """Return our error for one of the driver's."""
     if isinstance(error, orjson.JSONDecodeError | faults.DataCorrupted | faults.IndexCorrupted):
         return DatabaseCorrupt(f"The database is damaged: {_line(error)}", path=place)

@@ -21,7 +21,7 @@ from stratagem.storage.postgres.connection import (
     SCHEMA,
     Connection,
     PostgresSession,
-    translated,
+    translating_errors,
 )
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.relational import chain
@@ -39,7 +39,7 @@ def examine(
 ) -> list[Finding]:
     """Check the chain and the read models; say what is wrong."""
     # A connection of its own: statements prepared before would still mean the tables in use.
-    with translated(store.location), store.connect(examining=True) as connection:
+    with translating_errors(store.location), store.connect(examining=True) as connection:
         session = store.session(connection)
         damaged = list(_indexes(connection))
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -47,7 +47,7 @@ def examine(
         findings += damaged
         if not findings:
             for table in maintenance.READ_MODELS:
-                session.execute(_named("beside", table))
+                session.execute(_fill_in("beside", table))
             maintenance.replay(session, store, progress)
             findings = list(_differences(session, progress))
         session.execute("ROLLBACK")
@@ -59,7 +59,7 @@ def _indexes(connection: Connection) -> Iterator[Finding]:
     found = connection.execute(SQL["amcheck_schema"].encode()).fetchone()
     if found is None:
         return
-    for number, name, table in connection.execute(_named("btree_indexes").encode()).fetchall():
+    for number, name, table in connection.execute(_fill_in("btree_indexes").encode()).fetchall():
         sql = SQL["check_index"].replace("{amcheck}", found[0]).replace("{index}", str(number))
         try:
             connection.execute(sql.encode())
@@ -75,7 +75,7 @@ def _differences(session: PostgresSession, progress: Progress) -> Iterator[Findi
     compared = [table for table in maintenance.READ_MODELS if table != "unembedded"]
     for place, table in enumerate(compared):
         progress(place, len(compared), "comparing the read models")
-        if row := session.execute(_named("differences", table)).fetchone():
+        if row := session.execute(_fill_in("differences", table)).fetchone():
             words = f"The read model {table} differs from the log."
             if table.startswith("text"):
                 words = "The search index differs from the log."
@@ -84,11 +84,11 @@ def _differences(session: PostgresSession, progress: Progress) -> Iterator[Findi
         ("vector_differences", "A text has neither a vector nor a place in the queue for one."),
         ("vector_strays", "A vector belongs to no text."),
     ):
-        if row := session.execute(_named(name)).fetchone():
+        if row := session.execute(_fill_in(name)).fetchone():
             yield Finding(words, _place((0, *row)), repairable=True, part="derived")
 
 
-def _named(name: str, table: str = "") -> str:
+def _fill_in(name: str, table: str = "") -> str:
     return SQL[name].replace("{table}", table).replace("{schema}", SCHEMA)
 
 

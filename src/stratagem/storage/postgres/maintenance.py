@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from stratagem.engine.events import Space
-from stratagem.storage.contract import Erased, Progress, Request
-from stratagem.storage.postgres.connection import SCHEMA, PostgresSession, translated
+from stratagem.storage.contract import Erased, Progress, WriteRequest
+from stratagem.storage.postgres.connection import SCHEMA, PostgresSession, translating_errors
 from stratagem.storage.postgres.reader import VECTOR_INDEX, make_queries
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.relational import replay as log_replay
@@ -57,7 +57,7 @@ def replay(session: PostgresSession, store: PostgresStore, progress: Progress) -
 def purge(
     session: PostgresSession,
     store: PostgresStore,
-    request: Request,
+    request: WriteRequest,
     *,
     space: Space,
     key: str | None,
@@ -94,7 +94,7 @@ def count_rows(store: PostgresStore) -> None:
     It does so by itself, but a minute late: until then it takes a new workspace for empty, and
     compares every row of one table with every row of another.
     """
-    with translated(store.location), store.connect() as connection:
+    with translating_errors(store.location), store.connect() as connection:
         for table in ("events", "subjects", "vectors", *READ_MODELS):
             connection.execute(f"ANALYZE {table}".encode())
 
@@ -102,7 +102,7 @@ def count_rows(store: PostgresStore) -> None:
 def reindex(store: PostgresStore, progress: Progress) -> None:
     """Make the indexes of every table anew; other workspaces go on meanwhile."""
     tables = (*_LOG_TABLES, "vectors", *READ_MODELS)
-    with translated(store.location), store.connect() as connection:
+    with translating_errors(store.location), store.connect() as connection:
         connection.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
         for place, table in enumerate(tables):
             progress(place, len(tables), "making indexes anew")
@@ -117,7 +117,7 @@ def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
     reader = store.reader()
     if (reader.vectors.last() or 0) < at_least or reader.vectors.count() < at_least:
         return False
-    with translated(store.location), store.connect() as connection:
+    with translating_errors(store.location), store.connect() as connection:
         queries = make_queries(store.session(connection))
         dimensions = queries.number("vector_dimensions")
         if reader.settings.number(VECTOR_INDEX) == dimensions:
@@ -132,6 +132,7 @@ def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
         for name in ("drop_vector_index", "build_vector_index")[0 if left else 1 :]:
             connection.execute(SQL[name].format(**numbers).encode())
     store.write(
-        lambda transaction: transaction.settings.set(VECTOR_INDEX, dimensions), Request("stratagem")
+        lambda transaction: transaction.settings.set(VECTOR_INDEX, dimensions),
+        WriteRequest("stratagem"),
     )
     return True

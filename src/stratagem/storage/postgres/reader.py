@@ -16,7 +16,7 @@ from stratagem.storage.postgres.terms import query_terms, term_query
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.search import SqlSearch
-from stratagem.storage.relational.session import Parameter, Queries, Session, Shape
+from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.relational.settings import SqlSettings
 from stratagem.storage.relational.vectors import SqlVectors
 
@@ -35,7 +35,7 @@ _COSINE_ROW = Shape[tuple[int, float]]()
 VECTOR_INDEX = "vector_index"
 
 
-class WorkspaceSession(Session, Protocol):
+class WorkspaceSession(SqlSession, Protocol):
     """A session whose statements are all about one workspace."""
 
     workspace: int

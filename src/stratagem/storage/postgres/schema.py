@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseTooNew, StorageUnavailable
-from stratagem.storage.contract import Request
+from stratagem.storage.contract import WriteRequest
 from stratagem.storage.copy_mark import SETTING, refuse_unfinished
 from stratagem.storage.postgres import maintenance
 from stratagem.storage.postgres.connection import SCHEMA, Connection
@@ -60,7 +60,7 @@ def enter(connection: Connection, store: PostgresStore) -> int:
     number = _number(connection, store.workspace)
     if number is None:
         _refuse_reading(store)
-        number = _found(connection, store)
+        number = _create_workspace(connection, store)
     return number
 
 
@@ -79,7 +79,7 @@ def begin(store: PostgresStore, connection: Connection) -> None:
     with store.writing(connection):
         writer = store.writer(session)
         head = writer.log.head()
-        transaction = SqlTransaction(writer, Request(actor="stratagem"), head)
+        transaction = SqlTransaction(writer, WriteRequest(actor="stratagem"), head)
         if transaction.settings.number("read_models_version") == READ_MODELS_VERSION:
             return
         if head == Head(0, 0, GENESIS):
@@ -181,7 +181,7 @@ def _number(connection: Connection, name: str) -> int | None:
     return int(row[0]) if row else None
 
 
-def _found(connection: Connection, store: PostgresStore) -> int:
+def _create_workspace(connection: Connection, store: PostgresStore) -> int:
     """Give a new workspace its number and the row that its writers lock."""
     with connection.transaction():
         connection.execute(_sql("found_workspace"), (store.workspace,))

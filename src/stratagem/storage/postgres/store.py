@@ -28,7 +28,7 @@ from stratagem.engine.records import Kinds
 from stratagem.engine.values import check_text
 from stratagem.errors import StorageUnavailable, StratagemError
 from stratagem.places import shown_place
-from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, Request
+from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.postgres import examination, maintenance, pool, schema
 from stratagem.storage.postgres.connection import (
@@ -37,14 +37,14 @@ from stratagem.storage.postgres.connection import (
     PooledSession,
     PostgresSession,
     connect,
-    translated,
+    translating_errors,
 )
 from stratagem.storage.postgres.listener import Listener
 from stratagem.storage.postgres.reader import make_queries, make_reader
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.postgres.writer import make_writer
 from stratagem.storage.relational.cache import NameCache, WriterCache
-from stratagem.storage.relational.group_commit import Group, Ticket
+from stratagem.storage.relational.group_commit import CommitBatch, Ticket
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.session import Shape
 from stratagem.storage.relational.store import SqlStore
@@ -109,14 +109,14 @@ class PostgresStore(SqlStore):
         alike = (address, durability, read_only, lock_wait_seconds)
         self._pool, self._leave_pool = pool.join(("reading", *alike), opening)
         # Apart, so that neither waits for the other, and each prepares its own statements.
-        self._pens, self._leave_pens = pool.join(("writing", *alike), opening)
+        self._writer_pool, self._leave_writer_pool = pool.join(("writing", *alike), opening)
         self._writer: Connection | None = None
         try:
-            with translated(self.location):
+            with translating_errors(self.location):
                 connection = self._writing_connection()
                 self.number = schema.enter(connection, self)
                 schema.begin(self, connection)
-            self._put_away()
+            self._return_writer()
         except BaseException:
             self.close()
             raise
@@ -135,7 +135,7 @@ class PostgresStore(SqlStore):
         if (held := getattr(self._local, "reader", None)) is not None:
             yield held
             return
-        with translated(self.location), self._begun() as connection:
+        with translating_errors(self.location), self._snapshot_connection() as connection:
             reader = make_reader(self.session(connection), self.kinds, self._cache)
             self._local.reader = reader
             try:
@@ -160,7 +160,7 @@ class PostgresStore(SqlStore):
 
     def purge(
         self,
-        request: Request,
+        request: WriteRequest,
         *,
         space: Space,
         key: str | None,
@@ -238,11 +238,11 @@ class PostgresStore(SqlStore):
         except BaseException:
             _undo(connection)
             raise
-        with self._written(connection):
+        with self._committing(connection):
             yield
 
     @contextmanager
-    def _written(self, connection: Connection) -> Iterator[Connection]:
+    def _committing(self, connection: Connection) -> Iterator[Connection]:
         """Commit what was done on a connection that holds the head, or undo it."""
         try:
             yield connection
@@ -253,8 +253,8 @@ class PostgresStore(SqlStore):
             raise
 
     def _release(self) -> None:
-        self._put_away()
-        self._leave_pens()
+        self._return_writer()
+        self._leave_writer_pool()
         self._leave_pool()
 
     def _abandon(self) -> Iterable[object]:
@@ -266,7 +266,7 @@ class PostgresStore(SqlStore):
         return getattr(self._local, "reader", None) or self._reader
 
     @contextmanager
-    def _begun(self) -> Iterator[Connection]:
+    def _snapshot_connection(self) -> Iterator[Connection]:
         """Give a connection from the pool that has begun a snapshot."""
         self._refuse_unusable()
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -288,18 +288,18 @@ class PostgresStore(SqlStore):
         """Return the connection that this process writes with, opened anew where it broke."""
         self._refuse_unusable()
         if self._writer is not None and self._writer.closed:
-            self._put_away()
+            self._return_writer()
             # The server was restarted: the idle ones are as dead as this one is.
-            self._pens.drop_idle()
+            self._writer_pool.drop_idle()
         if self._writer is None:
-            self._writer = self._pens.take()
+            self._writer = self._writer_pool.take()
         return self._writer
 
-    def _put_away(self) -> None:
+    def _return_writer(self) -> None:
         """Let others write with the connection that this store wrote with."""
         if self._writer is not None:
             connection, self._writer = self._writer, None
-            self._pens.give(connection)
+            self._writer_pool.give(connection)
 
     def _lock(self, session: PostgresSession) -> None:
         """Wait for this workspace's turn to write."""
@@ -337,23 +337,23 @@ class PostgresStore(SqlStore):
     def _exclusively(self, work: Callable[[PostgresSession], T]) -> T:
         """Run work in a transaction with every other writer of the workspace kept out."""
         self._refuse_read_only()
-        with self._writers.leading, translated(self.location):
+        with self._writers.leading, translating_errors(self.location):
             try:
-                with self._written(self._begin_writing()) as connection:
+                with self._committing(self._begin_writing()) as connection:
                     self._head_to_write_after(connection)
                     return work(self.session(connection))
             finally:
-                self._put_away()
+                self._return_writer()
 
     def _commit(self, batch: list[Ticket]) -> None:
         cache = WriterCache()
         try:
-            with translated(self.location):
+            with translating_errors(self.location):
                 ended = self._run(batch, cache)
                 if ended is not None:
-                    self._make_sure(*ended)
+                    self._confirm_commit(*ended)
         finally:
-            self._put_away()
+            self._return_writer()
         self._settle(batch, cache)
 
     def _run(
@@ -368,7 +368,7 @@ class PostgresStore(SqlStore):
 
         writer = self.writer(session, cache)
 
-        def transaction(request: Request, head: Head) -> SqlTransaction:
+        def transaction(request: WriteRequest, head: Head) -> SqlTransaction:
             return SqlTransaction(writer, request, head)
 
         # The new head once COMMIT was sent; None where nothing was appended.
@@ -376,13 +376,13 @@ class PostgresStore(SqlStore):
         try:
             with connection.pipeline():
                 before = self._head_to_write_after(connection)
-                group = Group(session, cache, transaction, (psycopg.Error,))
+                group = CommitBatch(session, cache, transaction, (psycopg.Error,))
                 after = group.run(batch, before)
                 if after.sequence > before.sequence:
                     session.execute(SQL["tell"], (after.sequence,))
             sent, head = True, after if after.sequence > before.sequence else None
             connection.execute("COMMIT", prepare=False)
-            self._tend(before.sequence, after.sequence)
+            self._maintain_if_grown(before.sequence, after.sequence)
         except psycopg.Error as error:
             _undo(connection)
             if sent and connection.closed:
@@ -409,7 +409,7 @@ class PostgresStore(SqlStore):
                 return connection
         raise AssertionError("the second try returns or raises")
 
-    def _make_sure(self, head: Head | None, lost: psycopg.Error) -> None:
+    def _confirm_commit(self, head: Head | None, lost: psycopg.Error) -> None:
         """Find out whether a commit whose answer was lost has happened.
 
         Raises:
@@ -435,7 +435,7 @@ class PostgresStore(SqlStore):
                 path=self.location,
             ) from lost
 
-    def _tend(self, before: int, after: int) -> None:
+    def _maintain_if_grown(self, before: int, after: int) -> None:
         """Do now and then, in the background, what keeps a growing workspace fast."""
         doubled = before.bit_length() < after.bit_length() and after >= _COUNTED_EVENTS
         grown = before // _TENDED_EVENTS < after // _TENDED_EVENTS
@@ -454,7 +454,11 @@ class PostgresStore(SqlStore):
 
     def _vacuum(self) -> None:
         """Remove what was erased from the pages of the tables, as far as can be done online."""
-        with suppress(StratagemError), translated(self.location), self.connect() as connection:
+        with (
+            suppress(StratagemError),
+            translating_errors(self.location),
+            self.connect() as connection,
+        ):
             for table in ("events", "subjects", "requests", "vectors", *maintenance.READ_MODELS):
                 connection.execute(f"VACUUM {table}".encode())
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import orjson
 
-from stratagem.storage.contract import Document
+from stratagem.storage.contract import IndexedText
 
 __all__ = ["query_terms", "term_query", "text_row", "workspace_term"]
 
@@ -25,7 +25,9 @@ _COUNT_MAX: Final = 255
 _PLACES: Final = {"title": 16, "body": 0, "context": 8}
 
 
-def text_row(workspace: int, sequence: int, document: Document) -> tuple[int, int, list[str], str]:
+def text_row(
+    workspace: int, sequence: int, document: IndexedText
+) -> tuple[int, int, list[str], str]:
     """Return the row that a text is kept in."""
     counts: Counter[str] = Counter()
     tokens = 0

@@ -7,7 +7,7 @@ from contextlib import closing
 from psycopg import errors as faults
 
 from stratagem.places import shown_place
-from stratagem.storage.postgres.connection import connect, translated
+from stratagem.storage.postgres.connection import connect, translating_errors
 from stratagem.storage.postgres.statements import SQL
 
 __all__ = ["workspaces"]
@@ -19,7 +19,10 @@ def workspaces(address: str) -> list[str]:
     Raises:
         StratagemError: The server cannot be reached, or refuses.
     """
-    with translated(shown_place(address)), closing(connect(address, read_only=True)) as connection:
+    with (
+        translating_errors(shown_place(address)),
+        closing(connect(address, read_only=True)) as connection,
+    ):
         try:
             return [row[0] for row in connection.execute(SQL["workspace_names"])]
         except (faults.UndefinedTable, faults.InvalidSchemaName):

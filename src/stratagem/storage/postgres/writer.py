@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from stratagem.engine.records import Kinds
-from stratagem.storage.contract import Document, Indexer
+from stratagem.storage.contract import IndexedText, Indexer
 from stratagem.storage.postgres.connection import StoredVector
 from stratagem.storage.postgres.reader import (
     VECTOR_INDEX,
@@ -82,7 +82,7 @@ class _PostgresDocuments:
         self._queries = queries
         self._workspace = workspace
 
-    def add_texts(self, documents: Sequence[tuple[int, Document]]) -> None:
+    def add_texts(self, documents: Sequence[tuple[int, IndexedText]]) -> None:
         rows = [text_row(self._workspace, at, document) for at, document in documents]
         self._queries.run_many("insert_text", rows)
         self._queries.run("count_texts", len(rows), sum(row[1] for row in rows))

@@ -16,7 +16,7 @@ import orjson
 
 from stratagem.engine.events import SALT_BYTES, Draft, Head, content_hash, event_hash
 from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.storage.contract import Appended, Request
+from stratagem.storage.contract import Appended, WriteRequest
 from stratagem.storage.relational.interner import Interner, Subjects
 from stratagem.storage.relational.projector import Fact, Projector
 from stratagem.storage.relational.session import Parameter
@@ -32,7 +32,7 @@ class Appender:
     even when the clock was set back.
     """
 
-    def __init__(self, writer: SqlWriter, request: Request, head: Head) -> None:
+    def __init__(self, writer: SqlWriter, request: WriteRequest, head: Head) -> None:
         self._writer = writer
         self._queries = writer.queries
         self._request = request

@@ -28,12 +28,12 @@ import orjson
 from stratagem import limits
 from stratagem.engine.events import Head
 from stratagem.errors import StorageUnavailable
-from stratagem.storage.contract import Request, Transaction
+from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.relational.cache import WriterCache
-from stratagem.storage.relational.session import Session
+from stratagem.storage.relational.session import SqlSession
 from stratagem.storage.relational.transaction import SqlTransaction
 
-__all__ = ["Group", "Ticket", "WriterQueue"]
+__all__ = ["CommitBatch", "Ticket", "WriterQueue"]
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 class Ticket:
     """One piece of work in the writers' queue, and what became of it."""
 
-    def __init__(self, work: Callable[[Transaction], Any], request: Request) -> None:
+    def __init__(self, work: Callable[[Transaction], Any], request: WriteRequest) -> None:
         self.work = work
         self.request = request
         self.done = False
@@ -91,7 +91,7 @@ class WriterQueue:
         """How many wait for a commit that has not begun."""
         return len(self._queue)
 
-    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
+    def write(self, work: Callable[[Transaction], T], request: WriteRequest) -> T:
         """Run work with that of whoever else is waiting; return once it is committed."""
         ticket = Ticket(work, request)
         try:
@@ -159,7 +159,7 @@ def _interruption() -> StorageUnavailable:
     )
 
 
-class Group:
+class CommitBatch:
     """A batch of work in one transaction that has begun.
 
     `faults` are the driver's errors: after one of them everybody's work may be undone.
@@ -167,9 +167,9 @@ class Group:
 
     def __init__(
         self,
-        session: Session,
+        session: SqlSession,
         cache: WriterCache,
-        transaction: Callable[[Request, Head], SqlTransaction],
+        transaction: Callable[[WriteRequest, Head], SqlTransaction],
         faults: tuple[type[Exception], ...],
     ) -> None:
         self._session = session

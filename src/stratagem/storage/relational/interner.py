@@ -77,13 +77,13 @@ class Interner:
             for space, key in names
             if space is not None and key is not None
         )
-        found = self._known(list(wanted))
+        found = self._look_up(list(wanted))
         missing = [name for name in wanted if name not in found]
         if missing:
             found |= self._insert(missing)
         return Subjects(found)
 
-    def _known(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], Subject]:
+    def _look_up(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], Subject]:
         # Most writes are about one record; a look-up by two scalars is then twice as fast as one
         # by an array.
         if len(names) == 1:

@@ -10,7 +10,12 @@ from stratagem.engine.lineage import Cut, Lineage
 from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import EventContent, Version
 from stratagem.storage.relational.session import Queries, Shape
-from stratagem.storage.relational.verification import ContentRow, missing, verified_version, verify
+from stratagem.storage.relational.verification import (
+    ContentRow,
+    missing_event,
+    verified_version,
+    verify,
+)
 
 __all__ = ["PAGE", "LogRow", "SqlLog"]
 
@@ -100,7 +105,7 @@ class SqlLog:
     def branch_of(self, sequence: int) -> int:
         branch = self._queries.value(int, "branch_of", sequence)
         if branch is None:
-            raise missing(sequence)
+            raise missing_event(sequence)
         return branch
 
     def span(self, lineage: Lineage) -> tuple[Cut, Cut] | None:
@@ -150,4 +155,4 @@ def _refuse_missing(found: Container[int], sequences: Sequence[int]) -> None:
     """Refuse events that a read model refers to and the log does not have."""
     for sequence in sequences:
         if sequence not in found:
-            raise missing(sequence)
+            raise missing_event(sequence)

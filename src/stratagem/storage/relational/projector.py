@@ -24,7 +24,7 @@ import orjson
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Branch, Cut, Lineage
 from stratagem.engine.records import FACET_MARK, Link, Projection, Text
-from stratagem.storage.contract import Document
+from stratagem.storage.contract import IndexedText
 from stratagem.storage.relational.branches import (
     BRANCH_CREATED,
     BRANCH_DELETED,
@@ -301,7 +301,7 @@ class Projector:
             documents = self._indexer.documents(texts, embed=self._embed)
             self._write_documents([row[0] for row in rows.texts], documents)
 
-    def _write_documents(self, sequences: list[int], documents: list[Document]) -> None:
+    def _write_documents(self, sequences: list[int], documents: list[IndexedText]) -> None:
         assert self._indexer is not None, "it made the documents"
         pairs = list(zip(sequences, documents, strict=True))
         self._writer.documents.add_texts(pairs)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from stratagem.errors import DatabaseCorrupt, RequestReused
-from stratagem.storage.contract import Request, RequestResult
+from stratagem.storage.contract import RequestResult, WriteRequest
 from stratagem.storage.relational.session import Queries, Shape
 
 __all__ = ["SqlRequestWriter", "SqlRequests", "is_genuine", "is_repeat", "seal"]
@@ -62,7 +62,7 @@ class SqlRequestWriter(SqlRequests):
         """Remove the result of a request; that it was answered stays known."""
         self._queries.run("erase_request", actor, request)
 
-    def result_of(self, request: Request) -> bytes | None:
+    def result_of(self, request: WriteRequest) -> bytes | None:
         """Return the result of an earlier request with this id, as JSON, or None.
 
         Raises:

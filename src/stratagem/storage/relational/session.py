@@ -15,7 +15,7 @@ from stratagem.engine.lineage import Lineage
 from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.relational.statements import Statements
 
-__all__ = ["NUMBER", "Cursor", "Parameter", "Queries", "Session", "Shape"]
+__all__ = ["NUMBER", "Cursor", "Parameter", "Queries", "Shape", "SqlSession"]
 
 # What a statement can be given. Databases without arrays get lists by way of `Queries.array`.
 Parameter = int | float | str | bytes | None | Sequence[int] | Sequence[str]
@@ -48,7 +48,7 @@ class Cursor(Protocol):
         ...
 
 
-class Session(Protocol):
+class SqlSession(Protocol):
     """Runs statements."""
 
     def execute(self, sql: str, parameters: Sequence[Parameter] = ..., /) -> Cursor:
@@ -73,7 +73,7 @@ class Queries:
 
     def __init__(
         self,
-        session: Session,
+        session: SqlSession,
         statements: Statements,
         *,
         array: Callable[[Sequence[int] | Sequence[str]], Parameter],

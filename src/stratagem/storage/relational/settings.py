@@ -24,10 +24,10 @@ class SqlSettings:
         self._queries = queries
 
     def text(self, name: str) -> str | None:
-        return _checked(str, name, self._read(name))
+        return _check_type(str, name, self._read(name))
 
     def number(self, name: str) -> int | None:
-        return _checked(int, name, self._read(name))
+        return _check_type(int, name, self._read(name))
 
     def _read(self, name: str) -> str | int | None:
         row = self._queries.row(_SETTING_VALUE, "setting", name)
@@ -54,7 +54,7 @@ class SqlSettingWriter(SqlSettings):
         return known[name]
 
 
-def _checked(kind: type[V], name: str, value: str | int | None) -> V | None:
+def _check_type(kind: type[V], name: str, value: str | int | None) -> V | None:
     if value is None or isinstance(value, kind):
         return value
     raise DatabaseCorrupt(f"The setting {name} is not what was written.")

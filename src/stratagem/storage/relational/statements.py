@@ -34,7 +34,7 @@ class Statements:
             name: " ".join(body.split())
             for name, _purpose, body in _NAMED.findall(self.script("queries.sql"))
         }
-        self.statement = cache(self._fitted)
+        self.statement = cache(self._fit)
 
     def script(self, name: str) -> str:
         """Return a file of statements that are run together."""
@@ -53,7 +53,7 @@ class Statements:
         """Return a parameter as the statements write it."""
         return f"{self._mark}{place + self._shift}"
 
-    def _fitted(
+    def _fit(
         self,
         name: str,
         depth: int,

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.clock_watch import ClockWatch
-from stratagem.storage.contract import Indexer, Reader, Request, Transaction
+from stratagem.storage.contract import Indexer, Reader, Transaction, WriteRequest
 from stratagem.storage.relational.cache import NameCache, WriterCache
 from stratagem.storage.relational.group_commit import Ticket, WriterQueue
 from stratagem.storage.relational.writer import Adapters
@@ -74,7 +74,7 @@ class SqlStore(ABC):
     @abstractmethod
     def reader(self) -> Reader: ...
 
-    def write(self, work: Callable[[Transaction], T], request: Request) -> T:
+    def write(self, work: Callable[[Transaction], T], request: WriteRequest) -> T:
         self._refuse_read_only()
         return self._writers.write(work, request)
 

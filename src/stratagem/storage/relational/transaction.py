@@ -9,7 +9,7 @@ import orjson
 
 from stratagem.engine.events import Draft, Event, Head
 from stratagem.engine.lineage import Branch
-from stratagem.storage.contract import Appended, Request, RequestResult
+from stratagem.storage.contract import Appended, RequestResult, WriteRequest
 from stratagem.storage.relational.appender import Appender
 from stratagem.storage.relational.branches import SqlBranchWriter
 from stratagem.storage.relational.log import SqlLog
@@ -35,7 +35,7 @@ class _TransactionLog(SqlLog):
 class SqlTransaction:
     """See `stratagem.storage.contract.Transaction`."""
 
-    def __init__(self, writer: SqlWriter, request: Request, head: Head) -> None:
+    def __init__(self, writer: SqlWriter, request: WriteRequest, head: Head) -> None:
         self._writer = writer
         self._request = request
         self._first = head.sequence + 1

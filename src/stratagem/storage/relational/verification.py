@@ -16,7 +16,14 @@ from stratagem.errors import DatabaseCorrupt
 from stratagem.storage.contract import Version
 from stratagem.storage.relational.session import Shape
 
-__all__ = ["CONTENT_ROW", "ContentRow", "altered", "missing", "verified_version", "verify"]
+__all__ = [
+    "CONTENT_ROW",
+    "ContentRow",
+    "altered_event",
+    "missing_event",
+    "verified_version",
+    "verify",
+]
 
 # Sequence, time, kind, payload, actor, salt, content hash.
 ContentRow = tuple[int, int, str, bytes | None, str, bytes | None, bytes]
@@ -50,14 +57,14 @@ def verify(row: ContentRow, space: Space | None, key: str | None) -> None:
             genuine = False
     typed = at.__class__ is int and kind.__class__ is actor.__class__ is str
     if not (genuine and typed):
-        raise altered(sequence)
+        raise altered_event(sequence)
 
 
-def altered(sequence: int) -> DatabaseCorrupt:
+def altered_event(sequence: int) -> DatabaseCorrupt:
     """Return the error for an event that is not what was written."""
     return DatabaseCorrupt(f"The content of event {sequence} was altered.", sequence=sequence)
 
 
-def missing(sequence: int) -> DatabaseCorrupt:
+def missing_event(sequence: int) -> DatabaseCorrupt:
     """Return the error for an event that something refers to and is not there."""
     return DatabaseCorrupt(f"The log has no event {sequence}.", sequence=sequence)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from stratagem.engine.records import Kinds
-from stratagem.storage.contract import Document, Indexer, VectorComparer
+from stratagem.storage.contract import IndexedText, Indexer, VectorComparer
 from stratagem.storage.relational.branches import SqlBranches
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.catalogue import SqlCatalogue
@@ -34,7 +34,7 @@ class Adapters(NamedTuple):
 class DocumentWriter(Protocol):
     """Writes what the indexer made of texts, in the form that the database searches."""
 
-    def add_texts(self, documents: Sequence[tuple[int, Document]]) -> None:
+    def add_texts(self, documents: Sequence[tuple[int, IndexedText]]) -> None:
         """Put analysed texts, by sequence, into the full-text index."""
         ...
 

@@ -33,8 +33,8 @@ __all__ = [
     "connect",
     "immutable_uri",
     "is_frozen",
-    "translated",
-    "translation",
+    "translate_error",
+    "translating_errors",
 ]
 
 Durability = Literal["full", "fast"]
@@ -125,19 +125,19 @@ def _checksum(*given: Any) -> int | None:
 
 
 @contextmanager
-def translated(path: str) -> Iterator[None]:
+def translating_errors(path: str) -> Iterator[None]:
     """Turn the driver's errors into ours."""
     try:
         yield
     except (apsw.Error, *DAMAGE) as error:
-        raise translation(error, path) from error
+        raise translate_error(error, path) from error
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise StorageFull("The disk is full.", path=path) from error
         raise StorageUnavailable(f"The database cannot be used: {error}.", path=path) from error
 
 
-def translation(error: Exception, path: str) -> StratagemError:
+def translate_error(error: Exception, path: str) -> StratagemError:
     """Return our error for one of the driver's."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StorageBusy("Another process holds the database.", path=path)

@@ -27,7 +27,7 @@ from stratagem.storage.relational.requests import SqlRequests, is_genuine
 from stratagem.storage.rescue import Loss, Rescue, ranges
 from stratagem.storage.scratch import scratch_folder
 from stratagem.storage.sqlite import maintenance
-from stratagem.storage.sqlite.connection import DAMAGE, MEMORY, add_functions, translated
+from stratagem.storage.sqlite.connection import DAMAGE, MEMORY, add_functions, translating_errors
 from stratagem.storage.sqlite.reader import make_queries
 from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.statements import SQL, script
@@ -53,11 +53,14 @@ def examine(
     store: SqliteStore, progress: Progress, expect: tuple[int, str] | None
 ) -> list[Finding]:
     """Check the file, the chain and the read models; say what is wrong."""
-    with translated(store.location):
+    with translating_errors(store.location):
         connection = store.connect()
         structure = list(_structure(connection))
         log = _log(store, connection, progress, expect)
-        findings = [*log, *_told_by(structure, whole=all(each.part != "log" for each in log))]
+        findings = [
+            *log,
+            *_repairable_by_log(structure, whole=all(each.part != "log" for each in log)),
+        ]
         if not log:
             findings += [*_settings(connection), *_requests(connection)]
         if not findings:
@@ -154,13 +157,15 @@ def _structure(connection: apsw.Connection) -> Iterator[Finding]:
             for line in _check(connection, table):
                 if line != "ok":
                     told.add(line)
-                    name = _named(line, roots) or table
-                    yield _finding(line, name, owners.get(name, table), index=name in indexes)
+                    name = _object_of(line, roots) or table
+                    yield _structure_finding(
+                        line, name, owners.get(name, table), index=name in indexes
+                    )
     for line in whole:
         if line != "ok" and line not in told:
-            name = _named(line, roots)
+            name = _object_of(line, roots)
             table = owners.get(name, "") if name else ""
-            yield _finding(line, name or "", table, index=name in indexes)
+            yield _structure_finding(line, name or "", table, index=name in indexes)
 
 
 def _check(connection: apsw.Connection, table: str) -> Iterator[str]:
@@ -173,7 +178,7 @@ def _check(connection: apsw.Connection, table: str) -> Iterator[str]:
         yield str(error)
 
 
-def _named(line: str, roots: dict[int, str]) -> str | None:
+def _object_of(line: str, roots: dict[int, str]) -> str | None:
     """Return the table or index that a line of SQLite's is about."""
     if found := _INDEX.search(line):
         return found[1]
@@ -181,7 +186,7 @@ def _named(line: str, roots: dict[int, str]) -> str | None:
     return roots.get(int(found[1])) if found else None
 
 
-def _finding(line: str, name: str, table: str, *, index: bool) -> Finding:
+def _structure_finding(line: str, name: str, table: str, *, index: bool) -> Finding:
     page = _PAGE.search(line)
     on_page = f", page {page[1]}" if page else ""
     if index and table not in _READ_MODELS:
@@ -200,7 +205,7 @@ def _is_shadow(table: str) -> bool:
     return table.startswith("texts_")
 
 
-def _told_by(structure: list[Finding], *, whole: bool) -> list[Finding]:
+def _repairable_by_log(structure: list[Finding], *, whole: bool) -> list[Finding]:
     """Return what SQLite found; a file can only be written anew while its log is whole."""
     if whole:
         return structure

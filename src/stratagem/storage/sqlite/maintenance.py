@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from stratagem.engine.events import Space
-from stratagem.storage.contract import Erased, Progress, Request
+from stratagem.storage.contract import Erased, Progress, WriteRequest
 from stratagem.storage.relational import replay as log_replay
 from stratagem.storage.relational.eraser import erase
 from stratagem.storage.relational.projector import Projector
@@ -64,7 +64,7 @@ def bump_generation(connection: apsw.Connection) -> None:
 
 def purge(
     store: SqliteStore,
-    request: Request,
+    request: WriteRequest,
     *,
     space: Space,
     key: str | None,

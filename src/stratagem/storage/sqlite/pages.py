@@ -169,14 +169,14 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         byte = data[at]
         at += 1
         if count == _VARINT_BYTES_MAX:
-            return _signed(number << 8 | byte), at
+            return _to_signed(number << 8 | byte), at
         number = number << 7 | byte & 0x7F
         if byte < _MORE:
             break
     return number, at
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 

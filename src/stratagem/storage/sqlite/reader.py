@@ -16,8 +16,8 @@ from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.records import SqlRecords
 from stratagem.storage.relational.search import SqlSearch
-from stratagem.storage.relational.session import Queries, Session, Shape
-from stratagem.storage.sqlite.connection import DAMAGE, translation
+from stratagem.storage.relational.session import Queries, Shape, SqlSession
+from stratagem.storage.sqlite.connection import DAMAGE, translate_error
 from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.statements import STATEMENTS, statement
 
@@ -32,11 +32,11 @@ def make_queries(connection: apsw.Connection, faults: tuple[type[Exception], ...
     return Queries(
         # The driver's own types name only what SQLite can bind. Lists never get there: `array`
         # makes texts of them.
-        cast("Session", connection),
+        cast("SqlSession", connection),
         STATEMENTS,
         array=_json_array,
         faults=faults,
-        translate=lambda error: translation(error, path),
+        translate=lambda error: translate_error(error, path),
     )
 
 

@@ -18,7 +18,7 @@ import apsw
 
 from stratagem.engine.events import Event
 from stratagem.errors import DatabaseCorrupt, ImportRefused
-from stratagem.storage.contract import Progress, Request, RequestResult, Transaction
+from stratagem.storage.contract import Progress, RequestResult, Transaction, WriteRequest
 from stratagem.storage.relational.requests import SqlRequests, is_genuine
 from stratagem.storage.rescue import Rescue, fill
 from stratagem.storage.scratch import scratch_folder
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["replace_contents"]
 
-_WRITER: Final = Request("stratagem")
+_WRITER: Final = WriteRequest("stratagem")
 _PAGE: Final = 1_000
 _PAGES_AT_ONCE: Final = 1_000
 _UNREADABLE: Final = (apsw.Error, *DAMAGE)
@@ -64,7 +64,7 @@ def _copy(
 ) -> None:
     reader = make_reader(connection, store.kinds)
     try:
-        fill(target, _reported(reader.log.events(0), reader.log.head().sequence, progress))
+        fill(target, _with_progress(reader.log.events(0), reader.log.head().sequence, progress))
     except (*_UNREADABLE, ImportRefused):
         _copy_pages(store, target, progress)
     # None of these is worth giving up the rest for.
@@ -76,7 +76,7 @@ def _copy(
         _copy_requests(reader.requests, target)
 
 
-def _reported(events: Iterator[Event], total: int, progress: Progress) -> Iterator[Event]:
+def _with_progress(events: Iterator[Event], total: int, progress: Progress) -> Iterator[Event]:
     for event in events:
         yield event
         if event.sequence % _PAGE == 0:

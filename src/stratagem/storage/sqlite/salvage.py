@@ -18,7 +18,7 @@ from stratagem.engine.events import Event, Space, content_hash
 from stratagem.storage.contract import Progress
 from stratagem.storage.rescue import Salvage, Trace
 from stratagem.storage.scratch import scratch_folder
-from stratagem.storage.sqlite.connection import translated
+from stratagem.storage.sqlite.connection import translating_errors
 from stratagem.storage.sqlite.pages import Cell, PageFile
 
 __all__ = ["salvage"]
@@ -40,7 +40,7 @@ def salvage(path: str, progress: Progress) -> Iterator[Salvage]:
     """Read every page of a database file; give what can be read of its log."""
     with scratch_folder("stratagem-rescue-") as folder:
         copied = folder / "pages.db"
-        with translated(path):
+        with translating_errors(path):
             _copy_pages(path, copied)
         with closing(PageFile(copied)) as pages:
             yield _Scan(pages, progress)

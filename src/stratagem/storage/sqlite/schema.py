@@ -11,7 +11,7 @@ import apsw
 from stratagem.engine.events import GENESIS, Head
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import DatabaseCorrupt, StorageUnavailable
-from stratagem.storage.contract import Request
+from stratagem.storage.contract import WriteRequest
 from stratagem.storage.copy_mark import SETTING, refuse_unfinished
 from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.sqlite import maintenance
@@ -154,7 +154,7 @@ def _migrate(connection: apsw.Connection, store: SqliteStore) -> None:
 
 
 def _begin_log(connection: apsw.Connection, store: SqliteStore) -> None:
-    request = Request(actor="stratagem")
+    request = WriteRequest(actor="stratagem")
     transaction = SqlTransaction(store.writer(connection), request, Head(0, 0, GENESIS))
     transaction.branches.create(DEFAULT_BRANCH, parent=None, fork_sequence=0)
     transaction.finish(None)

@@ -20,10 +20,10 @@ from stratagem import limits
 from stratagem.engine.events import GENESIS, Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable
-from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, Request
+from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational.cache import WriterCache
-from stratagem.storage.relational.group_commit import Group, Ticket
+from stratagem.storage.relational.group_commit import CommitBatch, Ticket
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.store import SqlStore
@@ -36,7 +36,7 @@ from stratagem.storage.sqlite.connection import (
     connect,
     immutable_uri,
     is_frozen,
-    translated,
+    translating_errors,
 )
 from stratagem.storage.sqlite.format import check_format
 from stratagem.storage.sqlite.reader import FormatGuard, lookup_reader, make_queries
@@ -93,7 +93,7 @@ class SqliteStore(SqlStore):
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._file: tuple[int, int] | None = None
         try:
-            with translated(path):
+            with translating_errors(path):
                 self._writer = schema.open_writer(self)
                 self._distrusts_writer = False
         except BaseException:
@@ -115,7 +115,7 @@ class SqliteStore(SqlStore):
     def snapshot(self) -> Iterator[Reader]:
         reader = self._own_reader()
         connection = self.thread_connection()
-        with translated(self.location):
+        with translating_errors(self.location):
             nested = connection.in_transaction
             if not nested:
                 connection.execute("BEGIN")
@@ -131,7 +131,7 @@ class SqliteStore(SqlStore):
     def exclusive(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run work on the writing connection with every other writer kept out."""
         self._refuse_read_only()
-        with self._writers.leading, translated(self.location), self.locked():
+        with self._writers.leading, translating_errors(self.location), self.locked():
             self._head_to_write_after(self._writer)
             return work(self._writer)
 
@@ -146,7 +146,7 @@ class SqliteStore(SqlStore):
             self._file_lock.release()
 
     def log(self, after: int = 0) -> Iterator[Event]:
-        with translated(self.location):
+        with translating_errors(self.location):
             yield from self._own_reader().log.events(after)
 
     def rebuild(self, progress: Progress) -> None:
@@ -156,7 +156,7 @@ class SqliteStore(SqlStore):
     def repair(self, progress: Progress) -> None:
         self._refuse_read_only()
         # Not even the head may be readable, so nothing is asked of the log before.
-        with self._writers.leading, translated(self.location), self.locked():
+        with self._writers.leading, translating_errors(self.location), self.locked():
             check_format(int(self._writer.pragma("user_version")), None, self.location)
             replacement.replace_contents(self._writer, self, progress)
         self._cache.clear()
@@ -176,7 +176,7 @@ class SqliteStore(SqlStore):
 
     def purge(
         self,
-        request: Request,
+        request: WriteRequest,
         *,
         space: Space,
         key: str | None,
@@ -245,7 +245,7 @@ class SqliteStore(SqlStore):
         try:
             reader: SqlReader = self._local.reader
         except AttributeError:
-            with translated(self.location):
+            with translating_errors(self.location):
                 connection = self._local.connection = self.connect()
                 reader, self._local.guard = lookup_reader(connection, self.kinds, self._cache)
                 self._local.reader = reader
@@ -262,7 +262,7 @@ class SqliteStore(SqlStore):
             )
 
     def _commit(self, batch: list[Ticket]) -> None:
-        with translated(self.location), self.locked():
+        with translating_errors(self.location), self.locked():
             self._commit_locked(batch)
 
     def _head_to_write_after(self, connection: apsw.Connection) -> Head:
@@ -298,10 +298,10 @@ class SqliteStore(SqlStore):
             head = self._head_to_write_after(connection)
             writer = self.writer(connection, cache)
 
-            def transaction(request: Request, head: Head) -> SqlTransaction:
+            def transaction(request: WriteRequest, head: Head) -> SqlTransaction:
                 return SqlTransaction(writer, request, head)
 
-            Group(writer.queries.session, cache, transaction, (apsw.Error,)).run(batch, head)
+            CommitBatch(writer.queries.session, cache, transaction, (apsw.Error,)).run(batch, head)
             connection.execute("COMMIT")
         except BaseException as error:
             # The full-text index counts texts in memory, and may have counted wrong when the disk

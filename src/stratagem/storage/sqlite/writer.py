@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from stratagem.engine.records import Kinds
-from stratagem.storage.contract import Document, Indexer
+from stratagem.storage.contract import IndexedText, Indexer
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import NUMBER, Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
@@ -66,7 +66,7 @@ class _SqliteDocuments:
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
 
-    def add_texts(self, documents: Sequence[tuple[int, Document]]) -> None:
+    def add_texts(self, documents: Sequence[tuple[int, IndexedText]]) -> None:
         rows = [(at, doc.title, doc.body, doc.context) for at, doc in documents]
         self._queries.run_many("insert_text", rows)
 

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from stratagem.search.vectors import Nearest
 from stratagem.storage.outbox import OutboxReader
 
-__all__ = ["External", "GraphService", "Neighbour", "Service", "Step", "VectorService"]
+__all__ = [
+    "ExternalServices",
+    "GraphService",
+    "Neighbour",
+    "PathNode",
+    "ReadModelService",
+    "VectorService",
+]
 
 
 class Neighbour(NamedTuple):
@@ -28,7 +35,7 @@ class Neighbour(NamedTuple):
     weight: float
 
 
-class Step(NamedTuple):
+class PathNode(NamedTuple):
     """A record on a path, and the link that leads on from it."""
 
     key: str
@@ -36,7 +43,7 @@ class Step(NamedTuple):
     outgoing: bool | None = None
 
 
-class Service(Protocol):
+class ReadModelService(Protocol):
     """A service that may be down, or behind."""
 
     @property
@@ -53,7 +60,7 @@ class Service(Protocol):
         ...
 
 
-class GraphService(Service, Protocol):
+class GraphService(ReadModelService, Protocol):
     """Answers what is linked to what.
 
     Raises:
@@ -71,12 +78,12 @@ class GraphService(Service, Protocol):
         """Return the records that links of one label lead from to some others, in their order."""
         ...
 
-    def path(self, start: str, end: str) -> list[Step] | None:
+    def path(self, start: str, end: str) -> list[PathNode] | None:
         """Return a shortest path, along links or against them; None where there is none."""
         ...
 
 
-class VectorService(Service, Protocol):
+class VectorService(ReadModelService, Protocol):
     """Answers what is near in meaning.
 
     Raises:
@@ -89,15 +96,15 @@ class VectorService(Service, Protocol):
         ...
 
 
-def _nothing() -> None:
+def _ignore_write() -> None:
     """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)
-class External:
+class ExternalServices:
     """The services that were chosen; by default there are none."""
 
     graph: GraphService | None = None
     vectors: VectorService | None = None
     # Called after a write that a service may have to be told of.
-    written: Callable[[], None] = _nothing
+    written: Callable[[], None] = _ignore_write

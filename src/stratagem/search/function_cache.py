@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["Memo"]
+__all__ = ["FunctionCache"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Memo(dict[Key, Value]):
+class FunctionCache(dict[Key, Value]):
     """A function's results by argument: `memo[argument]` computes what it does not hold.
 
     Holds at most `entries_max` results and forgets all of them at once when they grow

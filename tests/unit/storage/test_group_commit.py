@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from stratagem.errors import StorageUnavailable
-from stratagem.storage.contract import Request
+from stratagem.storage.contract import WriteRequest
 from stratagem.storage.relational.group_commit import Ticket, WriterQueue
 
-ME = Request("tester")
+ME = WriteRequest("tester")
 
 
 class Committing:
