@@ -8,9 +8,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stratagem import errors, limits
+from stratagem.surfaces.cli.app import root_command
+from stratagem.surfaces.cli.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
 
+_COMMANDS = (root_command(), root_command().get_command(None, "serve"))
+_OPTIONS = {
+    name
+    for name, setting in SETTINGS.items()
+    if setting.variable
+    in {getattr(param, "envvar", None) for command in _COMMANDS for param in command.params}
+}
 _MADE_FROM = "*Made from `{source}` by `make docs`.*"
 
 
@@ -105,9 +114,30 @@ def limits_page() -> str:
     )
 
 
+def settings_page() -> str:
+    rows = [
+        (
+            f"`{setting.name}`",
+            f"`{setting.variable}`",
+            f"`{setting.option}`" if setting.name in _OPTIONS else "",
+            setting.default,
+            setting.words,
+        )
+        for setting in SETTINGS.values()
+    ]
+    return _page(
+        "Settings",
+        "surfaces/cli/settings.py",
+        "A setting is an option, a variable or a line in a file; the nearer one wins. Where there is\n"
+        "no option, it is given by the variable or the file.",
+        _table(("in files", "variable", "option", "default", "what it says"), rows),
+    )
+
+
 PAGES: dict[Path, Callable[[], str]] = {
     ROOT / "docs" / "errors.md": errors_page,
     ROOT / "docs" / "limits.md": limits_page,
+    ROOT / "docs" / "settings.md": settings_page,
 }
 
 

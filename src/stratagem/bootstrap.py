@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -93,7 +93,8 @@ KINDS = Kinds((*MEMORY_KINDS, *DEBUGGING_KINDS, *KNOWLEDGE_KINDS, *GATEWAY_KINDS
 class Settings:
     """How to open a database. `embedder` None follows the database, then the default.
 
-    `external` says which services outside of the database are used; None asks the environment.
+    `external` says which services outside of the database are used; None asks `environment`,
+    where the gateway takes secrets from too.
     `deliver`: whether this process tells them, in the background, what they have to know.
     `path` is a file, or the address of a PostgreSQL server, where each `workspace` is a log of
     its own; the address may name it after a "#". `copying`: also one that a copy is unfinished in.
@@ -109,6 +110,7 @@ class Settings:
     adapters: Adapters = field(default_factory=lambda: Adapters(_microseconds, os.urandom))
     zone: tzinfo | None = None
     external: ExternalSettings | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     deliver: bool = True
     workspace: str = DEFAULT
     allow_hosts: tuple[str, ...] = ()
@@ -147,6 +149,7 @@ class Runtime:
                         settings=GatewaySettings(
                             allow_hosts=self._settings.allow_hosts,
                             allow_callables=self._settings.allow_callables,
+                            environment=self._settings.environment,
                         ),
                         advisor=DebuggingAdvisor(self.foundation),
                         random=self._settings.adapters.entropy,
@@ -244,7 +247,7 @@ def start(settings: Settings) -> Runtime:
         path = os.path.abspath(Path(path).expanduser())  # noqa: PTH100 -- links stay as they are
         _make_folder(Path(path).parent, read_only=settings.read_only)
         _make_private(Path(path), read_only=settings.read_only)
-    external = settings.external or ExternalSettings.from_environment(os.environ)
+    external = settings.external or ExternalSettings.from_environment(settings.environment)
     embedder = settings.embedder or external.embedder
     index = _index(settings, path, embedder)
     store = _store(settings, path, index)

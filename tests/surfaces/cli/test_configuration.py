@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from stratagem.places import database_path
 from stratagem.surfaces.cli.app import app, root_command
-from stratagem.surfaces.cli.configuration import SETTINGS
+from stratagem.surfaces.cli.settings import SETTINGS
+from stratagem.surfaces.serving.settings import ServerSettings
 from tests.surfaces.cli.console import Cli
 
 HIDDEN = "hunter2"
@@ -114,6 +115,26 @@ def test_a_file_that_cannot_be_meant_is_refused(
     assert words in cli.refused("status", code=2)
 
 
+def test_a_setting_that_no_option_has_is_taken_from_a_file(cli: Cli, project: Path) -> None:
+    project.write_text('graph = "nonsense"\n', "utf-8")
+
+    assert "There is no service 'nonsense'" in cli.refused("store", "city", "Oslo", code=2)
+
+
+def test_an_option_of_the_root_wins_over_a_file_for_a_server(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[ServerSettings] = []
+    monkeypatch.setattr("stratagem.surfaces.server.run", started.append)
+    project.write_text('branch = "filed"\nport = 5\nallow_hosts = ["a:1", "b:2"]\n', "utf-8")
+
+    cli("--branch", "flagged", "serve")
+
+    (settings,) = started
+    assert (settings.branch, settings.port) == ("flagged", 5)
+    assert settings.allow_hosts == ("a:1", "b:2")
+
+
 def test_a_value_that_is_wrong_is_told_with_its_file(cli: Cli, project: Path) -> None:
     project.write_text("workers = 0\n", "utf-8")
 
@@ -152,5 +173,5 @@ def test_every_variable_that_a_command_takes_is_a_setting() -> None:
         if isinstance(getattr(each, "envvar", None), str)
     }
 
-    assert variables - {"STRATAGEM_JSON"} <= {each.variable for each in SETTINGS}
+    assert variables - {"STRATAGEM_JSON"} <= {each.variable for each in SETTINGS.values()}
     assert len(variables) > 15

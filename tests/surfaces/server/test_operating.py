@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stratagem.surfaces.cli.app import app
-from stratagem.surfaces.cli.configuration import SETTINGS
+from stratagem.surfaces.cli.settings import SETTINGS
 from tests.postgres import Server, a_workspace
 from tests.surfaces.serving import Served, eventually, serving
 
@@ -142,7 +142,7 @@ def test_the_systemd_unit_is_sound(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Containerfile", "stratagem.service"])
 def test_the_files_name_commands_and_variables_that_exist(name: str) -> None:
     text = (DEPLOY / name).read_text("utf-8")
-    known = {each.variable for each in SETTINGS}
+    known = {each.variable for each in SETTINGS.values()}
     help_of_serve = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).stdout
 
     assert set(re.findall(r"STRATAGEM_[A-Z_]+[A-Z]", text)) <= known

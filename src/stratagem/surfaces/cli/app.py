@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.session import Options, shared_parameters
+from stratagem.surfaces.cli.settings import FileSettings
 from stratagem.version import package_version
 
 __all__ = ["COMMANDS", "app", "root_command"]
@@ -93,15 +94,19 @@ class Root(TyperGroup):
         # What cannot be read cannot say in which form to complain, so this looks for itself.
         output = Output(json="--json" in given or "STRATAGEM_JSON" in os.environ)
         try:
-            with output.reporting(), _settings_of_files(given):
-                code = super().main(
-                    given,
-                    prog_name,
-                    complete_var,
-                    standalone_mode=False,
-                    windows_expand_args=windows_expand_args,
-                    **extra,
-                )
+            with output.reporting():
+                file_settings = _file_settings(given)
+                with _explained_by(file_settings):
+                    code = super().main(
+                        given,
+                        prog_name,
+                        complete_var,
+                        standalone_mode=False,
+                        windows_expand_args=windows_expand_args,
+                        obj=file_settings,
+                        default_map=file_settings.defaults(shared=True),
+                        **extra,
+                    )
         except typer.Exit as error:
             code = error.exit_code
         except typer.Abort:
@@ -112,13 +117,19 @@ class Root(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _settings_of_files(given: Sequence[str]) -> AbstractContextManager[None]:
-    """Take settings from files, for commands that could use any."""
-    if not given or given[0].startswith("--completion"):
-        return nullcontext()
-    from stratagem.surfaces.cli.configuration import settings_of_files
+def _file_settings(given: Sequence[str]) -> FileSettings:
+    """Return what files say, for commands that could use any of it."""
+    unused = not given or given[0].startswith("--completion")
+    return FileSettings() if unused else FileSettings.read()
 
-    return settings_of_files()
+
+@contextmanager
+def _explained_by(file_settings: FileSettings) -> Iterator[None]:
+    try:
+        yield
+    except typer.BadParameter as error:
+        file_settings.explain(error)
+        raise
 
 
 def root_command() -> Root:
@@ -153,9 +164,13 @@ def _version(wanted: bool | None) -> None:
 def _root(ctx: typer.Context, **given: Any) -> None:
     """Memory for AI agents that branches and travels in time."""
     given.pop("version", None)
-    ctx.obj = Options().overridden(given)
+    file_settings = ctx.obj if isinstance(ctx.obj, FileSettings) else FileSettings()
+    # What is given to a command wins over what is given at the root, so that the options of the
+    # latter have no default below it.
+    ctx.default_map = dict.fromkeys(("mcp", "serve"), file_settings.defaults(shared=False))
+    ctx.obj = Options(file_settings=file_settings).overridden(given)
     source = ctx.get_parameter_source("namespace")
-    if source is not None and source.name == "ENVIRONMENT":
+    if source is not None and source.name in {"ENVIRONMENT", "DEFAULT_MAP"}:
         ctx.obj = replace(ctx.obj, namespace_asked=False)
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help(), nl=False)

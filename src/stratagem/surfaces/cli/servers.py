@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -10,6 +11,7 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
 from stratagem.surfaces.cli.session import Session, command
+from stratagem.surfaces.cli.settings import option
 from stratagem.surfaces.serving.settings import PORT_DEFAULT, ServerSettings
 
 if TYPE_CHECKING:
@@ -22,41 +24,23 @@ PANEL = "For agents"
 HOST_DEFAULT = "127.0.0.1"
 
 Auth = Literal["auto", "token"]
-Toolsets = Annotated[
-    str | None,
-    typer.Option(
-        envvar="STRATAGEM_TOOLSETS",
-        metavar="NAMES",
-        help=f"Which tools to offer, by commas. Default: {','.join(DEFAULT_TOOLSETS)}.",
-    ),
-]
-
-
-Expose = Annotated[
-    str | None,
-    typer.Option(
-        envvar="STRATAGEM_EXPOSE",
-        metavar="NAMES",
-        help="Registered tools to offer by their own names, by commas; * and ? are wildcards.",
-    ),
-]
-AllowHost = Annotated[
-    list[str] | None,
-    typer.Option(
-        envvar="STRATAGEM_ALLOW_HOSTS",
-        metavar="HOST:PORT",
-        help="A private host that registered tools may call; repeatable.",
-    ),
-]
-
-AllowCallable = Annotated[
-    list[str] | None,
-    typer.Option(
-        envvar="STRATAGEM_ALLOW_CALLABLES",
-        metavar="MODULE:FUNCTION",
-        help="A Python function that registered tools may run; MODULE:* is all it defines.",
-    ),
-]
+Toolsets = Annotated[str | None, option("toolsets")]
+Expose = Annotated[str | None, option("expose")]
+AllowHost = Annotated[list[str] | None, option("allow_hosts")]
+AllowCallable = Annotated[list[str] | None, option("allow_callables")]
+Host = Annotated[str, option("host")]
+Port = Annotated[int | None, option("port", min=0, max=65535)]
+ServerName = Annotated[list[str] | None, option("server_name")]
+Workers = Annotated[int, option("workers", min=1, max=64)]
+LogFormat = Annotated[Literal["text", "json"], option("log_format")]
+Redis = Annotated[str | None, option("redis")]
+AuthOption = Annotated[Auth, option("auth")]
+OauthIssuer = Annotated[str | None, option("oauth_issuer")]
+OauthAudience = Annotated[list[str] | None, option("oauth_audience")]
+OauthKeys = Annotated[str | None, option("oauth_keys")]
+PublicUrl = Annotated[str | None, option("public_url")]
+MaxConnections = Annotated[int, option("max_connections", min=1, max=limits.CONNECTIONS_MAX_MAX)]
+TrustedProxy = Annotated[list[str] | None, option("trusted_proxy")]
 
 
 @app.command("mcp", rich_help_panel=PANEL)
@@ -75,93 +59,13 @@ def _mcp(
     # Standard output belongs to the protocol.
     session.output.json = False
     run_stdio(
-        _settings(
-            session,
-            toolsets,
+        replace(
+            _settings(session, toolsets),
             expose=_names(expose),
             allow_hosts=tuple(allow_host or ()),
             allow_callables=tuple(allow_callable or ()),
         )
     )
-
-
-Host = Annotated[str, typer.Option(envvar="STRATAGEM_HOST", help="An address of this machine.")]
-Port = Annotated[
-    int | None,
-    typer.Option(
-        envvar="STRATAGEM_PORT",
-        help=f"Default: {PORT_DEFAULT}, or another where that is taken.",
-        min=0,
-        max=65535,
-    ),
-]
-ServerName = Annotated[
-    list[str] | None,
-    typer.Option(envvar="STRATAGEM_SERVER_NAME", help="A name to be reached by; repeatable."),
-]
-Workers = Annotated[
-    int,
-    typer.Option(envvar="STRATAGEM_WORKERS", help="How many processes serve.", min=1, max=64),
-]
-LogFormat = Annotated[
-    Literal["text", "json"],
-    typer.Option(envvar="STRATAGEM_LOG_FORMAT", help="How problems and requests are logged."),
-]
-Redis = Annotated[
-    str | None,
-    typer.Option(
-        envvar="STRATAGEM_REDIS",
-        metavar="URL",
-        help="What several servers share Socket.IO events and rates by.",
-    ),
-]
-AuthOption = Annotated[
-    Auth,
-    typer.Option(
-        envvar="STRATAGEM_AUTH",
-        metavar="auto|token",
-        help="Whether everybody needs a token: from the first one on, or in any case.",
-    ),
-]
-OauthIssuer = Annotated[
-    str | None,
-    typer.Option(envvar="STRATAGEM_OAUTH_ISSUER", metavar="URL", help="Whose JWTs are taken."),
-]
-OauthAudience = Annotated[
-    list[str] | None,
-    typer.Option(
-        envvar="STRATAGEM_OAUTH_AUDIENCE", help="Whom such a JWT must be for; repeatable."
-    ),
-]
-OauthKeys = Annotated[
-    str | None,
-    typer.Option(
-        envvar="STRATAGEM_OAUTH_KEYS", metavar="URL", help="The issuer's keys, if not told."
-    ),
-]
-PublicUrl = Annotated[
-    str | None,
-    typer.Option(
-        envvar="STRATAGEM_PUBLIC_URL", metavar="URL", help="How clients reach the server."
-    ),
-]
-MaxConnections = Annotated[
-    int,
-    typer.Option(
-        envvar="STRATAGEM_MAX_CONNECTIONS",
-        help="How many connections each process takes.",
-        min=1,
-        max=limits.CONNECTIONS_MAX_MAX,
-    ),
-]
-TrustedProxy = Annotated[
-    list[str] | None,
-    typer.Option(
-        envvar="STRATAGEM_TRUSTED_PROXY",
-        metavar="ADDRESS",
-        help="A proxy or network of them, whose X-Forwarded-For is believed; repeatable.",
-    ),
-]
 
 
 @app.command("serve", rich_help_panel=PANEL)
@@ -191,9 +95,8 @@ def _serve(
     from stratagem.surfaces.server import run
 
     run(
-        _settings(
-            session,
-            toolsets,
+        replace(
+            _settings(session, toolsets),
             host=host,
             port=PORT_DEFAULT if port is None else port,
             port_given=port is not None,
@@ -227,26 +130,7 @@ def _oauth(
     return OAuthSettings(issuer, tuple(audiences or ()), keys)
 
 
-def _settings(
-    session: Session,
-    toolsets: str | None,
-    *,
-    host: str = HOST_DEFAULT,
-    port: int = PORT_DEFAULT,
-    port_given: bool = False,
-    server_names: tuple[str, ...] = (),
-    allow_hosts: tuple[str, ...] = (),
-    allow_callables: tuple[str, ...] = (),
-    expose: tuple[str, ...] = (),
-    auth: Auth = "auto",
-    oauth: OAuthSettings | None = None,
-    public_url: str | None = None,
-    workers: int = 1,
-    log_format: str = "text",
-    redis: str | None = None,
-    max_connections: int = limits.CONNECTIONS_MAX,
-    trusted_proxies: tuple[str, ...] = (),
-) -> ServerSettings:
+def _settings(session: Session, toolsets: str | None) -> ServerSettings:
     return ServerSettings(
         database=session.database,
         namespace=session.namespace,
@@ -256,21 +140,7 @@ def _settings(
         durability=session.options.durability or "full",
         embedder=session.embedder,
         redaction=session.options.redaction or "basic",
-        host=host,
-        port=port,
-        port_given=port_given,
-        server_names=server_names,
-        allow_hosts=allow_hosts,
-        allow_callables=allow_callables,
-        expose=expose,
-        auth=auth,
-        oauth=oauth,
-        public_url=public_url,
-        workers=workers,
-        log_format=log_format,
-        redis=redis,
-        max_connections=max_connections,
-        trusted_proxies=trusted_proxies,
+        of_files=session.options.file_settings.variables,
     )
 
 

@@ -7,11 +7,10 @@ the command wins.
 from __future__ import annotations
 
 import inspect
-import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,6 +20,7 @@ import typer
 from stratagem.errors import StorageUnavailable
 from stratagem.places import check_place, database_path, is_address
 from stratagem.surfaces.cli.output import Output
+from stratagem.surfaces.cli.settings import SETTINGS, FileSettings, option
 
 if TYPE_CHECKING:
     from stratagem.bootstrap import Runtime, Settings
@@ -52,6 +52,7 @@ class Options:
     json: bool | None = None
     # A namespace from the environment is where to write, not a filter for searches.
     namespace_asked: bool = False
+    file_settings: FileSettings = field(default_factory=FileSettings)
 
     def overridden(self, given: Mapping[str, Any]) -> Options:
         """Return the options with those that were given nearer to the command."""
@@ -141,8 +142,9 @@ class Session:
             embedder=self.embedder,
             read_only=bool(self.options.read_only) if read_only is None else read_only,
             redaction=self.options.redaction or "basic",
-            allow_hosts=_listed("STRATAGEM_ALLOW_HOSTS"),
-            allow_callables=_listed("STRATAGEM_ALLOW_CALLABLES"),
+            environment=self.options.file_settings.environment,
+            allow_hosts=self.options.file_settings.listed("allow_hosts"),
+            allow_callables=self.options.file_settings.listed("allow_callables"),
         )
 
     def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:
@@ -154,10 +156,6 @@ class Session:
     @property
     def _path(self) -> Path:
         return database_path(self.options.db)
-
-
-def _listed(variable: str) -> tuple[str, ...]:
-    return tuple(os.environ.get(variable, "").replace(",", " ").split())
 
 
 def command(run: Callable[..., None]) -> Callable[..., None]:
@@ -184,19 +182,23 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
 def shared_parameters(*, environment: bool = False) -> list[inspect.Parameter]:
     """Return the shared options; with `environment`, those that the environment can set."""
     parameters = []
-    for name, (kind, flags, details) in _SHARED.items():
-        envvar = f"STRATAGEM_{name.upper()}" if environment else None
-        option = typer.Option(
-            *flags,
-            envvar=envvar,
-            rich_help_panel=PANEL,
-            show_default=False,
-            show_envvar=False,
+    for name, kind in _SHARED.items():
+        details: dict[str, Any] = {
+            "rich_help_panel": PANEL,
+            "show_envvar": False,
             # Rarely wanted: taken by every command, shown on the first page of help alone.
-            hidden=name in _RARE and not environment,
-            **details,
-        )
-        annotation = Annotated[kind, option]  # type: ignore[valid-type]
+            "hidden": name in _RARE and not environment,
+            "autocompletion": _COMPLETIONS.get(name),
+        }
+        if not environment:
+            details["envvar"] = None
+        if name in SETTINGS:
+            shared = option(name, **details)
+        else:
+            details["envvar"] = "STRATAGEM_JSON" if environment else None
+            words = "Answer in JSON, errors too."
+            shared = typer.Option("--json", metavar="", help=words, show_default=False, **details)
+        annotation = Annotated[kind, shared]  # type: ignore[valid-type]
         parameters.append(inspect.Parameter(name, _KEYWORD, default=None, annotation=annotation))
     return parameters
 
@@ -215,53 +217,16 @@ def _namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _RARE = frozenset({"durability", "embedder", "auto_embed", "redaction"})
-_SHARED: dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]] = {
-    "db": (
-        str | None,
-        ("--db",),
-        {
-            "metavar": "FILE",
-            "help": "The database, or postgresql://… Default: .stratagem/ here, else your own.",
-        },
-    ),
-    "namespace": (
-        str | None,
-        ("--namespace",),
-        {
-            "metavar": "NAME",
-            "help": "Where keys belong. Default: default.",
-            "autocompletion": _namespaces,
-        },
-    ),
-    "branch": (
-        str | None,
-        ("--branch",),
-        {
-            "metavar": "NAME",
-            "help": "The branch to work on. Default: default.",
-            "autocompletion": _branches,
-        },
-    ),
-    "durability": (
-        Durability | None,
-        ("--durability",),
-        {"metavar": "full|fast", "help": "What a write survives: power failure, killed process."},
-    ),
-    "embedder": (
-        Embedder | None,
-        ("--embedder",),
-        {"metavar": "NAME", "help": "What finds by meaning: static, minilm, none."},
-    ),
-    "auto_embed": (
-        bool | None,
-        ("--auto-embed/--no-auto-embed",),
-        {"metavar": "", "help": "no: the same as --embedder none."},
-    ),
-    "redaction": (
-        Redaction | None,
-        ("--redaction",),
-        {"metavar": "LEVEL", "help": "What debugging masks of secrets: basic, strict, none."},
-    ),
-    "read_only": (bool | None, ("--read-only",), {"metavar": "", "help": "Refuse to write."}),
-    "json": (bool | None, ("--json",), {"metavar": "", "help": "Answer in JSON, errors too."}),
+_SHARED: dict[str, Any] = {
+    "db": str | None,
+    "namespace": str | None,
+    "branch": str | None,
+    "durability": Durability | None,
+    "embedder": Embedder | None,
+    "auto_embed": bool | None,
+    "redaction": Redaction | None,
+    "read_only": bool | None,
+    # Of one run, and so no setting.
+    "json": bool | None,
 }
+_COMPLETIONS = {"namespace": _namespaces, "branch": _branches}

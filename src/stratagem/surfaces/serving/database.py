@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable, StorageUnavailable, StratagemError
@@ -200,13 +201,14 @@ class Database:
         runtime = start(
             Settings(
                 place or given.database,
-                durability=cast("Literal['full', 'fast']", given.durability),
+                durability=given.durability,
                 embedder=given.embedder,
                 read_only=given.read_only,
-                redaction=cast("Literal['none', 'basic', 'strict']", given.redaction),
+                redaction=given.redaction,
                 # Services outside know no workspaces: they are told of the server's own only.
                 external=None if place is None else built_in(),
                 workspace=workspace,
+                environment={**given.of_files, **os.environ},
                 allow_hosts=given.allow_hosts,
                 allow_callables=given.allow_callables,
             )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
 from stratagem import limits
@@ -36,6 +37,7 @@ class ServerSettings:
     `oauth`: whose tokens are taken besides our own. `public_url` is how clients reach the server
     where a proxy stands before it. `max_connections` is for each process; `trusted_proxies` are
     addresses and networks whose word about a client's address is taken, and which many share.
+    `of_files` are variables that hold where the environment has none.
     """
 
     database: str
@@ -43,9 +45,9 @@ class ServerSettings:
     branch: str = "default"
     toolsets: tuple[str, ...] = DEFAULT_TOOLSETS
     read_only: bool = False
-    durability: str = "full"
+    durability: Literal["full", "fast"] = "full"
     embedder: str | None = None
-    redaction: str = "basic"
+    redaction: Literal["none", "basic", "strict"] = "basic"
     host: str = "127.0.0.1"
     port: int = PORT_DEFAULT
     port_given: bool = False
@@ -61,6 +63,7 @@ class ServerSettings:
     public_url: str | None = None
     max_connections: int = limits.CONNECTIONS_MAX
     trusted_proxies: tuple[str, ...] = ()
+    of_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def several_processes(self) -> bool:

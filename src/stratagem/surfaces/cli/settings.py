@@ -1,0 +1,268 @@
+"""Every setting: its name in files and in the environment, its option, and what it means.
+
+A setting is given on the command line, in the environment (`STRATAGEM_NAME`), or in a file of
+settings; the nearer one wins. The file is `.stratagem/config.toml` of the project, then
+`config.toml` in the user's own settings folder. Files are read once, and the environment is left as
+it is: what they say is a default of the options.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from stratagem import limits
+from stratagem.errors import InvalidInput
+from stratagem.places import PROJECT_FOLDER
+
+__all__ = ["FILE_NAME", "SETTINGS", "FileSettings", "Setting", "option"]
+
+FILE_NAME: Final = "config.toml"
+PREFIX: Final = "STRATAGEM_"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: `default` is what holds where nobody says, `words` what it is."""
+
+    name: str
+    default: str
+    words: str
+    metavar: str | None = None
+    # Where another than `--name` is it; one that can be repeated is named for one of its values.
+    flag: str | None = None
+    is_repeated: bool = False
+    # Options of every command stand at the root, all others at the commands that serve.
+    is_shared: bool = False
+    # Whether a project's file may have it: somebody else may have written that one.
+    of_projects: bool = True
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return PREFIX + self.name.upper()
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is yes or no."""
+        return self.default in {"yes", "no"}
+
+    @property
+    def option(self) -> str:
+        """Its option on the command line."""
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def parameter(self) -> str:
+        """Its option as a parameter of a command."""
+        return self.option.partition("/")[0].removeprefix("--").replace("-", "_")
+
+    @property
+    def help(self) -> str:
+        """What the command line says about it."""
+        more = "; repeatable" if self.is_repeated else ""
+        plain = self.is_switch or self.default in {"none", "default"}
+        default = "" if plain else f" Default: {self.default}."
+        return f"{self.words[0].upper()}{self.words[1:]}{more}.{default}"
+
+    def text(self, value: Any) -> str:
+        """Return a value as a variable of the environment would have it."""
+        if isinstance(value, bool):
+            return "1" if value else "0"
+        between = " " if self.is_repeated else ","
+        return between.join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _shared(
+    name: str, default: str, words: str, metavar: str = "", flag: str | None = None
+) -> Setting:
+    return Setting(name, default, words, metavar, flag, is_shared=True)
+
+
+SETTINGS: Final[Mapping[str, Setting]] = {
+    setting.name: setting
+    for setting in (
+        _shared(
+            "db",
+            "the project's .stratagem/, else your own",
+            "which database: a file, or postgresql://…",
+            "FILE",
+        ),
+        _shared("namespace", "default", "where keys belong", "NAME"),
+        _shared("branch", "default", "the branch to work on", "NAME"),
+        _shared("durability", "full", "what a write survives: power failure or kill", "full|fast"),
+        _shared("embedder", "static", "what finds by meaning: static, minilm or none", "NAME"),
+        _shared(
+            "auto_embed",
+            "yes",
+            "no: nothing finds by meaning",
+            flag="--auto-embed/--no-auto-embed",
+        ),
+        _shared("redaction", "basic", "what is masked: basic, strict or none", "LEVEL"),
+        _shared("read_only", "no", "refuse to write"),
+        Setting(
+            "toolsets",
+            "memory,debugging",
+            "which tools a server offers, by commas",
+            "NAMES",
+        ),
+        Setting(
+            "expose",
+            "none",
+            "registered tools offered by their own names, by commas; * and ? are wildcards",
+            "NAMES",
+        ),
+        Setting("host", "127.0.0.1", "where a server listens"),
+        Setting("port", "7437", "the port of a server, or another where that is taken"),
+        Setting("server_name", "none", "names that a server is reached by", is_repeated=True),
+        Setting("public_url", "none", "how clients reach the server behind a proxy", "URL"),
+        Setting(
+            "allow_hosts",
+            "none",
+            "private hosts that registered tools may call",
+            "HOST:PORT",
+            "--allow-host",
+            is_repeated=True,
+        ),
+        Setting(
+            "allow_callables",
+            "none",
+            "Python functions that registered tools may run, MODULE:* all it defines",
+            "MODULE:FUNCTION",
+            "--allow-callable",
+            is_repeated=True,
+            of_projects=False,
+        ),
+        Setting("sandbox_network", "no", "yes: sandboxed code may be given the network"),
+        Setting(
+            "auth",
+            "auto",
+            "whether a token is needed: from the first one on, or in any case",
+            "auto|token",
+        ),
+        Setting("oauth_issuer", "none", "whose JWTs are taken", "URL"),
+        Setting("oauth_audience", "none", "whom such a JWT must be for", is_repeated=True),
+        Setting("oauth_keys", "told by the issuer", "where the issuer's keys are", "URL"),
+        Setting("workers", "1", "how many processes serve"),
+        Setting("redis", "none", "what several servers share Socket.IO events and rates by", "URL"),
+        Setting(
+            "max_connections", f"{limits.CONNECTIONS_MAX}", "how many connections a process takes"
+        ),
+        Setting(
+            "trusted_proxy",
+            "none",
+            "proxies whose word about a client's address is taken",
+            "ADDRESS",
+            is_repeated=True,
+        ),
+        Setting("log_format", "text", "how problems and requests are logged: text or json"),
+        Setting("graph", "built in", "what answers questions about the graph of concepts"),
+        Setting("vectors", "built in", "what finds concepts by meaning"),
+    )
+}
+
+
+def option(name: str, **details: Any) -> Any:
+    """Return the option of a setting, for the signature of a command."""
+    setting = SETTINGS[name]
+    details = {"envvar": setting.variable, "metavar": setting.metavar} | details
+    return typer.Option(setting.option, help=setting.help, show_default=False, **details)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """What files say about settings: the text and the file, by the name of the setting."""
+
+    of_files: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls) -> FileSettings:
+        """Read the files of settings that are there.
+
+        Raises:
+            InvalidInput: A file is no TOML, or has a setting that does not exist.
+        """
+        found: dict[str, tuple[str, str]] = {}
+        # The nearest comes first, and what it says holds.
+        for file in reversed(files()):
+            found |= {name: (text, str(file)) for name, text in _read(file).items()}
+        return cls(found)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What files say, as variables of the environment."""
+        return {SETTINGS[name].variable: text for name, (text, _) in self.of_files.items()}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment, with what files say where it says nothing."""
+        return {**self.variables, **os.environ}
+
+    def listed(self, name: str) -> tuple[str, ...]:
+        """Return the values of a setting that can be repeated."""
+        text = self.environment.get(SETTINGS[name].variable, "")
+        return tuple(text.replace(",", " ").split())
+
+    def defaults(self, *, shared: bool) -> dict[str, Any]:
+        """Return what files say, as defaults of the options of the root or of other commands."""
+        return {
+            setting.parameter: text.split() if setting.is_repeated else text
+            for name, (text, _) in self.of_files.items()
+            if (setting := SETTINGS[name]).is_shared == shared
+        }
+
+    def explain(self, error: typer.BadParameter) -> None:
+        """Add to an error about an option which file it was set in, if it was."""
+        variable = getattr(getattr(error, "param", None), "envvar", None)
+        for name, (_, file) in self.of_files.items():
+            if SETTINGS[name].variable == variable and variable not in os.environ:
+                # Whoever wrote it into a file looks for no variable.
+                error.message = f"{error.message.rstrip('.')}; it is set in {file}."
+
+
+def files() -> list[Path]:
+    """Return the files of settings that are there, the nearest first."""
+    from platformdirs import user_config_dir
+
+    here = Path.cwd().resolve()
+    projects = (place / PROJECT_FOLDER for place in (here, *here.parents))
+    project = next((folder for folder in projects if folder.is_dir()), None)
+    places = [project, Path(user_config_dir("stratagem", appauthor=False))]
+    return [file for place in places if place and (file := place / FILE_NAME).is_file()]
+
+
+def _read(file: Path) -> dict[str, str]:
+    """Return the settings of a file."""
+    try:
+        given = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(
+            f"{file} cannot be read: {error}.", path=str(file), hint="Correct the file."
+        ) from error
+    for name, value in given.items():
+        if name not in SETTINGS:
+            raise InvalidInput(
+                f"{file} has a setting that does not exist: {name}.",
+                path=str(file),
+                hint=f"There are: {', '.join(SETTINGS)}.",
+            )
+        if file.parent.name == PROJECT_FOLDER and not SETTINGS[name].of_projects:
+            raise InvalidInput(
+                f"{file} cannot set {name}: a project may have been written by anybody.",
+                path=str(file),
+                hint=f"Set it in your own {FILE_NAME}, or as {SETTINGS[name].variable}.",
+            )
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(each, str | int | float) for each in parts):
+            raise InvalidInput(
+                f"{file} has no value for {name}: it is text, a number, true or false, or a list.",
+                path=str(file),
+                hint="Correct the file.",
+            )
+    return {name: SETTINGS[name].text(value) for name, value in given.items()}
