@@ -267,7 +267,7 @@ _NO_SECRET: Final = re.compile(
     r"(?i)(?:none|null|nil|true|false|yes|no|undefined|str(?:ing)?|int|bytes|bool|any|object"
     r"|optional.*+|required|missing|empty|invalid|expired|not|is|was|the|an?|of|in|for|must|should"
     r"|cannot|char|const|var|let|void|number|text|type|auto|default|unknown|unset|set|on|off|~|\*"
-    r"|[*x.•…-]{2,}+|<[^>]*+>|[$%{].*+|\[[^\]]*+\]|\(\w*+\)|(?:~|/[\w.-]++)(?:/[\w.-]*+)++|[a-z_]++=\S*+"
+    r"|[*x.•…-]{2,}+|<[^>]*+>|[$%{].*+|\[[^\]]*+\]|\(\w*+\)|(?:~|/[\w.-]++)(?:/[\w.-]*+)+|[a-z_]++=\S*+"
     # What a program would read it from.
     r"|(?:os|process|env|self|config|settings|args|ctx|this|request|secrets?|vault)[.\[].*+"
     r"|(?:[a-z_]\w*+\.[\w.]*+|(?:get|read|load|fetch|new|input|prompt)\w*+)\(.*+"

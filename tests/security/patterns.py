@@ -319,6 +319,23 @@ def _children(node: Any) -> list[list[Any]]:
     return [list(value[inside[kind]])] if kind in inside else []
 
 
+def possessive_groups(pattern: Pattern) -> list[str]:
+    """Return what in a pattern misses matches before Python 3.11.5 (gh-101955).
+
+    A single character that repeats possessively does not.
+    """
+    data = pattern.text.encode("latin-1") if pattern.in_bytes else pattern.text
+    return [
+        str(node)
+        for node in _walk(_parser.parse(data, pattern.flags))
+        if node[0] is _parser.ATOMIC_GROUP
+        or (
+            node[0] is _parser.POSSESSIVE_REPEAT
+            and (len(node[1][2]) != 1 or not _is_letter(node[1][2][0]))
+        )
+    ]
+
+
 def _walk(nodes: Iterable[Any]) -> Iterator[Any]:
     for node in nodes:
         yield node

@@ -17,6 +17,7 @@ from tests.security.patterns import (
     Pattern,
     Source,
     collect_apart,
+    possessive_groups,
     try_all,
 )
 
@@ -72,6 +73,28 @@ def test_every_pattern_of_the_package_is_linear() -> None:
 
     assert len(found) > 400
     assert [str(each) for each in found if each.wrong] == []
+
+
+def test_no_pattern_of_the_package_has_a_possessive_group() -> None:
+    """Python before 3.11.5 misses matches of them."""
+    assert [each.place for each in collect_apart() if possessive_groups(each)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_group"),
+    [
+        (r"(?:ab)*+", True),
+        (r"(?:a|\\.)++", True),
+        (r"(ab)?+", True),
+        (r"x(?:ab){2,3}+y", True),
+        (r"(?>ab)", True),
+        (r"(?:x(?:ab|c)*+)?", True),
+        (r"[ab]*+\)++\w?+a{2,3}+", False),
+        (r"(?:ab)*(c)+", False),
+    ],
+)
+def test_a_possessive_group_is_told_from_a_possessive_letter(text: str, is_group: bool) -> None:
+    assert bool(possessive_groups(Pattern("here", text))) is is_group
 
 
 @pytest.mark.slow

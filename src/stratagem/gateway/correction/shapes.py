@@ -47,7 +47,7 @@ _CONJUNCTIONS: Final = tuple(
     for pattern in (
         r"(?:(?<!\s)\s++)?(?:[,;|&+]|\band\b)(?:\s*+\band\b)?\s*+",
         r"(?:(?<!\s)\s++)?[,;|&+/]\s*+",
-        r"(?:\s|[,;|&+]|\band\b)++",
+        r"(?:[\s,;|&+]|\band\b)+",
     )
 )
 

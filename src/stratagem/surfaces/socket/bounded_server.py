@@ -29,7 +29,7 @@ __all__ = ["BoundedJson", "BoundedPosts", "BoundedServer", "TooDeepData", "Webso
 logger = logging.getLogger(__name__)
 
 _NAMESPACE: Final = "/"
-_EVENT_NAME: Final = re.compile(rb'\s*+\[\s*+("(?:[^"\\]|\\.){0,200}+")')
+_EVENT_NAME: Final = re.compile(rb'\s*+\[\s*+("(?:[^"\\]|\\.){0,200}")')
 # The first characters of packets that announce pieces of binary data to come.
 _BINARY: Final = ("5", "6")
 # The longest of the layer below says which transports there are.
