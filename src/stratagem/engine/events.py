@@ -28,6 +28,7 @@ __all__ = [
     "Space",
     "content_hash",
     "event_hash",
+    "link_of",
 ]
 
 Sequence = NewType("Sequence", int)
@@ -109,3 +110,19 @@ def event_hash(
     """Return the hash that binds an event to the one before it."""
     header = orjson.dumps([sequence, at, wall, branch, kind, actor, request, origin])
     return hashlib.sha256(previous + content + header).digest()
+
+
+def link_of(event: Event, previous: bytes) -> bytes:
+    """Return the hash that an event has if it follows the one with the hash `previous`."""
+    return event_hash(
+        previous,
+        sequence=event.sequence,
+        at=event.at,
+        wall=event.wall,
+        branch=event.branch,
+        kind=event.kind,
+        actor=event.actor,
+        request=event.request,
+        origin=event.origin,
+        content=event.content_hash,
+    )

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
-from stratagem.engine.events import GENESIS, SALT_BYTES, Event, Space, content_hash, event_hash
+from stratagem.engine.events import GENESIS, SALT_BYTES, Event, Space, content_hash, link_of
 from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.storage.contract import Progress, Store, WriteRequest
 
@@ -228,16 +228,4 @@ def _event(sequence: int, at: int, branch: int, kind: str, content: dict[str, An
 
 def _link(event: Event, previous: bytes) -> Event:
     """Return an event with the hash that binds it to another before it."""
-    link = event_hash(
-        previous,
-        sequence=event.sequence,
-        at=event.at,
-        wall=event.wall,
-        branch=event.branch,
-        kind=event.kind,
-        actor=event.actor,
-        request=event.request,
-        origin=event.origin,
-        content=event.content_hash,
-    )
-    return replace(event, hash=link)
+    return replace(event, hash=link_of(event, previous))

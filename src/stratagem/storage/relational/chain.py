@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from stratagem.engine.events import GENESIS, Event, content_hash, event_hash
+from stratagem.engine.events import GENESIS, Event, content_hash, link_of
 from stratagem.storage.contract import Finding, Progress
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.projector import CONTENT_PURGED
@@ -69,17 +69,5 @@ def _link(event: Event, previous: bytes, last: Event | None) -> Iterator[Finding
         if content != event.content_hash:
             about = f" about {event.key!r}" if event.key is not None else ""
             yield Finding(f"The content of an event{about} was altered.", where, repairable=False)
-    link = event_hash(
-        previous,
-        sequence=event.sequence,
-        at=event.at,
-        wall=event.wall,
-        branch=event.branch,
-        kind=event.kind,
-        actor=event.actor,
-        request=event.request,
-        origin=event.origin,
-        content=event.content_hash,
-    )
-    if link != event.hash:
+    if link_of(event, previous) != event.hash:
         yield Finding("An event does not fit the one before it.", where, repairable=False)
