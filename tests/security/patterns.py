@@ -90,6 +90,10 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
     "surfaces/cli/settings_files.py:_toml_replaced": lambda: importlib.import_module(
         "stratagem.surfaces.cli.settings_files"
     )._toml_replaced("[a]\nx = 1\n", "[a]", {"x": 2, "y": 3}),
+    # Of the schemas of operations, which none but this one has.
+    "parameters.py:_typed": lambda: importlib.import_module(
+        "stratagem.gateway.inputs"
+    ).GrantInput.read({"tool": "t", "name": "n", "host": "h"}),
     # Of a document: read to see whether it is a pattern, and never matched by `re`.
     "gateway/openapi/schemas.py:_is_pattern": None,
 }
