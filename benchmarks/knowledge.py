@@ -23,7 +23,8 @@ from benchmarks.results import Figure, report
 from stratagem import Stratagem
 from stratagem.engine.events import Draft
 from stratagem.errors import StratagemError
-from stratagem.knowledge import Knowledge, certainty
+from stratagem.knowledge import certainty
+from stratagem.knowledge.service import Knowledge
 from stratagem.knowledge.spaces import (
     CONCEPT_CREATED,
     CONCEPTS,

@@ -22,10 +22,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import orjson
 
 from stratagem import limits
-from stratagem.debugging import Debugging
+from stratagem.debugging.service import Debugging
 from stratagem.gateway.operations import OPERATIONS as GATEWAY
-from stratagem.knowledge import Knowledge
-from stratagem.memory import Memory
+from stratagem.knowledge.service import Knowledge
+from stratagem.memory.service import Memory
 from stratagem.operation import Operation
 from stratagem.operations import TABLE
 from stratagem.parameters import (

@@ -7,18 +7,18 @@ from stratagem.errors import StratagemError
 
 if TYPE_CHECKING:
     from stratagem.gateway.handlers.functions import tool
-    from stratagem.sdk import Stratagem
-    from stratagem.sdk import open_database as open  # noqa: A004 -- reads like `open`
+    from stratagem.sdk.embedded import open_database as open  # noqa: A004 -- reads like `open`
+    from stratagem.sdk.embedded import Stratagem
     from stratagem.sdk.remote import connect, connect_async
 
 __all__ = ["Stratagem", "StratagemError", "connect", "connect_async", "open", "tool"]
 
 # Imported on first use: a server answers the handshake before it needs a database.
 _LATER = {
-    "Stratagem": ("stratagem.sdk", "Stratagem"),
+    "Stratagem": ("stratagem.sdk.embedded", "Stratagem"),
     "connect": ("stratagem.sdk.remote", "connect"),
     "connect_async": ("stratagem.sdk.remote", "connect_async"),
-    "open": ("stratagem.sdk", "open_database"),
+    "open": ("stratagem.sdk.embedded", "open_database"),
     "tool": ("stratagem.gateway.handlers.functions", "tool"),
 }
 

@@ -16,7 +16,7 @@ from stratagem.memory.kinds import KINDS
 from stratagem.operation import Caller
 from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.settings import ExternalSettings
-from stratagem.sdk import Stratagem
+from stratagem.sdk.embedded import Stratagem
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index

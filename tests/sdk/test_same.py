@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from stratagem import Stratagem, StratagemError, connect_async
-from stratagem.debugging import Debugging
-from stratagem.knowledge import Knowledge
-from stratagem.memory import Memory
+from stratagem.debugging.service import Debugging
+from stratagem.knowledge.service import Knowledge
+from stratagem.memory.service import Memory
 from stratagem.sdk.generated.gateway import GatewayOperations
 from stratagem.sdk.remote import Client
 from tests.sdk.script import SCRIPTS, Step, arguments_of, refusal, shape

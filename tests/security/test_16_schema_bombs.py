@@ -17,7 +17,7 @@ from stratagem.errors import PermissionDenied, ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.definitions.schemas import Schema, check
 from stratagem.operation import Caller
-from stratagem.sdk import Stratagem
+from stratagem.sdk.embedded import Stratagem
 from stratagem.storage.contract import Transaction
 from tests.security import schema_bombs
 from tests.security.schema_bombs import BOMBS, HOOK, MEGABYTES_MAX, SECONDS_MAX, doubled

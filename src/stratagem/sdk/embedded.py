@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Self, TypeVar
 
 from stratagem.bootstrap import Runtime, Settings, start
-from stratagem.debugging import Debugging
-from stratagem.knowledge import Knowledge
-from stratagem.memory import Memory
+from stratagem.debugging.service import Debugging
+from stratagem.knowledge.service import Knowledge
+from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.parameters import MISSING, check
 from stratagem.schemas import method_schema

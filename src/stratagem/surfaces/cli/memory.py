@@ -240,7 +240,7 @@ def _say_more(session: Session, answer: dict[str, Any]) -> None:
 def _whole(session: Session, key: str, as_of: str | None, path: str | None) -> dict[str, Any]:
     """Recall an entry, however long its value is."""
     from stratagem.answers import plain
-    from stratagem.memory import Memory
+    from stratagem.memory.service import Memory
 
     given = {"key": key, "as_of": as_of, "path": path}
     arguments = {name: each for name, each in given.items() if each is not None}
