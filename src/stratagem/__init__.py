@@ -7,8 +7,8 @@ from stratagem.errors import StratagemError
 
 if TYPE_CHECKING:
     from stratagem.gateway.handlers.functions import tool
-    from stratagem.sdk.embedded import open_database as open  # noqa: A004 -- reads like `open`
     from stratagem.sdk.embedded import Stratagem
+    from stratagem.sdk.embedded import open_database as open  # noqa: A004 -- reads like `open`
     from stratagem.sdk.remote import connect, connect_async
 
 __all__ = ["Stratagem", "StratagemError", "connect", "connect_async", "open", "tool"]
