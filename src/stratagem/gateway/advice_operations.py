@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stratagem.gateway import services
 from stratagem.gateway.advice import answers, inputs
 from stratagem.gateway.advice.looking import Looking
@@ -12,12 +9,12 @@ from stratagem.gateway.advice.planning import Planning
 from stratagem.gateway.advice.recommending import Recommending
 from stratagem.gateway.advice.recovering import Recovering
 from stratagem.gateway.rows import row
-from stratagem.operation import Operation, SdkMethod, object_schema
+from stratagem.operation import Operation, SdkMethod
 
 __all__ = ["OPERATIONS"]
 
 
-def _say_recommended(answer: Mapping[str, Any]) -> str:
+def _say_recommendations(answer: answers.ToolRecommendations) -> str:
     lines = [
         f"{each['name']} ({each['relevanceScore']:.2f}): {each['description']} {each['reasoning']}"
         for each in answer["recommendedTools"]
@@ -25,7 +22,7 @@ def _say_recommended(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines) or "No tool fits."
 
 
-def _say_recovery(answer: Mapping[str, Any]) -> str:
+def _say_recovery(answer: answers.ErrorRecovery) -> str:
     lines = [f"{answer['failedTool']}: {answer['errorType']}."]
     if fix := answer["knownFix"]:
         lines.append(f"Known fix: {fix.get('steps')}")
@@ -37,7 +34,7 @@ def _say_recovery(answer: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *answer["preventionTips"]])
 
 
-def _say_validated(answer: Mapping[str, Any]) -> str:
+def _say_validation(answer: answers.ToolValidation) -> str:
     lines = [
         f"{each['toolName']}: "
         + ("available" if each["available"] else each.get("reason", "not configured"))
@@ -46,13 +43,13 @@ def _say_validated(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _say_discovered(answer: Mapping[str, Any]) -> str:
+def _say_discovery(answer: answers.ToolDiscovery) -> str:
     lines = [f"{each['name']}: {each['description']}" for each in answer["tools"]]
     head = f"{answer['filteredCount']} of {answer['totalAvailable']} tools."
     return "\n".join([head, *lines])
 
 
-def _say_compared(answer: Mapping[str, Any]) -> str:
+def _say_comparison(answer: answers.ToolComparison) -> str:
     lines = [
         f"{each['name']}: {', '.join(each['parameters'])}; {each['evidence']}"
         for each in answer["tools"]
@@ -61,7 +58,7 @@ def _say_compared(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _say_plan(answer: Mapping[str, Any]) -> str:
+def _say_plan(answer: answers.WorkflowPlan) -> str:
     lines = [
         f"{at}. {each['tool']} {each['arguments']}" for at, each in enumerate(answer["steps"], 1)
     ]
@@ -78,15 +75,10 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.RecommendInput,
         services.recommending,
         Recommending.recommend,
-        says=_say_recommended,
-        gives=object_schema(
-            required=("recommendedTools",),
-            recommendedTools="array",
-            totalAvailableTools="integer",
-            fallbackMode="boolean",
-        ),
+        says=_say_recommendations,
+        answer_fields=("recommendedTools", "totalAvailableTools", "fallbackMode"),
         reads=True,
-        sdk=SdkMethod("recommend", ("intent",), returns=answers.Recommended),
+        sdk=SdkMethod("recommend", ("intent",)),
     ),
     row(
         "tools_recommend_on_error",
@@ -96,17 +88,9 @@ OPERATIONS: tuple[Operation, ...] = (
         services.recovering,
         Recovering.recommend,
         says=_say_recovery,
-        gives=object_schema(
-            required=("failedTool", "errorType", "alternatives"),
-            failedTool="string",
-            errorType="string",
-            alternatives="array",
-            parameterCorrections="array",
-        ),
+        answer_fields=("failedTool", "errorType", "alternatives", "parameterCorrections"),
         reads=True,
-        sdk=SdkMethod(
-            "recommend_on_error", ("failed_tool", "error_message"), returns=answers.Recovery
-        ),
+        sdk=SdkMethod("recommend_on_error", ("failed_tool", "error_message")),
     ),
     row(
         "tools_validate",
@@ -115,12 +99,10 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ValidateInput,
         services.looking,
         Looking.validate,
-        says=_say_validated,
-        gives=object_schema(
-            required=("results", "allAvailable"), results="array", allAvailable="boolean"
-        ),
+        says=_say_validation,
+        answer_fields=("results", "allAvailable"),
         reads=True,
-        sdk=SdkMethod("validate", ("tool_names",), returns=answers.Validated),
+        sdk=SdkMethod("validate", ("tool_names",)),
     ),
     row(
         "tools_discover",
@@ -129,12 +111,10 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.DiscoverInput,
         services.looking,
         Looking.discover,
-        says=_say_discovered,
-        gives=object_schema(
-            required=("tools", "filteredCount"), tools="array", filteredCount="integer"
-        ),
+        says=_say_discovery,
+        answer_fields=("tools", "filteredCount"),
         reads=True,
-        sdk=SdkMethod("discover", ("name_pattern",), returns=answers.Discovered),
+        sdk=SdkMethod("discover", ("name_pattern",)),
     ),
     row(
         "tools_compare",
@@ -143,12 +123,10 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.CompareInput,
         services.looking,
         Looking.compare,
-        says=_say_compared,
-        gives=object_schema(
-            required=("tools", "differences"), tools="array", differences="array", best="object"
-        ),
+        says=_say_comparison,
+        answer_fields=("tools", "differences", "best"),
         reads=True,
-        sdk=SdkMethod("compare", ("tool_names",), returns=answers.Comparison),
+        sdk=SdkMethod("compare", ("tool_names",)),
     ),
     row(
         "workflow_plan",
@@ -158,14 +136,8 @@ OPERATIONS: tuple[Operation, ...] = (
         services.planning,
         Planning.plan,
         says=_say_plan,
-        gives=object_schema(
-            required=("steps", "runnable"),
-            steps="array",
-            definition=None,
-            missing="array",
-            runnable="boolean",
-        ),
+        answer_fields=("steps", "definition", "missing", "runnable"),
         reads=True,
-        sdk=SdkMethod("workflow_plan", ("goal",), returns=answers.Plan),
+        sdk=SdkMethod("workflow_plan", ("goal",)),
     ),
 )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from stratagem.gateway import services
 from stratagem.gateway.learning import answers, inputs
 from stratagem.gateway.learning.service import Analysis, Corrections, Curating
 from stratagem.gateway.rows import row
-from stratagem.operation import Operation, SdkMethod, object_schema
+from stratagem.operation import Operation, SdkMethod
 
 __all__ = ["OPERATIONS"]
 
 
-def _say_diagnosis(answer: Mapping[str, Any]) -> str:
+def _say_diagnosis(answer: answers.CallDiagnosis) -> str:
     diagnosed = answer["diagnosis"]
     lines = [f"{diagnosed['errorType']}: {diagnosed['rootCause']}"]
     lines += [
@@ -25,7 +23,7 @@ def _say_diagnosis(answer: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *answer["preventionTips"]])
 
 
-def _say_status(answer: Mapping[str, Any]) -> str:
+def _say_status(answer: answers.CorrectionStatus) -> str:
     system, metrics = answer["systemStatus"], answer.get("metrics")
     state = "on" if system["enabled"] else "off"
     said = f"Corrections are {state} and {'healthy' if system['healthy'] else 'limited'}."
@@ -37,18 +35,18 @@ def _say_status(answer: Mapping[str, Any]) -> str:
     )
 
 
-def _say_configured(answer: Mapping[str, Any]) -> str:
+def _say_policy_update(answer: answers.PolicyUpdate) -> str:
     return "\n".join(answer["changesApplied"]) or "Nothing changed."
 
 
-def _say_tests(answer: Mapping[str, Any]) -> str:
+def _say_tests(answer: answers.CorrectionTestReport) -> str:
     overall = answer["overallResults"]
     failed = [each["testName"] for each in answer["testResults"] if not each["passed"]]
     said = f"{overall['passed']} of {overall['totalTests']} passed."
     return f"{said} Failed: {', '.join(failed)}." if failed else said
 
 
-def _say_insights(answer: Mapping[str, Any]) -> str:
+def _say_insights(answer: answers.CorrectionInsights) -> str:
     overall = answer["overallMetrics"]
     said = (
         f"{overall['successfulCorrections']} of {overall['totalCorrections']} corrections held in "
@@ -66,16 +64,15 @@ OPERATIONS: tuple[Operation, ...] = (
         services.analysis,
         Analysis.diagnose,
         says=_say_diagnosis,
-        gives=object_schema(
-            required=("diagnosis", "autoCorrection"),
-            diagnosis="object",
-            autoCorrection="object",
-            alternatives="array",
-            preventionTips="array",
-            learningInsights="object",
+        answer_fields=(
+            "diagnosis",
+            "autoCorrection",
+            "alternatives",
+            "preventionTips",
+            "learningInsights",
         ),
         reads=True,
-        sdk=SdkMethod("error_diagnose", ("error",), returns=answers.Diagnosis),
+        sdk=SdkMethod("error_diagnose", ("error",)),
     ),
     row(
         "auto_correction_status",
@@ -85,16 +82,15 @@ OPERATIONS: tuple[Operation, ...] = (
         services.corrections,
         Corrections.status,
         says=_say_status,
-        gives=object_schema(
-            required=("systemStatus", "healthChecks"),
-            systemStatus="object",
-            metrics="object",
-            activeCorrections="array",
-            strategyPerformance="object",
-            healthChecks="object",
+        answer_fields=(
+            "systemStatus",
+            "metrics",
+            "activeCorrections",
+            "strategyPerformance",
+            "healthChecks",
         ),
         reads=True,
-        sdk=SdkMethod("auto_correction_status", returns=answers.CorrectionStatus),
+        sdk=SdkMethod("auto_correction_status"),
     ),
     row(
         "auto_correction_configure",
@@ -103,15 +99,10 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ConfigureInput,
         services.corrections,
         Corrections.configure,
-        says=_say_configured,
-        gives=object_schema(
-            required=("configurationUpdated", "newSettings"),
-            configurationUpdated="boolean",
-            newSettings="object",
-            changesApplied="array",
-        ),
+        says=_say_policy_update,
+        answer_fields=("configurationUpdated", "newSettings", "changesApplied"),
         right="admin",
-        sdk=SdkMethod("auto_correction_configure", ("settings",), returns=answers.Configured),
+        sdk=SdkMethod("auto_correction_configure", ("settings",)),
     ),
     row(
         "auto_correction_test",
@@ -121,11 +112,9 @@ OPERATIONS: tuple[Operation, ...] = (
         services.corrections,
         Corrections.test,
         says=_say_tests,
-        gives=object_schema(
-            required=("testResults", "overallResults"), testResults="array", overallResults="object"
-        ),
+        answer_fields=("testResults", "overallResults"),
         reads=True,
-        sdk=SdkMethod("auto_correction_test", ("test_cases",), returns=answers.Tested),
+        sdk=SdkMethod("auto_correction_test", ("test_cases",)),
     ),
     row(
         "auto_correction_insights",
@@ -135,16 +124,9 @@ OPERATIONS: tuple[Operation, ...] = (
         services.analysis,
         Analysis.insights,
         says=_say_insights,
-        gives=object_schema(
-            required=("timeRange", "overallMetrics"),
-            timeRange="object",
-            overallMetrics="object",
-            topPatterns="array",
-            trends="object",
-            recommendations="array",
-        ),
+        answer_fields=("timeRange", "overallMetrics", "topPatterns", "trends", "recommendations"),
         reads=True,
-        sdk=SdkMethod("auto_correction_insights", returns=answers.Insights),
+        sdk=SdkMethod("auto_correction_insights"),
     ),
     replace(
         row(
@@ -155,9 +137,9 @@ OPERATIONS: tuple[Operation, ...] = (
             inputs.PatternsInput,
             services.curating,
             Curating.patterns,
-            gives=object_schema(patterns="array", profile="object", backup="object"),
+            answer_fields=("patterns", "profile", "backup"),
             toolset="registry",
-            sdk=SdkMethod("auto_correction_patterns", ("action",), returns=answers.Patterns),
+            sdk=SdkMethod("auto_correction_patterns", ("action",)),
         ),
         reading_actions=("list", "profile", "backup"),
     ),
@@ -169,9 +151,9 @@ OPERATIONS: tuple[Operation, ...] = (
             inputs.CircuitsInput,
             services.curating,
             Curating.circuits,
-            gives=object_schema(circuitBreakers="array", reset="boolean"),
+            answer_fields=("circuitBreakers", "reset"),
             toolset="registry",
-            sdk=SdkMethod("auto_correction_circuits", ("action",), returns=answers.Circuits),
+            sdk=SdkMethod("auto_correction_circuits", ("action",)),
         ),
         reading_actions=("list",),
     ),

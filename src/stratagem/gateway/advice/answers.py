@@ -1,60 +1,88 @@
-"""What the meta tools answer, as types: at run time each is a plain dict.
+"""The answers of the meta tools, as types: at run time each is a plain dict.
 
-The keys are the document's. What an answer may lack, because it was not asked for or because there
-is nothing to say, is in a part of its own with `total=False`.
+The keys are those of the document. A key is `NotRequired` where an answer lacks it because it was
+not asked for, or because there is nothing to report.
 """
 
-from __future__ import annotations
-
-from typing import Any, Literal, TypedDict
+# Without `from __future__ import annotations`: `NotRequired` counts only where it is evaluated.
+from typing import Any, Literal, NotRequired, TypedDict
 
 __all__ = [
-    "Comparison",
-    "Discovered",
-    "Plan",
-    "Recommendation",
-    "Recommended",
-    "Recovery",
-    "Validated",
+    "AgentPerformance",
+    "AgentStanding",
+    "ArgumentCorrection",
+    "ArgumentExample",
+    "CallerInsights",
+    "ComparedTool",
+    "DiscoveredTool",
+    "ErrorRecovery",
+    "HandlerCheck",
+    "InputSource",
+    "IntentSupport",
+    "OtherSource",
+    "PlanStep",
+    "RelatedFailures",
+    "ServiceReport",
+    "ToolAvailability",
+    "ToolChain",
+    "ToolComparison",
+    "ToolDifference",
+    "ToolDiscovery",
+    "ToolEvidence",
+    "ToolRecommendation",
+    "ToolRecommendations",
+    "ToolReliability",
+    "ToolSource",
+    "ToolTwin",
+    "ToolValidation",
+    "WorkflowPlan",
 ]
 
-Json = dict[str, Any]
+ToolSource = Literal["internal", "external"]
 
 
-class _Insight(TypedDict):
+class ServiceReport(TypedDict):
+    """Which parts answered; in fallback mode at least one did not."""
+
+    fallbackMode: bool
+    serviceStatus: dict[str, str]
+
+
+class ToolReliability(TypedDict):
+    """How the calls of a tool went."""
+
     successRate: float | None
     commonErrors: list[str]
     avgRecoveryTime: float | None
 
 
-class _Example(TypedDict):
+class ArgumentExample(TypedDict):
+    """Arguments that a tool can be called with, and where they come from."""
+
     example: Any
     description: str
     confidence: float | None
     usageCount: int
 
 
-class _Chain(TypedDict):
+class ToolChain(TypedDict):
+    """Tools that were called one after another, and how often that worked."""
+
     sequence: list[str]
     description: str
     successRate: float
 
 
-class _Twin(TypedDict):
+class ToolTwin(TypedDict):
+    """A tool for the same job as a recommended one, and what tells the two apart."""
+
     name: str
     recommended: bool
-    difference: Json
+    difference: dict[str, Any]
 
 
-class _RecommendationParts(TypedDict, total=False):
-    validationInsights: _Insight | None
-    parameterExamples: list[_Example] | None
-    toolChains: list[_Chain] | None
-    twins: list[_Twin]
-
-
-class Recommendation(_RecommendationParts):
-    """A tool, and what speaks for it."""
+class ToolRecommendation(TypedDict):
+    """A tool, and the reasons to recommend it."""
 
     name: str
     description: str
@@ -62,128 +90,142 @@ class Recommendation(_RecommendationParts):
     relevanceScore: float
     reasoning: str
     usageHint: str
+    validationInsights: NotRequired[ToolReliability | None]
+    parameterExamples: NotRequired[list[ArgumentExample] | None]
+    toolChains: NotRequired[list[ToolChain] | None]
+    twins: NotRequired[list[ToolTwin]]
 
 
-class _Standing(TypedDict):
+class AgentPerformance(TypedDict):
+    """How the calls of a caller went; null where there were none."""
+
     agentPerformanceScore: float | None
     riskLevel: Literal["low", "medium", "high"] | None
+
+
+class AgentStanding(AgentPerformance):
+    """How the calls of a caller went, and what would help it."""
+
     recommendedHelpTools: list[str]
     learningOpportunities: list[str]
 
 
-class _Supported(TypedDict):
+class IntentSupport(TypedDict):
+    """A tool that worked after similar requests."""
+
     toolName: str
     confidence: float
     reason: str
-    parameters: Json
+    parameters: dict[str, Any]
 
 
-class _RecommendedParts(TypedDict, total=False):
-    validationInsights: _Standing | None
-    patternRecommendations: list[_Supported] | None
+class CallerInsights(TypedDict, total=False):
+    """What records say about the caller and about similar requests, where that was asked for."""
+
+    validationInsights: AgentStanding | None
+    patternRecommendations: list[IntentSupport] | None
 
 
-class Recommended(_RecommendedParts):
+class ToolRecommendations(ServiceReport, CallerInsights):
     """The best tools for a request."""
 
     agentId: str | None
     intent: str
-    recommendedTools: list[Recommendation]
+    recommendedTools: list[ToolRecommendation]
     totalAvailableTools: int
     llmProvider: None
     confidence: float | None
     mode: str
     processingTime: float
-    fallbackMode: bool
-    serviceStatus: dict[str, str]
 
 
-class _Suggestion(TypedDict):
-    suggested: Json
+class ArgumentCorrection(TypedDict):
+    """Corrected arguments for a call that failed."""
+
+    suggested: dict[str, Any]
     reason: str
     confidence: float
 
 
-class _Failures(TypedDict):
+class RelatedFailures(TypedDict):
+    """What the records of a tool's failures say about one of them."""
+
     patternStored: bool
     similarFailuresInChannel: int | None
     recommendedLearningActions: list[str]
 
 
-class _RecoveryParts(TypedDict, total=False):
-    parameterCorrections: list[_Suggestion]
-    learningInsights: _Failures | None
-
-
-class Recovery(_RecoveryParts):
+class ErrorRecovery(ServiceReport):
     """What to do after a call that failed."""
 
     failedTool: str
     errorType: str
     errorMessage: str
-    alternatives: list[Recommendation]
+    alternatives: list[ToolRecommendation]
     preventionTips: list[str]
-    knownFix: Json | None
+    knownFix: dict[str, Any] | None
     processingTime: float
     agentId: str | None
     channelId: str | None
-    fallbackMode: bool
-    serviceStatus: dict[str, str]
+    parameterCorrections: NotRequired[list[ArgumentCorrection]]
+    learningInsights: NotRequired[RelatedFailures | None]
 
 
-class _Configuration(TypedDict):
+class HandlerCheck(TypedDict):
+    """Whether the handler of a tool is configured."""
+
     valid: bool
     errors: list[str]
     warnings: list[str]
 
 
-class _CheckedParts(TypedDict, total=False):
-    category: str
-    description: str
-    source: Literal["internal", "external"]
-    reason: str
-    configuration: _Configuration
+class ToolAvailability(TypedDict):
+    """Whether a tool can be called now; of an unknown tool nothing else is reported."""
 
-
-class _Checked(_CheckedParts):
     toolName: str
     available: bool
+    category: NotRequired[str]
+    description: NotRequired[str]
+    source: NotRequired[ToolSource]
+    reason: NotRequired[str]
+    configuration: NotRequired[HandlerCheck]
 
 
-class Validated(TypedDict):
+class ToolValidation(TypedDict):
     """Whether tools can be called now."""
 
     totalChecked: int
     availableCount: int
     unavailableCount: int
     allAvailable: bool
-    results: list[_Checked]
+    results: list[ToolAvailability]
     processingTime: float
 
 
-class _FoundParts(TypedDict, total=False):
-    inputSchema: Json
+class DiscoveredTool(TypedDict):
+    """A registered tool, as a list shows it."""
 
-
-class _Found(_FoundParts):
     name: str
     description: str
     category: str
-    source: Literal["internal", "external"]
+    source: ToolSource
+    inputSchema: NotRequired[dict[str, Any]]
 
 
-class Discovered(TypedDict):
-    """The tools that fit, and how they group."""
+class ToolDiscovery(TypedDict):
+    """The tools that pass the filters, and how they group."""
 
     totalAvailable: int
     filteredCount: int
     filters: dict[str, str]
     categoryGroups: dict[str, list[str]]
-    tools: list[_Found]
+    tools: list[DiscoveredTool]
     processingTime: float
 
 
-class _Evidence(TypedDict):
+class ToolEvidence(TypedDict):
+    """How the calls of a tool went, and how long they took."""
+
     totalCalls: int
     successRate: float | None
     reliability: float | None
@@ -191,60 +233,77 @@ class _Evidence(TypedDict):
     p50Latency: float | None
 
 
-class _ComparedParts(TypedDict, total=False):
-    relevanceScore: float
+class ComparedTool(TypedDict):
+    """One of the tools of a comparison."""
 
-
-class _Compared(_ComparedParts):
     name: str
     description: str
     category: str
     status: str
-    source: Literal["internal", "external"]
+    source: ToolSource
     parameters: list[str]
     required: list[str]
     hasOutputSchema: bool
-    evidence: _Evidence | None
+    evidence: ToolEvidence | None
+    relevanceScore: NotRequired[float]
 
 
-_Difference = TypedDict("_Difference", {"from": str, "to": str, "twins": bool, "difference": Json})
+# A class cannot have a field named `from`.
+ToolDifference = TypedDict(
+    "ToolDifference", {"from": str, "to": str, "twins": bool, "difference": dict[str, Any]}
+)
 
 
-class Comparison(TypedDict):
+class ToolComparison(ServiceReport):
     """How tools differ."""
 
-    tools: list[_Compared]
+    tools: list[ComparedTool]
     sharedParameters: list[str]
-    differences: list[_Difference]
+    differences: list[ToolDifference]
     best: dict[str, str | None]
     processingTime: float
-    fallbackMode: bool
-    serviceStatus: dict[str, str]
 
 
-class _Step(TypedDict):
+# Where an argument of a step comes from: the caller's inputs, or anything else.
+InputSource = TypedDict(
+    "InputSource",
+    {"from": Literal["input"], "name": str, "value": str, "schema": dict[str, Any], "reason": str},
+)
+OtherSource = TypedDict(
+    "OtherSource",
+    {
+        "from": Literal["step", "default"],
+        "value": Any,
+        "reason": str,
+        "step": NotRequired[str],
+        "path": NotRequired[str],
+    },
+)
+
+
+class PlanStep(TypedDict):
+    """A call of a plan, with the source of each argument."""
+
     id: str
     tool: str
     description: str
     reasoning: str
-    arguments: Json
-    sources: dict[str, Json]
-    evidence: _Chain | None
+    arguments: dict[str, Any]
+    sources: dict[str, InputSource | OtherSource]
+    evidence: ToolChain | None
 
 
-class Plan(TypedDict):
+class WorkflowPlan(ServiceReport):
     """Steps to a goal; `definition` can be given to `pipeline`."""
 
     goal: str
-    steps: list[_Step]
-    definition: Json | None
-    inputs: Json
+    steps: list[PlanStep]
+    definition: dict[str, Any] | None
+    inputs: dict[str, Any]
     missing: list[str]
     invalid: dict[str, str]
     unmatched: list[str]
     omitted: list[str]
     runnable: bool
-    knownChains: list[_Chain]
+    knownChains: list[ToolChain]
     processingTime: float
-    fallbackMode: bool
-    serviceStatus: dict[str, str]

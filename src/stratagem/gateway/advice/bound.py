@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stratagem.engine.lineage import View
+from stratagem.gateway.advice.answers import ArgumentExample, ToolReliability, ToolSource
 from stratagem.gateway.advice.parts import Services
 from stratagem.gateway.advice.recommender import Recommender
 from stratagem.gateway.advice.records import Records
@@ -21,9 +22,7 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
-__all__ = ["Answer", "Meta", "Sight", "milliseconds_since", "source_of"]
-
-Answer = dict[str, Any]
+__all__ = ["Meta", "Sight", "milliseconds_since", "source_of"]
 
 
 class Sight(NamedTuple):
@@ -40,13 +39,13 @@ class Sight(NamedTuple):
         records = services.validated(lambda part: part.records(reader, view), None)
         return cls(reader, view, services, records)
 
-    def examples(self, tool: Tool, caller: str) -> list[Answer] | None:
+    def examples(self, tool: Tool, caller: str) -> list[ArgumentExample] | None:
         """Return arguments of a tool that a caller may be shown."""
         return self.services.learned(
             lambda part: part.examples(self.reader, self.view, tool, caller), None
         )
 
-    def insights(self, tool: str, counts: tuple[int, int]) -> Answer | None:
+    def insights(self, tool: str, counts: tuple[int, int]) -> ToolReliability | None:
         """Return how a tool's calls went, where that is known."""
         records = self.records
         if records is None:
@@ -89,7 +88,7 @@ class Meta:
             yield reader, foundation.views.view(reader, self._branch(branch))
 
 
-def source_of(tool: Tool) -> str:
+def source_of(tool: Tool) -> ToolSource:
     """Return whether a tool comes with the gateway, or was registered."""
     return "internal" if tool.provider == "stratagem" else "external"
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from stratagem import limits
+from stratagem.gateway.advice.answers import InputSource, OtherSource
 from stratagem.gateway.advice.retrieval.givers import (
     GENERAL_WORDS,
     Givers,
@@ -23,8 +24,6 @@ from stratagem.gateway.advice.retrieval.givers import (
 from stratagem.gateway.registry.tools import Tool
 
 __all__ = ["Chainer", "Made", "Step", "required"]
-
-Answer = dict[str, Any]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -45,7 +44,7 @@ class Step:
     tool: Tool
     why: str
     arguments: dict[str, Any] = field(default_factory=dict)
-    sources: dict[str, Answer] = field(default_factory=dict)
+    sources: dict[str, InputSource | OtherSource] = field(default_factory=dict)
 
 
 class Chainer:
@@ -159,7 +158,7 @@ class Chainer:
 
     def _source(
         self, name: str, schema: Any, step: Step, *, optional: bool = False
-    ) -> Answer | None:
+    ) -> InputSource | OtherSource | None:
         """Return where an argument comes from, if from anywhere but the caller."""
         key = self._input(name, step.tool)
         # What a step made of a value at hand is what the next one is meant to have.
@@ -172,7 +171,7 @@ class Chainer:
             return {"from": "default", "value": schema["default"], "reason": "the schema's default"}
         return None
 
-    def _given(self, name: str, schema: Any, step: Step, *, since: int) -> Answer | None:
+    def _given(self, name: str, schema: Any, step: Step, *, since: int) -> OtherSource | None:
         """Return the output of an earlier step that an argument is, the latest first."""
         for earlier in reversed(self.steps[since:]):
             for offer in outputs(earlier.tool):
@@ -192,7 +191,10 @@ class Chainer:
         if key is None:
             return 0
         for at, step in enumerate(self.steps):
-            if any(source.get("name") == key for source in step.sources.values()):
+            if any(
+                source["from"] == "input" and source["name"] == key
+                for source in step.sources.values()
+            ):
                 return at
         return len(self.steps)
 
@@ -207,7 +209,7 @@ class Chainer:
         # Two tools that both take an `id` hardly ever mean the same one.
         return None if taken and words(name) <= GENERAL_WORDS else same[0]
 
-    def _asked(self, name: str, schema: Any, step: Step) -> Answer:
+    def _asked(self, name: str, schema: Any, step: Step) -> InputSource:
         others = {
             source["name"]: earlier.tool
             for earlier in self.steps
@@ -252,12 +254,12 @@ def _many(offer: Offer) -> Mapping[str, Any]:
     return properties(schema.get("items")) if isinstance(schema, Mapping) else {}
 
 
-def _from_input(key: str, schema: Any, reason: str) -> Answer:
+def _from_input(key: str, schema: Any, reason: str) -> InputSource:
     return {
         "from": "input",
         "name": key,
         "value": f"${{{{ input.{_quoted(key)} }}}}",
-        "schema": schema if isinstance(schema, Mapping) else {},
+        "schema": dict(schema) if isinstance(schema, Mapping) else {},
         "reason": reason,
     }
 

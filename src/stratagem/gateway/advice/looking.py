@@ -8,9 +8,21 @@ from collections import defaultdict
 from fnmatch import fnmatchcase
 from typing import Any
 
+from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
-from stratagem.gateway.advice.bound import Answer, Meta, milliseconds_since, source_of
+from stratagem.gateway.advice.answers import (
+    ComparedTool,
+    DiscoveredTool,
+    HandlerCheck,
+    ToolAvailability,
+    ToolComparison,
+    ToolDiscovery,
+    ToolEvidence,
+    ToolValidation,
+)
+from stratagem.gateway.advice.bound import Meta, milliseconds_since, source_of
 from stratagem.gateway.advice.inputs import CompareInput, DiscoverInput, ValidateInput
+from stratagem.gateway.advice.parts import Services
 from stratagem.gateway.advice.retrieval.twins import difference, is_twin
 from stratagem.gateway.calls import history
 from stratagem.gateway.registry.secrets import grants
@@ -29,7 +41,7 @@ _WHY_NOT = {
 class Looking(Meta):
     """Looks at tools."""
 
-    def validate(self, given: ValidateInput) -> Answer:
+    def validate(self, given: ValidateInput) -> ToolValidation:
         """Return for each tool whether it can be called now."""
         started = time.perf_counter()
         with self._looking(given.branch) as (reader, view):
@@ -52,7 +64,7 @@ class Looking(Meta):
             "processingTime": milliseconds_since(started),
         }
 
-    def discover(self, given: DiscoverInput) -> Answer:
+    def discover(self, given: DiscoverInput) -> ToolDiscovery:
         """Return the tools that fit every filter, and how they group."""
         started = time.perf_counter()
         with self._looking(given.branch) as (reader, view):
@@ -68,11 +80,11 @@ class Looking(Meta):
             "filteredCount": len(fitting),
             "filters": {name: each for name, each in named.items() if each is not None},
             "categoryGroups": dict(groups),
-            "tools": [_shown(tool, given) for tool in fitting[: given.limit]],
+            "tools": [_discovered_tool(tool, given) for tool in fitting[: given.limit]],
             "processingTime": milliseconds_since(started),
         }
 
-    def compare(self, given: CompareInput) -> Answer:
+    def compare(self, given: CompareInput) -> ToolComparison:
         """Return how tools differ: what they take, how they did, what they are for."""
         started = time.perf_counter()
         services = self._recommender.services()
@@ -90,7 +102,7 @@ class Looking(Meta):
             if given.intent:
                 each["relevanceScore"] = round(scores.get(each["name"], 0.0), 4)
         first = tools[0]
-        answer: Answer = {
+        return {
             "tools": told,
             "sharedParameters": _shared(tools),
             "differences": [
@@ -107,15 +119,16 @@ class Looking(Meta):
                 for tool in tools[1:]
             ],
             "best": _best(told),
+            "processingTime": milliseconds_since(started),
+            **services.status(),
         }
-        return answer | {"processingTime": milliseconds_since(started)} | services.status()
 
     def _checked(
         self, name: str, tool: Tool | None, granted: list[dict[str, Any]] | None
-    ) -> Answer:
+    ) -> ToolAvailability:
         if tool is None:
             return {"toolName": name, "available": False, "reason": "There is no such tool."}
-        told: Answer = {
+        told: ToolAvailability = {
             "toolName": tool.name,
             "available": tool.status not in _WHY_NOT,
             "category": tool.category,
@@ -125,12 +138,14 @@ class Looking(Meta):
         if reason := _WHY_NOT.get(tool.status):
             told["reason"] = reason
         elif absent := self._absent(tool):
-            told |= {"available": False, "reason": absent}
+            told["available"] = False
+            told["reason"] = absent
         resting = {
             each["toolName"] for each in self._parts.breakers.list() if each["status"] == "open"
         }
         if tool.name in resting:
-            told |= {"available": False, "reason": "It failed too often and is given a rest."}
+            told["available"] = False
+            told["reason"] = "It failed too often and is given a rest."
         if granted is not None:
             told["configuration"] = self._configuration(tool, granted)
             told["available"] = told["available"] and told["configuration"]["valid"]
@@ -145,7 +160,7 @@ class Looking(Meta):
         except StratagemError as error:
             return error.message
 
-    def _configuration(self, tool: Tool, granted: list[dict[str, Any]]) -> Answer:
+    def _configuration(self, tool: Tool, granted: list[dict[str, Any]]) -> HandlerCheck:
         """Check the handler as registration does, and that its secrets were granted."""
         errors: list[str] = []
         warnings: list[str] = []
@@ -161,12 +176,8 @@ class Looking(Meta):
         ]
         return {"valid": not errors, "errors": errors, "warnings": warnings}
 
-    def _compared(self, reader: Reader, view: Any, tool: Tool, services: Any) -> Answer:
-        figures = services.validated(
-            lambda _part: history.statistics(reader, view, tool.name), None
-        )
+    def _compared(self, reader: Reader, view: View, tool: Tool, services: Services) -> ComparedTool:
         schema = tool.content["inputSchema"]
-        shown = ("totalCalls", "successRate", "reliability", "avgLatency", "p50Latency")
         return {
             "name": tool.name,
             "description": tool.description,
@@ -176,15 +187,20 @@ class Looking(Meta):
             "parameters": sorted(schema.get("properties") or {}),
             "required": sorted(schema.get("required") or ()),
             "hasOutputSchema": tool.output is not None,
-            "evidence": _evidence({name: figures[name] for name in shown} if figures else None),
+            "evidence": services.validated(lambda _part: _evidence(reader, view, tool.name), None),
         }
 
 
-def _evidence(figures: Answer | None) -> Answer | None:
-    """Return figures that come from records: of no call, nothing is known."""
-    if figures is None or figures["totalCalls"]:
-        return figures
-    return {**figures, "reliability": None}
+def _evidence(reader: Reader, view: View, tool: str) -> ToolEvidence:
+    """Return the figures of a tool's calls; its reliability is not known before the first one."""
+    figures = history.statistics(reader, view, tool)
+    return {
+        "totalCalls": figures["totalCalls"],
+        "successRate": figures["successRate"],
+        "reliability": figures["reliability"] if figures["totalCalls"] else None,
+        "avgLatency": figures["avgLatency"],
+        "p50Latency": figures["p50Latency"],
+    }
 
 
 def _secrets(handler: str) -> list[str]:
@@ -202,14 +218,16 @@ def _fits(tool: Tool, given: DiscoverInput) -> bool:
     )
 
 
-def _shown(tool: Tool, given: DiscoverInput) -> Answer:
-    told: Answer = {
+def _discovered_tool(tool: Tool, given: DiscoverInput) -> DiscoveredTool:
+    told: DiscoveredTool = {
         "name": tool.name,
         "description": tool.description,
         "category": tool.category,
         "source": source_of(tool),
     }
-    return told | ({"inputSchema": tool.content["inputSchema"]} if given.include_schema else {})
+    if given.include_schema:
+        told["inputSchema"] = tool.content["inputSchema"]
+    return told
 
 
 def _shared(tools: list[Tool]) -> list[str]:
@@ -217,15 +235,18 @@ def _shared(tools: list[Tool]) -> list[str]:
     return sorted(set.intersection(*names))
 
 
-def _best(told: list[Answer]) -> dict[str, str | None]:
+def _best(told: list[ComparedTool]) -> dict[str, str | None]:
     """Return which tool leads, by each measure that is known of at least one."""
 
     def leader(values: dict[str, float | None], sign: int) -> str | None:
         known = {name: value for name, value in values.items() if value is not None}
         return max(known, key=lambda name: sign * known[name]) if known else None
 
-    evidence = {each["name"]: each["evidence"] or {} for each in told}
-    tried = {name: each for name, each in evidence.items() if each.get("totalCalls")}
+    tried = {
+        each["name"]: evidence
+        for each in told
+        if (evidence := each["evidence"]) is not None and evidence["totalCalls"]
+    }
     return {
         "reliability": leader({name: each["reliability"] for name, each in tried.items()}, 1),
         "latency": leader({name: each["avgLatency"] for name, each in tried.items()}, -1),

@@ -16,6 +16,12 @@ import orjson
 from stratagem.engine.evidence import Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
+from stratagem.gateway.advice.answers import (
+    AgentPerformance,
+    ArgumentExample,
+    ServiceReport,
+    ToolReliability,
+)
 from stratagem.gateway.advice.records import Chain, Execution, Records, RecordsOfViews, arguments_of
 from stratagem.gateway.advice.retrieval.catalogue import Catalogue
 from stratagem.gateway.advice.retrieval.intents import Supported
@@ -28,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _EXAMPLES_MAX: Final = 3
+# From which share of calls that worked on a caller is a low or a medium risk.
+_LOW_RISK_MIN: Final = 0.8
+_MEDIUM_RISK_MIN: Final = 0.5
 _READ_MAX: Final = 50
 _PLACEHOLDERS: Final = {
     "string": "<text>",
@@ -56,7 +65,7 @@ class ValidationService:
         """Return the newest executions."""
         return self._records.of(reader, view)
 
-    def insights(self, records: Records, tool: str, counts: tuple[int, int]) -> dict[str, Any]:
+    def insights(self, records: Records, tool: str, counts: tuple[int, int]) -> ToolReliability:
         """Return how the calls of a tool went."""
         worked, failed = counts
         return {
@@ -65,13 +74,19 @@ class ValidationService:
             "avgRecoveryTime": records.recovery_ms(tool),
         }
 
-    def performance(self, executions: list[Execution]) -> dict[str, Any]:
+    def performance(self, executions: list[Execution]) -> AgentPerformance:
         """Return how a caller's calls went; null where there were none."""
         if not executions:
             return {"agentPerformanceScore": None, "riskLevel": None}
         belief = believe([Observation(worked=each.worked, weight=1) for each in executions])
-        risk = "low" if belief.mean >= 0.8 else "medium" if belief.mean >= 0.5 else "high"  # noqa: PLR2004 -- the document's three levels
-        return {"agentPerformanceScore": round(belief.mean, 4), "riskLevel": risk}
+        return {
+            "agentPerformanceScore": round(belief.mean, 4),
+            "riskLevel": "low"
+            if belief.mean >= _LOW_RISK_MIN
+            else "medium"
+            if belief.mean >= _MEDIUM_RISK_MIN
+            else "high",
+        }
 
 
 class PatternService:
@@ -92,7 +107,9 @@ class PatternService:
             return None
         return round(believe([Observation(worked=each, weight=1) for each in ended]).mean, 4)
 
-    def examples(self, reader: Reader, view: View, tool: Tool, caller: str) -> list[dict[str, Any]]:
+    def examples(
+        self, reader: Reader, view: View, tool: Tool, caller: str
+    ) -> list[ArgumentExample]:
         """Return arguments of a tool: the caller's own, registered ones, or placeholders."""
         own = self._records.of(reader, view).of(tool=tool.name, caller=caller)
         return (
@@ -127,7 +144,7 @@ class Services:
         """Whether a part did not answer."""
         return self._away[service]
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> ServiceReport:
         """Return the documented fields."""
         return {
             "fallbackMode": any(self._away.values()),
@@ -178,7 +195,7 @@ def _placeholder(schema: Any) -> Any:
     return _PLACEHOLDERS.get(kind[0] if isinstance(kind, list) and kind else kind or "")
 
 
-def _own_examples(reader: Reader, executions: list[Execution]) -> list[dict[str, Any]]:
+def _own_examples(reader: Reader, executions: list[Execution]) -> list[ArgumentExample]:
     worked = [each for each in executions if each.worked][-_READ_MAX:]
     failed = [each for each in executions if not each.worked][-_READ_MAX:]
     counts: Counter[bytes] = Counter()
@@ -199,7 +216,7 @@ def _own_examples(reader: Reader, executions: list[Execution]) -> list[dict[str,
     return found
 
 
-def _registered_examples(tool: Tool) -> list[dict[str, Any]]:
+def _registered_examples(tool: Tool) -> list[ArgumentExample]:
     return [
         _example(each["input"], each.get("description") or "Registered with the tool", None, 0)
         for each in (tool.content.get("examples") or ())[:_EXAMPLES_MAX]
@@ -209,7 +226,7 @@ def _registered_examples(tool: Tool) -> list[dict[str, Any]]:
 
 def _example(
     example: Any, description: str, confidence: float | None, count: int
-) -> dict[str, Any]:
+) -> ArgumentExample:
     return {
         "example": example,
         "description": description,

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
-from stratagem.gateway.advice.bound import Answer, Meta, milliseconds_since
+from stratagem.gateway.advice.answers import PlanStep, WorkflowPlan
+from stratagem.gateway.advice.bound import Meta, milliseconds_since
 from stratagem.gateway.advice.chaining import Chainer, Step
 from stratagem.gateway.advice.inputs import PlanInput
 from stratagem.gateway.advice.parts import Services
@@ -57,7 +58,7 @@ _CHAINS_SHOWN: Final = 3
 class Planning(Meta):
     """Plans workflows."""
 
-    def plan(self, given: PlanInput) -> Answer:
+    def plan(self, given: PlanInput) -> WorkflowPlan:
         """Return steps for a goal, usable as a pipeline."""
         started = time.perf_counter()
         services = self._recommender.services()
@@ -68,9 +69,10 @@ class Planning(Meta):
                 registry = self._parts.registry
                 found = [registry.find(reader, view, name) for name in given.tools]
                 chosen = [(tool, "You named it.") for tool in found]
-                left: dict[str, list[str]] = {"unmatched": [], "omitted": []}
+                unmatched: list[str] = []
+                omitted: list[str] = []
             else:
-                chosen, left = self._chosen(reader, view, given, services, chains)
+                chosen, unmatched, omitted = self._chosen(reader, view, given, services, chains)
             # Those named by the caller are all; those found may need others before them.
             named = given.tools is not None
             givers = Givers(()) if named else self._recommender.catalogue.givers(shelf)
@@ -94,8 +96,9 @@ class Planning(Meta):
             "inputs": {"type": "object", "properties": asked, "required": sorted(asked)},
             "missing": missing,
             "invalid": invalid,
-            **left,
-            "runnable": bool(steps) and not (missing or invalid or any(left.values())),
+            "unmatched": unmatched,
+            "omitted": omitted,
+            "runnable": bool(steps) and not (missing or invalid or unmatched or omitted),
             "knownChains": [
                 chain_told(each)
                 for each in chains
@@ -107,8 +110,8 @@ class Planning(Meta):
 
     def _chosen(
         self, reader: Reader, view: View, given: PlanInput, services: Services, chains: list[Chain]
-    ) -> tuple[list[tuple[Tool, str]], dict[str, list[str]]]:
-        """Return the tools in order, each with what speaks for it, and the parts without one."""
+    ) -> tuple[list[tuple[Tool, str]], list[str], list[str]]:
+        """Return the tools in order with the reason for each, unmatched and omitted parts."""
         known: dict[str, list[Choice]] = {}
 
         def choices(part: str) -> list[Choice]:
@@ -130,7 +133,7 @@ class Planning(Meta):
                 omitted.append(part)
             elif best.tool.name != before:
                 chosen.append((best.tool, f"For {part!r}: {reasoning(best)}"))
-        return chosen, {"unmatched": unmatched, "omitted": omitted}
+        return chosen, unmatched, omitted
 
 
 def _parts(goal: str) -> list[tuple[str, bool]]:
@@ -147,7 +150,7 @@ def _parts(goal: str) -> list[tuple[str, bool]]:
     return found or [(goal, True)]
 
 
-def _joined(parts: list[tuple[str, bool]], relevant: Any) -> Iterator[str]:
+def _joined(parts: list[tuple[str, bool]], relevant: Callable[[str], bool]) -> Iterator[str]:
     """Yield the parts; what has no tool of its own belongs to what it is joined to."""
     current = ""
     for part, apart in parts:
@@ -213,7 +216,7 @@ def _arranged(
     return chainer.steps
 
 
-def _asked(steps: list[Step]) -> dict[str, Mapping[str, Any]]:
+def _asked(steps: list[Step]) -> dict[str, dict[str, Any]]:
     return {
         source["name"]: source["schema"]
         for step in steps
@@ -237,7 +240,7 @@ def _invalid(asked: Mapping[str, Mapping[str, Any]], inputs: Mapping[str, Any]) 
     return found
 
 
-def _told(step: Step, at: int, steps: list[Step], chains: list[Chain]) -> Answer:
+def _told(step: Step, at: int, steps: list[Step], chains: list[Chain]) -> PlanStep:
     before = steps[at - 1].tool.name if at else None
     pair = next((each for each in chains if each.sequence == (before, step.tool.name)), None)
     return {

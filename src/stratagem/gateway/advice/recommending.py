@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import time
 
-from stratagem.gateway.advice.bound import Answer, Meta, Sight, milliseconds_since
+from stratagem.gateway.advice.answers import (
+    AgentStanding,
+    CallerInsights,
+    IntentSupport,
+    ToolChain,
+    ToolRecommendation,
+    ToolRecommendations,
+    ToolTwin,
+)
+from stratagem.gateway.advice.bound import Meta, Sight, milliseconds_since
 from stratagem.gateway.advice.inputs import RecommendInput
 from stratagem.gateway.advice.parts import placeholders
 from stratagem.gateway.advice.recommender import Choice
@@ -13,7 +22,7 @@ from stratagem.gateway.advice.retrieval.catalogue import Shelf
 from stratagem.gateway.advice.retrieval.twins import difference, grouped
 from stratagem.gateway.registry.tools import Tool
 
-__all__ = ["Recommending", "chain_told", "reasoning", "usage_hint"]
+__all__ = ["Recommending", "chain_told", "reasoning", "recommendation", "usage_hint"]
 
 _TWINS_SHOWN = 5
 # The lookalikes of a tool stand close to it.
@@ -29,7 +38,7 @@ _HELP = ("tool_help", "tools_validate")
 class Recommending(Meta):
     """Recommends tools."""
 
-    def recommend(self, given: RecommendInput) -> Answer:
+    def recommend(self, given: RecommendInput) -> ToolRecommendations:
         """Return the best tools for a request."""
         started = time.perf_counter()
         services = self._recommender.services()
@@ -39,21 +48,10 @@ class Recommending(Meta):
             twins = _twins(shelf, choices, best)
             sight = Sight.of(reader, view, services)
             recommended = [
-                self._told(sight, each, given)
-                | ({"twins": twins[each.tool.name]} if each.tool.name in twins else {})
-                for each in best
+                self._told(sight, each, given, twins.get(each.tool.name, [])) for each in best
             ]
             confidence = services.learned(lambda part: part.followed(reader, view), None)
-            answer: Answer = {
-                "agentId": given.labels.get("agentId"),
-                "intent": given.intent,
-                "recommendedTools": recommended,
-                "totalAvailableTools": len(shelf.tools),
-                "llmProvider": None,
-                "confidence": confidence,
-                "mode": shelf.index.mode,
-            }
-            answer |= self._about(given, sight, best)
+            insights = self._about(given, sight, best)
         self._recommender.remember(
             self._caller,
             self._branch(given.branch),
@@ -61,18 +59,24 @@ class Recommending(Meta):
             [each.tool.name for each in best],
             given.labels,
         )
-        return answer | {"processingTime": milliseconds_since(started)} | services.status()
-
-    def _told(self, sight: Sight, choice: Choice, given: RecommendInput) -> Answer:
-        tool = choice.tool
-        told: Answer = {
-            "name": tool.name,
-            "description": tool.description,
-            "category": tool.category,
-            "relevanceScore": round(choice.match.score, 4),
-            "reasoning": reasoning(choice),
-            "usageHint": usage_hint(tool),
+        return {
+            "agentId": given.labels.get("agentId"),
+            "intent": given.intent,
+            "recommendedTools": recommended,
+            "totalAvailableTools": len(shelf.tools),
+            "llmProvider": None,
+            "confidence": confidence,
+            "mode": shelf.index.mode,
+            "processingTime": milliseconds_since(started),
+            **insights,
+            **services.status(),
         }
+
+    def _told(
+        self, sight: Sight, choice: Choice, given: RecommendInput, twins: list[ToolTwin]
+    ) -> ToolRecommendation:
+        tool = choice.tool
+        told = recommendation(choice)
         if given.include_validation_insights:
             told["validationInsights"] = sight.insights(tool.name, choice.counts)
         if given.include_parameter_examples:
@@ -84,11 +88,13 @@ class Recommending(Meta):
             told["toolChains"] = (
                 None if chains is None else [chain_told(each) for each in chains[:_CHAINS_SHOWN]]
             )
+        if twins:
+            told["twins"] = twins
         return told
 
-    def _about(self, given: RecommendInput, sight: Sight, best: list[Choice]) -> Answer:
+    def _about(self, given: RecommendInput, sight: Sight, best: list[Choice]) -> CallerInsights:
         """Return what is said about the caller, and what similar requests speak for."""
-        about: Answer = {}
+        about: CallerInsights = {}
         if given.include_validation_insights:
             about["validationInsights"] = self._standing(given, sight)
         if given.include_pattern_recommendations:
@@ -98,7 +104,7 @@ class Recommending(Meta):
             )
         return about
 
-    def _standing(self, given: RecommendInput, sight: Sight) -> Answer | None:
+    def _standing(self, given: RecommendInput, sight: Sight) -> AgentStanding | None:
         if sight.records is None:
             return None
         agent = given.labels.get("agentId")
@@ -117,6 +123,19 @@ class Recommending(Meta):
                 if failing.count(name) > 1
             ],
         }
+
+
+def recommendation(choice: Choice) -> ToolRecommendation:
+    """Return a tool in the documented form, with the reasons for it."""
+    tool = choice.tool
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "category": tool.category,
+        "relevanceScore": round(choice.match.score, 4),
+        "reasoning": reasoning(choice),
+        "usageHint": usage_hint(tool),
+    }
 
 
 def reasoning(choice: Choice) -> str:
@@ -150,7 +169,7 @@ def usage_hint(tool: Tool) -> str:
     return f"tool_execute {tool.name!r}; its schema requires no argument."
 
 
-def chain_told(chain: Chain) -> Answer:
+def chain_told(chain: Chain) -> ToolChain:
     """Return a chain in the documented form."""
     return {
         "sequence": list(chain.sequence),
@@ -159,7 +178,7 @@ def chain_told(chain: Chain) -> Answer:
     }
 
 
-def _twins(shelf: Shelf, choices: list[Choice], best: list[Choice]) -> dict[str, list[Answer]]:
+def _twins(shelf: Shelf, choices: list[Choice], best: list[Choice]) -> dict[str, list[ToolTwin]]:
     """Return the lookalikes of what is recommended, each with what it has otherwise."""
     tools = {each.tool.name: each.tool for each in choices[: len(best) + _TWINS_SOUGHT]}
     groups = grouped(list(tools), lambda name: tools[name].content, shelf.index.likeness)
@@ -182,7 +201,7 @@ def _speaks_for(choice: Choice) -> bool:
     return choice.support is not None and choice.support.worked > 0
 
 
-def _pattern(choice: Choice) -> Answer:
+def _pattern(choice: Choice) -> IntentSupport:
     support = choice.support
     assert support is not None
     return {

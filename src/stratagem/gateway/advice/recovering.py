@@ -8,10 +8,16 @@ import time
 from typing import Any, Final
 
 from stratagem.errors import StratagemError
-from stratagem.gateway.advice.bound import Answer, Meta, Sight, milliseconds_since
+from stratagem.gateway.advice.answers import (
+    ArgumentCorrection,
+    ErrorRecovery,
+    RelatedFailures,
+    ToolRecommendation,
+)
+from stratagem.gateway.advice.bound import Meta, Sight, milliseconds_since
 from stratagem.gateway.advice.inputs import OnErrorInput, labels
 from stratagem.gateway.advice.recommender import Choice
-from stratagem.gateway.advice.recommending import reasoning, usage_hint
+from stratagem.gateway.advice.recommending import recommendation
 from stratagem.gateway.advice.records import Execution, Records
 from stratagem.gateway.correction import Correction, FaultType
 from stratagem.gateway.correction.tips import tips
@@ -48,7 +54,7 @@ _OF_ARGUMENTS: Final = frozenset({"missingRequired", "typeMismatch"})
 class Recovering(Meta):
     """Helps after a failure."""
 
-    def recommend(self, given: OnErrorInput) -> Answer:
+    def recommend(self, given: OnErrorInput) -> ErrorRecovery:
         """Return other tools, corrected arguments and known fixes."""
         started = time.perf_counter()
         services = self._recommender.services()
@@ -59,27 +65,26 @@ class Recovering(Meta):
             sight = Sight.of(reader, view, services)
             alternatives = self._alternatives(sight, given, failed)
             name = failed.name if failed else given.failed_tool
-            answer: Answer = {
-                "failedTool": name,
-                "errorType": _kind(failed, found, given.error_message),
-                "errorMessage": given.error_message,
-                "alternatives": alternatives,
-            }
-            if given.include_parameter_corrections:
-                answer["parameterCorrections"] = _corrections(found)
-            answer["preventionTips"] = _tips(answer["errorType"], found, name)
-            if given.include_learning_recommendations:
-                answer["learningInsights"] = self._insights(given, name, sight.records, context)
-        answer["knownFix"] = self._known_fix(given, name, branch)
-        return (
-            answer
-            | {
-                "processingTime": milliseconds_since(started),
-                "agentId": context.get("agentId"),
-                "channelId": context.get("channelId"),
-            }
-            | services.status()
-        )
+            insights = self._insights(given, name, sight.records, context)
+        kind = _kind(failed, found, given.error_message)
+        answer: ErrorRecovery = {
+            "failedTool": name,
+            "errorType": kind,
+            "errorMessage": given.error_message,
+            "alternatives": alternatives,
+            "preventionTips": _tips(kind, found, name),
+            "knownFix": self._known_fix(given, name, branch),
+            "processingTime": milliseconds_since(started),
+            "agentId": context.get("agentId"),
+            "channelId": context.get("channelId"),
+            "fallbackMode": services.status()["fallbackMode"],
+            "serviceStatus": services.status()["serviceStatus"],
+        }
+        if given.include_parameter_corrections:
+            answer["parameterCorrections"] = _corrections(found)
+        if given.include_learning_recommendations:
+            answer["learningInsights"] = insights
+        return answer
 
     def _examined(self, tool: Tool | None, given: OnErrorInput, branch: str) -> Correction | None:
         if tool is None or given.failed_parameters is None:
@@ -90,7 +95,9 @@ class Recovering(Meta):
             logger.info("the arguments of %s were not examined: %s", tool.name, error)
             return None
 
-    def _alternatives(self, sight: Sight, given: OnErrorInput, failed: Tool | None) -> list[Answer]:
+    def _alternatives(
+        self, sight: Sight, given: OnErrorInput, failed: Tool | None
+    ) -> list[ToolRecommendation]:
         said = failed.description if failed else ""
         request = f"{given.intent or ''}\n{given.failed_tool} {said}".strip()
         _shelf, choices = self._recommender.choose(
@@ -100,24 +107,17 @@ class Recovering(Meta):
         fitting = [
             each for each in choices if each.tool.name != name and each.match.score >= _RELEVANT_MIN
         ]
-        return [self._told(sight, each) for each in fitting[: given.max_alternatives]]
+        return [self._alternative(sight, each) for each in fitting[: given.max_alternatives]]
 
-    def _told(self, sight: Sight, choice: Choice) -> Answer:
-        tool = choice.tool
-        return {
-            "name": tool.name,
-            "description": tool.description,
-            "category": tool.category,
-            "relevanceScore": round(choice.match.score, 4),
-            "reasoning": reasoning(choice),
-            "usageHint": usage_hint(tool),
-            "validationInsights": sight.insights(tool.name, choice.counts),
-            "parameterExamples": sight.examples(tool, self._caller.actor),
-        }
+    def _alternative(self, sight: Sight, choice: Choice) -> ToolRecommendation:
+        found = recommendation(choice)
+        found["validationInsights"] = sight.insights(choice.tool.name, choice.counts)
+        found["parameterExamples"] = sight.examples(choice.tool, self._caller.actor)
+        return found
 
     def _insights(
         self, given: OnErrorInput, tool: str, records: Records | None, context: dict[str, Any]
-    ) -> Answer | None:
+    ) -> RelatedFailures | None:
         if records is None:
             return None
         failures = [each for each in records.of(tool=tool) if not each.worked]
@@ -142,7 +142,7 @@ class Recovering(Meta):
             ],
         }
 
-    def _known_fix(self, given: OnErrorInput, tool: str, branch: str) -> Answer | None:
+    def _known_fix(self, given: OnErrorInput, tool: str, branch: str) -> dict[str, Any] | None:
         """Ask the debugging memory; whatever is wrong with it, the rest is answered."""
         advisor = self._recommender.advisor
         if advisor is None:
@@ -166,7 +166,7 @@ def _kind(tool: Tool | None, found: Correction | None, message: str) -> str:
     return said or "executionFailed"
 
 
-def _corrections(found: Correction | None) -> list[Answer]:
+def _corrections(found: Correction | None) -> list[ArgumentCorrection]:
     if found is None:
         return []
     return [

@@ -1,111 +1,167 @@
-"""What the correction tools answer, as types: at run time each is a plain dict.
+"""The answers of the correction tools, as types: at run time each is a plain dict.
 
-The keys are the document's. What an answer may lack, because it was not asked for or because there
-is nothing to say, is in a part of its own with `total=False`.
+The keys are those of the document. A key is `NotRequired` where an answer lacks it because it was
+not asked for, or because there is nothing to report.
 """
 
-from __future__ import annotations
-
-from typing import Any, Literal, TypedDict
+# Without `from __future__ import annotations`: `NotRequired` counts only where it is evaluated.
+from typing import Any, Literal, NotRequired, TypedDict
 
 __all__ = [
-    "Breaker",
-    "Circuits",
-    "Configured",
+    "ActiveCorrection",
+    "AgentFigures",
+    "AlternativeTool",
+    "BackupLesson",
+    "CacheFigures",
+    "CallDiagnosis",
+    "CallRefusal",
+    "CorrectionBreaker",
+    "CorrectionBreakers",
+    "CorrectionFigures",
+    "CorrectionInsights",
+    "CorrectionMetrics",
+    "CorrectionOffer",
+    "CorrectionPattern",
+    "CorrectionPatterns",
+    "CorrectionQuestion",
     "CorrectionStatus",
-    "Diagnosis",
-    "Insights",
-    "Offer",
-    "Patterns",
-    "Tested",
+    "CorrectionTestReport",
+    "CorrectionTrends",
+    "DailyCount",
+    "DegradedMode",
+    "EarlierErrors",
+    "EngineDiagnostics",
+    "ErrorDiagnosis",
+    "FailureFigures",
+    "FaultReport",
+    "InsightBreakdowns",
+    "InsightsPeriod",
+    "OfferedCorrections",
+    "OutcomeTrend",
+    "ParameterUsage",
+    "PatternBackup",
+    "PatternUsage",
+    "PolicyChange",
+    "PolicyUpdate",
+    "RiskLevel",
+    "ServiceHealth",
+    "StrategyFigures",
+    "SystemStatus",
+    "TestDetails",
+    "TestPerformance",
+    "TestResult",
+    "TestTotals",
+    "ToolFigures",
+    "ToolProfile",
 ]
 
-Health = Literal["healthy", "unavailable", "disabled"]
-Json = dict[str, Any]
+RiskLevel = Literal["low", "medium", "high"]
+ServiceHealth = Literal["healthy", "unavailable", "disabled"]
 
 
-class _Degradable(TypedDict, total=False):
-    """What an answer says where a part of the system is missing."""
+class DegradedMode(TypedDict, total=False):
+    """What an answer reports where a part of the system does not work."""
 
     fallbackMode: bool
-    serviceStatus: dict[str, str]
+    serviceStatus: dict[str, ServiceHealth]
 
 
-class Offer(TypedDict):
+class CorrectionOffer(TypedDict):
     """A correction: what a call would run with, and how sure that is."""
 
     type: str
     strategies: list[str]
     description: str
-    correctedParameters: Json
+    correctedParameters: dict[str, Any]
     confidence: float
     reasoning: str
-    riskLevel: Literal["low", "medium", "high"]
+    riskLevel: RiskLevel
     appliedPattern: str
     correctionId: str
 
 
-class _Diagnosed(TypedDict):
-    errorType: str
-    errorCategory: str
-    severity: Literal["low", "medium", "high"]
-    rootCause: str | None
-    affectedParameters: list[str]
-    fixable: bool
-    confidence: float | None
-    basis: str
+class FaultReport(TypedDict):
+    """What is wrong with an argument."""
+
+    type: str
+    path: str
+    message: str
 
 
-class _DiagnosedCall(_Diagnosed, total=False):
-    errorTypes: list[str]
+class CorrectionQuestion(TypedDict):
+    """A question that only the caller can answer, and the possible answers."""
 
-
-class _Choice(TypedDict):
     path: str
     question: str
     options: list[Any]
 
 
-class _Corrections(TypedDict):
+class CallRefusal(TypedDict):
+    """Why a call was not run, and the corrections that the caller may confirm."""
+
+    errors: list[FaultReport]
+    corrections: NotRequired[list[CorrectionOffer]]
+    hint: NotRequired[str]
+    choices: NotRequired[list[CorrectionQuestion]]
+    withheld: NotRequired[str]
+
+
+class ErrorDiagnosis(TypedDict):
+    """The type, the severity and the cause of an error."""
+
+    errorType: str
+    errorCategory: str
+    severity: RiskLevel
+    rootCause: str | None
+    affectedParameters: list[str]
+    fixable: bool
+    confidence: float | None
+    basis: str
+    errorTypes: NotRequired[list[str]]
+
+
+class OfferedCorrections(TypedDict):
+    """The corrections of a call, and the one that would be applied unasked."""
+
     available: bool
-    corrections: list[Offer]
-    appliedCorrection: Offer | None
+    corrections: list[CorrectionOffer]
+    appliedCorrection: CorrectionOffer | None
+    withheld: NotRequired[str]
+    choices: NotRequired[list[CorrectionQuestion]]
 
 
-class _Offered(_Corrections, total=False):
-    withheld: str
-    choices: list[_Choice]
+class AlternativeTool(TypedDict):
+    """Another tool that takes the call, and the arguments it would run with."""
 
-
-class _Alternative(TypedDict):
     toolName: str
     reasoning: str
-    parameters: Json
+    parameters: dict[str, Any]
 
 
-class _Learned(TypedDict):
+class EarlierErrors(TypedDict):
+    """What earlier corrections of a tool say about an error."""
+
     similarErrors: int
     successfulPattern: bool
     recommendedActions: list[str]
 
 
-class _DiagnosisParts(_Degradable, total=False):
-    alternatives: list[_Alternative]
-    knownFix: Json
+class CallDiagnosis(DegradedMode):
+    """What is wrong with a call, and how it could be corrected."""
 
-
-class Diagnosis(_DiagnosisParts):
-    """What is wrong with a call, and how it could be mended."""
-
-    diagnosis: _DiagnosedCall
-    autoCorrection: _Offered
+    diagnosis: ErrorDiagnosis
+    autoCorrection: OfferedCorrections
     preventionTips: list[str]
-    learningInsights: _Learned
+    learningInsights: EarlierErrors
     processingTime: float
     timestamp: str
+    alternatives: NotRequired[list[AlternativeTool]]
+    knownFix: NotRequired[dict[str, Any]]
 
 
-class _System(TypedDict):
+class SystemStatus(TypedDict):
+    """Whether corrections are switched on and work, and since when."""
+
     enabled: bool | None
     healthy: bool
     version: str
@@ -113,7 +169,9 @@ class _System(TypedDict):
     lastRestart: str
 
 
-class _Metrics(TypedDict):
+class CorrectionMetrics(TypedDict):
+    """How corrections did in a span of time."""
+
     totalCorrections: int
     successfulCorrections: int
     successRate: float | None
@@ -125,13 +183,26 @@ class _Metrics(TypedDict):
     truncated: bool
 
 
-class _Strategy(TypedDict):
+class StrategyFigures(TypedDict):
+    """How one strategy did."""
+
     attempts: int
     successes: int
     successRate: float | None
 
 
-class _Active(TypedDict):
+class CacheFigures(TypedDict):
+    """How the cache of corrections is doing."""
+
+    entries: int
+    hits: int
+    misses: int
+    hitRate: float | None
+
+
+class ActiveCorrection(TypedDict):
+    """A corrected call that is under way."""
+
     agentId: str | None
     toolName: str
     attempt: int
@@ -139,54 +210,52 @@ class _Active(TypedDict):
     status: str
 
 
-class _StatusParts(TypedDict, total=False):
-    metrics: _Metrics
-    strategyPerformance: dict[str, _Strategy]
-    cache: dict[str, float]
-    activeCorrections: list[_Active]
-    faults: dict[str, str]
-
-
-class CorrectionStatus(_StatusParts):
+class CorrectionStatus(TypedDict):
     """How the corrections are doing."""
 
-    systemStatus: _System
-    healthChecks: dict[str, Health]
+    systemStatus: SystemStatus
+    healthChecks: dict[str, ServiceHealth]
     fallbackMode: bool
-    serviceStatus: dict[str, Health]
-    settings: Json | None
-    toolSettings: dict[str, Json] | None
+    serviceStatus: dict[str, ServiceHealth]
+    settings: dict[str, Any] | None
+    toolSettings: dict[str, dict[str, Any]] | None
+    metrics: NotRequired[CorrectionMetrics]
+    strategyPerformance: NotRequired[dict[str, StrategyFigures]]
+    cache: NotRequired[CacheFigures]
+    activeCorrections: NotRequired[list[ActiveCorrection]]
+    faults: NotRequired[dict[str, str]]
 
 
-class _ConfiguredParts(TypedDict, total=False):
-    toolName: str
-
-
-class Configured(_ConfiguredParts):
-    """What a change of the policy changed, or would change."""
+class PolicyChange(TypedDict):
+    """The settings before and after a change of the policy; `version` is None for a preview."""
 
     configurationUpdated: bool
-    previousSettings: Json | None
-    newSettings: Json
+    previousSettings: dict[str, Any] | None
+    newSettings: dict[str, Any]
     changesApplied: list[str]
     restartRequired: bool
     effectiveImmediately: bool
     version: int | None
+    toolName: NotRequired[str]
+
+
+class PolicyUpdate(PolicyChange):
+    """What a change of the policy changed, or would change, and when."""
+
     timestamp: str
 
 
-class _TestDetails(TypedDict):
+class TestDetails(TypedDict):
+    """The arguments of a test case before and after its correction."""
+
     originalParameters: Any
-    correctedParameters: Json | None
+    correctedParameters: dict[str, Any] | None
     correctionType: str | None
 
 
-class _TestParts(TypedDict, total=False):
-    reason: str
-    suggestions: list[str]
+class TestResult(TypedDict):
+    """How one test case went."""
 
-
-class _TestResult(_TestParts):
     testName: str
     passed: bool
     executionTime: float
@@ -195,10 +264,14 @@ class _TestResult(_TestParts):
     correctionApplied: bool
     correctionMatched: bool | None
     confidence: float | None
-    details: _TestDetails
+    details: TestDetails
+    reason: NotRequired[str]
+    suggestions: NotRequired[list[str]]
 
 
-class _TestsOverall(TypedDict):
+class TestTotals(TypedDict):
+    """How all test cases went."""
+
     totalTests: int
     passed: int
     failed: int
@@ -206,26 +279,45 @@ class _TestsOverall(TypedDict):
     averageExecutionTime: float | None
 
 
-class _TestedParts(TypedDict, total=False):
-    testSuite: str
-    performance: dict[str, float | None]
-    diagnostics: Json
+class TestPerformance(TypedDict):
+    """How long test cases took, in milliseconds."""
+
+    p50: float | None
+    p99: float | None
+    slowest: float | None
 
 
-class Tested(_TestedParts):
+class EngineDiagnostics(TypedDict):
+    """The load of the machine and the speed of the engine, with what would help."""
+
+    systemLoad: Literal["normal", "high"]
+    loadPerCore: float
+    patternCacheHitRate: float | None
+    correctionEngineLatency: float | None
+    recommendedOptimizations: list[str]
+
+
+class CorrectionTestReport(TypedDict):
     """How corrections did when they were tried out."""
 
-    testResults: list[_TestResult]
-    overallResults: _TestsOverall
+    testResults: list[TestResult]
+    overallResults: TestTotals
+    testSuite: NotRequired[str]
+    performance: NotRequired[TestPerformance]
+    diagnostics: NotRequired[EngineDiagnostics]
 
 
-class _Span(TypedDict):
+class InsightsPeriod(TypedDict):
+    """The span of time that figures are about."""
+
     start: str
     end: str
     duration: str
 
 
-class _Overall(TypedDict):
+class CorrectionFigures(TypedDict):
+    """How all corrections of a time went."""
+
     totalCorrections: int
     successfulCorrections: int
     failedCorrections: int
@@ -236,19 +328,30 @@ class _Overall(TypedDict):
     errorsPrevented: int
 
 
-class _Day(TypedDict):
+class DailyCount(TypedDict):
+    """How many corrections there were on one day."""
+
     date: str
     count: int
 
 
-class _Trends(TypedDict):
-    dailyCorrections: list[_Day]
+class OutcomeTrend(TypedDict):
+    """Corrections by day, and how their success rate changed from the first half to the second."""
+
+    dailyCorrections: list[DailyCount]
     successRateImprovement: float | None
+
+
+class CorrectionTrends(OutcomeTrend):
+    """The trend of outcomes, with the patterns that were learned and given up."""
+
     newPatternsLearned: int
     patternsDeprecated: int
 
 
-class _Used(TypedDict):
+class PatternUsage(TypedDict):
+    """How often a pattern was used, and how that went."""
+
     id: str
     name: str
     usageCount: int
@@ -259,7 +362,9 @@ class _Used(TypedDict):
     learned: bool
 
 
-class _Agent(TypedDict):
+class AgentFigures(TypedDict):
+    """How the calls for one agent went."""
+
     agentId: str
     correctionsUsed: int
     refusedCalls: int
@@ -268,7 +373,9 @@ class _Agent(TypedDict):
     improvementSuggestions: list[str]
 
 
-class _ToolFigures(TypedDict):
+class ToolFigures(TypedDict):
+    """How the calls of one tool went."""
+
     toolName: str
     correctionsApplied: int
     refusedCalls: int
@@ -277,7 +384,9 @@ class _ToolFigures(TypedDict):
     mostEffectiveStrategies: list[str]
 
 
-class _Failure(TypedDict):
+class FailureFigures(TypedDict):
+    """How often an error was not corrected, or not well."""
+
     errorType: str
     count: int
     failedCorrections: int
@@ -286,30 +395,28 @@ class _Failure(TypedDict):
     recommendations: list[str]
 
 
-class _InsightsParts(TypedDict, total=False):
-    topPatterns: list[_Used]
-    agentBreakdown: list[_Agent]
-    toolBreakdown: list[_ToolFigures]
-    failurePatterns: list[_Failure]
+class InsightBreakdowns(TypedDict, total=False):
+    """The parts of the insights that can be left out."""
+
+    topPatterns: list[PatternUsage]
+    agentBreakdown: list[AgentFigures]
+    toolBreakdown: list[ToolFigures]
+    failurePatterns: list[FailureFigures]
     truncated: bool
 
 
-class Insights(_InsightsParts):
+class CorrectionInsights(InsightBreakdowns):
     """What the records of a time say about corrections."""
 
-    timeRange: _Span
-    overallMetrics: _Overall
-    trends: _Trends
+    timeRange: InsightsPeriod
+    overallMetrics: CorrectionFigures
+    trends: CorrectionTrends
     recommendations: list[str]
 
 
-class _PatternParts(TypedDict, total=False):
-    description: str
-    path: str
-    meaning: str
+class CorrectionPattern(TypedDict):
+    """A pattern of corrections, built in or learned, and how it did at one tool."""
 
-
-class _Pattern(_PatternParts):
     patternId: str
     name: str
     toolName: str
@@ -319,21 +426,64 @@ class _Pattern(_PatternParts):
     confidence: float
     certain: bool
     status: Literal["active", "deprecated"]
+    description: NotRequired[str]
+    path: NotRequired[str]
+    meaning: NotRequired[str]
 
 
-class Patterns(TypedDict, total=False):
+class ParameterUsage(TypedDict):
+    """How often a parameter was given, and with what kinds of value."""
+
+    path: str
+    given: int
+    share: float
+    types: dict[str, int]
+    forms: dict[str, int]
+    usual: NotRequired[Any]
+    confidence: NotRequired[float]
+
+
+class ToolProfile(TypedDict):
+    """What a tool is usually called with."""
+
+    calls: int
+    parameters: list[ParameterUsage]
+
+
+class BackupLesson(TypedDict):
+    """A lesson in a backup: what one teacher taught, and how often."""
+
+    tool: str
+    kind: str
+    path: str
+    form: str
+    meaning: str
+    teacher: str
+    held: int
+    fell: int
+
+
+class PatternBackup(TypedDict):
+    """Lessons in a form that `restore` takes."""
+
+    format: str
+    version: int
+    lessons: list[BackupLesson]
+
+
+class CorrectionPatterns(TypedDict, total=False):
     """What was learned: the patterns, one tool's profile, a backup, or what was restored."""
 
-    patterns: list[_Pattern]
+    patterns: list[CorrectionPattern]
     total: int
     toolName: str
-    profile: Json
-    backup: Json
+    profile: ToolProfile
+    backup: PatternBackup
     restored: int
     unchanged: int
 
 
-class Breaker(TypedDict):
+class CorrectionBreaker(TypedDict):
     """Whether corrections of a tool are held back; `lastFailure` in milliseconds since 1970."""
 
     toolName: str
@@ -344,10 +494,10 @@ class Breaker(TypedDict):
     coolDownSeconds: float
 
 
-class Circuits(TypedDict, total=False):
+class CorrectionBreakers(TypedDict, total=False):
     """The breakers, or what a reset did."""
 
-    circuitBreakers: list[Breaker]
+    circuitBreakers: list[CorrectionBreaker]
     toolName: str
     reset: bool
     reason: str

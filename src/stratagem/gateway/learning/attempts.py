@@ -14,6 +14,7 @@ from stratagem import limits
 from stratagem.engine import moments
 from stratagem.gateway.calls.call import Call
 from stratagem.gateway.correction import Candidate, Fault
+from stratagem.gateway.learning.answers import ActiveCorrection
 
 __all__ = ["Attempts", "Offered", "Offers", "Problem", "is_brief", "offer_id", "problem_of"]
 
@@ -46,7 +47,7 @@ class Attempts:
             timer=clock,
         )
         self._numbers = itertools.count()
-        self._active: dict[int, dict[str, Any]] = {}
+        self._active: dict[int, ActiveCorrection] = {}
 
     def number(self, problem: Problem) -> int:
         """Return which attempt a call is, from 1: calls that are under way have not failed."""
@@ -78,7 +79,7 @@ class Attempts:
         self._active.pop(number, None)
 
     @property
-    def active(self) -> list[dict[str, Any]]:
+    def active(self) -> list[ActiveCorrection]:
         """The corrected calls that are under way."""
         return list(self._active.values())
 

@@ -42,6 +42,12 @@ from stratagem.gateway.learning.attempts import (
     problem_of,
 )
 from stratagem.gateway.learning.debugging_advice import Advice, Advisor, Recollection
+from stratagem.gateway.learning.evidence import (
+    AuditRecord,
+    CorrectionRecord,
+    OutcomeRecord,
+    RefusalRecord,
+)
 from stratagem.gateway.learning.examiner import Examiner, usual_values
 from stratagem.gateway.learning.lessons import (
     Lesson,
@@ -112,15 +118,15 @@ class Judge:
             else (names.CORRECTION_FELL, names.CORRECTIONS_FAILED)
         )
         self._note_breaker(tool.name, applied, worked=worked)
-        # Whoever listens is told how it went; what the caller wrote is for the audit log alone.
-        told = {name: each for name, each in outcome.items() if name != "audit"}
         if worked:
-            self._teller.succeeded(call, tool.name, told)
+            self._teller.succeeded(call, tool.name, outcome)
         else:
             actions = [f"Read the schema with tool_help {tool.name}."]
-            self._teller.failed(call, tool.name, {**told, "suggestedActions": actions})
+            self._teller.failed(call, tool.name, {**outcome, "suggestedActions": actions})
         lessons = _lessons(applied, worked=worked) if applied.policy.enable_learning else []
-        self._count(tool, call, lessons, [Draft(kind, outcome, space)], held=worked)
+        self._count(
+            tool, call, lessons, [Draft(kind, _with_audit(outcome, applied), space)], held=worked
+        )
         if not worked or self._told:
             self._look_at(tool.name, call.branch, outcome["patterns"])
 
@@ -136,7 +142,7 @@ class Judge:
         audited: bool,
     ) -> None:
         """Count a call that could not be corrected unasked."""
-        content = {
+        content: RefusalRecord = {
             **_about(tool, call, found),
             "offered": len(candidates),
             "strategies": sorted({each.strategy.value for each in candidates}),
@@ -144,10 +150,8 @@ class Judge:
             "took": round(took, 3),
             "at": self._foundation.store.now(),
         }
-        if audited:
-            content["audit"] = _audited(call.arguments, found, None)
-        told = {
-            **{name: each for name, each in content.items() if name != "audit"},
+        told: dict[str, Any] = {
+            **content,
             "error": withheld or "No correction is certain.",
             "strategiesAttempted": content["strategies"],
             "suggestedActions": ["Confirm an offered correction."]
@@ -155,7 +159,9 @@ class Judge:
             else [f"Read the schema with tool_help {tool.name}."],
         }
         self._teller.failed(call, tool.name, told)
-        drafts = [Draft(names.CORRECTION_WITHHELD, content, names.CORRECTIONS_REFUSED)]
+        # What the caller wrote is for the audit log alone: no listener is told.
+        audit = {"audit": _audit_record(call.arguments, found, None)} if audited else {}
+        drafts = [Draft(names.CORRECTION_WITHHELD, {**content, **audit}, names.CORRECTIONS_REFUSED)]
         self._recorder.write(call.branch, drafts)
 
     def taught(self, tool: Tool, call: Call, lessons: list[Lesson], policy: Policy) -> None:
@@ -213,14 +219,15 @@ class Judge:
         """Record a correction that nothing is known of, where each has to be recorded."""
         if applied.given is not None:
             outcome = self._outcome(tool, call, record, applied)
-            draft = Draft(names.CORRECTION_LEFT_OPEN, outcome, names.CORRECTIONS_OPEN)
+            content = _with_audit(outcome, applied)
+            draft = Draft(names.CORRECTION_LEFT_OPEN, content, names.CORRECTIONS_OPEN)
             self._recorder.write(call.branch, [draft])
 
     def _outcome(
         self, tool: Tool, call: Call, record: Mapping[str, Any], applied: Applied
-    ) -> dict[str, Any]:
+    ) -> OutcomeRecord:
         candidate = applied.candidate
-        outcome = {
+        return {
             **_about(tool, call, applied.found),
             "pattern": pattern_id(candidate.leading),
             "patterns": list(dict.fromkeys(map(pattern_id, candidate.changes))),
@@ -236,9 +243,6 @@ class Judge:
             "at": record["startedAt"],
             "error": (record.get("error") or {}).get("code"),
         }
-        if applied.given is not None:
-            outcome["audit"] = _audited(applied.given, applied.found, candidate)
-        return outcome
 
     def _look_at(self, tool: str, branch: str, patterns: Sequence[str]) -> None:
         """Tell of patterns that have stopped working, once their failure is written."""
@@ -285,7 +289,7 @@ def _lessons(applied: Applied, *, worked: bool) -> list[Lesson]:
     return []
 
 
-def _about(tool: Tool, call: Call, found: Correction) -> dict[str, Any]:
+def _about(tool: Tool, call: Call, found: Correction) -> CorrectionRecord:
     """Return what every record of a correction says, without anybody's values."""
     return {
         "tool": tool.name,
@@ -298,7 +302,14 @@ def _about(tool: Tool, call: Call, found: Correction) -> dict[str, Any]:
     }
 
 
-def _audited(given: Any, found: Correction, candidate: Candidate | None) -> dict[str, Any]:
+def _with_audit(outcome: OutcomeRecord, applied: Applied) -> dict[str, Any]:
+    """Return the record of an outcome, with what the caller wrote where that is recorded."""
+    if applied.given is None:
+        return {**outcome}
+    return {**outcome, "audit": _audit_record(applied.given, applied.found, applied.candidate)}
+
+
+def _audit_record(given: Any, found: Correction, candidate: Candidate | None) -> AuditRecord:
     """Return the record that `requireAuditLog` asks for: what was given, and each step.
 
     What was given is masked when it is written.
@@ -554,7 +565,7 @@ class LearningCorrector:
         attempt = self.attempts.start(
             call, tool.name, applied.attempt, self._foundation.store.now()
         )
-        told = {
+        told: dict[str, Any] = {
             **shown(tool.name, applied.candidate),
             "confirmed": applied.confirmed,
             "errors": sorted({fault.type.value for fault in applied.found.errors}),
@@ -581,7 +592,10 @@ class LearningCorrector:
         candidates = self._candidates(tool, call, found, policy)
         for each in candidates:
             self._offers.put(call.caller.actor, tool.name, (each, found.errors))
-        told = refusal(tool.name, found, candidates, reason) | self.health.told()
+        told: dict[str, Any] = {
+            **refusal(tool.name, found, candidates, reason),
+            **self.health.told(),
+        }
         if policy.debug_mode:
             told["debug"] = self._debugged(tool, found, policy)
         self._judge.refused(

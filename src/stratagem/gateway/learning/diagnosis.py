@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from stratagem.gateway.correction import Correction, Fault
+from stratagem.gateway.learning.answers import ErrorDiagnosis, RiskLevel
 
 __all__ = ["Reading", "diagnosed", "read_text"]
 
@@ -16,13 +17,15 @@ class Reading(NamedTuple):
 
     type: str
     category: str
-    severity: str
+    severity: RiskLevel
 
 
 # A look-ahead that is repeated by its name matches once and for all, so that a line is read once.
 # Possessive groups would say the same, and before Python 3.11.5 they miss matches.
-def _row(words: str, *reading: str) -> tuple[re.Pattern[str], Reading]:
-    return re.compile(words, re.IGNORECASE), Reading(*reading)
+def _row(
+    words: str, kind: str, category: str, severity: RiskLevel
+) -> tuple[re.Pattern[str], Reading]:
+    return re.compile(words, re.IGNORECASE), Reading(kind, category, severity)
 
 
 _VALIDATION: Final = "parameterValidation"
@@ -61,7 +64,7 @@ def read_text(error: str) -> Reading:
     return next((reading for words, reading in _WORDS if words.search(error)), _UNKNOWN)
 
 
-def diagnosed(error: str, found: Correction | None) -> dict[str, Any]:
+def diagnosed(error: str, found: Correction | None) -> ErrorDiagnosis:
     """Return the diagnosis in the documented form. Only the schema's word is certain."""
     if found is None or not found.errors:
         reading = read_text(error)
@@ -89,7 +92,7 @@ def diagnosed(error: str, found: Correction | None) -> dict[str, Any]:
     }
 
 
-def _severity(found: Correction) -> str:
+def _severity(found: Correction) -> RiskLevel:
     return "medium" if found.candidates else "high"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar
 
 import orjson
 
@@ -18,7 +18,11 @@ from stratagem.gateway.learning.lessons import Lessons, belief_of, pattern_id
 from stratagem.storage.contract import Reader
 
 __all__ = [
+    "AuditRecord",
+    "CorrectionRecord",
+    "OutcomeRecord",
     "Outcomes",
+    "RefusalRecord",
     "Standing",
     "lowered",
     "new_lessons",
@@ -28,7 +32,72 @@ __all__ = [
 ]
 
 _PAGE: Final = 1_000
-Row = Mapping[str, Any]
+
+
+class CorrectionRecord(TypedDict):
+    """What the log says of every correction, without any values of the caller's."""
+
+    tool: str
+    category: str
+    errorTypes: list[str]
+    caller: str
+    agentId: str | None
+    channelId: str | None
+    requestId: str | None
+
+
+class AuditFault(TypedDict):
+    """What was wrong with an argument."""
+
+    type: str
+    path: str
+
+
+class AuditStep(TypedDict):
+    """A change that a correction made."""
+
+    path: str
+    pattern: str
+    reasoning: str
+
+
+class AuditRecord(TypedDict):
+    """What the caller wrote, what was wrong with it, and each step of the correction."""
+
+    given: Any
+    faults: list[AuditFault]
+    steps: list[AuditStep]
+
+
+class OutcomeRecord(CorrectionRecord):
+    """A correction that a call ran with, and how that call ended."""
+
+    pattern: str
+    patterns: list[str]
+    strategy: str
+    strategies: list[str]
+    confidence: float
+    risk: str
+    confirmed: bool
+    attempt: int
+    executionId: str
+    duration: float
+    took: float
+    at: int
+    error: str | None
+
+
+class RefusalRecord(CorrectionRecord):
+    """A call that was not corrected unasked."""
+
+    offered: int
+    strategies: list[str]
+    withheld: str | None
+    took: float
+    at: int
+
+
+_RecordT = TypeVar("_RecordT", OutcomeRecord, RefusalRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +106,23 @@ class Outcomes:
 
     start: int
     end: int
-    held: list[Row]
-    fell: list[Row]
-    refused: list[Row]
+    held: list[OutcomeRecord]
+    fell: list[OutcomeRecord]
+    refused: list[RefusalRecord]
     truncated: bool = False
 
     @property
-    def applied(self) -> list[Row]:
+    def applied(self) -> list[OutcomeRecord]:
         """All corrections that a call ran with."""
         return [*self.held, *self.fell]
 
     def between(self, start: int, end: int) -> Outcomes:
         """Return the outcomes of a part of the time."""
-        held, fell, refused = (
-            [row for row in rows if start <= row["at"] <= end]
-            for rows in (self.held, self.fell, self.refused)
-        )
-        return Outcomes(start, end, held, fell, refused)
+
+        def within(rows: list[_RecordT]) -> list[_RecordT]:
+            return [row for row in rows if start <= row["at"] <= end]
+
+        return Outcomes(start, end, within(self.held), within(self.fell), within(self.refused))
 
 
 def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:

@@ -34,6 +34,13 @@ from stratagem.gateway.correction import (
     ready,
 )
 from stratagem.gateway.learning import policies
+from stratagem.gateway.learning.answers import (
+    CacheFigures,
+    DegradedMode,
+    ParameterUsage,
+    ServiceHealth,
+    ToolProfile,
+)
 from stratagem.gateway.learning.evidence import Standing, lowered, read_standing, suspects
 from stratagem.gateway.learning.lessons import Lessons, belief_of
 from stratagem.gateway.learning.policies import InForce
@@ -94,7 +101,7 @@ class Health:
         """Whether something is missing."""
         return bool(self._faults)
 
-    def status(self) -> dict[str, str]:
+    def status(self) -> dict[str, ServiceHealth]:
         """Return the state of each part."""
         return {part: "unavailable" if part in self._faults else "healthy" for part in PARTS}
 
@@ -102,7 +109,7 @@ class Health:
         """Return what is wrong with the parts that do not work."""
         return {str(part): fault for part, fault in self._faults.items()}
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> DegradedMode:
         """Return what an answer says where something is missing; nothing where all is well."""
         return {"fallbackMode": True, "serviceStatus": self.status()} if self._faults else {}
 
@@ -153,7 +160,7 @@ class KeptCorrections:
             self._kept[key] = made
         return made
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> CacheFigures:
         """Return how the cache is doing."""
         asked = self.hits + self.misses
         return {
@@ -206,24 +213,26 @@ class Profile:
         value, count = parameter.constants.most_common(1)[0]
         return value, belief_of(count, parameter.constants.total() - count).mean
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> ToolProfile:
         """Return the profile as JSON, the parameters that are given most often first."""
         ordered = sorted(self.parameters.items(), key=lambda item: (-item[1].given, item[0]))
         return {
             "calls": self.calls,
-            "parameters": [self._shown(path, each) for path, each in ordered],
+            "parameters": [self._usage(path, each) for path, each in ordered],
         }
 
-    def _shown(self, path: str, parameter: Parameter) -> dict[str, Any]:
-        usual = self.usual(path)
-        return {
+    def _usage(self, path: str, parameter: Parameter) -> ParameterUsage:
+        usage: ParameterUsage = {
             "path": path,
             "given": parameter.given,
             "share": round(parameter.given / self.calls, 4),
             "types": dict(parameter.types),
             "forms": dict(parameter.forms),
-            **({"usual": usual[0], "confidence": round(usual[1], 4)} if usual else {}),
         }
+        if (usual := self.usual(path)) is not None:
+            usage["usual"] = usual[0]
+            usage["confidence"] = round(usual[1], 4)
+        return usage
 
 
 def read_profile(reader: Reader, view: View, tool: str, schema: Any) -> Profile:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Any, Final
+from typing import Final
 
 from stratagem.gateway.correction import Strategy
 from stratagem.gateway.correction.patterns import PATTERNS
 from stratagem.gateway.correction.tips import tip
-from stratagem.gateway.learning.evidence import Outcomes, Row
+from stratagem.gateway.learning.answers import (
+    AgentFigures,
+    CorrectionFigures,
+    FailureFigures,
+    OutcomeTrend,
+    PatternUsage,
+    StrategyFigures,
+    ToolFigures,
+)
+from stratagem.gateway.learning.evidence import OutcomeRecord, Outcomes, RefusalRecord
 from stratagem.gateway.learning.lessons import LEARNED_PATTERNS
 
 __all__ = [
@@ -40,7 +49,7 @@ def mean(numbers: Iterable[float]) -> float | None:
     return round(sum(listed) / len(listed), 3) if listed else None
 
 
-def overall(outcomes: Outcomes) -> dict[str, Any]:
+def overall(outcomes: Outcomes) -> CorrectionFigures:
     """Return how all corrections went."""
     held, fell = len(outcomes.held), len(outcomes.fell)
     return {
@@ -55,7 +64,7 @@ def overall(outcomes: Outcomes) -> dict[str, Any]:
     }
 
 
-def strategies(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
+def strategies(outcomes: Outcomes) -> dict[str, StrategyFigures]:
     """Return how each strategy went; a correction counts for every strategy that took part."""
     held = Counter(name for row in outcomes.held for name in row["strategies"])
     fell = Counter(name for row in outcomes.fell for name in row["strategies"])
@@ -69,9 +78,9 @@ def strategies(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
     }
 
 
-def patterns(outcomes: Outcomes, *, usage_min: int) -> list[dict[str, Any]]:
+def patterns(outcomes: Outcomes, *, usage_min: int) -> list[PatternUsage]:
     """Return the patterns that were used, the most used first."""
-    used: defaultdict[str, list[tuple[Row, bool]]] = defaultdict(list)
+    used: defaultdict[str, list[tuple[OutcomeRecord, bool]]] = defaultdict(list)
     for rows, worked in ((outcomes.held, True), (outcomes.fell, False)):
         for row in rows:
             for pattern in row["patterns"]:
@@ -89,7 +98,7 @@ def described(pattern: str) -> tuple[str, str]:
     return name, text
 
 
-def _pattern(pattern: str, rows: Sequence[tuple[Row, bool]]) -> dict[str, Any]:
+def _pattern(pattern: str, rows: Sequence[tuple[OutcomeRecord, bool]]) -> PatternUsage:
     name, text = described(pattern)
     return {
         "id": pattern,
@@ -103,7 +112,7 @@ def _pattern(pattern: str, rows: Sequence[tuple[Row, bool]]) -> dict[str, Any]:
     }
 
 
-def agents(outcomes: Outcomes) -> list[dict[str, Any]]:
+def agents(outcomes: Outcomes) -> list[AgentFigures]:
     """Return how the calls for each agent went; those that name none are not in it."""
     return [
         {
@@ -111,14 +120,14 @@ def agents(outcomes: Outcomes) -> list[dict[str, Any]]:
             "correctionsUsed": len(own.applied),
             "refusedCalls": len(own.refused),
             "successRate": rate(len(own.held), len(own.applied)),
-            "topErrorTypes": _top(own, "errorTypes"),
-            "improvementSuggestions": [tip(each) for each in _top(own, "errorTypes")],
+            "topErrorTypes": _top_errors(own),
+            "improvementSuggestions": [tip(each) for each in _top_errors(own)],
         }
-        for agent, own in _parted(outcomes, lambda row: row.get("agentId"))
+        for agent, own in _group(outcomes, lambda row: row.get("agentId"))
     ]
 
 
-def tools(outcomes: Outcomes) -> list[dict[str, Any]]:
+def tools(outcomes: Outcomes) -> list[ToolFigures]:
     """Return how the calls of each tool went."""
     return [
         {
@@ -126,7 +135,7 @@ def tools(outcomes: Outcomes) -> list[dict[str, Any]]:
             "correctionsApplied": len(own.applied),
             "refusedCalls": len(own.refused),
             "successRate": rate(len(own.held), len(own.applied)),
-            "commonErrors": _top(own, "errorTypes"),
+            "commonErrors": _top_errors(own),
             "mostEffectiveStrategies": [
                 name
                 for name, _count in Counter(
@@ -134,11 +143,11 @@ def tools(outcomes: Outcomes) -> list[dict[str, Any]]:
                 ).most_common(_TOP)
             ],
         }
-        for tool, own in _parted(outcomes, lambda row: row["tool"])
+        for tool, own in _group(outcomes, lambda row: row["tool"])
     ]
 
 
-def failures(outcomes: Outcomes) -> list[dict[str, Any]]:
+def failures(outcomes: Outcomes) -> list[FailureFigures]:
     """Return what was not corrected, or not well, by the type of the error."""
     rows = [*outcomes.fell, *outcomes.refused]
     counted = Counter(kind for row in rows for kind in row["errorTypes"])
@@ -155,7 +164,7 @@ def failures(outcomes: Outcomes) -> list[dict[str, Any]]:
     ]
 
 
-def trends(outcomes: Outcomes, zone: tzinfo) -> dict[str, Any]:
+def trends(outcomes: Outcomes, zone: tzinfo) -> OutcomeTrend:
     """Return corrections by day, and how their success changed between the two halves."""
     days = Counter(day_of(row["at"], zone) for row in outcomes.applied)
     middle = (outcomes.start + outcomes.end) // 2
@@ -175,21 +184,32 @@ def day_of(at: int, zone: tzinfo) -> str:
     return datetime.fromtimestamp(at / 1_000_000, UTC).astimezone(zone).date().isoformat()
 
 
-def _parted(outcomes: Outcomes, key: Callable[[Row], str | None]) -> list[tuple[str, Outcomes]]:
+def _group(
+    outcomes: Outcomes, key: Callable[[OutcomeRecord | RefusalRecord], str | None]
+) -> list[tuple[str, Outcomes]]:
     """Return the outcomes by a key, those with most corrections first."""
-    every = [*outcomes.held, *outcomes.fell, *outcomes.refused]
-    values = {value for row in every if (value := key(row)) is not None}
-    parted: dict[str, Outcomes] = {
-        value: Outcomes(outcomes.start, outcomes.end, [], [], []) for value in values
-    }
-    for name in ("held", "fell", "refused"):
-        for row in getattr(outcomes, name):
-            value = key(row)
-            if value is not None:
-                getattr(parted[value], name).append(row)
-    return sorted(parted.items(), key=lambda item: (-len(item[1].applied), item[0]))
+    groups: dict[str, Outcomes] = {}
+
+    def group(row: OutcomeRecord | RefusalRecord) -> Outcomes | None:
+        value = key(row)
+        if value is None:
+            return None
+        empty = Outcomes(outcomes.start, outcomes.end, [], [], [])
+        return groups.setdefault(value, empty)
+
+    for row in outcomes.held:
+        if (own := group(row)) is not None:
+            own.held.append(row)
+    for row in outcomes.fell:
+        if (own := group(row)) is not None:
+            own.fell.append(row)
+    for refusal in outcomes.refused:
+        if (own := group(refusal)) is not None:
+            own.refused.append(refusal)
+    return sorted(groups.items(), key=lambda item: (-len(item[1].applied), item[0]))
 
 
-def _top(outcomes: Outcomes, field: str) -> list[str]:
+def _top_errors(outcomes: Outcomes) -> list[str]:
     rows = [*outcomes.applied, *outcomes.refused]
-    return [name for name, _n in Counter(n for r in rows for n in r[field]).most_common(_TOP)]
+    counts = Counter(kind for row in rows for kind in row["errorTypes"])
+    return [kind for kind, _count in counts.most_common(_TOP)]

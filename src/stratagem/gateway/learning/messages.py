@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final, TypedDict
 
 from stratagem.gateway.calls.call import Call
-from stratagem.gateway.correction import Candidate, Correction
+from stratagem.gateway.correction import Candidate, Correction, Risk
+from stratagem.gateway.learning.answers import (
+    CallRefusal,
+    CorrectionOffer,
+    CorrectionQuestion,
+    RiskLevel,
+)
 from stratagem.gateway.learning.attempts import offer_id
 from stratagem.gateway.learning.lessons import Count, Lesson, belief_of, names_of, without_own_names
 from stratagem.gateway.registry.tools import Tool
 
-__all__ = ["Teller", "lesson_name", "refusal", "shown"]
+__all__ = ["Teller", "lesson_name", "questions", "refusal", "shown"]
 
+_RISK_LEVELS: Final[Mapping[Risk, RiskLevel]] = {
+    Risk.LOW: "low",
+    Risk.MEDIUM: "medium",
+    Risk.HIGH: "high",
+}
 _CIRCUITS = {"open": "circuit:opened", "half-open": "circuit:half_open"}
 
 
-def shown(tool: str, candidate: Candidate) -> dict[str, Any]:
+def shown(tool: str, candidate: Candidate) -> CorrectionOffer:
     """Return a correction in the documented form."""
     return {
         "type": candidate.strategy.value,
@@ -25,7 +36,7 @@ def shown(tool: str, candidate: Candidate) -> dict[str, Any]:
         "correctedParameters": candidate.arguments,
         "confidence": round(candidate.confidence, 4),
         "reasoning": candidate.reasoning,
-        "riskLevel": candidate.risk.value,
+        "riskLevel": _RISK_LEVELS[candidate.risk],
         "appliedPattern": candidate.pattern,
         "correctionId": offer_id(tool, candidate.arguments),
     }
@@ -33,9 +44,9 @@ def shown(tool: str, candidate: Candidate) -> dict[str, Any]:
 
 def refusal(
     tool: str, found: Correction, candidates: Sequence[Candidate], reason: str | None
-) -> dict[str, Any]:
+) -> CallRefusal:
     """Return what a caller is told whose call was not corrected."""
-    told: dict[str, Any] = {
+    told: CallRefusal = {
         "errors": [
             {"type": fault.type.value, "path": fault.path, "message": fault.message}
             for fault in found.errors
@@ -48,19 +59,34 @@ def refusal(
             "confirm: true."
         )
     if found.ambiguous:
-        told["choices"] = [
-            {"path": each.path, "question": each.question, "options": list(each.options)}
-            for each in found.ambiguous
-        ]
+        told["choices"] = questions(found)
     if reason is not None:
         told["withheld"] = reason
     return told
+
+
+def questions(found: Correction) -> list[CorrectionQuestion]:
+    """Return what only the caller can decide, in the documented form."""
+    return [
+        {"path": each.path, "question": each.question, "options": list(each.options)}
+        for each in found.ambiguous
+    ]
 
 
 def lesson_name(tool: str, lesson: Lesson) -> str:
     """Return a lesson in words; what was written is not told."""
     what = "a name" if lesson.kind.value == "alias" else f"a word for {lesson.path}"
     return f"{tool}: {what} means {lesson.meaning}"
+
+
+class CorrectionCounts(TypedDict):
+    """How corrections went since the process began."""
+
+    attempts: int
+    successes: int
+    failures: int
+    successRate: float | None
+    averageCorrectionTime: float | None
 
 
 class Teller:
@@ -71,7 +97,7 @@ class Teller:
         self._attempts = self._successes = self._failures = 0
         self._milliseconds = 0.0
 
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self) -> CorrectionCounts:
         """Return how corrections went since the process began."""
         ended = self._successes + self._failures
         return {

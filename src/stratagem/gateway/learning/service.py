@@ -28,7 +28,7 @@ from stratagem.gateway.correction import (
 from stratagem.gateway.correction.tips import tip
 from stratagem.gateway.definitions.schemas import Schema
 from stratagem.gateway.home_loop import HomeLoop
-from stratagem.gateway.learning import diagnosis, inputs, insights, policies, trials
+from stratagem.gateway.learning import answers, diagnosis, inputs, insights, policies, trials
 from stratagem.gateway.learning.corrector import LearningCorrector
 from stratagem.gateway.learning.evidence import Outcomes, new_lessons, read_outcomes, read_standing
 from stratagem.gateway.learning.lessons import (
@@ -41,7 +41,7 @@ from stratagem.gateway.learning.lessons import (
     pattern_id,
     teacher_of,
 )
-from stratagem.gateway.learning.messages import lesson_name, shown
+from stratagem.gateway.learning.messages import lesson_name, questions, shown
 from stratagem.gateway.learning.trials import SUITES, Case
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
@@ -49,9 +49,8 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["Analysis", "Answer", "Bound", "Corrections", "Curating", "LearningParts"]
+__all__ = ["Analysis", "Bound", "Corrections", "Curating", "LearningParts"]
 
-Answer = dict[str, Any]
 # A correction that has to work wherever the engine does.
 _PROBE: Final = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
@@ -93,30 +92,35 @@ class Bound:
 class Corrections(Bound):
     """Status, configuration and tests."""
 
-    def status(self, given: inputs.StatusInput) -> Answer:
+    def status(self, given: inputs.StatusInput) -> answers.CorrectionStatus:
         """Return how the corrections are doing."""
         length = moments.duration(given.time_range, field="timeRange")
         health = self._checked(self._branch(given.branch))
-        answer: Answer = {
+        settings, tool_settings = self._settings(given)
+        answer: answers.CorrectionStatus = {
             "systemStatus": self._system(given.branch),
             "healthChecks": health,
             "fallbackMode": self._corrector.health.fallback,
             "serviceStatus": health,
-            **self._settings(given),
+            "settings": settings,
+            "toolSettings": tool_settings,
         }
         if faults := self._corrector.health.faults():
             answer["faults"] = faults
         if given.include_metrics:
-            answer |= self._metrics(given, length)
+            outcomes, learned = self._outcomes(given, length)
+            answer["metrics"] = self._metrics(given, outcomes, learned)
+            answer["strategyPerformance"] = insights.strategies(outcomes)
+            answer["cache"] = self._corrector.examiner.kept.figures()
         if given.include_active_corrections:
             answer["activeCorrections"] = self._corrector.attempts.active
         return answer
 
-    def configure(self, given: inputs.ConfigureInput) -> Answer:
+    def configure(self, given: inputs.ConfigureInput) -> answers.PolicyUpdate:
         """Change the policy for all, or for one tool."""
         tool = self._tool(given.tool_name, given.branch).name if given.tool_name else None
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> answers.PolicyChange:
             view = self._view(transaction, given.branch)
             before, after, version = policies.change(
                 transaction,
@@ -126,10 +130,10 @@ class Corrections(Bound):
                 preset_name=given.preset,
                 reset=given.reset,
             )
-            return _configured(before, after, version, tool)
+            return _policy_change(before, after, version, tool)
 
         if not given.apply_immediately:
-            answer = self._previewed(given, tool)
+            answer = self._preview(given, tool)
         else:
             answer = self._foundation.write(
                 self._caller,
@@ -141,7 +145,7 @@ class Corrections(Bound):
             self._corrector.examiner.forget()
         return {**answer, "timestamp": self._now()}
 
-    def test(self, given: inputs.TestInput) -> Answer:
+    def test(self, given: inputs.TestInput) -> answers.CorrectionTestReport:
         """Try corrections out; nothing is run."""
         cases = [self._trial(case, at, given.branch) for at, case in enumerate(given.test_cases)]
         if given.test_suite is not None:
@@ -153,7 +157,10 @@ class Corrections(Bound):
                 hint=f"There are the suites: {', '.join(SUITES)}.",
             )
         results = [trials.run(trial) for trial in cases]
-        answer: Answer = {"testResults": results, "overallResults": trials.overall(results)}
+        answer: answers.CorrectionTestReport = {
+            "testResults": results,
+            "overallResults": trials.overall(results),
+        }
         if given.test_suite is not None:
             answer["testSuite"] = given.test_suite
         if given.include_performance:
@@ -164,7 +171,7 @@ class Corrections(Bound):
 
     # --- inside
 
-    def _system(self, branch: str | None) -> Answer:
+    def _system(self, branch: str | None) -> answers.SystemStatus:
         health, started = self._corrector.health, self._corrector.started_at
         enabled: bool | None = None
         if "policyService" not in health.faults():
@@ -177,20 +184,19 @@ class Corrections(Bound):
             "lastRestart": moments.iso(started),
         }
 
-    def _settings(self, given: inputs.StatusInput) -> Answer:
-        """Return the policy for all, and what tools have of their own; null if unreadable."""
+    def _settings(
+        self, given: inputs.StatusInput
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]] | tuple[None, None]:
+        """Return the policy for all, and what tools have of their own; None if unreadable."""
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             try:
                 policy = policies.read(reader, view).policy
             except ValidationFailed:
-                return {"settings": None, "toolSettings": None}
-            return {
-                "settings": policy.settings(),
-                "toolSettings": policies.overrides(reader, view),
-            }
+                return None, None
+            return policy.settings(), policies.overrides(reader, view)
 
-    def _checked(self, branch: str) -> Answer:
+    def _checked(self, branch: str) -> dict[str, answers.ServiceHealth]:
         """Use every part once, so that what is said about it is true now."""
         examiner, health = self._corrector.examiner, self._corrector.health
         examiner.forget(branch)
@@ -226,29 +232,29 @@ class Corrections(Bound):
         else:
             health.worked("correctionEngine")
 
-    def _metrics(self, given: inputs.StatusInput, length: int) -> Answer:
+    def _outcomes(self, given: inputs.StatusInput, length: int) -> tuple[Outcomes, int]:
+        """Return the outcomes of a time, and how many lessons were first taught in it."""
         self._parts.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
-            outcomes = read_outcomes(reader, view, max(0, view.time - length))
-            learned = new_lessons(reader, view, max(0, view.time - length))
+            start = max(0, view.time - length)
+            return read_outcomes(reader, view, start), new_lessons(reader, view, start)
+
+    def _metrics(
+        self, given: inputs.StatusInput, outcomes: Outcomes, learned: int
+    ) -> answers.CorrectionMetrics:
         overall = insights.overall(outcomes)
-        zone = self._foundation.views.zone
-        today = insights.day_of(view.time, zone)
+        today = insights.day_of(outcomes.end, self._foundation.views.zone)
         return {
-            "metrics": {
-                "totalCorrections": overall["totalCorrections"],
-                "successfulCorrections": overall["successfulCorrections"],
-                "successRate": overall["successRate"],
-                "averageCorrectionTime": overall["averageLatency"],
-                "correctionsToday": self._today(given, outcomes, today),
-                "patternMatches": sum(":" in row["pattern"] for row in outcomes.applied),
-                "newPatternsLearned": learned,
-                "refusedCalls": overall["refusedCalls"],
-                "truncated": outcomes.truncated,
-            },
-            "strategyPerformance": insights.strategies(outcomes),
-            "cache": self._corrector.examiner.kept.figures(),
+            "totalCorrections": overall["totalCorrections"],
+            "successfulCorrections": overall["successfulCorrections"],
+            "successRate": overall["successRate"],
+            "averageCorrectionTime": overall["averageLatency"],
+            "correctionsToday": self._today(given, outcomes, today),
+            "patternMatches": sum(":" in row["pattern"] for row in outcomes.applied),
+            "newPatternsLearned": learned,
+            "refusedCalls": overall["refusedCalls"],
+            "truncated": outcomes.truncated,
         }
 
     def _today(self, given: inputs.StatusInput, outcomes: Outcomes, today: str) -> int:
@@ -260,7 +266,7 @@ class Corrections(Bound):
                 outcomes = read_outcomes(reader, view, max(0, view.time - day))
         return sum(insights.day_of(row["at"], zone) == today for row in outcomes.applied)
 
-    def _previewed(self, given: inputs.ConfigureInput, tool: str | None) -> Answer:
+    def _preview(self, given: inputs.ConfigureInput, tool: str | None) -> answers.PolicyChange:
         with self._foundation.store.snapshot() as reader:
             before, after = policies.preview(
                 reader,
@@ -270,7 +276,7 @@ class Corrections(Bound):
                 preset_name=given.preset,
                 reset=given.reset,
             )
-        return _configured(before, after, None, tool)
+        return _policy_change(before, after, None, tool)
 
     def _trial(self, case: inputs.TestCase, at: int, branch: str | None) -> trials.Trial:
         name = case.tool_name or case.tool
@@ -307,7 +313,7 @@ class Corrections(Bound):
         policy = self._corrector.examiner.look(None, self._branch(branch)).policy
         return [_of_suite(case, policy) for case in SUITES[name]]
 
-    def _diagnostics(self, results: list[Answer]) -> Answer:
+    def _diagnostics(self, results: list[answers.TestResult]) -> answers.EngineDiagnostics:
         cache = self._corrector.examiner.kept.figures()
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
         failed = {kind for each in results if not each["passed"] for kind in each["errorTypes"]}
@@ -332,12 +338,11 @@ def _of_suite(case: Case, policy: Policy) -> trials.Trial:
     )
 
 
-def _configured(
+def _policy_change(
     before: Policy | None, after: Policy, version: int | None, tool: str | None
-) -> Answer:
+) -> answers.PolicyChange:
     updated = version is not None
-    said: Mapping[str, Any] = {"toolName": tool} if tool else {}
-    return {
+    answer: answers.PolicyChange = {
         "configurationUpdated": updated,
         "previousSettings": before.settings() if before is not None else None,
         "newSettings": after.settings(),
@@ -345,8 +350,10 @@ def _configured(
         "restartRequired": False,
         "effectiveImmediately": updated,
         "version": version,
-        **said,
     }
+    if tool is not None:
+        answer["toolName"] = tool
+    return answer
 
 
 _SIMILAR_MAX: Final = 1_000
@@ -359,7 +366,7 @@ _GOOD: Final = 0.9
 class Analysis(Bound):
     """Diagnosis of one error, and insights into all of them."""
 
-    def diagnose(self, given: inputs.DiagnoseInput) -> Answer:
+    def diagnose(self, given: inputs.DiagnoseInput) -> answers.CallDiagnosis:
         """Return what is wrong with a call and how it could be mended. Nothing is run."""
         started = time.perf_counter()
         self._parts.recorder.settle()
@@ -368,24 +375,29 @@ class Analysis(Bound):
         found, certain = self._examined(tool, given, branch)
         diagnosed = diagnosis.diagnosed(given.error, found)
         if given.tool_name is not None and tool is None:
-            diagnosed |= {"errorType": "toolNotFound", "errorCategory": "resolution"}
+            diagnosed["errorType"] = "toolNotFound"
+            diagnosed["errorCategory"] = "resolution"
         types = diagnosed.get("errorTypes") or [diagnosed["errorType"]]
-        answer: Answer = {
+        answer: answers.CallDiagnosis = {
             "diagnosis": diagnosed,
             "autoCorrection": _corrections(tool, given, found, certain),
             "preventionTips": list(dict.fromkeys(map(tip, types))),
             "learningInsights": self._insights(tool, found, types, branch),
-            **self._corrector.health.told(),
+            "processingTime": 0.0,
+            "timestamp": self._now(),
         }
+        if self._corrector.health.fallback:
+            answer["fallbackMode"] = True
+            answer["serviceStatus"] = self._corrector.health.status()
         if given.include_alternatives:
             answer["alternatives"] = self._alternatives(tool, given, branch)
         fix = self._fix(tool, given, branch)
         if fix is not None:
             answer["knownFix"] = fix
-        took = (time.perf_counter() - started) * 1000
-        return {**answer, "processingTime": round(took, 3), "timestamp": self._now()}
+        answer["processingTime"] = round((time.perf_counter() - started) * 1000, 3)
+        return answer
 
-    def insights(self, given: inputs.InsightsInput) -> Answer:
+    def insights(self, given: inputs.InsightsInput) -> answers.CorrectionInsights:
         """Return what the records of a time say about corrections."""
         self._parts.recorder.settle()
         length = moments.duration(given.time_range, field="timeRange")
@@ -396,7 +408,7 @@ class Analysis(Bound):
             learned = new_lessons(reader, view, start)
             deprecated = self._deprecated(reader, view, outcomes)
         trends = insights.trends(outcomes, self._foundation.views.zone)
-        answer: Answer = {
+        return {
             "timeRange": {
                 "start": moments.iso(start),
                 "end": moments.iso(view.time),
@@ -409,8 +421,8 @@ class Analysis(Bound):
                 "patternsDeprecated": len(deprecated),
             },
             "recommendations": _recommendations(outcomes, deprecated),
+            **_breakdowns(outcomes, given),
         }
-        return answer | _parts(outcomes, given)
 
     # --- inside
 
@@ -436,7 +448,7 @@ class Analysis(Bound):
 
     def _insights(
         self, tool: Tool | None, found: Correction | None, types: list[str], branch: str
-    ) -> Answer:
+    ) -> answers.EarlierErrors:
         """Return what earlier corrections of the tool say about errors of this shape."""
         rows = self._earlier(tool, branch) if tool is not None else []
         alike = [row for kind, row in rows if set(row["errorTypes"]) == set(types)]
@@ -471,7 +483,7 @@ class Analysis(Bound):
 
     def _alternatives(
         self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
-    ) -> list[Answer]:
+    ) -> list[answers.AlternativeTool]:
         """Return tools of the same category that would take the call as it is, or corrected."""
         if tool is None or given.parameters is None:
             return []
@@ -482,7 +494,7 @@ class Analysis(Bound):
             for each in every
             if each.category == tool.category and each.name != tool.name and each.status == "active"
         ]
-        found = []
+        found: list[answers.AlternativeTool] = []
         for each in near[:_COMPARED_MAX]:
             try:
                 taken = self._corrector.examiner.examine(each, given.parameters, branch)
@@ -521,11 +533,11 @@ def _corrections(
     given: inputs.DiagnoseInput,
     found: Correction | None,
     certain: Candidate | None,
-) -> Answer:
+) -> answers.OfferedCorrections:
     if tool is None or found is None or not given.enable_auto_correction:
         return {"available": False, "corrections": [], "appliedCorrection": None}
     offered = [shown(tool.name, each) for each in found.candidates[: given.max_corrections]]
-    answer: Answer = {
+    answer: answers.OfferedCorrections = {
         "available": bool(found.candidates),
         "corrections": offered,
         "appliedCorrection": shown(tool.name, certain) if certain is not None else None,
@@ -533,15 +545,12 @@ def _corrections(
     if found.withheld is not None:
         answer["withheld"] = found.withheld
     if found.ambiguous:
-        answer["choices"] = [
-            {"path": each.path, "question": each.question, "options": list(each.options)}
-            for each in found.ambiguous
-        ]
+        answer["choices"] = questions(found)
     return answer
 
 
-def _parts(outcomes: Outcomes, given: inputs.InsightsInput) -> Answer:
-    answer: Answer = {}
+def _breakdowns(outcomes: Outcomes, given: inputs.InsightsInput) -> answers.InsightBreakdowns:
+    answer: answers.InsightBreakdowns = {}
     if given.include_patterns:
         answer["topPatterns"] = insights.patterns(outcomes, usage_min=given.min_pattern_usage)
     if given.include_agent_breakdown:
@@ -550,7 +559,9 @@ def _parts(outcomes: Outcomes, given: inputs.InsightsInput) -> Answer:
         answer["toolBreakdown"] = insights.tools(outcomes)
     if given.include_failures:
         answer["failurePatterns"] = insights.failures(outcomes)
-    return answer | ({"truncated": True} if outcomes.truncated else {})
+    if outcomes.truncated:
+        answer["truncated"] = True
+    return answer
 
 
 def _recommendations(outcomes: Outcomes, deprecated: list[tuple[str, str]]) -> list[str]:
@@ -591,7 +602,7 @@ _SECOND: Final = 1_000_000
 class Curating(Bound):
     """What an administrator does with patterns and breakers."""
 
-    def patterns(self, given: inputs.PatternsInput) -> Answer:
+    def patterns(self, given: inputs.PatternsInput) -> answers.CorrectionPatterns:
         """List patterns, show a tool's profile, make a backup or bring one back."""
         if given.action == "profile":
             return self._profile(given)
@@ -604,29 +615,32 @@ class Curating(Bound):
                 return {"backup": self._backup(reader, view, given)}
             found = [
                 each
-                for each in (*_lessons(reader, view), *_built_in(reader, view))
+                for each in (*_learned_patterns(reader, view), *_built_in_patterns(reader, view))
                 if each["usageCount"] >= given.min_usage
                 and given.tool_name in {None, each["toolName"]}
             ]
         found.sort(key=lambda each: (-each["usageCount"], each["patternId"]))
         return {"patterns": found, "total": len(found)}
 
-    async def circuits(self, given: inputs.CircuitsInput) -> Answer:
+    async def circuits(self, given: inputs.CircuitsInput) -> answers.CorrectionBreakers:
         """List the breakers of corrections, or close one; they live on the home loop."""
         return await self._parts.home.join(lambda: self._circuits(given))
 
-    async def _circuits(self, given: inputs.CircuitsInput) -> Answer:
+    async def _circuits(self, given: inputs.CircuitsInput) -> answers.CorrectionBreakers:
         if given.action == "reset":
             return self._reset(given)
-        return {"circuitBreakers": self._listed()}
+        return {"circuitBreakers": self._breakers()}
 
     # --- inside
 
-    def _listed(self) -> list[Answer]:
+    def _breakers(self) -> list[answers.CorrectionBreaker]:
         breakers, now = self._corrector.breakers, self._foundation.store.now()
         return [
             {
-                **each,
+                "toolName": each["toolName"],
+                "status": each["status"],
+                "failures": each["failures"],
+                "reason": each["reason"],
                 # As the document has it: milliseconds since 1970.
                 "lastFailure": (now - int(age * _SECOND)) // 1000 if age is not None else None,
                 "coolDownSeconds": limits.CORRECTION_BREAKER_SECONDS,
@@ -635,7 +649,7 @@ class Curating(Bound):
             for age in [breakers.age(each["lastFailure"])]
         ]
 
-    def _reset(self, given: inputs.CircuitsInput) -> Answer:
+    def _reset(self, given: inputs.CircuitsInput) -> answers.CorrectionBreakers:
         """Close a breaker, once its cool-down is over or where it is forced."""
         name = given.tool_name
         if given.force:
@@ -656,7 +670,7 @@ class Curating(Bound):
         reason = given.reason or "reset by hand"
         return {"toolName": name, "reset": breakers.reset(name, reason), "reason": reason}
 
-    def _profile(self, given: inputs.PatternsInput) -> Answer:
+    def _profile(self, given: inputs.PatternsInput) -> answers.CorrectionPatterns:
         if given.tool_name is None:
             raise MissingRequired("A profile is one tool's.", field="toolName")
         self._parts.recorder.settle()
@@ -665,7 +679,9 @@ class Curating(Bound):
         found = self._corrector.examiner.profile(tool, self._branch(given.branch))
         return {"toolName": tool.name, "profile": found.plain()}
 
-    def _backup(self, reader: Reader, view: View, given: inputs.PatternsInput) -> Answer:
+    def _backup(
+        self, reader: Reader, view: View, given: inputs.PatternsInput
+    ) -> answers.PatternBackup:
         return {
             "format": _FORMAT,
             "version": 1,
@@ -687,13 +703,13 @@ class Curating(Bound):
             ],
         }
 
-    def _restore(self, given: inputs.PatternsInput) -> Answer:
+    def _restore(self, given: inputs.PatternsInput) -> answers.CorrectionPatterns:
         """Bring evidence back that is not there; what is there stays."""
         # A backup says who taught what: whoever writes one speaks for everybody.
         self._caller.require("gateway", "admin", "restoring patterns")
         wanted = _read_backup(given.backup)
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> answers.CorrectionPatterns:
             view = self._view(transaction, given.branch)
             present = {
                 (tool, lesson, teacher): count
@@ -728,7 +744,7 @@ class Curating(Bound):
         return answer
 
 
-def _lessons(reader: Reader, view: View) -> Iterator[Answer]:
+def _learned_patterns(reader: Reader, view: View) -> Iterator[answers.CorrectionPattern]:
     for tool, lesson, count in Lessons.read(reader, view).every():
         belief = belief_of(*count)
         standing = read_standing(reader, view, tool, lesson.id)
@@ -748,7 +764,7 @@ def _lessons(reader: Reader, view: View) -> Iterator[Answer]:
         }
 
 
-def _built_in(reader: Reader, view: View) -> Iterator[Answer]:
+def _built_in_patterns(reader: Reader, view: View) -> Iterator[answers.CorrectionPattern]:
     """Yield the engine's own patterns, with how each did at each tool."""
     counts: dict[tuple[str, str], Count] = {}
     for kind, held in ((names.CORRECTION_OK, True), (names.CORRECTION_FAILED, False)):

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from stratagem.gateway.calls.history import percentile
 from stratagem.gateway.correction import Correction
+from stratagem.gateway.learning.answers import TestPerformance, TestResult, TestTotals
 from stratagem.gateway.learning.inputs import TestCase
 from stratagem.gateway.learning.insights import mean, rate
 from stratagem.gateway.registry.tools import Tool
@@ -165,7 +166,7 @@ class Trial(NamedTuple):
     success: bool | None = None
 
 
-def run(trial: Trial) -> dict[str, Any]:
+def run(trial: Trial) -> TestResult:
     """Try a case; return the document's form."""
     started = time.perf_counter()
     found = trial.examine(trial.given)
@@ -180,7 +181,7 @@ def run(trial: Trial) -> dict[str, Any]:
         and applied == expected
         and (matched if expected and trial.meant is not None else True)
     )
-    result: dict[str, Any] = {
+    result: TestResult = {
         "testName": trial.name,
         "passed": passed,
         "executionTime": round(took, 3),
@@ -196,11 +197,12 @@ def run(trial: Trial) -> dict[str, Any]:
         },
     }
     if not applied:
-        result |= {"reason": _reason(found), "suggestions": _suggestions(found)}
+        result["reason"] = _reason(found)
+        result["suggestions"] = _suggestions(found)
     return result
 
 
-def overall(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def overall(results: Sequence[TestResult]) -> TestTotals:
     """Return how all cases went."""
     passed = sum(each["passed"] for each in results)
     return {
@@ -212,7 +214,7 @@ def overall(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def performance(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def performance(results: Sequence[TestResult]) -> TestPerformance:
     """Return how long the cases took, in milliseconds."""
     times = sorted(each["executionTime"] for each in results)
     return {

@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from stratagem.gateway.advice.answers import (
-    Comparison,
-    Discovered,
-    Plan,
-    Recommended,
-    Recovery,
-    Validated,
+    ErrorRecovery,
+    ToolComparison,
+    ToolDiscovery,
+    ToolRecommendations,
+    ToolValidation,
+    WorkflowPlan,
 )
 from stratagem.gateway.learning.answers import (
-    Circuits,
-    Configured,
+    CallDiagnosis,
+    CorrectionBreakers,
+    CorrectionInsights,
+    CorrectionPatterns,
     CorrectionStatus,
-    Diagnosis,
-    Insights,
-    Patterns,
-    Tested,
+    CorrectionTestReport,
+    PolicyUpdate,
 )
 from stratagem.sdk.invoking import AsyncOperationMethods, OperationMethods
 
@@ -176,7 +176,7 @@ class GatewayOperations(OperationMethods):
         max_corrections: int = 3,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Diagnosis:
+    ) -> CallDiagnosis:
         """What is wrong with a call, how it could be corrected, and what is known to help.
 
         Args:
@@ -189,7 +189,7 @@ class GatewayOperations(OperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Diagnosis = self._ask(
+        answer: CallDiagnosis = self._ask(
             "error_diagnose",
             {
                 "error": error,
@@ -244,7 +244,7 @@ class GatewayOperations(OperationMethods):
         apply_immediately: bool = True,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Configured:
+    ) -> PolicyUpdate:
         """Change what corrections may do, for all tools or for one; effective at once.
 
         Args:
@@ -256,7 +256,7 @@ class GatewayOperations(OperationMethods):
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
-        answer: Configured = self._ask(
+        answer: PolicyUpdate = self._ask(
             "auto_correction_configure",
             {
                 "settings": settings,
@@ -278,7 +278,7 @@ class GatewayOperations(OperationMethods):
         run_diagnostics: bool = False,
         include_performance: bool = False,
         branch: str | None = None,
-    ) -> Tested:
+    ) -> CorrectionTestReport:
         """Try corrections out on given calls or on a named suite; nothing is run.
 
         Args:
@@ -288,7 +288,7 @@ class GatewayOperations(OperationMethods):
             include_performance: Include timings.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Tested = self._ask(
+        answer: CorrectionTestReport = self._ask(
             "auto_correction_test",
             {
                 "test_cases": test_cases,
@@ -311,7 +311,7 @@ class GatewayOperations(OperationMethods):
         min_pattern_usage: int = 1,
         branch: str | None = None,
         as_of: str | int | None = None,
-    ) -> Insights:
+    ) -> CorrectionInsights:
         """What the records of a time say about corrections: patterns, agents, tools, trends.
 
         Args:
@@ -324,7 +324,7 @@ class GatewayOperations(OperationMethods):
             branch: The branch to work on; the caller's current one by default.
             as_of: Past moment: ISO 8601, 1h ago, yesterday 14:00, @version.
         """
-        answer: Insights = self._ask(
+        answer: CorrectionInsights = self._ask(
             "auto_correction_insights",
             {
                 "time_range": time_range,
@@ -349,7 +349,7 @@ class GatewayOperations(OperationMethods):
         branch: str | None = None,
         as_of: str | int | None = None,
         request_id: str | None = None,
-    ) -> Patterns:
+    ) -> CorrectionPatterns:
         """List what corrections have learned, show what a tool is usually called with, back patterns up and restore them.
 
         Args:
@@ -361,7 +361,7 @@ class GatewayOperations(OperationMethods):
             as_of: Past moment: ISO 8601, 1h ago, yesterday 14:00, @version.
             request_id: Same id, written once.
         """
-        answer: Patterns = self._ask(
+        answer: CorrectionPatterns = self._ask(
             "auto_correction_patterns",
             {
                 "action": action,
@@ -382,7 +382,7 @@ class GatewayOperations(OperationMethods):
         tool_name: str | None = None,
         reason: str = "",
         force: bool = False,
-    ) -> Circuits:
+    ) -> CorrectionBreakers:
         """List the breakers that keep corrections from tools where they failed, or reset one.
 
         Args:
@@ -391,7 +391,7 @@ class GatewayOperations(OperationMethods):
             reason: Why it is reset.
             force: Before the five minutes are over.
         """
-        answer: Circuits = self._ask(
+        answer: CorrectionBreakers = self._ask(
             "auto_correction_circuits",
             {"action": action, "tool_name": tool_name, "reason": reason, "force": force},
         )
@@ -408,7 +408,7 @@ class GatewayOperations(OperationMethods):
         include_parameter_examples: bool = True,
         include_pattern_recommendations: bool = True,
         branch: str | None = None,
-    ) -> Recommended:
+    ) -> ToolRecommendations:
         """Which registered tools do what is to be done, and why.
 
         Args:
@@ -421,7 +421,7 @@ class GatewayOperations(OperationMethods):
             include_pattern_recommendations: Say which tools are used together.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Recommended = self._ask(
+        answer: ToolRecommendations = self._ask(
             "tools_recommend",
             {
                 "intent": intent,
@@ -448,7 +448,7 @@ class GatewayOperations(OperationMethods):
         include_learning_recommendations: bool = True,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Recovery:
+    ) -> ErrorRecovery:
         """After a failed call: corrected arguments, known fixes, other tools.
 
         Args:
@@ -462,7 +462,7 @@ class GatewayOperations(OperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Recovery = self._ask(
+        answer: ErrorRecovery = self._ask(
             "tools_recommend_on_error",
             {
                 "failed_tool": failed_tool,
@@ -485,7 +485,7 @@ class GatewayOperations(OperationMethods):
         check_configuration: bool = False,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Validated:
+    ) -> ToolValidation:
         """Whether tools can be called now.
 
         Args:
@@ -494,7 +494,7 @@ class GatewayOperations(OperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Validated = self._ask(
+        answer: ToolValidation = self._ask(
             "tools_validate",
             {
                 "tool_names": tool_names,
@@ -515,7 +515,7 @@ class GatewayOperations(OperationMethods):
         limit: int = 50,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Discovered:
+    ) -> ToolDiscovery:
         """Registered tools by category, source and name.
 
         Args:
@@ -527,7 +527,7 @@ class GatewayOperations(OperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Discovered = self._ask(
+        answer: ToolDiscovery = self._ask(
             "tools_discover",
             {
                 "name_pattern": name_pattern,
@@ -548,7 +548,7 @@ class GatewayOperations(OperationMethods):
         intent: str | None = None,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Comparison:
+    ) -> ToolComparison:
         """How tools for the same job differ: parameters, evidence, latency.
 
         Args:
@@ -557,7 +557,7 @@ class GatewayOperations(OperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Comparison = self._ask(
+        answer: ToolComparison = self._ask(
             "tools_compare",
             {"tool_names": tool_names, "intent": intent, "context": context, "branch": branch},
         )
@@ -573,7 +573,7 @@ class GatewayOperations(OperationMethods):
         name: str | None = None,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Plan:
+    ) -> WorkflowPlan:
         """Chain tools to a goal; the definition can be run by tools_pipeline.
 
         Args:
@@ -585,7 +585,7 @@ class GatewayOperations(OperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Plan = self._ask(
+        answer: WorkflowPlan = self._ask(
             "workflow_plan",
             {
                 "goal": goal,
@@ -1480,7 +1480,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         max_corrections: int = 3,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Diagnosis:
+    ) -> CallDiagnosis:
         """What is wrong with a call, how it could be corrected, and what is known to help.
 
         Args:
@@ -1493,7 +1493,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Diagnosis = await self._ask_async(
+        answer: CallDiagnosis = await self._ask_async(
             "error_diagnose",
             {
                 "error": error,
@@ -1548,7 +1548,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         apply_immediately: bool = True,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Configured:
+    ) -> PolicyUpdate:
         """Change what corrections may do, for all tools or for one; effective at once.
 
         Args:
@@ -1560,7 +1560,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
-        answer: Configured = await self._ask_async(
+        answer: PolicyUpdate = await self._ask_async(
             "auto_correction_configure",
             {
                 "settings": settings,
@@ -1582,7 +1582,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         run_diagnostics: bool = False,
         include_performance: bool = False,
         branch: str | None = None,
-    ) -> Tested:
+    ) -> CorrectionTestReport:
         """Try corrections out on given calls or on a named suite; nothing is run.
 
         Args:
@@ -1592,7 +1592,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             include_performance: Include timings.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Tested = await self._ask_async(
+        answer: CorrectionTestReport = await self._ask_async(
             "auto_correction_test",
             {
                 "test_cases": test_cases,
@@ -1615,7 +1615,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         min_pattern_usage: int = 1,
         branch: str | None = None,
         as_of: str | int | None = None,
-    ) -> Insights:
+    ) -> CorrectionInsights:
         """What the records of a time say about corrections: patterns, agents, tools, trends.
 
         Args:
@@ -1628,7 +1628,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             branch: The branch to work on; the caller's current one by default.
             as_of: Past moment: ISO 8601, 1h ago, yesterday 14:00, @version.
         """
-        answer: Insights = await self._ask_async(
+        answer: CorrectionInsights = await self._ask_async(
             "auto_correction_insights",
             {
                 "time_range": time_range,
@@ -1653,7 +1653,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         branch: str | None = None,
         as_of: str | int | None = None,
         request_id: str | None = None,
-    ) -> Patterns:
+    ) -> CorrectionPatterns:
         """List what corrections have learned, show what a tool is usually called with, back patterns up and restore them.
 
         Args:
@@ -1665,7 +1665,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             as_of: Past moment: ISO 8601, 1h ago, yesterday 14:00, @version.
             request_id: Same id, written once.
         """
-        answer: Patterns = await self._ask_async(
+        answer: CorrectionPatterns = await self._ask_async(
             "auto_correction_patterns",
             {
                 "action": action,
@@ -1686,7 +1686,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         tool_name: str | None = None,
         reason: str = "",
         force: bool = False,
-    ) -> Circuits:
+    ) -> CorrectionBreakers:
         """List the breakers that keep corrections from tools where they failed, or reset one.
 
         Args:
@@ -1695,7 +1695,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             reason: Why it is reset.
             force: Before the five minutes are over.
         """
-        answer: Circuits = await self._ask_async(
+        answer: CorrectionBreakers = await self._ask_async(
             "auto_correction_circuits",
             {"action": action, "tool_name": tool_name, "reason": reason, "force": force},
         )
@@ -1712,7 +1712,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_parameter_examples: bool = True,
         include_pattern_recommendations: bool = True,
         branch: str | None = None,
-    ) -> Recommended:
+    ) -> ToolRecommendations:
         """Which registered tools do what is to be done, and why.
 
         Args:
@@ -1725,7 +1725,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             include_pattern_recommendations: Say which tools are used together.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Recommended = await self._ask_async(
+        answer: ToolRecommendations = await self._ask_async(
             "tools_recommend",
             {
                 "intent": intent,
@@ -1752,7 +1752,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_learning_recommendations: bool = True,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Recovery:
+    ) -> ErrorRecovery:
         """After a failed call: corrected arguments, known fixes, other tools.
 
         Args:
@@ -1766,7 +1766,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Recovery = await self._ask_async(
+        answer: ErrorRecovery = await self._ask_async(
             "tools_recommend_on_error",
             {
                 "failed_tool": failed_tool,
@@ -1789,7 +1789,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         check_configuration: bool = False,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Validated:
+    ) -> ToolValidation:
         """Whether tools can be called now.
 
         Args:
@@ -1798,7 +1798,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Validated = await self._ask_async(
+        answer: ToolValidation = await self._ask_async(
             "tools_validate",
             {
                 "tool_names": tool_names,
@@ -1819,7 +1819,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         limit: int = 50,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Discovered:
+    ) -> ToolDiscovery:
         """Registered tools by category, source and name.
 
         Args:
@@ -1831,7 +1831,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Discovered = await self._ask_async(
+        answer: ToolDiscovery = await self._ask_async(
             "tools_discover",
             {
                 "name_pattern": name_pattern,
@@ -1852,7 +1852,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         intent: str | None = None,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Comparison:
+    ) -> ToolComparison:
         """How tools for the same job differ: parameters, evidence, latency.
 
         Args:
@@ -1861,7 +1861,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Comparison = await self._ask_async(
+        answer: ToolComparison = await self._ask_async(
             "tools_compare",
             {"tool_names": tool_names, "intent": intent, "context": context, "branch": branch},
         )
@@ -1877,7 +1877,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         name: str | None = None,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
-    ) -> Plan:
+    ) -> WorkflowPlan:
         """Chain tools to a goal; the definition can be run by tools_pipeline.
 
         Args:
@@ -1889,7 +1889,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
-        answer: Plan = await self._ask_async(
+        answer: WorkflowPlan = await self._ask_async(
             "workflow_plan",
             {
                 "goal": goal,
