@@ -391,7 +391,7 @@ class LearningCorrector:
         """Let go of whatever quotes arguments or records: something was purged."""
         self._offers.clear()
         self._refused = _no_refusals()
-        self.examiner.kept.clear()
+        self.examiner.cache.clear()
         self.examiner.forget()
         self.advice.clear()
 

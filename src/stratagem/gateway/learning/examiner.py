@@ -50,9 +50,9 @@ from stratagem.storage.contract import Reader
 
 __all__ = [
     "PARTS",
+    "CorrectionCache",
     "Examiner",
     "Health",
-    "KeptCorrections",
     "Parameter",
     "Part",
     "Profile",
@@ -114,15 +114,15 @@ class Health:
         return {"fallbackMode": True, "serviceStatus": self.status()} if self._faults else {}
 
 
-class KeptCorrections:
-    """The least recently used go first; none is older than an hour.
+class CorrectionCache:
+    """Corrections by what they depend on: the least recently used go first, none after an hour.
 
     The key holds everything that a correction depends on: the tool's revision, the policy, what
     was learned, and the arguments themselves. So a change of any of them is seen at once.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._kept: TTLCache[bytes, Correction] = TTLCache(
+        self._corrections: TTLCache[bytes, Correction] = TTLCache(
             limits.CORRECTION_CACHE_MAX, limits.CORRECTION_CACHE_SECONDS, timer=clock
         )
         # A diagnosis looks from another thread than calls do.
@@ -133,7 +133,7 @@ class KeptCorrections:
     def clear(self) -> None:
         """Let go of every correction."""
         with self._lock:
-            self._kept.clear()
+            self._corrections.clear()
 
     def get(
         self, about: tuple[Any, ...], arguments: Any, make: Callable[[], Correction]
@@ -148,7 +148,7 @@ class KeptCorrections:
             return make()
         key = hashlib.sha256(repr(about).encode() + b"\0" + data).digest()
         with self._lock:
-            known = self._kept.get(key)
+            known = self._corrections.get(key)
             if known is not None:
                 self.hits += 1
                 return known
@@ -157,14 +157,14 @@ class KeptCorrections:
         if made.late:
             return made
         with self._lock:
-            self._kept[key] = made
+            self._corrections[key] = made
         return made
 
     def figures(self) -> CacheFigures:
         """Return how the cache is doing."""
         asked = self.hits + self.misses
         return {
-            "entries": len(self._kept),
+            "entries": len(self._corrections),
             "hits": self.hits,
             "misses": self.misses,
             "hitRate": round(self.hits / asked, 4) if asked else None,
@@ -383,14 +383,18 @@ class Examiner:
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
         self.health = Health()
-        self.kept = KeptCorrections(time.monotonic)
+        self.cache = CorrectionCache(time.monotonic)
         self.milliseconds: deque[float] = deque(maxlen=1_000)
         self._in_force: dict[tuple[str, str | None], tuple[float, InForce]] = {}
         self._known: dict[str, _Known] = {}
         # How many batches of lessons of each branch wait to be written: what is known has them
         # already, and is not read anew before the log has them too.
         self.unwritten: Counter[str] = Counter()
-        self._profiles: dict[tuple[str, str, int], tuple[float, Profile]] = {}
+        self._profiles: TTLCache[tuple[str, str, int], Profile] = TTLCache(
+            _KEPT_MAX, _PROFILE_SECONDS
+        )
+        # They are read in threads.
+        self._profiles_lock = threading.Lock()
         # What is looked up over a network must not be waited for on the home loop.
         self._remote = foundation.store.remote
 
@@ -515,7 +519,7 @@ class Examiner:
         about = (tool.name, tool.revision, tool.category, in_force.stamp, stamp)
         started = time.perf_counter()
         try:
-            found = self.kept.get(about, arguments, make)
+            found = self.cache.get(about, arguments, make)
         except Exception as error:
             self.health.failed("correctionEngine", error)
             raise CorrectionUnavailable("The correction engine does not work.") from error
@@ -538,23 +542,24 @@ class Examiner:
 
     def profile(self, tool: Tool, branch: str) -> Profile:
         """Return what a tool is usually called with."""
-        key, now = (branch, tool.name, tool.revision), time.monotonic()
-        known = self._profiles.get(key)
-        if known is None or known[0] < now:
+        key = (branch, tool.name, tool.revision)
+        with self._profiles_lock:
+            profile = self._profiles.get(key)
+        if profile is None:
             with self._foundation.store.snapshot() as reader:
                 view = self._foundation.views.view(reader, branch)
-                found = read_profile(reader, view, tool.name, tool.content["inputSchema"])
-            if len(self._profiles) > _KEPT_MAX:
-                self._profiles.clear()
-            known = self._profiles[key] = (now + _PROFILE_SECONDS, found)
-        return known[1]
+                profile = read_profile(reader, view, tool.name, tool.content["inputSchema"])
+            with self._profiles_lock:
+                self._profiles[key] = profile
+        return profile
 
     def forget(self, branch: str | None = None) -> None:
         """Read everything anew when it is next asked for."""
         self._in_force.clear()
         if branch is None:
             self._known.clear()
-            self._profiles.clear()
+            with self._profiles_lock:
+                self._profiles.clear()
         else:
             self._known.pop(branch, None)
 

@@ -111,7 +111,7 @@ class Corrections(Bound):
             outcomes, learned = self._outcomes(given, length)
             answer["metrics"] = self._metrics(given, outcomes, learned)
             answer["strategyPerformance"] = insights.strategies(outcomes)
-            answer["cache"] = self._corrector.examiner.kept.figures()
+            answer["cache"] = self._corrector.examiner.cache.figures()
         if given.include_active_corrections:
             answer["activeCorrections"] = self._corrector.attempts.active
         return answer
@@ -314,7 +314,7 @@ class Corrections(Bound):
         return [_of_suite(case, policy) for case in SUITES[name]]
 
     def _diagnostics(self, results: list[answers.TestResult]) -> answers.EngineDiagnostics:
-        cache = self._corrector.examiner.kept.figures()
+        cache = self._corrector.examiner.cache.figures()
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
         failed = {kind for each in results if not each["passed"] for kind in each["errorTypes"]}
         return {
