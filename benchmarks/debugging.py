@@ -151,7 +151,7 @@ def _outcome(number: int, worked: bool, attempt: int) -> Draft:  # noqa: FBT001 
 
 def _append(db: stratagem.Stratagem, drafts: list[Draft]) -> None:
     def work(transaction: Transaction) -> None:
-        transaction.append(find_branch(transaction, "default"), drafts)
+        transaction.append(find_branch(transaction.branches, "default"), drafts)
 
     db.runtime.foundation.store.write(work, WriteRequest("benchmarks"))
 

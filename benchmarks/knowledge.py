@@ -114,7 +114,7 @@ def _relations(draw: random.Random, ids: list[str]) -> Iterator[Draft]:
 
 def _append(db: Stratagem, drafts: list[Draft]) -> None:
     def work(transaction: Transaction) -> None:
-        transaction.append(find_branch(transaction, "default"), drafts)
+        transaction.append(find_branch(transaction.branches, "default"), drafts)
 
     db.runtime.foundation.store.write(work, WriteRequest("benchmark"))
 

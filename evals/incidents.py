@@ -76,7 +76,7 @@ def _fill(db: stratagem.Stratagem, reports: list[dict[str, Any]]) -> None:
         drafts = [_draft(report) for report in reports[begin : begin + _BATCH]]
 
         def work(transaction: Transaction, drafts: list[Draft] = drafts) -> None:
-            transaction.append(find_branch(transaction, "default"), drafts)
+            transaction.append(find_branch(transaction.branches, "default"), drafts)
 
         foundation.store.write(work, WriteRequest("evals"))
 

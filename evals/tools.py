@@ -174,7 +174,7 @@ def _append(db: stratagem.Stratagem, drafts: Sequence[Draft]) -> None:
         batch = drafts[begin : begin + _BATCH]
 
         def work(transaction: Transaction, batch: Sequence[Draft] = batch) -> None:
-            transaction.append(find_branch(transaction, "default"), batch)
+            transaction.append(find_branch(transaction.branches, "default"), batch)
 
         store.write(work, WriteRequest("evals"))
 

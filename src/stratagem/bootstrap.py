@@ -338,7 +338,7 @@ def discard_copy(target: str) -> bool:
         return False
     with closing(start(_plain(target, copying=True))) as there:
         store = there.foundation.store
-        mark = read_mark(store.reader())
+        mark = read_mark(store.reader().settings)
         if mark is None:
             return False
         if mark.process_lives:

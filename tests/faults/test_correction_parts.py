@@ -40,7 +40,9 @@ def write_policy(shop: Workshop, settings: Any) -> None:
     )
     shop.database.runtime.foundation.write(
         Caller("newer"),
-        lambda transaction: transaction.append(find_branch(transaction, "default"), [draft]),
+        lambda transaction: transaction.append(
+            find_branch(transaction.branches, "default"), [draft]
+        ),
     )
 
 

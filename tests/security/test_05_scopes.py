@@ -234,7 +234,9 @@ def test_a_run_that_was_cut_off_is_gone_on_with_by_its_own_caller(tmp_path: Path
         runtime.call("strata_store", {"key": "k", "value": "mine"}, owner)
         runtime.foundation.write(
             owner,
-            lambda transaction: transaction.append(find_branch(transaction, "default"), [draft]),
+            lambda transaction: transaction.append(
+                find_branch(transaction.branches, "default"), [draft]
+            ),
         )
 
         with pytest.raises(ExecutionNotFound):

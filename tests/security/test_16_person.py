@@ -364,7 +364,9 @@ def test_a_person_who_goes_on_with_a_run_has_not_said_its_steps(
     draft = Draft(names.PIPELINE_STARTED, begun, names.PIPELINE_RUNS, "run_1")
     shared.runtime.foundation.write(
         Caller("mcp", authority="agent"),
-        lambda transaction: transaction.append(find_branch(transaction, "default"), [draft]),
+        lambda transaction: transaction.append(
+            find_branch(transaction.branches, "default"), [draft]
+        ),
     )
 
     ended = shared.gateway.pipeline(resume="run_1")

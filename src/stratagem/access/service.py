@@ -19,7 +19,7 @@ from stratagem.engine.moments import iso
 from stratagem.errors import PermissionDenied, ResourceNotFound, ValidationFailed
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Reader, Transaction, Version
+from stratagem.storage.contract import LogReader, Reader, Transaction, Version
 
 __all__ = ["Access", "every_token", "record_act"]
 
@@ -145,13 +145,13 @@ class Access:
 def every_token(reader: Reader, foundation: Foundation) -> list[Token]:
     """Return every token that a state of the log has, revoked ones too."""
     return [
-        _by_the_clock(reader, version, Token.read(orjson.loads(version.payload)))
+        _by_the_clock(reader.log, version, Token.read(orjson.loads(version.payload)))
         for _key, version in _every(reader, foundation, kinds.TOKENS)
         if version.payload is not None
     ]
 
 
-def _by_the_clock(reader: Reader, version: Version, token: Token) -> Token:
+def _by_the_clock(log: LogReader, version: Version, token: Token) -> Token:
     """Return a token with the end that the clock gives it.
 
     The first release counted from the recorded time, which may lie years ahead of the clock.
@@ -159,7 +159,7 @@ def _by_the_clock(reader: Reader, version: Version, token: Token) -> Token:
     """
     if token.expires_at is None or token.created_at != version.at:
         return token
-    wall = reader.log.wall_of(version.sequence)
+    wall = log.wall_of(version.sequence)
     ahead = version.at - wall if wall is not None else 0
     return replace(token, expires_at=token.expires_at - ahead) if ahead else token
 

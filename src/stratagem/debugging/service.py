@@ -336,7 +336,7 @@ class Debugging(BoundSystem):
             lookup_id = new_id("look", transaction)
             kept = {"lookup_id": lookup_id, "at": transaction.wall, **content}
             draft = Draft(kinds.SOLUTIONS_RANKED, kept, kinds.LOOKUPS)
-            transaction.append(find_branch(transaction, name), [draft])
+            transaction.append(find_branch(transaction.branches, name), [draft])
             return lookup_id
 
         return self._foundation.write(self._caller, work)

@@ -24,7 +24,7 @@ from stratagem.engine.lineage import View
 from stratagem.errors import StorageUnavailable
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import Reader, RecordReader, Transaction
 
 __all__ = ["Shared", "export_file", "import_file"]
 
@@ -111,7 +111,7 @@ class _Taking:
         content.setdefault("origin", dict(self._origin))
         owner = content["incident_id"]
         if kind == "incident":
-            if _has(transaction, view, kinds.INCIDENTS, owner):
+            if _has(transaction.records, view, kinds.INCIDENTS, owner):
                 return None
             if (twin := self._twin(transaction, view, content)) is not None:
                 self._same[owner] = twin
@@ -121,7 +121,7 @@ class _Taking:
         content["incident_id"] = self._same.get(owner, owner)
         if kind == "solution":
             key = content["solution_id"]
-            known = _has(transaction, view, kinds.SOLUTIONS, key)
+            known = _has(transaction.records, view, kinds.SOLUTIONS, key)
             return None if known else Draft(kinds.SOLUTION_ADDED, content, kinds.SOLUTIONS, key)
         if self._knows_outcome(transaction, view, content):
             return None
@@ -150,8 +150,8 @@ class _Taking:
         return known
 
 
-def _has(reader: Reader, view: View, space: Space, key: str) -> bool:
-    return reader.records.current(view.lineage, space, key) is not None
+def _has(records: RecordReader, view: View, space: Space, key: str) -> bool:
+    return records.current(view.lineage, space, key) is not None
 
 
 def _lines(reader: Reader, view: View, done: Shared) -> Iterator[dict[str, Any]]:

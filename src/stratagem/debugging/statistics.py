@@ -13,7 +13,7 @@ from stratagem.debugging.models import Statistics
 from stratagem.engine import moments
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
-from stratagem.storage.contract import Reader, Version
+from stratagem.storage.contract import Reader, RecordReader, Version
 
 __all__ = ["statistics"]
 
@@ -26,13 +26,16 @@ Contents = list[tuple[Version, Mapping[str, Any]]]
 
 def statistics(reader: Reader, view: View) -> Statistics:
     """Return how often the first recommendation worked, and what needs attention."""
-    lookups = list(_stream(reader, view, LOOKUPS))
+    lookups = list(_stream(reader.records, view, LOOKUPS))
     reports = _counted(
         each
         for space in (outcomes(worked=True), outcomes(worked=False), REPEATS)
-        for each in _stream(reader, view, space)
+        for each in _stream(reader.records, view, space)
     )
-    incidents, solutions = _records(reader, view, INCIDENTS), _records(reader, view, SOLUTIONS)
+    incidents, solutions = (
+        _records(reader.records, view, INCIDENTS),
+        _records(reader.records, view, SOLUTIONS),
+    )
     answered = _answered(lookups, reports, solutions)
     worked = sum(answered.values())
     return Statistics(
@@ -49,9 +52,9 @@ def statistics(reader: Reader, view: View) -> Statistics:
     )
 
 
-def _stream(reader: Reader, view: View, space: Space) -> Iterator[tuple[Version, Any]]:
+def _stream(records: RecordReader, view: View, space: Space) -> Iterator[tuple[Version, Any]]:
     after = 0
-    while page := reader.records.stream(view.lineage, space, after=after):
+    while page := records.stream(view.lineage, space, after=after):
         for version in page:
             yield version, orjson.loads(version.payload or b"{}")
         after = page[-1].sequence
@@ -73,11 +76,11 @@ def _when(version: Version, content: Mapping[str, Any]) -> int:
     return at
 
 
-def _records(reader: Reader, view: View, space: Space) -> dict[str, Mapping[str, Any]]:
+def _records(records: RecordReader, view: View, space: Space) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     after: str | None = ""
     while after is not None:
-        page, after = reader.records.page(view.lineage, space, after=after)
+        page, after = records.page(view.lineage, space, after=after)
         found |= {key: orjson.loads(version.payload or b"{}") for key, version in page}
     return found
 

@@ -142,7 +142,7 @@ class Gateway:
         """Return the tools that fit every filter."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
-            every = self._registry.all(reader, view)
+            every = self._registry.all(reader.records, view)
             fitting = [tool for tool in every if _fits(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])
@@ -363,7 +363,7 @@ class Gateway:
         """Return which secrets were granted to which tools."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, "default")
-            return {"grants": secrets.grants(reader, view)}
+            return {"grants": secrets.grants(reader.records, view)}
 
     # --- inside
 

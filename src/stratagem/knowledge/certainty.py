@@ -37,7 +37,7 @@ from stratagem.knowledge.spaces import (
     TYPES,
     relationship_key,
 )
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import RecordReader, Transaction
 
 __all__ = ["UNTRIED", "draft", "neighbours", "refresh", "settle"]
 
@@ -115,7 +115,7 @@ def settle(transaction: Transaction, branch: Branch, drafts: Sequence[Draft]) ->
             touched.update((each.key, *neighbours(transaction, view, each.key)))
         elif each.space == RELATIONSHIPS and each.key is not None:
             _refuse_other_ends(each)
-            touched.update(_ends(transaction, view, each.key))
+            touched.update(_ends(transaction.records, view, each.key))
     refresh(transaction, view, touched)
 
 
@@ -131,9 +131,9 @@ def _refuse_other_ends(draft: Draft) -> None:
         )
 
 
-def _ends(transaction: Transaction, view: View, relationship_id: str) -> Iterator[str]:
+def _ends(records: RecordReader, view: View, relationship_id: str) -> Iterator[str]:
     """Return the concepts that a relationship relates or related."""
-    history = transaction.records.history(
+    history = records.history(
         view.lineage, RELATIONSHIPS, relationship_id, before=OPEN_END, limit=_FEW
     )
     for version in history:

@@ -34,7 +34,7 @@ from stratagem.knowledge.spaces import (
 from stratagem.operation import Caller
 from stratagem.parameters import MISSING, AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem, Foundation
-from stratagem.storage.contract import Appended, Reader, Transaction
+from stratagem.storage.contract import Appended, LogReader, Reader, Transaction
 
 __all__ = ["Concepts", "new_concept_id"]
 
@@ -75,7 +75,7 @@ class Concepts(BoundSystem):
         }
 
         def work(book: Book, transaction: Transaction) -> dict[str, Any]:
-            concept_id = new_concept_id(transaction)
+            concept_id = new_concept_id(transaction.log)
             whole = {**content, "created_at": transaction.at}
             drafts = [Draft(CONCEPT_CREATED, whole, CONCEPTS, concept_id)]
             if "certainty_score" not in content:
@@ -244,9 +244,9 @@ class Concepts(BoundSystem):
         return answer
 
 
-def new_concept_id(transaction: Transaction, number: int = 0) -> str:
+def new_concept_id(log: LogReader, number: int = 0) -> str:
     """Return an id that no other database makes: the head's hash is salted at random."""
-    head = transaction.log.head()
+    head = log.head()
     seed = f"concept:{head.sequence}:{number}".encode()
     return str(UUID(bytes=hashlib.sha256(head.hash + seed).digest()[:16], version=4))
 

@@ -23,6 +23,7 @@ from stratagem.search import external_services
 from stratagem.search.foundation import Foundation
 from stratagem.search.vectors import Nearest
 from stratagem.storage.contract import Reader
+from stratagem.storage.outbox import OutboxReader
 
 __all__ = ["TOOLS", "Service", "Services"]
 
@@ -116,7 +117,7 @@ class Services:
             ServiceUnavailable: It was chosen for this view, and is not there.
         """
         service = self._foundation.external.graph
-        if service is not None and self._answers(_GRAPH, service, reader, view):
+        if service is not None and self._answers(_GRAPH, service, reader.outbox, view):
             return ExternalGraph(service, reader, view)
         return BuiltInGraph(reader, view)
 
@@ -129,7 +130,7 @@ class Services:
             ServiceUnavailable: It was chosen for this view, and is not there.
         """
         service = self._foundation.external.vectors
-        if service is None or not self._answers(_VECTORS, service, reader, view):
+        if service is None or not self._answers(_VECTORS, service, reader.outbox, view):
             return None
         facets = [tag.removeprefix(FACET_MARK) for tag in tags]
 
@@ -167,7 +168,7 @@ class Services:
 
     @staticmethod
     def _answers(
-        name: str, service: external_services.ReadModelService, reader: Reader, view: View
+        name: str, service: external_services.ReadModelService, outbox: OutboxReader, view: View
     ) -> bool:
         """Whether a chosen service answers for a view."""
         if view.branch.name != DEFAULT_BRANCH or view.limit != OPEN_END:
@@ -175,7 +176,7 @@ class Services:
         trouble = service.trouble()
         if trouble is not None:
             raise _unavailable(name, trouble)
-        return service.ready(reader.outbox)
+        return service.ready(outbox)
 
 
 def _unavailable(name: str, trouble: str, tool: str | None = None) -> ServiceUnavailable:

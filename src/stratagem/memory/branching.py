@@ -95,7 +95,7 @@ class Branching(BoundSystem):
         if not self._caller.can_switch:
             raise SwitchUnavailable("This connection cannot remember a current branch.")
         with self._store.snapshot() as reader:
-            branch = find_branch(reader, wanted, field="name")
+            branch = find_branch(reader.branches, wanted, field="name")
             info = self._info(reader, branch)
         self._caller.switch_to(wanted)
         info.current = True
@@ -116,7 +116,7 @@ class Branching(BoundSystem):
             )
 
         def work(transaction: Transaction) -> dict[str, Any]:
-            branch = find_branch(transaction, wanted, field="name")
+            branch = find_branch(transaction.branches, wanted, field="name")
             transaction.branches.delete(branch)
             return _as_answer(self._info(transaction, branch), deleted=True)
 
@@ -207,7 +207,10 @@ class Branching(BoundSystem):
         chosen = _check_decisions(decisions)
 
         def plan(reader: Reader) -> tuple[Branch, Branch, branch_merge.MergePlan]:
-            into, other = find_branch(reader, target), find_branch(reader, name, field="source")
+            into, other = (
+                find_branch(reader.branches, target),
+                find_branch(reader.branches, name, field="source"),
+            )
             now = self._store.now()
             found = branch_merge.plan(
                 reader, into, other, now=now, strategy=strategy, decisions=chosen

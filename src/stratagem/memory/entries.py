@@ -157,7 +157,7 @@ class Entries(BoundSystem):
         arguments = {"items": meant, "branch": name}
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
-            target = find_branch(transaction, name)
+            target = find_branch(transaction.branches, name)
             lineage = transaction.branches.lineage(target)
             if _touch_twice(writes):
                 return [self._store_one(transaction, name, write) for write in writes]
@@ -172,7 +172,7 @@ class Entries(BoundSystem):
         return [Stored(**answer) for answer in answers]
 
     def _store_one(self, transaction: Transaction, branch: str, write: _Write) -> dict[str, Any]:
-        target = find_branch(transaction, branch)
+        target = find_branch(transaction.branches, branch)
         write.fit(transaction, transaction.branches.lineage(target))
         return write.answer(transaction.append(target, [write.draft()])[0])
 
@@ -251,7 +251,7 @@ class Entries(BoundSystem):
         name = branch or self._caller.branch
 
         def work(transaction: Transaction) -> dict[str, Any]:
-            target = find_branch(transaction, name)
+            target = find_branch(transaction.branches, name)
             lineage = transaction.branches.lineage(target)
             there = [
                 key

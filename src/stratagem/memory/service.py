@@ -49,7 +49,7 @@ from stratagem.search.index import Ranked
 from stratagem.search.snippets import snippet
 from stratagem.storage import contract
 from stratagem.storage.clock_watch import clock_gap
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import RecordReader, Transaction
 from stratagem.storage.views import find_branch
 
 __all__ = ["Memory"]
@@ -219,7 +219,7 @@ class Memory(Entries, Branching):
                 reader,
                 view,
                 query,
-                spaces=_spaces(reader, namespace),
+                spaces=_spaces(reader.records, namespace),
                 tags=wanted,
                 limit=skip + k + 1,
             )
@@ -281,7 +281,7 @@ class Memory(Entries, Branching):
         name = branch or self._caller.branch
 
         def work(transaction: Transaction) -> dict[str, Any]:
-            target = find_branch(transaction, name)
+            target = find_branch(transaction.branches, name)
             draft = Draft(EVENT_LOGGED, content, logged_events(where))
             appended = transaction.append(target, [draft])[0]
             return {"sequence": appended.sequence, "timestamp": moments.iso(appended.at)}
@@ -348,7 +348,7 @@ class Memory(Entries, Branching):
                 branches=reader.branches.live_count(),
                 keys=reader.records.count(view, ENTRY),
                 events=reader.records.count(view, EVENT),
-                namespaces=_namespaces(reader)[:_NAMESPACES_SHOWN],
+                namespaces=_namespaces(reader.records)[:_NAMESPACES_SHOWN],
                 head=f"{head.sequence}:{head.hash.hex()}",
                 database=self._store.location,
                 embedder=index.embedder_name or "none",
@@ -497,20 +497,20 @@ def _check_count(count: object, *, field: str, most: int) -> None:
         )
 
 
-def _spaces(reader: Reader, namespace: str | None) -> list[int]:
+def _spaces(records: RecordReader, namespace: str | None) -> list[int]:
     """Return the spaces that memory searches: all of its own, or those of one namespace."""
     if namespace is not None:
         check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
     return [
         number
-        for number, space in reader.records.spaces().items()
+        for number, space in records.spaces().items()
         if space.kind in {ENTRY, EVENT} and namespace in {None, space.namespace}
     ]
 
 
-def _namespaces(reader: Reader) -> list[str]:
+def _namespaces(records: RecordReader) -> list[str]:
     """Return the namespaces that memory has; other systems have their own."""
-    spaces = reader.records.spaces().values()
+    spaces = records.spaces().values()
     return sorted({space.namespace for space in spaces if space.kind in {ENTRY, EVENT}})
 
 

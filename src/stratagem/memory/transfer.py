@@ -32,7 +32,7 @@ from stratagem.memory.sources import FORMATS, Format, Source, read_lines
 from stratagem.note_files import Skipped
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Progress, Reader, Store, Transaction, Version
+from stratagem.storage.contract import Progress, Reader, RecordReader, Store, Transaction, Version
 from stratagem.storage.views import find_branch
 
 __all__ = ["Exported", "Imported", "export_branch", "import_from"]
@@ -152,18 +152,18 @@ class _Import:
     def check(self, source: Source, progress: Progress) -> int:
         """Read everything once; return how many records there are."""
         with self._foundation.store.snapshot() as reader:
-            find_branch(reader, self._caller.branch)
+            find_branch(reader.branches, self._caller.branch)
         return sum(1 for _ in source.drafts(lambda at, of: progress(at, of, "checking")))
 
     def take(self, batch: list[Draft]) -> dict[str, int]:
         """Write what is new of some records, all of it or nothing; return what was done."""
         if self._preview:
             with self._foundation.store.snapshot() as reader:
-                lineage = reader.branches.lineage(find_branch(reader, self._caller.branch))
+                lineage = reader.branches.lineage(find_branch(reader.branches, self._caller.branch))
                 return self._news(reader, lineage, batch)[1]
 
         def work(transaction: Transaction) -> dict[str, int]:
-            target = find_branch(transaction, self._caller.branch)
+            target = find_branch(transaction.branches, self._caller.branch)
             drafts, counts = self._news(transaction, transaction.branches.lineage(target), batch)
             if drafts:
                 transaction.append(target, drafts)
@@ -175,34 +175,34 @@ class _Import:
         self, reader: Reader, lineage: Lineage, batch: list[Draft]
     ) -> tuple[list[Draft], dict[str, int]]:
         """Return what has to be written, and how many records met which fate."""
-        self._recognise(reader, lineage, batch)
+        self._recognise(reader.records, lineage, batch)
         counts: dict[str, int] = {}
         drafts = []
         for draft in batch:
-            fate = self._fate(reader, lineage, draft)
+            fate = self._fate(reader.records, lineage, draft)
             counts[fate] = counts.get(fate, 0) + 1
             if fate not in {"unchanged", "known"}:
                 drafts.append(draft)
         return drafts, counts
 
-    def _fate(self, reader: Reader, lineage: Lineage, draft: Draft) -> str:
+    def _fate(self, records: RecordReader, lineage: Lineage, draft: Draft) -> str:
         assert draft.space is not None
         if draft.key is None:
             namespace = draft.space.namespace
             return "known" if _identity(draft.content) in self._known[namespace] else "logged"
-        there = reader.records.current(lineage, draft.space, draft.key)
+        there = records.current(lineage, draft.space, draft.key)
         if there is None:
             return "created"
         same = values.same(orjson.loads(there.payload or b"null"), draft.content)
         return "unchanged" if same else "updated"
 
-    def _recognise(self, reader: Reader, lineage: Lineage, batch: list[Draft]) -> None:
+    def _recognise(self, records: RecordReader, lineage: Lineage, batch: list[Draft]) -> None:
         """Learn of the events that came since the last look, those of other processes too."""
         for namespace in {each.space.namespace for each in batch if each.space and not each.key}:
             known = self._known.setdefault(namespace, set())
             after = self._known_to.get(namespace, 0)
             space = logged_events(namespace)
-            while page := reader.records.stream(lineage, space, after=after, limit=_PAGE):
+            while page := records.stream(lineage, space, after=after, limit=_PAGE):
                 known.update(_identity(_first_told(version)) for version in page)
                 after = page[-1].sequence
             self._known_to[namespace] = after

@@ -88,7 +88,7 @@ class Delivery:
                 self._model.name, now=self._store.now(), limit=limits.OUTBOX_BATCH
             )
             read = items.read(reader, {each.subject: each.last for each in parcels})
-            ends = items.ends(reader, read)
+            ends = items.ends(reader.records, read)
             linked = sorted({end for pair in ends.values() for end in pair})
             waiting = reader.outbox.waiting(self._model.name, linked)
             blockers = {

@@ -10,7 +10,7 @@ from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Lineage, View
 from stratagem.engine.records import Link
 from stratagem.projections.contract import Item
-from stratagem.storage.contract import Reader, Store, Version
+from stratagem.storage.contract import BranchReader, Reader, RecordReader, Store, Version
 
 __all__ = ["count", "ends", "pages", "read"]
 
@@ -24,7 +24,7 @@ def read(reader: Reader, subjects: Mapping[int, int]) -> list[Item]:
     it is gone.
     """
     wanted = list(subjects)
-    records = reader.records.current_many(_lineage(reader), wanted)
+    records = reader.records.current_many(_lineage(reader.branches), wanted)
     items: list[Item] = []
     for subject, (space, key) in reader.records.names(wanted).items():
         record = records.get(subject)
@@ -43,7 +43,7 @@ def pages(store: Store, kinds: Iterable[str]) -> Iterator[list[Item]]:
             while after is not None:
                 with store.snapshot() as reader:
                     page, after = reader.records.page(
-                        _lineage(reader), space, after=after, limit=_PAGE
+                        _lineage(reader.branches), space, after=after, limit=_PAGE
                     )
                     numbers = reader.records.subjects(space, [key for key, _ in page])
                     items = [
@@ -63,15 +63,13 @@ def count(store: Store, kinds: Iterable[str]) -> int:
         return sum(reader.records.count(view, kind) for kind in kinds)
 
 
-def ends(reader: Reader, items: Sequence[Item]) -> dict[int, tuple[int, ...]]:
+def ends(records: RecordReader, items: Sequence[Item]) -> dict[int, tuple[int, ...]]:
     """Return the records that links lead from and to, by the record that links them."""
     keys: dict[Space, set[str]] = {}
     for item in items:
         if item.link is not None:
             keys.setdefault(item.link.space, set()).update((item.link.source, item.link.target))
-    numbers = {
-        space: reader.records.subjects(space, sorted(wanted)) for space, wanted in keys.items()
-    }
+    numbers = {space: records.subjects(space, sorted(wanted)) for space, wanted in keys.items()}
     return {
         item.subject: tuple(
             numbers[item.link.space][key]
@@ -102,7 +100,7 @@ def _item(reader: Reader, subject: int, name: tuple[Space, str], version: Versio
 
 def _linked(reader: Reader, items: list[Item]) -> list[Item]:
     """Take for gone what links something that was purged."""
-    known = ends(reader, items)
+    known = ends(reader.records, items)
     return [
         item._replace(content=None, link=None)
         if item.link is not None and len(known[item.subject]) < len(_two(item.link))
@@ -115,7 +113,7 @@ def _two(link: Link) -> tuple[str, str]:
     return link.source, link.target
 
 
-def _lineage(reader: Reader) -> Lineage:
-    branch = reader.branches.by_name(DEFAULT_BRANCH)
+def _lineage(branches: BranchReader) -> Lineage:
+    branch = branches.by_name(DEFAULT_BRANCH)
     assert branch is not None
-    return reader.branches.lineage(branch)
+    return branches.lineage(branch)

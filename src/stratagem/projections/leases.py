@@ -9,6 +9,7 @@ from typing import Final
 from stratagem import limits
 from stratagem.errors import StorageBusy
 from stratagem.storage.contract import Store, Transaction, WriteRequest
+from stratagem.storage.outbox import OutboxWriter
 
 __all__ = ["ACTOR", "Lease", "LeaseLost"]
 
@@ -35,7 +36,7 @@ class Lease:
 
     def renew(self, transaction: Transaction) -> bool:
         """Renew the lease in a transaction; False where another took it since."""
-        return self._until(transaction, limits.OUTBOX_LEASE_SECONDS)
+        return self._until(transaction.outbox, limits.OUTBOX_LEASE_SECONDS)
 
     def insist(self, transaction: Transaction) -> None:
         """Renew the lease, or write nothing.
@@ -48,7 +49,7 @@ class Lease:
 
     def give_back(self) -> None:
         """Let others have the lease."""
-        self._store.write(lambda transaction: self._until(transaction, 0), ACTOR)
+        self._store.write(lambda transaction: self._until(transaction.outbox, 0), ACTOR)
 
     def wait(self, seconds: float, *, sleep: Callable[[float], None] = time.sleep) -> None:
         """Take the lease, waiting for whoever has it.
@@ -65,7 +66,7 @@ class Lease:
             projection=self._projection,
         )
 
-    def _until(self, transaction: Transaction, seconds: float) -> bool:
+    def _until(self, outbox: OutboxWriter, seconds: float) -> bool:
         now = self._store.now()
         until = now + round(seconds * _MICROSECONDS)
-        return transaction.outbox.lease(self._projection, self._owner, now=now, until=until)
+        return outbox.lease(self._projection, self._owner, now=now, until=until)

@@ -35,6 +35,8 @@ from stratagem.storage.contract import (
     Progress,
     Reader,
     ScoredVersion,
+    SearchReader,
+    SettingReader,
     Store,
     Transaction,
     WriteRequest,
@@ -190,7 +192,7 @@ class Index:
         bm25 = np.array([found[1] for found in lexical], np.float64)
         common = set(terms) - set(asked) if len(terms) <= ranking.ASKED_TERMS_MAX else set()
         wanted = Text(title, analysis.leave_out(query, common), titled=True)
-        vector = self._query_vector(reader, wanted)
+        vector = self._query_vector(reader.settings, wanted)
         if vector is None:
             unknown = np.full(len(bm25), np.nan)
             found = _best(sequences, ranking.fuse(bm25, unknown), unknown, limit)
@@ -220,7 +222,8 @@ class Index:
         """Return how much each term tells: the rarer, the more."""
         total = max(reader.search.text_count(), 1)
         return {
-            term: math.log1p(total / (1 + self._term_count(reader, term, total))) for term in terms
+            term: math.log1p(total / (1 + self._term_count(reader.search, term, total)))
+            for term in terms
         }
 
     def settle(self) -> None:
@@ -319,22 +322,22 @@ class Index:
         total = reader.search.text_count()
         if total < ranking.COMMON_TERMS_FROM and len(terms) <= ranking.ASKED_TERMS_MAX:
             return terms
-        counts = {term: self._term_count(reader, term, total) for term in terms}
+        counts = {term: self._term_count(reader.search, term, total) for term in terms}
         return ranking.selective_terms(terms, counts, total)
 
-    def _term_count(self, reader: Reader, term: str, total: int) -> int:
+    def _term_count(self, search: SearchReader, term: str, total: int) -> int:
         """Return in how many texts a term is, as counted when there were about as many."""
         known = self._term_counts.get(term)
         if known is not None and known[1] * 0.8 <= total <= known[1] * 1.25:
             return known[0] * total // max(known[1], 1)
         if len(self._term_counts) >= _TERM_COUNTS_MAX:
             self._term_counts.clear()
-        count = reader.search.document_frequency(term)
+        count = search.document_frequency(term)
         self._term_counts[term] = (count, total)
         return count
 
-    def _query_vector(self, reader: Reader, query: Text) -> NDArray[np.float32] | None:
-        if self.embedder is None or reader.settings.text("embedder") != self.embedder.name:
+    def _query_vector(self, settings: SettingReader, query: Text) -> NDArray[np.float32] | None:
+        if self.embedder is None or settings.text("embedder") != self.embedder.name:
             return None
         vector = _embed(self.embedder, [query])[0]
         return vector if vector.any() else None

@@ -39,7 +39,7 @@ from stratagem.search.vector_columns import (
     VectorSnapshot,
 )
 from stratagem.search.vector_storage import FileStorage, MemoryStorage, VectorsDamagedError
-from stratagem.storage.contract import Reader, VectorRow
+from stratagem.storage.contract import LogReader, Reader, VectorRow
 
 fcntl: ModuleType | None
 try:
@@ -164,11 +164,11 @@ class VectorCache:
         """
         with self._lock:
             columns = self._columns
-        if columns is None or (not self._was_replaced() and _belongs(columns, reader)):
+        if columns is None or (not self._was_replaced() and _belongs(columns, reader.log)):
             return
         with suppress(OSError, VectorsDamagedError), self._exclusive():
             columns.refresh()
-            if not self._was_replaced() and _belongs(columns, reader):
+            if not self._was_replaced() and _belongs(columns, reader.log):
                 return
         self.discard()
 
@@ -277,7 +277,7 @@ class VectorCache:
         if not columns.is_whole() or columns.get("generation") != generation:
             return None
         # What was opened just now may be left from any time, and any log.
-        if columns is not known and not (_belongs(columns, reader) and columns.is_sound()):
+        if columns is not known and not (_belongs(columns, reader.log) and columns.is_sound()):
             return None
         return columns
 
@@ -425,10 +425,10 @@ def _add(columns: VectorColumns, rows: list[VectorRow], codes: Codes) -> None:
     columns.put("last_id", rows[-1].id)
 
 
-def _belongs(columns: VectorColumns, reader: Reader) -> bool:
+def _belongs(columns: VectorColumns, log: LogReader) -> bool:
     """Whether columns were made from the log that a reader sees: their last event is in it."""
     position = columns.get("position")
-    return not position or columns.get("anchor") == _anchor(reader.log.hash_of(position))
+    return not position or columns.get("anchor") == _anchor(log.hash_of(position))
 
 
 def _anchor(link: bytes | None) -> int:

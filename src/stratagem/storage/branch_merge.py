@@ -37,7 +37,14 @@ from stratagem.engine.paths import Steps
 from stratagem.engine.records import RecordKind
 from stratagem.engine.values import same
 from stratagem.errors import BranchProtected, MergeConflict, ValidationFailed
-from stratagem.storage.contract import Reader, Record, StreamEvent, Transaction, Version
+from stratagem.storage.contract import (
+    ChangeReader,
+    Reader,
+    Record,
+    StreamEvent,
+    Transaction,
+    Version,
+)
 
 __all__ = [
     "Decision",
@@ -145,8 +152,8 @@ def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
     """Return the records in which two views differ, in order of namespace and key."""
     known = intersection(_knowledge(reader, here), _knowledge(reader, there))
     subjects = sorted(
-        set(_changed_subjects(reader, here.lineage, known))
-        | set(_changed_subjects(reader, there.lineage, known))
+        set(_changed_subjects(reader.changes, here.lineage, known))
+        | set(_changed_subjects(reader.changes, there.lineage, known))
     )
     ours, theirs = (
         _visible_records(reader, here, subjects),
@@ -246,7 +253,7 @@ class _Merger:
         # Not only what lies in its lineage: where a merge found both sides alike it wrote
         # nothing, and yet the source knows more than before.
         learnt = [Cut(branch, upto) for branch, upto in self.theirs_known.items()]
-        subjects = _changed_subjects(self.reader, learnt, self.base_known)
+        subjects = _changed_subjects(self.reader.changes, learnt, self.base_known)
         self.merge.news = bool(subjects)
         theirs = self.reader.records.current_many(
             self.reader.branches.lineage(self.source), subjects
@@ -474,11 +481,13 @@ def _apply_decision(
     return three_way_merge.resolve(base, ours, theirs, prefer=prefer, sets=sets)
 
 
-def _changed_subjects(reader: Reader, cuts: Iterable[Cut], known: Mapping[int, int]) -> list[int]:
+def _changed_subjects(
+    changes: ChangeReader, cuts: Iterable[Cut], known: Mapping[int, int]
+) -> list[int]:
     """Return the subjects that some branches changed beyond what is known of them."""
     found: set[int] = set()
     for cut in cuts:
-        found.update(reader.changes.subjects(cut, known.get(cut.branch, 0)))
+        found.update(changes.subjects(cut, known.get(cut.branch, 0)))
     return sorted(found)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from stratagem.errors import CopyUnfinished
-from stratagem.storage.contract import Reader, Store, Transaction, WriteRequest
+from stratagem.storage.contract import SettingReader, Store, Transaction, WriteRequest
 
 __all__ = [
     "COPYING",
@@ -68,16 +68,16 @@ class CopyMark:
         return True
 
 
-def read_mark(reader: Reader) -> CopyMark | None:
+def read_mark(settings: SettingReader) -> CopyMark | None:
     """Return the mark of a copy that is not finished."""
-    return _mark(reader.settings.text(SETTING))
+    return _mark(settings.text(SETTING))
 
 
 def set_mark(target: Store, mark: CopyMark) -> None:
     """Mark a store as the target of a copy; what is known of it from before is kept."""
 
     def work(transaction: Transaction) -> None:
-        there = read_mark(transaction)
+        there = read_mark(transaction.settings)
         events = there.events if there else transaction.log.head().sequence
         made = there.made if there else mark.made
         content = {**asdict(mark), "events": events, "made": made}

@@ -15,7 +15,7 @@ from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END, Branch, Lineage, View
 from stratagem.engine.values import check_text
 from stratagem.errors import BranchNotFound, ValidationFailed
-from stratagem.storage.contract import Reader, Store
+from stratagem.storage.contract import BranchReader, LogReader, Reader, Store
 
 __all__ = ["Views", "find_branch"]
 
@@ -53,7 +53,7 @@ class Views:
         """Look a branch up anew and return what a view of its present reads."""
         self.forget(branch)
         with self._store.snapshot() as reader:
-            found = find_branch(reader, branch)
+            found = find_branch(reader.branches, branch)
             lineage = reader.branches.lineage(found)
         self._lineages[branch] = (found, lineage)
         return lineage
@@ -67,7 +67,7 @@ class Views:
             head = reader.log.head()
             now = self._store.now()
             moment = self._moment(now, head.at, as_of)
-            view = self._at(reader, find_branch(reader, branch), moment, now)
+            view = self._at(reader, find_branch(reader.branches, branch), moment, now)
         # Where the log is ahead of the clock, the clock may yet show the same time again.
         settled = head.at <= now and view.limit < head.sequence
         if settled and not _is_relative(moment):
@@ -91,7 +91,7 @@ class Views:
             BranchNotFound: No live branch has that name.
             ValidationFailed: The moment is unclear, or lies in the future.
         """
-        found = find_branch(reader, branch)
+        found = find_branch(reader.branches, branch)
         now = self._store.now()
         if as_of is None:
             return View(found, reader.branches.lineage(found), now)
@@ -101,9 +101,9 @@ class Views:
         if isinstance(moment, moments.Latest):
             return View(branch, reader.branches.lineage(branch), now)
         if isinstance(moment, moments.AtTime):
-            limit, time = _at_time(reader, moment.at, now)
+            limit, time = _at_time(reader.log, moment.at, now)
         else:
-            limit, time = _at_sequence(reader, moment.sequence)
+            limit, time = _at_sequence(reader.log, moment.sequence)
         return View(branch, reader.branches.lineage(branch, limit), time)
 
     def _moment(self, now: int, latest: int, as_of: str | int) -> moments.Moment:
@@ -117,7 +117,7 @@ def _is_relative(moment: moments.Moment) -> bool:
     )
 
 
-def find_branch(reader: Reader, name: str, *, field: str = "branch") -> Branch:
+def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> Branch:
     """Return the live branch of a name.
 
     Raises:
@@ -125,42 +125,42 @@ def find_branch(reader: Reader, name: str, *, field: str = "branch") -> Branch:
         ValidationFailed: No branch can have that name.
     """
     check_text(name, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
-    branch = reader.branches.by_name(name)
+    branch = branches.by_name(name)
     if branch is not None:
         return branch
-    live = [each.name for each in reader.branches.all() if each.deleted_sequence is None]
+    live = [each.name for each in branches.all() if each.deleted_sequence is None]
     near = get_close_matches(name, live, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
-    if reader.branches.deleted_by_name(name) is not None:
+    if branches.deleted_by_name(name) is not None:
         hint = f'It was deleted; strata_branch with action "restore" and name {name!r} restores it.'
     raise BranchNotFound(
         f"There is no branch named {name!r}.", hint=hint, field=field, branch=name, similar=near
     )
 
 
-def _at_time(reader: Reader, time: int, now: int) -> tuple[int, int]:
+def _at_time(log: LogReader, time: int, now: int) -> tuple[int, int]:
     """Return where the log stood at a time, and what the clock said then.
 
     The recorded time of a write names that write. Any other time is one of the clock: between two
     recorded times the two are the same, and while the log was ahead of the clock only the clock
     has shown it.
     """
-    limit = reader.log.sequence_at(time)
-    if reader.log.time_of(limit) == time:
-        return limit, reader.log.wall_of(limit) or 0
-    if time <= now and (ahead := reader.log.sequence_ahead(time)) is not None:
+    limit = log.sequence_at(time)
+    if log.time_of(limit) == time:
+        return limit, log.wall_of(limit) or 0
+    if time <= now and (ahead := log.sequence_ahead(time)) is not None:
         return ahead, time
     return limit, time
 
 
-def _at_sequence(reader: Reader, sequence: int) -> tuple[int, int]:
+def _at_sequence(log: LogReader, sequence: int) -> tuple[int, int]:
     """Return the end of the transaction that wrote an event, and what the clock said then."""
-    end = reader.log.end_of(sequence)
+    end = log.end_of(sequence)
     if end is None:
-        head = reader.log.head().sequence
+        head = log.head().sequence
         raise ValidationFailed(
             f"The log has no sequence {sequence}; the latest is {head}.",
             field="as_of",
             limit=head,
         )
-    return min(end, OPEN_END), reader.log.wall_of(end) or 0
+    return min(end, OPEN_END), log.wall_of(end) or 0

@@ -52,7 +52,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stratagem]:
     with stratagem.open(str(path), durability="fast", embedder="none") as opened:
 
         def work(transaction: Transaction) -> None:
-            branch = find_branch(transaction, "default")
+            branch = find_branch(transaction.branches, "default")
             names = ["hub", "far", *(f"n{number}" for number in range(COUNT))]
             transaction.append(branch, [draft for name in names for draft in concept(name)])
             links = [

@@ -146,7 +146,7 @@ def test_a_missing_branch_suggests_those_that_are_near(store: SqliteStore) -> No
         fork(store, name)
 
     with pytest.raises(BranchNotFound) as refused:
-        find_branch(store.reader(), "feature-on")
+        find_branch(store.reader().branches, "feature-on")
 
     assert refused.value.details["similar"][0] == "feature-one"
     assert "feature-one" in refused.value.hint
@@ -158,7 +158,7 @@ def test_a_deleted_branch_is_said_to_be_deleted(store: SqliteStore) -> None:
     store.write(lambda t: t.branches.delete(live(t, "trial")), TESTER)
 
     with pytest.raises(BranchNotFound) as refused:
-        find_branch(store.reader(), "trial", field="source")
+        find_branch(store.reader().branches, "trial", field="source")
 
     assert "restore" in refused.value.hint
     assert refused.value.details["field"] == "source"
@@ -167,7 +167,7 @@ def test_a_deleted_branch_is_said_to_be_deleted(store: SqliteStore) -> None:
 @pytest.mark.parametrize("name", ["", " ", "\ud800", "a\0b", "b" * 129])
 def test_a_name_that_no_branch_can_have_is_refused(store: SqliteStore, name: str) -> None:
     with pytest.raises(ValidationFailed):
-        find_branch(store.reader(), name)
+        find_branch(store.reader().branches, name)
 
 
 def test_many_threads_resolve_and_forget_views_side_by_side(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Looking(Meta):
                 (name, self._parts.registry.get(reader, view, name)) for name in given.tool_names
             ]
             default = self._parts.foundation.views.view(reader, "default")
-            granted = grants(reader, default) if given.check_configuration else []
+            granted = grants(reader.records, default) if given.check_configuration else []
         results = [
             self._checked(name, tool, granted if given.check_configuration else None)
             for name, tool in tools

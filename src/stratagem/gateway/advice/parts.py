@@ -26,6 +26,7 @@ from stratagem.gateway.advice.records import Chain, Execution, Records, RecordsO
 from stratagem.gateway.advice.retrieval.catalogue import Catalogue
 from stratagem.gateway.advice.retrieval.intents import Supported
 from stratagem.gateway.registry.tools import Tool
+from stratagem.storage.catalogue import CatalogueReader
 from stratagem.storage.contract import Reader
 
 __all__ = ["PatternService", "Services", "ValidationService", "placeholders"]
@@ -55,10 +56,10 @@ class ValidationService:
     def __init__(self, records: RecordsOfViews) -> None:
         self._records = records
 
-    def counts(self, reader: Reader, view: View) -> dict[str, tuple[int, int]]:
+    def counts(self, catalogue: CatalogueReader, view: View) -> dict[str, tuple[int, int]]:
         """Return for every tool how many calls worked and failed, exactly."""
-        worked = reader.catalogue.group_counts(view.lineage, names.EXECUTION_OK)
-        failed = reader.catalogue.group_counts(view.lineage, names.EXECUTION_FAILED)
+        worked = catalogue.group_counts(view.lineage, names.EXECUTION_OK)
+        failed = catalogue.group_counts(view.lineage, names.EXECUTION_FAILED)
         return {tool: (worked.get(tool, 0), failed.get(tool, 0)) for tool in {*worked, *failed}}
 
     def records(self, reader: Reader, view: View) -> Records:
@@ -199,9 +200,9 @@ def _own_examples(reader: Reader, executions: list[Execution]) -> list[ArgumentE
     worked = [each for each in executions if each.worked][-_READ_MAX:]
     failed = [each for each in executions if not each.worked][-_READ_MAX:]
     counts: Counter[bytes] = Counter()
-    for arguments in arguments_of(reader, worked):
+    for arguments in arguments_of(reader.log, worked):
         counts[orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)] += 1
-    against = [_shape(arguments) for arguments in arguments_of(reader, failed)]
+    against = [_shape(arguments) for arguments in arguments_of(reader.log, failed)]
     found = []
     for text, count in counts.most_common(_EXAMPLES_MAX):
         arguments = orjson.loads(text)

@@ -97,7 +97,7 @@ class Recommender:
             lambda part: part.support(reader, view, request), {}
         )
         counts: dict[str, tuple[int, int]] = services.validated(
-            lambda part: part.counts(reader, view), {}
+            lambda part: part.counts(reader.catalogue, view), {}
         )
         for name in support:
             if name not in matches and (match := shelf.index.match(request, name)) is not None:
@@ -138,7 +138,7 @@ class Recommender:
         draft = Draft(names.TOOLS_RECOMMENDED, content, names.RECOMMENDATIONS)
 
         def work(transaction: Transaction) -> None:
-            transaction.append(find_branch(transaction, branch), [draft])
+            transaction.append(find_branch(transaction.branches, branch), [draft])
 
         # In the order in which things happened: what is called next is recorded after it.
         self._recorder.do(lambda: foundation.write(caller, work))

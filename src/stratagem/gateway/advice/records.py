@@ -19,7 +19,7 @@ from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
 from stratagem.gateway.advice.retrieval.intents import stream
-from stratagem.storage.contract import Reader
+from stratagem.storage.contract import LogReader, Reader
 
 __all__ = ["Chain", "Execution", "Records", "RecordsOfViews"]
 
@@ -99,7 +99,7 @@ class Records:
         found = [
             (version.sequence, version.payload)
             for space in (names.EXECUTIONS_OK, names.EXECUTIONS_FAILED)
-            for version in stream(reader, view, space, self._last)
+            for version in stream(reader.records, view, space, self._last)
         ]
         if not found:
             return
@@ -185,9 +185,9 @@ class RecordsOfViews:
             return records
 
 
-def arguments_of(reader: Reader, executions: Sequence[Execution]) -> Iterable[Any]:
+def arguments_of(log: LogReader, executions: Sequence[Execution]) -> Iterable[Any]:
     """Yield the arguments of some executions, masked as they were recorded, newest first."""
-    hits = reader.log.contents([each.sequence for each in executions])
+    hits = log.contents([each.sequence for each in executions])
     for each in reversed(executions):
         hit = hits.get(each.sequence)
         if hit is not None and hit.payload:

@@ -167,7 +167,7 @@ class Pipelines:
             masked = replace(draft, content=_masked(draft.content, level))
 
             def work(transaction: Transaction) -> None:
-                transaction.append(find_branch(transaction, call.branch), [masked])
+                transaction.append(find_branch(transaction.branches, call.branch), [masked])
 
             self._foundation.write(call.caller, work)
 

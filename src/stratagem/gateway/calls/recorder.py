@@ -177,7 +177,7 @@ class Recorder:
         drafts = [draft for entry in entries for draft in _drafts(entry, level)]
 
         def work(transaction: Transaction) -> None:
-            transaction.append(find_branch(transaction, branch), drafts)
+            transaction.append(find_branch(transaction.branches, branch), drafts)
 
         self._foundation.write(Caller(actor="gateway"), work)
 

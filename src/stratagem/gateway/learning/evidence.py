@@ -15,7 +15,8 @@ from stratagem.engine.lineage import View
 from stratagem.gateway import names
 from stratagem.gateway.correction import Candidate
 from stratagem.gateway.learning.lessons import Lessons, belief_of, pattern_id
-from stratagem.storage.contract import Reader
+from stratagem.storage.catalogue import CatalogueReader
+from stratagem.storage.contract import Reader, RecordReader
 
 __all__ = [
     "AuditRecord",
@@ -131,7 +132,7 @@ def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:
     spaces = (names.CORRECTIONS_OK, names.CORRECTIONS_FAILED, names.CORRECTIONS_REFUSED)
     # Only those that are kept are read as JSON, which takes longest.
     found = [
-        deque(_payloads(reader, view, space, after), maxlen=limits.CORRECTIONS_READ_MAX)
+        deque(_payloads(reader.records, view, space, after), maxlen=limits.CORRECTIONS_READ_MAX)
         for space in spaces
     ]
     # What a merge brought over is written later than it happened.
@@ -146,20 +147,21 @@ def new_lessons(reader: Reader, view: View, start: int) -> int:
     """Return how many lessons were first taught since a time."""
     since: Counter[tuple[str, str, str, str, str]] = Counter()
     for row in map(
-        orjson.loads, _payloads(reader, view, names.LESSONS_FOR, reader.log.sequence_at(start))
+        orjson.loads,
+        _payloads(reader.records, view, names.LESSONS_FOR, reader.log.sequence_at(start)),
     ):
         since[row["tool"], row["kind"], row["path"], row["form"], row["meaning"]] += 1
     if not since:
         return 0
     return sum(
         since[tool, lesson.kind.value, lesson.path, lesson.form, lesson.meaning] == count.held > 0
-        for tool, lesson, count in Lessons.read(reader, view).every()
+        for tool, lesson, count in Lessons.read(reader.catalogue, view).every()
     )
 
 
-def _payloads(reader: Reader, view: View, space: Space, after: int) -> Iterator[bytes]:
+def _payloads(records: RecordReader, view: View, space: Space, after: int) -> Iterator[bytes]:
     while True:
-        page = reader.records.stream(view.lineage, space, after=after, limit=_PAGE)
+        page = records.stream(view.lineage, space, after=after, limit=_PAGE)
         for version in page:
             if version.payload is not None:
                 yield version.payload
@@ -202,9 +204,9 @@ def read_standing(reader: Reader, view: View, tool: str, pattern: str) -> Standi
     return Standing(sum(held), len(held) - sum(held))
 
 
-def suspects(reader: Reader, view: View) -> frozenset[str]:
+def suspects(catalogue: CatalogueReader, view: View) -> frozenset[str]:
     """Return the tools that ever had a correction fail: only these need a closer look."""
-    groups = reader.catalogue.group_counts(view.lineage, names.CORRECTION_FAILED)
+    groups = catalogue.group_counts(view.lineage, names.CORRECTION_FAILED)
     return frozenset(group.partition(names.PART)[0] for group in groups)
 
 

@@ -422,7 +422,7 @@ class Examiner:
             return known[1]
         try:
             reader = self._foundation.store.reader()
-            found = policies.read(reader, self._foundation.views.view(reader, branch), tool)
+            found = policies.read(reader.records, self._foundation.views.view(reader, branch), tool)
         except BranchNotFound:
             # Nothing is wrong with the policy.
             raise
@@ -587,7 +587,11 @@ class Examiner:
         try:
             with self._foundation.store.snapshot() as reader:
                 view = self._foundation.views.view(reader, branch)
-                known = _Known(now + _SECONDS, Lessons.read(reader, view), suspects(reader, view))
+                known = _Known(
+                    now + _SECONDS,
+                    Lessons.read(reader.catalogue, view),
+                    suspects(reader.catalogue, view),
+                )
         except BranchNotFound:
             raise
         except Exception as error:  # noqa: BLE001 -- the schema alone has to do then

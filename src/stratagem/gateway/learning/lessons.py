@@ -13,7 +13,7 @@ from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
 from stratagem.gateway.correction import Change, Hint, HintKind, Strategy, lists
-from stratagem.storage.contract import Reader
+from stratagem.storage.catalogue import CatalogueReader
 
 __all__ = [
     "LEARNED_PATTERNS",
@@ -343,11 +343,11 @@ class Lessons:
         self._elsewhere: Pooled | None = None
 
     @classmethod
-    def read(cls, reader: Reader, view: View) -> Lessons:
+    def read(cls, catalogue: CatalogueReader, view: View) -> Lessons:
         """Read what was learned, from the counts that the store keeps."""
         lessons = cls({})
         for kind in (names.LESSON_FOR, names.LESSON_AGAINST):
-            for group, count in reader.catalogue.group_counts(view.lineage, kind).items():
+            for group, count in catalogue.group_counts(view.lineage, kind).items():
                 named = named_in(group)
                 if named is not None:
                     lessons._add(*named, held=kind == names.LESSON_FOR, count=count)

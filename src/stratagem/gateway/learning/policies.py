@@ -14,7 +14,7 @@ from stratagem.engine.lineage import View
 from stratagem.errors import ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.correction import Policy, preset
-from stratagem.storage.contract import Reader, Transaction, Version
+from stratagem.storage.contract import Reader, RecordReader, Transaction, Version
 
 __all__ = ["InForce", "change", "changes", "overrides", "preview", "read"]
 
@@ -45,14 +45,14 @@ class InForce(NamedTuple):
     stamp: tuple[int, int]
 
 
-def read(reader: Reader, view: View, tool: str | None = None) -> InForce:
+def read(records: RecordReader, view: View, tool: str | None = None) -> InForce:
     """Return the policy that holds for a tool, or for all, as a view shows it.
 
     Raises:
         ValidationFailed: It was written by something newer, or is damaged.
     """
-    common = reader.records.current(view.lineage, names.SETTINGS, _KEY)
-    own = reader.records.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
+    common = records.current(view.lineage, names.SETTINGS, _KEY)
+    own = records.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
     stamp = (common.sequence if common else 0, own.sequence if own else 0)
     return InForce(_parse(_payload(common), _payload(own)), stamp)
 
@@ -90,7 +90,7 @@ def change(
         kept = (
             after.settings()
             if whole
-            else _own(transaction, view, key, settings, after, reset=reset)
+            else _own(transaction.records, view, key, settings, after, reset=reset)
         )
         content = {"settings": kept, "preset": preset_name}
         drafts.append(Draft(names.SETTING_CHANGED, content, names.SETTINGS, key))
@@ -116,7 +116,7 @@ def preview(
     _check_size(settings)
     before: Policy | None = None
     try:
-        before = read(reader, view, tool).policy
+        before = read(reader.records, view, tool).policy
     except ValidationFailed as error:
         # What cannot be read can still be replaced.
         if preset_name is None and not reset:
@@ -125,19 +125,19 @@ def preview(
     if preset_name is not None:
         start = preset(preset_name)
     elif reset:
-        start = read(reader, view).policy if tool else Policy()
+        start = read(reader.records, view).policy if tool else Policy()
     else:
         assert before is not None
         start = before
     return before, start.with_settings(settings)
 
 
-def overrides(reader: Reader, view: View) -> dict[str, dict[str, Any]]:
+def overrides(records: RecordReader, view: View) -> dict[str, dict[str, Any]]:
     """Return what tools have of their own, by the name of the tool."""
     found: dict[str, dict[str, Any]] = {}
     after: str | None = _OWN
     while after is not None:
-        page, after = reader.records.page(view.lineage, names.SETTINGS, after=after)
+        page, after = records.page(view.lineage, names.SETTINGS, after=after)
         for key, version in page:
             if not key.startswith(_OWN):
                 return found
@@ -175,7 +175,7 @@ def _strategy_sentences(name: str, old: Mapping[str, Any], new: Mapping[str, Any
 
 
 def _own(
-    reader: Reader,
+    records: RecordReader,
     view: View,
     key: str,
     settings: Mapping[str, Any],
@@ -184,7 +184,7 @@ def _own(
     reset: bool,
 ) -> dict[str, Any]:
     """Return what a tool has of its own: what it had, and what it is given now."""
-    had = {} if reset else _settings(reader.records.current(view.lineage, names.SETTINGS, key))
+    had = {} if reset else _settings(records.current(view.lineage, names.SETTINGS, key))
     every = after.settings()
     return had | {kept: every[kept] for kept in (_KEPT_AS.get(each, each) for each in settings)}
 

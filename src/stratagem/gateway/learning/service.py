@@ -191,10 +191,10 @@ class Corrections(Bound):
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             try:
-                policy = policies.read(reader, view).policy
+                policy = policies.read(reader.records, view).policy
             except ValidationFailed:
                 return None, None
-            return policy.settings(), policies.overrides(reader, view)
+            return policy.settings(), policies.overrides(reader.records, view)
 
     def _checked(self, branch: str) -> dict[str, answers.ServiceHealth]:
         """Use every part once, so that what is said about it is true now."""
@@ -488,7 +488,7 @@ class Analysis(Bound):
         if tool is None or given.parameters is None:
             return []
         with self._foundation.store.snapshot() as reader:
-            every = self._parts.registry.all(reader, self._view(reader, branch))
+            every = self._parts.registry.all(reader.records, self._view(reader, branch))
         near = [
             each
             for each in every
@@ -696,7 +696,7 @@ class Curating(Bound):
                     "held": count.held,
                     "fell": count.fell,
                 }
-                for tool, lesson, taught in Lessons.read(reader, view).taught()
+                for tool, lesson, taught in Lessons.read(reader.catalogue, view).taught()
                 for teacher, count in taught.items()
                 if sum(map(sum, taught.values())) >= given.min_usage
                 and given.tool_name in {None, tool}
@@ -713,7 +713,7 @@ class Curating(Bound):
             view = self._view(transaction, given.branch)
             present = {
                 (tool, lesson, teacher): count
-                for tool, lesson, taught in Lessons.read(transaction, view).taught()
+                for tool, lesson, taught in Lessons.read(transaction.catalogue, view).taught()
                 for teacher, count in taught.items()
             }
             restored = 0
@@ -745,7 +745,7 @@ class Curating(Bound):
 
 
 def _learned_patterns(reader: Reader, view: View) -> Iterator[answers.CorrectionPattern]:
-    for tool, lesson, count in Lessons.read(reader, view).every():
+    for tool, lesson, count in Lessons.read(reader.catalogue, view).every():
         belief = belief_of(*count)
         standing = read_standing(reader, view, tool, lesson.id)
         certain = Hint(lesson.meaning, belief).certain and not standing.deprecated

@@ -119,7 +119,7 @@ class ProviderService:
         config = self._config(provider, branch)
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(branch))
-            every = self._registry.all(reader, view)
+            every = self._registry.all(reader.records, view)
         active = {tool.name: tool for tool in every if tool.status in {"active", "deprecated"}}
         enabled = enabled_tools(config or {}, [tool.content for tool in active.values()])
         chosen = [active[each["name"]] for each in enabled]

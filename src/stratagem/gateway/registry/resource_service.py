@@ -34,7 +34,7 @@ class ResourceService:
         """Return the resources that fit every filter."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
-            fitting = [each for each in resources.every(reader, view) if _fits(each, given)]
+            fitting = [each for each in resources.every(reader.records, view) if _fits(each, given)]
         page = fitting[given.offset : given.offset + given.limit]
         return {"resources": page, "total": len(fitting)}
 

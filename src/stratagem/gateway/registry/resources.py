@@ -12,7 +12,7 @@ from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.errors import MissingRequired, ResourceNotFound, ValidationFailed
 from stratagem.gateway import names
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import Reader, RecordReader, Transaction
 
 __all__ = ["ResourceType", "create", "every", "find", "remove", "render", "update", "versions"]
 
@@ -36,12 +36,12 @@ def find(reader: Reader, view: View, name: str) -> dict[str, Any]:
     raise ResourceNotFound(f"There is no resource {name!r}.", field="resourceId", resource=name)
 
 
-def every(reader: Reader, view: View) -> list[dict[str, Any]]:
+def every(records: RecordReader, view: View) -> list[dict[str, Any]]:
     """Return all resources of a view, by name."""
     found: list[dict[str, Any]] = []
     after: str | None = ""
     while after is not None:
-        page, after = reader.records.page(view.lineage, names.RESOURCES, after=after, limit=_LISTED)
+        page, after = records.page(view.lineage, names.RESOURCES, after=after, limit=_LISTED)
         found += [_shown(each.sequence, each.payload) for _name, each in page if each.payload]
     return found
 

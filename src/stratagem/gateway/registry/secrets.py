@@ -20,7 +20,7 @@ from stratagem.gateway import names
 from stratagem.gateway.registry.tools import Tool
 from stratagem.redaction import mask_values
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import RecordReader, Transaction
 
 __all__ = ["REFERENCE", "GrantedSecrets", "SecretGrants", "grant", "grants", "withdraw"]
 
@@ -40,7 +40,9 @@ def grant(transaction: Transaction, view: View, *, tool: str, name: str, host: s
 def withdraw(transaction: Transaction, view: View, *, tool: str, name: str) -> int:
     """Take a secret away from a tool; return for how many hosts it was granted."""
     doomed = [
-        each for each in grants(transaction, view) if (each["tool"], each["name"]) == (tool, name)
+        each
+        for each in grants(transaction.records, view)
+        if (each["tool"], each["name"]) == (tool, name)
     ]
     drafts = [
         Draft(names.SECRET_WITHDRAWN, each, names.GRANTS, f"{tool}\x1f{name}\x1f{each['host']}")
@@ -50,12 +52,12 @@ def withdraw(transaction: Transaction, view: View, *, tool: str, name: str) -> i
     return len(doomed)
 
 
-def grants(reader: Reader, view: View) -> list[dict[str, Any]]:
+def grants(records: RecordReader, view: View) -> list[dict[str, Any]]:
     """Return what was granted, without values."""
     found = []
     after: str | None = ""
     while after is not None:
-        page, after = reader.records.page(view.lineage, names.GRANTS, after=after)
+        page, after = records.page(view.lineage, names.GRANTS, after=after)
         found += [orjson.loads(version.payload) for _key, version in page if version.payload]
     return found
 
@@ -121,7 +123,7 @@ class SecretGrants:
         # Whoever may write to another branch must not be able to grant anything by it.
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, "default")
-        for each in grants(reader, view):
+        for each in grants(reader.records, view):
             if each["tool"] == owner:
                 hosts = granted.get(each["name"], frozenset())
                 granted[each["name"]] = hosts | {each["host"]}

@@ -21,7 +21,7 @@ from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tools import CATEGORY_DEFAULT, Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import Reader, RecordReader, Transaction
 
 __all__ = ["Registry"]
 
@@ -56,7 +56,7 @@ class Registry:
         """
         found = self.get(reader, view, name)
         if found is None:
-            near = get_close_matches(name, self._names(reader, view), n=3, cutoff=0.6)
+            near = get_close_matches(name, self._names(reader.records, view), n=3, cutoff=0.6)
             hint = f"Did you mean {' or '.join(near)}?" if near else None
             raise ToolNotFound(
                 f"There is no tool {name!r}.", hint=hint, field="toolName", tool=name, similar=near
@@ -89,12 +89,12 @@ class Registry:
             return self._tool(hit.sequence, hit.payload)
         return next((tool for tool in self.builtin.values() if tool.id == name), None)
 
-    def all(self, reader: Reader, view: View) -> list[Tool]:
+    def all(self, records: RecordReader, view: View) -> list[Tool]:
         """Return every tool that a view shows, by name."""
         tools = dict(self.builtin)
         after: str | None = ""
         while after is not None:
-            page, after = reader.records.page(view.lineage, names.TOOLS, after=after)
+            page, after = records.page(view.lineage, names.TOOLS, after=after)
             for name, version in page:
                 if version.payload is not None:
                     tools[name] = self._tool(version.sequence, version.payload)
@@ -103,7 +103,7 @@ class Registry:
     def taken(self, reader: Reader, view: View) -> TakenNames:
         """Return the names that are taken: nobody owns those of built-in tools."""
         reserved = ((name, None) for name in _RESERVED)
-        every = ((tool.name, tool.owner) for tool in self.all(reader, view))
+        every = ((tool.name, tool.owner) for tool in self.all(reader.records, view))
         return TakenNames((*reserved, *every))
 
     def register(
@@ -214,8 +214,8 @@ class Registry:
             )
         return tool
 
-    def _names(self, reader: Reader, view: View) -> list[str]:
-        page, _next = reader.records.page(view.lineage, names.TOOLS, limit=1000)
+    def _names(self, records: RecordReader, view: View) -> list[str]:
+        page, _next = records.page(view.lineage, names.TOOLS, limit=1000)
         return [*self.builtin, *(name for name, _version in page)]
 
     def _tool(self, sequence: int, payload: bytes) -> Tool:

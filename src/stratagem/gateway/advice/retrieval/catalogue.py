@@ -60,7 +60,7 @@ class Catalogue:
                 reader.records.count(view, names.TOOL),
             )
             if shelf.stamp != stamp:
-                tools = self._registry.all(reader, view)
+                tools = self._registry.all(reader.records, view)
                 shelf.index.update(
                     [Definition(tool.name, tool.revision, tool.content) for tool in tools]
                 )

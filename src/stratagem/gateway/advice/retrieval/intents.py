@@ -28,7 +28,7 @@ from stratagem.gateway import names
 from stratagem.gateway.advice.retrieval import weights
 from stratagem.search import analysis
 from stratagem.search.embedding import Embedder
-from stratagem.storage.contract import Reader
+from stratagem.storage.contract import Reader, RecordReader
 
 __all__ = ["Intents", "Supported", "stream"]
 
@@ -93,7 +93,7 @@ class Intents:
             self._read = dict.fromkeys(_SPACES, newest[0] - 1)
         found: list[tuple[int, str, dict[str, Any]]] = []
         for space, after in self._read.items():
-            for version in stream(reader, view, space, after):
+            for version in stream(reader.records, view, space, after):
                 if version.payload:
                     found.append((version.sequence, space.kind, orjson.loads(version.payload)))
                 self._read[space] = version.sequence
@@ -198,10 +198,10 @@ class Intents:
             yield self._ended[number], min(1.0, float(alike[number]))
 
 
-def stream(reader: Reader, view: View, space: Space, after: int) -> Iterator[Any]:
+def stream(records: RecordReader, view: View, space: Space, after: int) -> Iterator[Any]:
     """Go through the events of a space, oldest first, after one of them."""
     while True:
-        page = reader.records.stream(view.lineage, space, after=after, limit=_PAGE)
+        page = records.stream(view.lineage, space, after=after, limit=_PAGE)
         yield from page
         if len(page) < _PAGE:
             return
