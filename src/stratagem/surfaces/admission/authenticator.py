@@ -32,7 +32,7 @@ __all__ = ["Authenticator", "Principal"]
 
 logger = logging.getLogger(__name__)
 
-# Whoever has it in the server's own workspace is an administrator of the machine.
+# A principal with it in the server's own workspace is an administrator of the machine.
 HOST_SCOPE: Final = "gateway:admin"
 
 
@@ -103,7 +103,7 @@ class Authenticator:
         return Principal(identity, identity.choose(workspace, self._home), digest(secret))
 
     def _check_home_workspace(self, workspace: str | None) -> None:
-        """Refuse another workspace than the server's own to whoever has no token to open it."""
+        """Refuse another workspace than the server's own to a client without a token."""
         if workspace not in {None, self._home}:
             raise PermissionDenied(
                 "Without tokens there is only the server's own workspace.",

@@ -51,6 +51,6 @@ async def _is_still_valid(authenticator: Authenticator, principal: Principal | N
     except Unauthenticated:
         return False
     except StratagemError:
-        # A database that does not answer for a moment ends nobody's stream.
+        # A database that does not answer for a moment ends no stream.
         return True
     return True

@@ -159,7 +159,7 @@ class PeerRequests:
 
 
 def _restore_client(scope: Scope) -> Scope:
-    """Return the scope of a relayed request with the address of whoever sent it first."""
+    """Return the scope of a relayed request with the address of its client."""
     client = Headers(scope=scope).get(CLIENT_HEADER, "")
     name = CLIENT_HEADER.encode()
     headers = [header for header in scope["headers"] if header[0] != name]

@@ -1,6 +1,6 @@
 """A channel between processes on any number of machines, through Redis.
 
-Redis sends what is published back to whoever published it. A process that does not receive its own
+Redis sends what is published back to its publisher. A process that does not receive its own
 messages for a while takes the connection for dead, whatever the network says, and makes another.
 
 What is published reaches every subscriber of its Redis channel, whichever of the numbered databases

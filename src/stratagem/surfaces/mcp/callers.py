@@ -79,7 +79,7 @@ class SessionCallers:
         self._sessions[session] = (caller, _owner(principal))
 
     def belongs(self, session: str, principal: Principal | None) -> bool:
-        """Whether a session is that of whoever names it; one that is not known is nobody's."""
+        """Whether a session belongs to the principal that names it, or is not known."""
         known = self._sessions.get(session)
         return known is None or known[1] == _owner(principal)
 

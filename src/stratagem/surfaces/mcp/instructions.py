@@ -111,9 +111,9 @@ def _recall_context(arguments: dict[str, str]) -> str:
 
 def _remember_session(arguments: dict[str, str]) -> str:
     summary = arguments.get("summary", "").strip()
-    told = f"This is what happened:\n\n{summary}\n\n" if summary else ""
+    intro = f"This is what happened:\n\n{summary}\n\n" if summary else ""
     return (
-        f"{told}Store what should outlive this conversation. For each lasting fact, preference or "
+        f"{intro}Store what should outlive this conversation. For each lasting fact, preference or "
         "decision: strata_search whether it is stored already, then strata_store it under a clear "
         "key, with tags, updating the entry that exists rather than adding a second. strata_log "
         "one event `session_summary` with what was done and what is still open. Store no secrets. "

@@ -41,7 +41,7 @@ class _ProgressForwarder:
     def report(self, fraction: float | None, message: str | None) -> None:
         """Take a report, from any thread."""
         self._begun = True
-        # A tool that goes on when the server has ended is told nothing of it.
+        # The loop may be closed when a tool goes on after the server has ended.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._take, fraction, message)
 
@@ -67,7 +67,7 @@ class _ProgressForwarder:
     async def _send_newest(self) -> None:
         while self._newest is not None:
             (fraction, message), self._newest = self._newest, None
-            # Where nobody knows how much is to be done, the reports are counted.
+            # Without a known total the reports are counted.
             step = fraction if fraction is not None else max(0, math.floor(self._last)) + 1
             if math.isfinite(step) and step > self._last:
                 self._last = step

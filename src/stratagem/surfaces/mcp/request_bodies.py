@@ -126,8 +126,8 @@ def _read_large(body: bytes) -> _ReadBody:
     rest = json.dumps(message).encode()
     if len(rest) > limits.REQUEST_INLINE_BYTES:
         most = limits.REQUEST_INLINE_BYTES
-        told = f"A message may take {most:,} bytes besides the arguments of a tool."
-        return _ReadBody(_UNREADABLE, fault=RequestTooLarge(told, limit=most))
+        message_text = f"A message may take {most:,} bytes besides the arguments of a tool."
+        return _ReadBody(_UNREADABLE, fault=RequestTooLarge(message_text, limit=most))
     return _ReadBody(rest, arguments if isinstance(arguments, dict) else None)
 
 

@@ -71,4 +71,4 @@ async def _no_body() -> Message:
 
 
 async def _ignore(_message: Message) -> None:
-    """Nobody waits for the answer."""
+    """Drop the answer to a request of our own."""

@@ -39,13 +39,15 @@ class Tools:
     @cached_property
     def listing(self) -> list[Tool]:
         """What a client is shown that may do everything."""
-        return [self._tool(each) for each in self._served.values() if self._is_allowed(each)]
+        return [self._tool(each) for each in self._operations.values() if self._is_allowed(each)]
 
     def listing_for(self, caller: Caller) -> list[Tool]:
         """Return what a client is shown: the tools that its token lets it call."""
         if caller.scopes is None:
             return self.listing
-        return [tool for tool in self.listing if self._may_call(self._served[tool.name], caller)]
+        return [
+            tool for tool in self.listing if self._may_call(self._operations[tool.name], caller)
+        ]
 
     def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
         """Run a tool. What goes wrong in it is a result that the model can act on.
@@ -74,14 +76,14 @@ class Tools:
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
     @cached_property
-    def _served(self) -> dict[str, Operation]:
+    def _operations(self) -> dict[str, Operation]:
         from stratagem.operations import of_toolsets
 
         return {each.name: each for each in of_toolsets(self._settings.toolsets)}
 
     def waits(self, name: str) -> bool:
         """Whether a tool mostly waits, so that it needs no thread."""
-        operation = self._served.get(name)
+        operation = self._operations.get(name)
         return operation is not None and operation.run_async is not None
 
     def find(self, name: str) -> Operation:
@@ -90,7 +92,7 @@ class Tools:
         Raises:
             MCPError: This server has no such tool.
         """
-        operation = self._served.get(name)
+        operation = self._operations.get(name)
         if operation is not None:
             return operation
         from stratagem.operations import TABLE

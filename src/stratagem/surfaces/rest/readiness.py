@@ -13,7 +13,7 @@ from stratagem.surfaces.serving.database import Database
 
 __all__ = ["Readiness"]
 
-# A database that takes longer is as good as away for whoever waits.
+# A database that takes longer counts as unavailable.
 _SECONDS: Final = 2.0
 
 

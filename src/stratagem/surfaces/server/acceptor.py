@@ -83,7 +83,7 @@ class Acceptor:
 
     def _forget_task(self, task: asyncio.Task[object]) -> None:
         self._beginning.discard(task)
-        # A client that is gone before it was served is nobody's trouble.
+        # A client that left before it was served is no error.
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.debug("a connection ended before it began: %s", error)
 

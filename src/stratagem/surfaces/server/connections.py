@@ -1,7 +1,7 @@
 """The open connections of a process: how many there may be, how long each may wait, who goes first.
 
-Whoever connects costs the server a file and some memory before a word was said, so nothing here
-depends on who somebody is. A connection is in one of three states:
+A connection costs the server a file descriptor and some memory before its client has authenticated,
+so nothing here depends on identity. A connection is in one of three states:
 
 * silent: it has not sent the head of its first request;
 * idle: its last request was answered, and the next has not begun;
@@ -10,8 +10,8 @@ depends on who somebody is. A connection is in one of three states:
 Silent and idle connections have a time each. Where all places are taken, the longest silent
 connection of the address that has most of them is closed for the newcomer, then the longest idle
 one; only where all are busy is the newcomer refused. So a flood of silent connections takes places
-from itself: whoever speaks at once is among the youngest. A client that does not take what it was
-sent is cut off in any state.
+from itself: a client that sends at once is among the youngest. A client that does not take what it
+was sent is cut off in any state.
 
 uvicorn reads and writes the bytes; `counted_http` and `counted_websocket` extend its protocols to
 report what happens to each connection.
@@ -141,7 +141,7 @@ class Connections:
         # The longest in their state come first.
         self._silent: dict[str, OrderedDict[Any, HttpConnection]] = {}
         self._idle: OrderedDict[Any, HttpConnection] = OrderedDict()
-        # Until when bodies that nobody wants have used up what is read of them.
+        # Until when unwanted bodies have used up the bytes that are read of them.
         self._unwanted_until = 0.0
 
     def __len__(self) -> int:

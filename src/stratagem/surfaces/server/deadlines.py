@@ -104,7 +104,7 @@ class Deadlines:
 
     @property
     def too_late(self) -> StratagemError:
-        """What a request is told whose body is waited for no longer."""
+        """The error of a request whose body is no longer waited for."""
         if self._stopping:
             return not_begun_error()
         return RequestTimedOut(

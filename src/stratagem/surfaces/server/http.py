@@ -99,7 +99,7 @@ def _run_worker(given: tuple[ServerSettings, str], listener: socket.socket, numb
     settings, folder = given
     end_with_parent()
     _log(settings)
-    # Servers of other machines are told through Redis, and these with them.
+    # With Redis the workers of this machine are reached as servers of other machines are.
     alone = settings.redis is None and unix_sockets_fit(folder)
     slot = WorkerSlot(number, settings.workers, folder) if alone else None
     try:
@@ -263,7 +263,7 @@ def _address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def check_exposure(settings: ServerSettings, database: Database) -> None:
-    """Refuse an address that other machines reach, where nobody would have to say who they are.
+    """Refuse an address that other machines reach, where no client would need a token.
 
     Raises:
         ValidationFailed: It is no address, or there is no token yet.
@@ -293,7 +293,7 @@ def _has_any_token(database: Database) -> bool:
 
 
 def _database_state(database: Database) -> DatabaseState:
-    """Open the database, so that whoever starts a server is told at once what is amiss."""
+    """Open the database, so that the startup message can say what is wrong with it."""
     try:
         opened = database.open_within(OPENING_SECONDS)
         return DatabaseState(tokens=opened and _has_any_token(database))

@@ -1,6 +1,6 @@
 """Startup and graceful shutdown of a server.
 
-A signal ends it within `STOPPING_SECONDS`, whoever is connected:
+A signal ends it within `STOPPING_SECONDS`, whatever is connected:
 
 1. No more connections are taken; idle ones are closed, half-sent requests and waiting streams
    answered.
@@ -103,10 +103,10 @@ class GracefulServer(uvicorn.Server):
         await self._database.leave_loop()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Stop in good order; a second signal stops at once, where nobody watches over this one.
+        """Stop gracefully; a second signal stops at once, unless this is a worker.
 
-        A service manager and the process that watches both tell a worker to end; whoever watches
-        ends in time what does not.
+        A service manager and the supervisor both send a worker the signal; the supervisor kills in
+        time what does not end.
 
         Unlike its parent it does not send the signal on afterwards: the process has done what
         it was asked to, and its status says so.

@@ -25,7 +25,7 @@ __all__ = ["RequestLog", "log_to_stderr"]
 logger = logging.getLogger("stratagem.requests")
 
 _ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,128}")
-# Of a path that is logged; whoever sends a longer one need not be known.
+# Of a path that is logged: no path of ours is longer.
 _PATH_CHARS_MAX: Final = 1_000
 # What is logged of a request whose client was gone before its answer began, as proxies do: without
 # a status of its own it is no failure of the server.
@@ -45,7 +45,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get(HEADER, "")
-        # One that looks like a secret is somebody's mistake, and would be kept in the log.
+        # One that looks like a secret is a mistake, and would stay in the log.
         fine = _ACCEPTED.fullmatch(given) and mask(given) == given
         current = given if fine else secrets.token_hex(8)
         token = CURRENT.set(current)

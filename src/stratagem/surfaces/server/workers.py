@@ -50,7 +50,7 @@ def supervise(count: int, work: Work, given: Any, listener: socket.socket) -> No
     stopping, stop = multiprocessing.Pipe(duplex=False)
 
     def request_stop(_signal: int, _frame: FrameType | None) -> None:
-        # Where the wait is over already nobody reads it.
+        # The wait may be over, and its end of the pipe closed.
         with suppress(OSError):
             stop.send_bytes(b"stop")
 

@@ -42,7 +42,7 @@ class ActiveCalls:
         self._stopping = True
 
     def cut_off(self) -> None:
-        """End the calls that are under way: each raises `ShuttingDown` to whoever answers it."""
+        """End the calls that are under way: each raises `ShuttingDown` where it is answered."""
         now = asyncio.get_running_loop().time()
         for each in self._under_way:
             each.reschedule(now)
@@ -69,7 +69,7 @@ class ActiveCalls:
             self._under_way.discard(deadline)
 
     def _turn(self, caller: Caller) -> AbstractAsyncContextManager[None]:
-        # Where nobody has to say who they are, all are one.
+        # Without authentication all callers are one.
         return nullcontext() if caller.scopes is None else self._shares.turn(caller.actor)
 
 

@@ -40,15 +40,15 @@ class Database:
         self._workspaces: dict[str, Runtime] = {}
         self._closed = False
         self.calls = ActiveCalls()
-        self._opened_listeners: list[Callable[[str | None], object]] = []
+        self._open_listeners: list[Callable[[str | None], object]] = []
 
-    def when_opened(self, listener: Callable[[str | None], object]) -> None:
+    def on_open(self, listener: Callable[[str | None], object]) -> None:
         """Call a listener with each workspace that is opened, and with those that are open.
 
         It is called in whichever thread opened it.
         """
         with self._opening:
-            self._opened_listeners.append(listener)
+            self._open_listeners.append(listener)
             for workspace in ([] if self._runtime is None else [None]) + [*self._workspaces]:
                 listener(workspace)
 
@@ -79,11 +79,11 @@ class Database:
             if workspace is None:
                 if self._runtime is None:
                     self._runtime = self._open()
-                    self._tell_opened(None)
+                    self._notify_open(None)
                 return self._runtime
             if workspace not in self._workspaces:
                 self._workspaces = {**self._workspaces, workspace: self._open_workspace(workspace)}
-                self._tell_opened(workspace)
+                self._notify_open(workspace)
             return self._workspaces[workspace]
 
     def workspaces(self) -> list[str | None]:
@@ -173,8 +173,8 @@ class Database:
                 runtime.close()
             self._opening.release()
 
-    def _tell_opened(self, workspace: str | None) -> None:
-        for listener in self._opened_listeners:
+    def _notify_open(self, workspace: str | None) -> None:
+        for listener in self._open_listeners:
             listener(workspace)
 
     def _runtime_if_open(self, workspace: str | None) -> Runtime | None:
@@ -205,7 +205,7 @@ class Database:
                 embedder=given.embedder,
                 read_only=given.read_only,
                 redaction=given.redaction,
-                # Services outside know no workspaces: they are told of the server's own only.
+                # External read models know no workspaces: they are fed from the server's own only.
                 external=None if place is None else built_in(),
                 workspace=workspace,
                 environment={**given.of_files, **os.environ},

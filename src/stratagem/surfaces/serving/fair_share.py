@@ -8,7 +8,7 @@ A caller whose calls queue up rests after each, in proportion to what it took: t
 run would still leave another's single call a third of the interpreter.
 
 A call that has run for a moment waits for something outside, and then counts no longer: slow tools
-hold nobody up.
+delay no caller.
 """
 
 from __future__ import annotations

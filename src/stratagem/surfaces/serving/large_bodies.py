@@ -1,9 +1,9 @@
 """A queue in which large bodies are parsed one at a time, callers in rotation.
 
 A parser holds the interpreter until it is done, wherever it runs: a caller who sends one large
-body after the other would take it from everybody else. After each body the next one waits for a
+body after the other would take it from all others. After each body the next one waits for a
 multiple of the time that this one took, so that reading takes a share of the interpreter that
-others do not notice. Whoever sends many waits for their own: the next turn is another caller's.
+others do not notice. After a caller's turn comes the turn of another one.
 """
 
 from __future__ import annotations

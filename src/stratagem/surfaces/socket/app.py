@@ -51,7 +51,7 @@ Work = Callable[[str, Mapping[str, Any], Caller], Awaitable[Any]]
 
 
 class Sockets:
-    """Everything that happens on sockets."""
+    """The Socket.IO surface: connections, events and notifications."""
 
     def __init__(
         self,
@@ -97,13 +97,13 @@ class Sockets:
         return BoundedPosts(app, self._server.is_authenticated)
 
     def start(self) -> None:
-        """Tell clients of other processes of what happens here, whether or not there are any here.
+        """Notify clients of other processes of what happens here, even before this one has any.
 
         Call it on the server's event loop.
         """
         if self._rooms is not None:
             loop = asyncio.get_running_loop()
-            self._database.when_opened(
+            self._database.on_open(
                 lambda workspace: loop.call_soon_threadsafe(self._listen, workspace)
             )
 
@@ -300,7 +300,7 @@ class Sockets:
         return work
 
     def _listen(self, workspace: str | None) -> None:
-        """Tell the clients of a workspace of what happens in it, once there is a client."""
+        """Notify the clients of a workspace of what happens in it, from the first client on."""
         if workspace in self._listening:
             return
 
@@ -330,7 +330,7 @@ _BACKGROUND: Final[set[asyncio.Task[None]]] = set()
 
 
 def _room(workspace: str | None) -> str:
-    """Return the room of a workspace: nobody outside of it hears what happens in it."""
+    """Return the room of a workspace: its events reach no client of another."""
     return f"workspace:{workspace or ''}"
 
 
@@ -377,7 +377,7 @@ def _error_log(name: str) -> logging.Logger:
     """Return the log of a library, for errors only.
 
     Left to itself the library adds a handler of its own, which writes each error a second time and
-    counts no repeats: whoever sends broken messages would fill the log.
+    counts no repeats: a client that sends broken messages would fill the log.
     """
     log = logging.getLogger(name)
     log.setLevel(logging.ERROR)

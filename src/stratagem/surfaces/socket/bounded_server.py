@@ -182,7 +182,7 @@ class BoundedServer(socketio.AsyncServer):  # type: ignore[misc]
         socket = self.eio.sockets.get(eio_sid)
         if socket is not None:
             await socket.close(wait=False)
-            # Whoever writes to its websocket closes it then.
+            # The task that writes to its websocket closes it then.
             await socket.queue.put(None)
             self.eio.sockets.pop(eio_sid, None)
 

@@ -28,7 +28,7 @@ __all__ = ["CALL", "CANCEL", "ClientTools"]
 
 # What a client answers by its acknowledgement: {"result": …} or {"error": "…"}.
 CALL: Final = "mcp:tool:call"
-# Told to a client whose answer nobody waits for any more: it can stop its work.
+# Sent to a client whose answer is no longer awaited: it can stop its work.
 CANCEL: Final = "mcp:tool:cancel"
 _PROVIDER_INITIALISE: Final = "mcp:provider:initialize"
 _PROVIDER_LIST: Final = "mcp:provider:list"
@@ -58,7 +58,7 @@ class ClientTools:
         self._sockets = sockets
         self._database = database
         self._tools: dict[str, dict[str, _ClientTool]] = {}
-        # Done when a client leaves, so that nobody waits for its answers.
+        # Done when a client leaves, so that its answers are no longer awaited.
         self._departures: dict[str, asyncio.Future[None]] = {}
 
     async def register(self, client: str, data: Mapping[str, Any], caller: Caller) -> Any:
@@ -111,7 +111,7 @@ class ClientTools:
             try:
                 await self._database.call_async("tool_remove", {"toolId": name}, each.caller)
             except StratagemError:
-                # Somebody was faster, or may not: it cannot be called any more either way.
+                # It is removed already, or may not be: it cannot be called any more either way.
                 continue
 
     async def _host(
@@ -184,8 +184,8 @@ class ClientTools:
             # The path's own clock runs out first; this is for what hangs behind it.
             answer = await self._ask(client, event, asked, seconds=run.seconds + 1)
         except asyncio.CancelledError:
-            told = {"toolName": tool, "executionId": run.execution_id}
-            self._sockets.start_background_task(self._sockets.emit, CANCEL, told, to=client)
+            cancelled = {"toolName": tool, "executionId": run.execution_id}
+            self._sockets.start_background_task(self._sockets.emit, CANCEL, cancelled, to=client)
             raise
         if isinstance(answer, Mapping) and answer.get("error"):
             error = answer["error"]

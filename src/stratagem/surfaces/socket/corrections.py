@@ -1,7 +1,7 @@
-"""The events of corrections: who hears them, and what clients can ask for.
+"""The events of corrections: subscriptions to them, and what clients can ask for.
 
-Attempts are told to those who subscribed to their agent, or to all agents; patterns and breakers
-to every subscriber. Whoever subscribed to nothing hears nothing. Rooms carry this, so that it
+Attempts are sent to subscribers of their agent and of all agents; patterns and breakers to every
+subscriber. A client without a subscription receives none. Rooms carry this, so that it
 holds for the clients of several servers too.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["EVENTS", "Subscriptions", "notifications"]
 
 Answer = dict[str, Any]
 _PREFIX: Final = "auto_correction:"
-# Of these everybody who subscribed is told: they are nobody's in particular.
+# These belong to no agent, and go to every subscriber.
 _COMMON: Final = frozenset(
     {
         "pattern:learned",
@@ -77,7 +77,7 @@ class Rooms(Protocol):
 
 
 class _Room(NamedTuple):
-    """Those who hear of an agent's corrections, or of everybody's; in JSON, no two are alike."""
+    """Subscribers of one agent, or of all agents; JSON keeps the names of rooms distinct."""
 
     workspace: str | None
     agent: str | None
@@ -97,13 +97,13 @@ class _Room(NamedTuple):
 
 
 class Subscriptions:
-    """Who hears of which corrections."""
+    """Which clients receive which corrections."""
 
     def __init__(self, rooms: Rooms) -> None:
         self._rooms = rooms
 
     async def subscribe(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
-        """Have a client told of the corrections for an agent; for all, where it names none.
+        """Subscribe a client to the corrections of an agent; of all, where it names none.
 
         A client hears with metrics or without, whatever it subscribed to: else it would be told
         twice of an agent whose corrections it hears as one of all.
@@ -117,7 +117,7 @@ class Subscriptions:
         return {"subscribed": True, "agentId": agent, "includeMetrics": metrics}
 
     async def unsubscribe(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
-        """Tell a client no more of the corrections for an agent; of none, where it names none."""
+        """End a client's subscription to an agent; all of them, where it names none."""
         agent = _agent(data)
         left = self._subscribed_rooms(client, caller.workspace)
         for room in [each for each in left if agent in {None, each.agent}]:

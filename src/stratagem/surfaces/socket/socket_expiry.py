@@ -43,7 +43,7 @@ class SocketExpiry:
         while self._connected:
             await asyncio.sleep(limits.TOKEN_CHECK_SECONDS)
             for client, principal in list(self._connected.items()):
-                # A database that does not answer for a moment ends nobody's socket.
+                # A database that does not answer for a moment ends no socket.
                 with suppress(StratagemError):
                     await self._check(client, principal)
 
