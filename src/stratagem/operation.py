@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Final, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from stratagem.answers import plain, read_cursor
@@ -21,6 +21,7 @@ __all__ = [
     "MADE_UP",
     "Authority",
     "Caller",
+    "CommandHint",
     "Operation",
     "PersonNeeded",
     "Right",
@@ -251,6 +252,39 @@ class SdkMethod:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandHint:
+    """How the command line offers an operation, or one action of it.
+
+    `path` are the words of the command. `help` says what it does to people; the description of
+    the operation is for models. `positional` are the parameters that need no flag; the one that is
+    `joined` takes all words that are left. `required` are those that the command requires, though
+    the operation does not. `flags` are further flags of a parameter, besides that
+    of its name. `files` are parameters that are read from a file. `single`: a parameter that takes
+    a list, and the one that takes a single value instead. `only` are the parameters of the
+    command, where those are not all; `fixed` are arguments that it always passes.
+
+    `renderer` shows the answer, where a sentence does not do, and `handler` runs the operation,
+    where more is to be done: functions of modules of `stratagem.surfaces.cli`. `completions` are
+    functions of its module `completion`, by the parameter whose values they offer.
+    """
+
+    path: tuple[str, ...]
+    help: str = ""
+    panel: str = ""
+    positional: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    joined: str | None = None
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    single: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[str, ...] | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    completions: Mapping[str, str] = field(default_factory=dict)
+    renderer: str = ""
+    handler: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One thing a caller can ask for, alike on every surface.
 
@@ -265,7 +299,8 @@ class Operation:
     most of the work; `run` then does the same for callers that have no event loop. `right` is
     what it takes to call it, where that does not follow from what it does. `person`: it takes a
     person's word besides. `irreversible`: what it does cannot be undone, which always does.
-    `schemas` are those of an operation that has no generated ones.
+    `commands` are its commands, where its name alone makes no good one. `schemas` are those of an
+    operation that has no generated ones.
     """
 
     name: str
@@ -289,6 +324,7 @@ class Operation:
     person: PersonNeeded[Any] | None = None
     irreversible: bool = False
     sdk: SdkMethod | None = None
+    commands: tuple[CommandHint, ...] = ()
     schemas: Mapping[str, Schema] | None = None
     gives: Schema | None = None
 
@@ -332,6 +368,7 @@ class Hints(TypedDict, total=False):
     right: Right
     person: PersonNeeded[Mapping[str, Any]]
     irreversible: bool
+    commands: tuple[CommandHint, ...]
 
 
 def operation(

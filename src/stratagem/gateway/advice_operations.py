@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from stratagem.gateway import services
 from stratagem.gateway.advice import answers, inputs
 from stratagem.gateway.advice.looking import Looking
@@ -9,7 +11,7 @@ from stratagem.gateway.advice.planning import Planning
 from stratagem.gateway.advice.recommending import Recommending
 from stratagem.gateway.advice.recovering import Recovering
 from stratagem.gateway.rows import row
-from stratagem.operation import Operation, SdkMethod
+from stratagem.operation import CommandHint, Operation, SdkMethod
 
 __all__ = ["OPERATIONS"]
 
@@ -67,6 +69,8 @@ def _say_plan(answer: answers.WorkflowPlan) -> str:
     return "\n".join(lines) or "No tool fits."
 
 
+_ADVICE: Final = "Which tool, and why not"
+
 OPERATIONS: tuple[Operation, ...] = (
     row(
         "tools_recommend",
@@ -79,6 +83,17 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("recommendedTools", "totalAvailableTools", "fallbackMode"),
         reads=True,
         sdk=SdkMethod("recommend", ("intent",)),
+        commands=(
+            CommandHint(
+                ("tools", "recommend"),
+                "Show which tools do what is to be done, best first, and why.",
+                panel=_ADVICE,
+                positional=("intent",),
+                joined="intent",
+                flags={"maxRecommendations": ("--limit",)},
+                renderer="advice_tables.show_recommended",
+            ),
+        ),
     ),
     row(
         "tools_recommend_on_error",
@@ -91,6 +106,16 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("failedTool", "errorType", "alternatives", "parameterCorrections"),
         reads=True,
         sdk=SdkMethod("recommend_on_error", ("failed_tool", "error_message")),
+        commands=(
+            CommandHint(
+                ("tools", "recover"),
+                "After a call that failed: show corrected arguments, known fixes and other tools.",
+                panel=_ADVICE,
+                positional=("failedTool", "failedParameters"),
+                flags={"errorMessage": ("--error",), "maxAlternatives": ("--limit",)},
+                renderer="advice_tables.show_recovery",
+            ),
+        ),
     ),
     row(
         "tools_validate",
@@ -103,6 +128,16 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("results", "allAvailable"),
         reads=True,
         sdk=SdkMethod("validate", ("tool_names",)),
+        commands=(
+            CommandHint(
+                ("tools", "validate"),
+                "Show which tools can be called now, and why others cannot.",
+                panel=_ADVICE,
+                positional=("toolNames",),
+                flags={"checkConfiguration": ("--configuration",)},
+                renderer="advice_tables.show_validated",
+            ),
+        ),
     ),
     row(
         "tools_discover",
@@ -115,6 +150,16 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("tools", "filteredCount"),
         reads=True,
         sdk=SdkMethod("discover", ("name_pattern",)),
+        commands=(
+            CommandHint(
+                ("tools", "discover"),
+                "Show the tools of a name, a category and a source.",
+                panel=_ADVICE,
+                positional=("namePattern",),
+                flags={"includeSchema": ("--schema",)},
+                renderer="advice_tables.show_discovered",
+            ),
+        ),
     ),
     row(
         "tools_compare",
@@ -127,6 +172,15 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("tools", "differences", "best"),
         reads=True,
         sdk=SdkMethod("compare", ("tool_names",)),
+        commands=(
+            CommandHint(
+                ("tools", "compare"),
+                "Show tools side by side: what they take, how their calls went, what differs.",
+                panel=_ADVICE,
+                positional=("toolNames",),
+                renderer="advice_tables.show_compared",
+            ),
+        ),
     ),
     row(
         "workflow_plan",
@@ -139,5 +193,17 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("steps", "definition", "missing", "runnable"),
         reads=True,
         sdk=SdkMethod("workflow_plan", ("goal",)),
+        commands=(
+            CommandHint(
+                ("tools", "plan"),
+                "Show which tools in a row reach a goal, and where their arguments come from.",
+                panel=_ADVICE,
+                positional=("goal",),
+                joined="goal",
+                flags={"tools": ("--tool",), "maxSteps": ("--steps",)},
+                renderer="advice_tables.show_plan",
+                handler="tools.plan",
+            ),
+        ),
     ),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from stratagem.gateway import services
 from stratagem.gateway.learning import answers, inputs
 from stratagem.gateway.learning.service import Analysis, Corrections, Curating
 from stratagem.gateway.rows import row
-from stratagem.operation import Operation, SdkMethod
+from stratagem.operation import CommandHint, Operation, SdkMethod
 
 __all__ = ["OPERATIONS"]
 
@@ -55,6 +56,44 @@ def _say_insights(answer: answers.CorrectionInsights) -> str:
     return "\n".join([said, *answer["recommendations"]])
 
 
+_PATTERN_COMMANDS: Final = (
+    CommandHint(
+        ("corrections", "patterns"),
+        "Show what was learned, and how each pattern did.",
+        only=("toolName", "minUsage", "asOf"),
+        flags={"toolName": ("--tool",), "minUsage": ("--used",)},
+        fixed={"action": "list"},
+        renderer="correction_tables.show_patterns",
+    ),
+    CommandHint(
+        ("corrections", "profile"),
+        "Show what a tool is usually called with: parameters, types, forms.",
+        positional=("toolName",),
+        required=("toolName",),
+        only=("toolName", "asOf"),
+        fixed={"action": "profile"},
+        renderer="correction_tables.show_patterns",
+    ),
+    CommandHint(
+        ("corrections", "backup"),
+        "Print the lessons as JSON, for `corrections restore`.",
+        only=("toolName", "minUsage", "asOf"),
+        flags={"toolName": ("--tool",), "minUsage": ("--used",)},
+        fixed={"action": "backup"},
+        handler="corrections.backup",
+    ),
+    CommandHint(
+        ("corrections", "restore"),
+        "Bring lessons back that are not there; what is there stays.",
+        positional=("backup",),
+        required=("backup",),
+        only=("backup", "requestId"),
+        fixed={"action": "restore"},
+        renderer="correction_tables.show_patterns",
+    ),
+)
+
+
 OPERATIONS: tuple[Operation, ...] = (
     row(
         "error_diagnose",
@@ -73,6 +112,17 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         reads=True,
         sdk=SdkMethod("error_diagnose", ("error",)),
+        commands=(
+            CommandHint(
+                ("tools", "diagnose"),
+                "Show what is wrong with a call and how it could be corrected; nothing is called.",
+                panel="Which tool, and why not",
+                positional=("toolName", "parameters"),
+                flags={"includeAlternatives": ("--alternatives",)},
+                renderer="correction_tables.show_diagnosis",
+                handler="corrections.diagnose",
+            ),
+        ),
     ),
     row(
         "auto_correction_status",
@@ -91,6 +141,14 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         reads=True,
         sdk=SdkMethod("auto_correction_status"),
+        commands=(
+            CommandHint(
+                ("corrections", "status"),
+                "Show whether corrections work, how they did, and what they may do.",
+                flags={"timeRange": ("--range",)},
+                renderer="correction_tables.show_status",
+            ),
+        ),
     ),
     row(
         "auto_correction_configure",
@@ -103,6 +161,15 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("configurationUpdated", "newSettings", "changesApplied"),
         right="admin",
         sdk=SdkMethod("auto_correction_configure", ("settings",)),
+        commands=(
+            CommandHint(
+                ("corrections", "configure"),
+                "Change what corrections may do, for all tools or for one; effective at once.",
+                flags={"toolName": ("--tool",)},
+                renderer="correction_tables.show_configured",
+                handler="corrections.configure",
+            ),
+        ),
     ),
     row(
         "auto_correction_test",
@@ -115,6 +182,20 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("testResults", "overallResults"),
         reads=True,
         sdk=SdkMethod("auto_correction_test", ("test_cases",)),
+        commands=(
+            CommandHint(
+                ("corrections", "test"),
+                "Try corrections out on a suite, on cases or on a tool; nothing is called.",
+                positional=("testSuite",),
+                flags={
+                    "testCases": ("--cases",),
+                    "includePerformance": ("--performance",),
+                    "runDiagnostics": ("--diagnostics",),
+                },
+                renderer="correction_tables.show_tested",
+                handler="corrections.try_out",
+            ),
+        ),
     ),
     row(
         "auto_correction_insights",
@@ -127,6 +208,18 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("timeRange", "overallMetrics", "topPatterns", "trends", "recommendations"),
         reads=True,
         sdk=SdkMethod("auto_correction_insights"),
+        commands=(
+            CommandHint(
+                ("corrections", "insights"),
+                "Show what the records of a time say: by tool, by pattern, by agent.",
+                flags={
+                    "timeRange": ("--range",),
+                    "includeFailures": ("--failures",),
+                    "minPatternUsage": ("--used",),
+                },
+                renderer="correction_tables.show_insights",
+            ),
+        ),
     ),
     replace(
         row(
@@ -140,6 +233,7 @@ OPERATIONS: tuple[Operation, ...] = (
             answer_fields=("patterns", "profile", "backup"),
             toolset="registry",
             sdk=SdkMethod("auto_correction_patterns", ("action",)),
+            commands=_PATTERN_COMMANDS,
         ),
         reading_actions=("list", "profile", "backup"),
     ),
@@ -154,6 +248,14 @@ OPERATIONS: tuple[Operation, ...] = (
             answer_fields=("circuitBreakers", "reset"),
             toolset="registry",
             sdk=SdkMethod("auto_correction_circuits", ("action",)),
+            commands=(
+                CommandHint(
+                    ("corrections", "circuits"),
+                    "Show the breakers that hold corrections back, or close one.",
+                    renderer="correction_tables.show_circuits",
+                    handler="corrections.circuits",
+                ),
+            ),
         ),
         reading_actions=("list",),
     ),

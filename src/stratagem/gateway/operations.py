@@ -14,7 +14,7 @@ from stratagem.gateway.registry_operations import OPERATIONS as REGISTRY
 from stratagem.gateway.registry_operations import say_registered
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
-from stratagem.operation import Operation, SdkMethod, object_schema
+from stratagem.operation import CommandHint, Operation, SdkMethod, object_schema
 
 __all__ = ["OPERATIONS"]
 
@@ -98,6 +98,15 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         right="execute",
         sdk=SdkMethod("execute", ("tool_name", "arguments")),
+        commands=(
+            CommandHint(
+                ("tools", "call"),
+                "Call a tool; arguments are corrected where only one reading is possible.",
+                positional=("toolName", "arguments"),
+                renderer="tools.show_result",
+                handler="tools.call_tool",
+            ),
+        ),
     ),
     row(
         "tools_batch",

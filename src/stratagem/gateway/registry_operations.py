@@ -20,7 +20,7 @@ from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
-from stratagem.operation import Operation, SdkMethod, object_schema
+from stratagem.operation import CommandHint, Operation, SdkMethod, object_schema
 
 __all__ = ["OPERATIONS", "say_registered"]
 
@@ -85,6 +85,15 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         reads=True,
         sdk=SdkMethod("list", part="tools"),
+        commands=(
+            CommandHint(
+                ("tools", "list"),
+                "Show the registered tools, your own first.",
+                positional=("search",),
+                renderer="tools.show_list",
+                handler="tools.list_tools",
+            ),
+        ),
     ),
     row(
         "tool_get",
@@ -98,6 +107,14 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         reads=True,
         sdk=SdkMethod("get", ("tool_id",), part="tool"),
+        commands=(
+            CommandHint(
+                ("tools", "show"),
+                "Show everything about a tool.",
+                positional=("toolId",),
+                renderer="tools.show_tool",
+            ),
+        ),
     ),
     row(
         "tool_register",
@@ -142,6 +159,14 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         destructive=True,
         sdk=SdkMethod("remove", ("tool_id",)),
+        commands=(
+            CommandHint(
+                ("tools", "rm"),
+                "Take a tool out of the registry; its history stays.",
+                positional=("toolId",),
+                renderer="tools.show_removed",
+            ),
+        ),
     ),
     row(
         "tool_executions",
@@ -155,6 +180,15 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         reads=True,
         sdk=SdkMethod("executions", part="executions"),
+        commands=(
+            CommandHint(
+                ("tools", "history"),
+                "Show what was recorded of calls, newest first.",
+                positional=("toolId",),
+                flags={"agentId": ("--agent",)},
+                renderer="tools.show_history",
+            ),
+        ),
     ),
     row(
         "executions_erase",
@@ -171,6 +205,13 @@ OPERATIONS: tuple[Operation, ...] = (
         person=ERASE,
         irreversible=True,
         sdk=SdkMethod("erase_executions", ("days",)),
+        commands=(
+            CommandHint(
+                ("tools", "retention"),
+                "Erase for good what old calls were made with, and what they gave.",
+                renderer="tools.show_erased",
+            ),
+        ),
     ),
     row(
         "cache_configure",
@@ -207,6 +248,14 @@ OPERATIONS: tuple[Operation, ...] = (
         right="admin",
         person=GRANT,
         sdk=SdkMethod("grant_secret", ("tool", "name", "host")),
+        commands=(
+            CommandHint(
+                ("tools", "grant"),
+                "Let a tool send a secret, the server's STRATAGEM_SECRET_NAME, to one host.",
+                positional=("tool", "name", "host"),
+                renderer="tools.show_granted",
+            ),
+        ),
     ),
     row(
         "secret_withdraw",
@@ -320,6 +369,7 @@ OPERATIONS: tuple[Operation, ...] = (
         right="admin",
         person=ADD_SERVER,
         sdk=SdkMethod("add_server", ("name",)),
+        commands=(CommandHint(("server-add",), positional=("name",), renderer="tools.show_added"),),
     ),
     row(
         "server_refresh",
@@ -333,6 +383,14 @@ OPERATIONS: tuple[Operation, ...] = (
         right="admin",
         person=APPROVE_SERVER,
         sdk=SdkMethod("refresh_server", ("name",)),
+        commands=(
+            CommandHint(
+                ("tools", "refresh"),
+                "List a server's tools anew: changed ones are quarantined, or approved.",
+                positional=("name",),
+                renderer="tools.show_added",
+            ),
+        ),
     ),
     row(
         "server_remove",
@@ -358,6 +416,13 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         reads=True,
         sdk=SdkMethod("servers"),
+        commands=(
+            CommandHint(
+                ("tools", "servers"),
+                "Show the upstream MCP servers.",
+                renderer="tools.show_servers",
+            ),
+        ),
     ),
     row(
         "openapi_add",
@@ -369,6 +434,7 @@ OPERATIONS: tuple[Operation, ...] = (
         gives=object_schema(required=("registered",), registered="array", warnings="array"),
         toolset="registry",
         sdk=SdkMethod("add_openapi", ("url",)),
+        commands=(CommandHint(("openapi-add",), positional=("url",), renderer="tools.show_added"),),
     ),
     row(
         "provider_configure",

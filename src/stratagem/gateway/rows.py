@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import orjson
 
 from stratagem.gateway.parts import GatewayParts
-from stratagem.operation import Caller, Operation, PersonNeeded, Right, SdkMethod
+from stratagem.operation import Caller, CommandHint, Operation, PersonNeeded, Right, SdkMethod
 from stratagem.parameters import Input
 
 __all__ = ["Answer", "row", "say_json"]
@@ -44,6 +44,7 @@ def row(  # noqa: PLR0917 -- a row of a table
     person: PersonNeeded[GivenT] | None = None,
     irreversible: bool = False,
     sdk: SdkMethod | None = None,
+    commands: tuple[CommandHint, ...] = (),
 ) -> Operation:
     """Return the row of a method; a coroutine function runs on the event loop.
 
@@ -80,4 +81,5 @@ def row(  # noqa: PLR0917 -- a row of a table
         person=person,
         irreversible=irreversible,
         sdk=sdk,
+        commands=commands,
     )

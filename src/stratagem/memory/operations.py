@@ -12,7 +12,14 @@ from stratagem.answers import fit_list, fit_value, fitting, noted, plain, read_c
 from stratagem.errors import MergeConflict, MissingRequired, StratagemError
 from stratagem.memory.parameters import Key, Keys, Path
 from stratagem.memory.service import Memory
-from stratagem.operation import MADE_UP, Caller, Operation, PersonNeeded, operation
+from stratagem.operation import (
+    MADE_UP,
+    Caller,
+    CommandHint,
+    Operation,
+    PersonNeeded,
+    operation,
+)
 from stratagem.parameters import AsOf, BranchName, Namespace
 from stratagem.search.foundation import Foundation
 
@@ -292,6 +299,91 @@ def _with_note(lines: list[str], answer: Mapping[str, Any]) -> str:
     return "\n".join([*lines, answer["note"]] if answer.get("note") else lines)
 
 
+_TAGS: Final = {"tags": ("--tag", "-t")}
+
+
+def _branch_command(
+    action: str,
+    description: str,
+    *,
+    takes: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
+    required: bool = True,
+    renderer: str = "",
+    handler: str = "",
+) -> CommandHint:
+    """Return the command of an action; what it `takes` stands by position, `also` behind flags."""
+    return CommandHint(
+        ("branch", action),
+        description,
+        positional=takes,
+        required=takes if required else (),
+        only=(*takes, *also),
+        fixed={"action": action},
+        completions=dict.fromkeys(takes, "branches"),
+        renderer=renderer,
+        handler=handler,
+    )
+
+
+_BRANCH_COMMANDS: Final = (
+    _branch_command(
+        "list", "List the branches.", also=("cursor",), renderer="tables.show_branches"
+    ),
+    _branch_command(
+        "create",
+        "Start an empty branch.",
+        takes=("name",),
+        also=("request_id",),
+        required=False,
+        renderer="branches.show_done",
+    ),
+    _branch_command(
+        "fork",
+        "Start a branch from --branch, now or at a past moment. Nothing is copied.",
+        takes=("name",),
+        also=("as_of", "request_id"),
+        required=False,
+        renderer="branches.show_done",
+    ),
+    _branch_command(
+        "switch",
+        "Say how to work on another branch: a command remembers none.",
+        takes=("name",),
+        handler="branches.switch",
+    ),
+    _branch_command(
+        "merge",
+        "Merge a branch into --branch.",
+        takes=("source",),
+        also=("strategy", "preview", "decisions", "request_id", "cursor"),
+        renderer="tables.show_merge",
+        handler="branches.merge",
+    ),
+    _branch_command(
+        "diff",
+        "Show what another branch has that differs from --branch.",
+        takes=("compare",),
+        also=("as_of", "cursor"),
+        renderer="tables.show_diff",
+    ),
+    _branch_command(
+        "delete",
+        "Hide a branch. It can be restored.",
+        takes=("name",),
+        also=("request_id",),
+        renderer="branches.show_done",
+    ),
+    _branch_command(
+        "restore",
+        "Bring back a deleted branch.",
+        takes=("name",),
+        also=("request_id",),
+        renderer="branches.show_done",
+    ),
+)
+
+
 OPERATIONS: tuple[Operation, ...] = (
     operation(
         "strata_store",
@@ -304,6 +396,17 @@ OPERATIONS: tuple[Operation, ...] = (
         service=_memory,
         summarise=_say_stored,
         idempotent=True,
+        commands=(
+            CommandHint(
+                ("store",),
+                "Remember a value under a key. What was there stays in its history.",
+                panel="Memory",
+                positional=("key", "value"),
+                flags=_TAGS,
+                files=("items",),
+                completions={"key": "keys"},
+            ),
+        ),
     ),
     operation(
         "strata_recall",
@@ -327,6 +430,18 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         summarise=_say_recalled,
         read_only=True,
+        commands=(
+            CommandHint(
+                ("recall",),
+                "Show what is stored under a key, now or at a past moment.",
+                panel="Memory",
+                positional=("keys",),
+                required=("keys",),
+                single={"keys": "key"},
+                completions={"keys": "keys"},
+                handler="memory.recall",
+            ),
+        ),
     ),
     operation(
         "strata_search",
@@ -340,6 +455,17 @@ OPERATIONS: tuple[Operation, ...] = (
         service=_memory,
         summarise=_say_found,
         read_only=True,
+        commands=(
+            CommandHint(
+                ("search",),
+                "Find entries and logged events by words and by meaning, best first.",
+                panel="Memory",
+                positional=("query",),
+                joined="query",
+                flags={**_TAGS, "k": ("-k",)},
+                renderer="tables.show_hits",
+            ),
+        ),
     ),
     operation(
         "strata_forget",
@@ -352,6 +478,17 @@ OPERATIONS: tuple[Operation, ...] = (
         summarise=_say_forgotten,
         destructive=True,
         idempotent=True,
+        commands=(
+            CommandHint(
+                ("forget",),
+                "Remove what is stored under a key. Past moments still show it.",
+                panel="Memory",
+                positional=("keys",),
+                required=("keys",),
+                single={"keys": "key"},
+                completions={"keys": "keys"},
+            ),
+        ),
     ),
     operation(
         "strata_log",
@@ -362,6 +499,15 @@ OPERATIONS: tuple[Operation, ...] = (
         "Searchable; give `session` to keep a conversation together.",
         service=_memory,
         summarise=_say_logged,
+        commands=(
+            CommandHint(
+                ("log",),
+                "Append an event: something that happened and will not change.",
+                panel="Memory",
+                positional=("event", "data"),
+                flags=_TAGS,
+            ),
+        ),
     ),
     operation(
         "strata_branch",
@@ -378,6 +524,7 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("action", "name", "conflicts", "results", "truncated", "next"),
         summarise=_say_branched,
         reading_actions=("list", "diff", "switch"),
+        commands=_BRANCH_COMMANDS,
     ),
     operation(
         "strata_history",
@@ -392,6 +539,16 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("oldest", "latest", "branch", "results", "truncated", "next"),
         summarise=_say_history,
         read_only=True,
+        commands=(
+            CommandHint(
+                ("history",),
+                "Show the versions of an entry, newest first; without a key, the time range.",
+                panel="Memory",
+                positional=("key",),
+                completions={"key": "keys"},
+                renderer="tables.show_history",
+            ),
+        ),
     ),
     operation(
         "strata_status",
@@ -411,6 +568,14 @@ OPERATIONS: tuple[Operation, ...] = (
             "events",
         ),
         read_only=True,
+        commands=(
+            CommandHint(
+                ("status",),
+                "Show the current branch and namespace, and how much is stored.",
+                panel="Memory",
+                renderer="tables.show_fields",
+            ),
+        ),
     ),
     operation(
         "strata_purge",

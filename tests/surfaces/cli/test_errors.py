@@ -61,7 +61,7 @@ def test_a_defect_is_reported_shortly_unless_somebody_debugs(
         (("serch", "x"), "Did you mean 'search'"),
         (("recall",), "Missing argument"),
         (("recall", "a", "--nope"), "No such option"),
-        (("search", "a", "-k", "many"), "valid integer"),
+        (("search", "a", "-k", "many"), "not a valid int"),
         (("branch", "explode"), "No such command"),
         (("--embedder", "magic", "status"), "magic"),
     ],

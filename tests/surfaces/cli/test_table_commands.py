@@ -2,52 +2,109 @@
 
 import json
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from stratagem import operations
 from stratagem.operation import Caller, Operation
-from stratagem.surfaces.cli.generic import command_of, dashed
+from stratagem.surfaces.cli.operation_commands import alias_of, commands_of, dashed
 from tests.surfaces.cli.console import Cli
 
-
-@pytest.mark.parametrize("name", operations.TABLE)
-def test_every_operation_is_a_command(cli: Cli, name: str) -> None:
-    assert "Usage" in cli(command_of(name), "--help")
+ROWS = list(operations.TABLE.values())
+COMMANDS = [(row, words) for row in ROWS for words in commands_of(row)]
 
 
-@pytest.mark.parametrize("name", operations.TABLE)
-def test_every_parameter_of_an_operation_is_an_option_or_argument(
-    cli: Cli, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Parameters that have another form at the command line are named here, with that form."""
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
     # A narrow terminal folds long names.
-    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 240)
-    forms = {
-        "strata_store": {"index": "--no-index", "tags": "--tag"},
-        "strata_recall": {"cursor": "--raw", "max_chars": "--raw", "keys": "KEY"},
-        "strata_search": {"max_chars": "-k", "tags": "--tag"},
-        "strata_forget": {"keys": "KEY"},
-        "strata_log": {"tags": "--tag"},
-        "strata_branch": {
-            "action": "merge",
-            "compare": "OTHER",
-            "decisions": "--decide",
-            "max_chars": "--cursor",
-        },
-        "strata_history": {"max_chars": "--limit"},
-    }.get(name, {})
-    pages = cli(command_of(name), "--help")
-    if name == "strata_branch":
-        pages += "".join(cli("branch", action, "--help") for action in ("fork", "merge", "diff"))
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 400)
 
-    shown = [
-        dashed(forms.get(field, field)).lower()
-        for field in operations.input_schema(name)["properties"]
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_operation_is_a_command_by_its_name(cli: Cli, row: Operation) -> None:
+    pages = {cli(name, "--help").partition("Arguments")[0] for name in _names(row)}
+
+    assert all("Usage" in page for page in pages)
+
+
+def _names(row: Operation) -> set[str]:
+    return {row.name, alias_of(row.name), *(each for each in commands_of(row) if " " not in each)}
+
+
+@pytest.mark.parametrize(("row", "words"), COMMANDS, ids=lambda each: getattr(each, "name", each))
+def test_every_parameter_of_a_command_is_an_option_or_argument_with_its_words(
+    cli: Cli, row: Operation, words: str
+) -> None:
+    page = " ".join(cli(*words.split(), "--help").split())
+    hint = next((each for each in row.commands if " ".join(each.path) == words), None)
+    shared = {"branch", "namespace"}
+    # Hand-written, for it asks before it erases.
+    own_words = words == "purge"
+    for field, schema in row.parameters["properties"].items():
+        if field in shared or (hint and hint.only is not None and field not in hint.only):
+            continue
+        if hint and field in {*hint.fixed, *hint.single.values()}:
+            continue
+        if field == "confirm" and words == "tools call":
+            # It takes the correction as its value, and has words of its own.
+            continue
+        assert dashed(field) in page.lower(), field
+        said = schema["description"].partition(": ")[2] or schema["description"]
+        assert own_words or said[1:] in page, field
+
+
+def test_the_parameters_of_all_actions_are_covered_by_their_commands() -> None:
+    for row in ROWS:
+        if len(row.commands) > 1:
+            taken = {field for hint in row.commands for field in hint.only or ()}
+            left = row.parameters["properties"].keys() - taken - {"action", "branch"}
+            # A person at a terminal needs no budget, and says why nowhere.
+            assert left <= {"max_chars"}, row.name
+
+
+def test_what_is_named_on_a_row_is_there() -> None:
+    for row in ROWS:
+        for hint in row.commands:
+            for name in filter(None, (hint.renderer, hint.handler)):
+                module, _, function = name.rpartition(".")
+                assert callable(
+                    getattr(import_module(f"stratagem.surfaces.cli.{module}"), function)
+                )
+
+
+def test_an_operation_has_one_command_with_the_flags_of_all_its_names(cli: Cli) -> None:
+    asked = [
+        ("tools", "recommend", "add", "numbers", "--limit", "1"),
+        ("tools", "recommend", "--intent", "add numbers", "--max-recommendations", "1"),
+        ("tools-recommend", "--intent=add numbers", "--limit", "1"),
+        ("tools_recommend", "add numbers", "--max-recommendations", "1"),
     ]
 
-    assert [field for field in shown if field not in pages.lower()] == []
+    assert len({cli(*each) for each in asked}) == 1
+
+
+def test_an_argument_that_is_given_in_no_way_is_named(cli: Cli) -> None:
+    assert "Missing argument 'INTENT" in cli.refused("tools", "recommend", code=2)
+    assert "Missing argument 'INTENT" in cli.refused("tools-recommend", "--limit", "1", code=2)
+
+
+def test_a_correction_is_confirmed_by_a_switch_or_with_its_id(cli: Cli) -> None:
+    wrong = '{"formula": "6 * 7"}'
+
+    def offer() -> str:
+        said = cli.refused("tools", "call", "calculator", wrong, code=2)
+        return next(line for line in said.splitlines() if line.startswith("corr_")).split()[0]
+
+    by_value = cli("tools", "call", "calculator", wrong, "--confirm", offer())
+    by_switch = cli(
+        "tool-execute", "--tool-name", "calculator", "--arguments", wrong,
+        "--confirm", "--correction-id", offer(),
+    )  # fmt: skip
+
+    assert '"result": 42' in by_value
+    assert '"result": 42' in by_switch
 
 
 def test_operations_are_listed_with_what_they_do(cli: Cli) -> None:

@@ -22,11 +22,12 @@ from stratagem.version import package_version
 __all__ = ["COMMANDS", "app", "root_command"]
 
 _HERE: Final = "stratagem.surfaces.cli"
-# Each command with the module that has it, in the order of the help page.
-COMMANDS: Final[dict[str, str]] = {
-    **dict.fromkeys(("store", "recall", "search", "forget", "log", "history"), "memory"),
+# Each command with the module that has it, in the order of the help page; None: it is made from
+# the table of operations.
+COMMANDS: Final[dict[str, str | None]] = {
+    **dict.fromkeys(("store", "recall", "search", "forget", "log", "history", "status")),
     **dict.fromkeys(("branch",), "branches"),
-    **dict.fromkeys(("status", "operations", "call"), "table"),
+    **dict.fromkeys(("operations", "call"), "table"),
     **dict.fromkeys(("debug", "env"), "debugging"),
     **dict.fromkeys(("knowledge",), "knowledge"),
     **dict.fromkeys(("tools",), "tools"),
@@ -143,9 +144,9 @@ def _load(name: str) -> Any:
     """Import and return a command."""
     module = COMMANDS.get(name)
     if module is None:
-        from stratagem.surfaces.cli.generic import generated_command
+        from stratagem.surfaces.cli.operation_commands import find_command
 
-        return generated_command(name)
+        return find_command(name)
     source: typer.Typer = import_module(f"{_HERE}.{module}").app
     # Alone: making a command out of its parameters takes longer than most of them run.
     alone = typer.Typer(add_completion=False)

@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.cli.memory import AsOf
-from stratagem.surfaces.cli.session import Session, command
+from stratagem.surfaces.cli.session import AsOf, Session, command
 
 __all__ = ["app"]
 

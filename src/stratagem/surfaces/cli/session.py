@@ -27,11 +27,17 @@ if TYPE_CHECKING:
     from stratagem.operation import Caller
     from stratagem.storage.contract import Store
 
-__all__ = ["Options", "Session", "command", "shared_parameters"]
+__all__ = ["AsOf", "Options", "Session", "command", "shared_parameters"]
 
 ACTOR = "cli"
 PANEL = "Everywhere"
 
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHEN", help='A past moment: "1h ago", "yesterday 14:00", "2026-03-04", "@123".'
+    ),
+]
 Durability = Literal["full", "fast"]
 Embedder = Literal["static", "minilm", "none"]
 Redaction = Literal["basic", "strict", "none"]

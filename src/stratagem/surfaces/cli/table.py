@@ -1,4 +1,4 @@
-"""status, operations and call: the table of operations itself."""
+"""operations and call: the table of operations itself."""
 
 from __future__ import annotations
 
@@ -13,15 +13,6 @@ from stratagem.surfaces.cli.session import Session, command
 __all__ = ["app"]
 
 app = typer.Typer()
-
-
-@app.command("status", rich_help_panel="Memory")
-@command
-def _status(session: Session) -> None:
-    """Show the current branch and namespace, and how much is stored."""
-    from stratagem.surfaces.cli.tables import show_fields
-
-    session.output.answer(session.call("strata_status"), show_fields)
 
 
 @app.command("operations", rich_help_panel="Any operation")
@@ -63,11 +54,12 @@ def _call(
 
 def _described(operation: Operation) -> dict[str, Any]:
     from stratagem.operations import input_schema
-    from stratagem.surfaces.cli.generic import command_of
+    from stratagem.surfaces.cli.operation_commands import commands_of
 
     return {
         "name": operation.name,
-        "command": command_of(operation.name),
+        "command": commands_of(operation)[0],
+        "commands": commands_of(operation),
         "toolset": operation.toolset,
         "title": operation.title,
         "description": operation.description,

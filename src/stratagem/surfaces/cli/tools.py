@@ -5,27 +5,42 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from stratagem import limits
-from stratagem.errors import InvalidInput, StratagemError, ValidationFailed
-from stratagem.surfaces.cli.advising import advice
+from stratagem.errors import (
+    TABLE,
+    ExecutionFailed,
+    InvalidInput,
+    StratagemError,
+    ValidationFailed,
+)
+from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
 from stratagem.surfaces.cli.output import json_text, printable
 from stratagem.surfaces.cli.session import Session, command
 
-__all__ = ["app"]
+__all__ = [
+    "app",
+    "call_tool",
+    "list_tools",
+    "plan",
+    "show_added",
+    "show_erased",
+    "show_granted",
+    "show_history",
+    "show_list",
+    "show_removed",
+    "show_result",
+    "show_servers",
+    "show_tool",
+]
 
 app = typer.Typer()
-tools = typer.Typer(help="Register tools, and call them.", no_args_is_help=True)
+tools = typer.Typer(cls=OperationGroup, no_args_is_help=True)
 app.add_typer(tools, name="tools", rich_help_panel="Gateway")
-tools.add_typer(advice)
-
-_LISTED_MAX: Final = 500
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A tool's name or id.")]
 
 
 @tools.callback()
@@ -77,51 +92,32 @@ def _add(
     else:
         assert file is not None
         answer = session.call("tool_register", **_definition(file))
-    session.output.answer(answer, _show_added)
+    session.output.answer(answer, show_added)
 
 
-@tools.command("list")
-@command
-def _list(
-    session: Session,
-    *,
-    search: Annotated[str | None, typer.Argument(metavar="[WORDS]", help="Words to find.")] = None,
-    category: Annotated[str | None, typer.Option(help="Of one category.")] = None,
-    provider: Annotated[str | None, typer.Option(help="Of one provider.")] = None,
-    status: Annotated[str | None, typer.Option(help="active, deprecated, …")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=_LISTED_MAX, help="At most so many.")] = 50,
-) -> None:
-    """Show the registered tools, your own first."""
-    filters = {"search": search, "category": category, "provider": provider, "status": status}
-    given = {field: value for field, value in filters.items() if value is not None}
-    answer = session.call("tools_list", **given, limit=_LISTED_MAX)
-    # Those that came with Stratagem would hide the few that somebody registered.
+def list_tools(invocation: Invocation) -> None:
+    """Show your own tools first: those that came with Stratagem would hide them."""
+    arguments = invocation.arguments
+    limit, offset = arguments.get("limit", limits.TOOLS_LISTED_DEFAULT), arguments.get("offset", 0)
+    answer = Invocation(
+        invocation.session,
+        invocation.operation,
+        invocation.hint,
+        arguments | {"limit": limits.TOOLS_LISTED_MAX, "offset": 0},
+    ).run()
     own_first = sorted(answer["tools"], key=lambda tool: tool["provider"] == "stratagem")
-    session.output.answer(dict(answer) | {"tools": own_first[:limit]}, _show_list)
+    invocation.show(answer | {"tools": own_first[offset : offset + limit]})
 
 
-@tools.command("show")
-@command
-def _show(session: Session, *, name: Name) -> None:
-    """Show everything about a tool."""
-    session.output.answer(session.call("tool_get", toolId=name), _show_tool)
-
-
-@tools.command("call")
-@command
-def _call(
-    session: Session,
+def call_tool(
+    invocation: Invocation,
     *,
-    name: Name,
-    arguments: Annotated[
-        str, typer.Argument(metavar="[JSON]", help="The tool's arguments; - reads stdin.")
-    ] = "{}",
     timeout: Annotated[
         int | None, typer.Option(metavar="MS", min=1, help="Milliseconds to wait.")
     ] = None,
     confirm: Annotated[
         str | None,
-        typer.Option(metavar="CORRECTION", help="Call it with a correction that was offered."),
+        typer.Option(metavar="[CORRECTION]", help="Call it with a correction that was offered."),
     ] = None,
     correct: Annotated[
         bool,
@@ -130,104 +126,70 @@ def _call(
         ),
     ] = True,
 ) -> None:
-    """Call a tool; arguments that do not fit are corrected where one reading is possible."""
-    text = typer.get_text_stream("stdin").read() if arguments == "-" else arguments
-    given: dict[str, Any] = {"toolName": name, "arguments": _given(text)}
+    """Call a tool, and say what became of the call besides its result."""
+    arguments, output = invocation.arguments, invocation.session.output
     options = {"timeout": timeout, "autoCorrect": None if correct else False}
-    given["options"] = {field: each for field, each in options.items() if each is not None}
+    given = {name: each for name, each in options.items() if each is not None}
+    if given:
+        arguments["options"] = arguments.get("options", {}) | given
     if confirm is not None:
-        given |= {"correctionId": confirm, "confirm": True}
+        arguments |= {"confirm": True} | ({"correctionId": confirm} if confirm else {})
     try:
-        answer = session.call("tool_execute", **given)
+        answer = invocation.run()
     except StratagemError as error:
-        if not session.output.json:
+        if not output.json:
             error.hint = _hint_for_shell(error)
         raise
-    session.output.answer(answer, _show_result)
-    if not session.output.json:
-        session.output.note(_about(answer))
+    invocation.show(answer)
+    if not output.json:
+        output.note(_about(answer))
 
 
-@tools.command("history")
-@command
-def _history(
-    session: Session,
+def plan(
+    invocation: Invocation,
     *,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of one tool.")] = None,
-    status: Annotated[str | None, typer.Option(help="success, failed or timeout.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Of one agent.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="At most so many.")] = 20,
-) -> None:
-    """Show what was recorded of calls, newest first."""
-    filters = {"toolId": name, "status": status, "agentId": agent}
-    given = {field: value for field, value in filters.items() if value is not None}
-    session.output.answer(session.call("tool_executions", **given, limit=limit), _show_history)
-
-
-@tools.command("rm")
-@command
-def _rm(session: Session, *, name: Name) -> None:
-    """Take a tool out of the registry; its history stays."""
-    answer = session.call("tool_remove", toolId=name)
-    session.output.answer(answer, lambda console, said: console.print(f"Removed {said['name']}."))
-
-
-@tools.command("servers")
-@command
-def _servers(session: Session) -> None:
-    """Show the upstream MCP servers."""
-    session.output.answer(session.call("servers_list"), _show_servers)
-
-
-@tools.command("refresh")
-@command
-def _refresh(
-    session: Session,
-    *,
-    name: Annotated[str, typer.Argument(metavar="SERVER", help="An upstream server.")],
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Take changed tools as they are now.")
+    run: Annotated[
+        bool, typer.Option("--run", help="Call the tools, if nothing is missing.")
     ] = False,
 ) -> None:
-    """List a server's tools anew: changed ones are quarantined, or approved."""
-    answer = session.call("server_refresh", name=name, approve=approve)
-    session.output.answer(answer, _show_added)
+    """Plan, and run the plan where that was asked for."""
+    from stratagem.surfaces.cli.advice_tables import show_run
+
+    planned = invocation.run()
+    if not run:
+        invocation.show(planned)
+        return
+    if not planned["runnable"]:
+        raise ValidationFailed(
+            "The plan cannot be run as it is.",
+            field="inputs",
+            missing=planned["missing"],
+            hint="Look at it without --run: it says what is missing.",
+        )
+    session, inputs = invocation.session, invocation.arguments.get("inputs", {})
+    done = session.call("tools_pipeline", **planned["definition"], input=inputs)
+    session.output.answer(done, show_run)
+    if not done["success"]:
+        raise typer.Exit(TABLE[ExecutionFailed.code].exit_code)
 
 
-@tools.command("grant")
-@command
-def _grant(
-    session: Session,
-    *,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="A tool, or an upstream server.")],
-    secret: Annotated[str, typer.Argument(metavar="SECRET", help="The NAME in ${NAME}.")],
-    host: Annotated[str, typer.Argument(metavar="HOST", help="Where it may be sent.")],
-) -> None:
-    """Let a tool send a secret to one host; its value is STRATAGEM_SECRET_NAME of the server."""
-    answer = session.call("secret_grant", tool=tool, name=secret, host=host)
-    session.output.answer(
-        answer,
-        lambda console, said: console.print(
-            f"{said['tool']} may send {said['name']} to {said['host']}."
-        ),
-    )
+def show_removed(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show that a tool was removed."""
+    console.print(printable(f"Removed {answer['name']}."), soft_wrap=True)
 
 
-@tools.command("retention")
-@command
-def _retention(
-    session: Session,
-    *,
-    days: Annotated[
-        float, typer.Option(metavar="DAYS", min=0, help="How long executions are kept.")
-    ] = limits.EXECUTION_DAYS_KEPT,
-) -> None:
-    """Erase for good what old calls were made with, and what they gave."""
-    answer = session.call("executions_erase", days=days)
-    session.output.answer(answer, _show_erased)
+def show_granted(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show where a tool may send a secret."""
+    said = f"{answer['tool']} may send {answer['name']} to {answer['host']}."
+    console.print(printable(said), soft_wrap=True)
 
 
-def _show_erased(console: Console, answer: Mapping[str, Any]) -> None:
+def show_erased(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show how much was erased."""
+    if answer.get("preview"):
+        least = "At least " if answer["more"] else ""
+        console.print(f"{least}{answer['found']:,} records would lose their content.")
+        return
     left = " There are more: run it again." if answer["more"] else ""
     console.print(f"Erased the content of {answer['erased']:,} records.{left}")
 
@@ -239,16 +201,6 @@ def _hint_for_shell(error: StratagemError) -> str:
     if body := error.details.get("body"):
         return f"It said: {body if isinstance(body, str) else str(body)}"
     return error.hint
-
-
-def _given(text: str) -> Any:
-    """Return the arguments of a call; what is no JSON is left to the gateway to read."""
-    import orjson
-
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
 
 
 def _server(name: str | None, where: str) -> dict[str, Any]:
@@ -316,7 +268,8 @@ def _arguments(text: str) -> Any:
         ) from error
 
 
-def _show_added(console: Console, answer: Mapping[str, Any]) -> None:
+def show_added(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show which tools were registered, changed or quarantined."""
     if "toolId" in answer:
         console.print(f"Registered {answer['name']} ({answer['toolId']}).")
         warnings = answer["validation"]["warnings"]
@@ -330,7 +283,8 @@ def _show_added(console: Console, answer: Mapping[str, Any]) -> None:
         console.print(printable(f"Note: {warning}"), style="dim", soft_wrap=True)
 
 
-def _show_list(console: Console, answer: Mapping[str, Any]) -> None:
+def show_list(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show tools as a table."""
     from stratagem.surfaces.cli.tables import brief, show, table
 
     if not answer["tools"]:
@@ -354,13 +308,15 @@ def _show_list(console: Console, answer: Mapping[str, Any]) -> None:
         console.print(f"{left:,} more; see --limit.", style="dim")
 
 
-def _show_tool(console: Console, answer: Mapping[str, Any]) -> None:
+def show_tool(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show everything about a tool."""
     from stratagem.surfaces.cli.tables import show_fields
 
     show_fields(console, answer["tool"])
 
 
-def _show_result(console: Console, answer: Mapping[str, Any]) -> None:
+def show_result(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show what a tool gave."""
     result = answer["result"]
     text = printable(result) if isinstance(result, str) else json_text(result, indented=True)
     console.print(text, soft_wrap=True)
@@ -380,7 +336,8 @@ def _about(answer: Mapping[str, Any]) -> str:
     )
 
 
-def _show_history(console: Console, answer: Mapping[str, Any]) -> None:
+def show_history(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show recorded calls as a table."""
     from stratagem.surfaces.cli.tables import brief, show, table, when
 
     calls = answer["executions"]
@@ -404,7 +361,8 @@ def _show_history(console: Console, answer: Mapping[str, Any]) -> None:
     show(console, rows)
 
 
-def _show_servers(console: Console, answer: Mapping[str, Any]) -> None:
+def show_servers(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show upstream servers as a table."""
     from stratagem.surfaces.cli.tables import show, table
 
     if not answer["servers"]:

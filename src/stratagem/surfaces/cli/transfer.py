@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from stratagem.surfaces.cli.memory import AsOf
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.rescue import RescueOption, end_rescue, loss_report, show_losses
-from stratagem.surfaces.cli.session import Session, command
+from stratagem.surfaces.cli.session import AsOf, Session, command
 
 if TYPE_CHECKING:
     from stratagem.bootstrap import Runtime

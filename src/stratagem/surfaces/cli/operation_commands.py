@@ -1,0 +1,410 @@
+"""Commands made from the table of operations: their options are the parameters of an operation.
+
+What the command line has besides (the words of a command, what is given by position, shorter
+flags, the table that shows an answer) stands on the row, as a `CommandHint`. An operation without
+one is a command by its own name, and every operation can be called by that name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from keyword import iskeyword
+from typing import Annotated, Any, Final, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from stratagem import limits
+from stratagem.operation import CommandHint, Operation
+from stratagem.surfaces.cli.inputs import read_items, read_json, read_value
+from stratagem.surfaces.cli.output import Render
+from stratagem.surfaces.cli.session import Session, command, shared_parameters
+
+__all__ = ["Invocation", "OperationGroup", "alias_of", "commands_of", "dashed", "find_command"]
+
+_HERE: Final = "stratagem.surfaces.cli"
+_PREFIX: Final = "strata_"
+_TYPES: Final[dict[str, Any]] = {"string": str, "integer": int, "number": float, "boolean": bool}
+# A higher bound is there to protect the server and tells nobody anything.
+_WORTH_SAYING_MAX: Final = 100_000
+# Of a parameter that is also given by position: the option that does the same.
+_OPTION: Final = "_option"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One run of an operation by a command: with these arguments, answering there."""
+
+    session: Session
+    operation: Operation
+    hint: CommandHint
+    arguments: dict[str, Any]
+
+    def run(self) -> dict[str, Any]:
+        """Run the operation; return its answer."""
+        with self.session.runtime() as runtime:
+            return runtime.call(self.operation.name, self.arguments, self.session.caller)
+
+    def show(self, answer: Mapping[str, Any]) -> None:
+        """Show an answer: as a table where there is one, else in a sentence."""
+        output = self.session.output
+        if output.json:
+            output.data(answer)
+            return
+        if self.hint.renderer:
+            output.answer(answer, cast("Render", _load(self.hint.renderer)))
+        else:
+            output.prose(self.operation.summarise(dict(answer)))
+        takes_cursor = "cursor" in self.operation.parameters["properties"]
+        if answer.get("truncated") and answer.get("next") and takes_cursor and "note" not in answer:
+            output.note(f"There is more: add --cursor {answer['next']}.")
+
+
+class OperationCommand(TyperCommand):
+    """A command whose positional arguments can be given by their flags, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse, requiring of an argument and its flag one; a switch needs no value."""
+        given = {each.partition("=")[0] for each in args}
+        options = {each.name: each for each in self.params}
+        for argument in self.params:
+            option = options.get(f"{argument.name}{_OPTION}")
+            if option is not None and given.intersection(option.opts):
+                argument.required = False
+        return super().parse_args(ctx, list(self._with_values(args)))
+
+    def _with_values(self, args: list[str]) -> Iterator[str]:
+        # Typer knows no option whose value can be left out; here its metavar says so.
+        flags = {
+            flag
+            for each in self.params
+            if (each.metavar or "").startswith("[")
+            for flag in each.opts
+        }
+        for place, each in enumerate(args, 1):
+            has_value = place < len(args) and not args[place].startswith("-")
+            yield f"{each}=" if each in flags and not has_value else each
+
+
+class OperationGroup(TyperGroup):
+    """Commands that were written for a group, and those that the table has for it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [*super().list_commands(ctx), *self._operations]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or None where there is none of that name."""
+        if cmd_name not in self.commands and cmd_name in self._operations:
+            self.commands[cmd_name] = make_command(*self._operations[cmd_name])
+        return super().get_command(ctx, cmd_name)
+
+    @cached_property
+    def _operations(self) -> dict[str, tuple[Operation, CommandHint]]:
+        """The operations with a command in this group, by the name that the command has here."""
+        return {
+            hint.path[1]: (operation, hint)
+            for operation in _rows()
+            for hint in operation.commands
+            if hint.path[0] == self.name and len(hint.path) > 1
+        }
+
+
+def alias_of(operation: str) -> str:
+    """Return the command that an operation has by its name alone."""
+    return operation.removeprefix(_PREFIX).replace("_", "-")
+
+
+def commands_of(operation: Operation) -> list[str]:
+    """Return the commands of an operation; several where each of its actions has one."""
+    return [" ".join(hint.path) for hint in operation.commands] or [alias_of(operation.name)]
+
+
+def find_command(name: str) -> Any:
+    """Return the command of that name, or None where no operation has it."""
+    for operation in _rows():
+        hint = next((each for each in operation.commands if each.path == (name,)), None)
+        if hint is not None:
+            return make_command(operation, hint)
+        if name in {alias_of(operation.name), operation.name}:
+            return make_command(operation, _hint_of_alias(operation))
+    return None
+
+
+def _hint_of_alias(operation: Operation) -> CommandHint:
+    """Return the one command of an operation; where actions have their own, one for all of them."""
+    if len(operation.commands) == 1:
+        return operation.commands[0]
+    renderer = operation.commands[0].renderer if operation.commands else ""
+    return CommandHint((), panel="More", renderer=renderer)
+
+
+def _rows() -> Iterator[Operation]:
+    """Return the operations, reading a system only when those before did not do."""
+    from stratagem.operations import SYSTEMS
+
+    for rows, _toolsets in SYSTEMS:
+        yield from rows()
+
+
+def _load(name: str) -> Any:
+    module, _, function = name.rpartition(".")
+    return getattr(import_module(f"{_HERE}.{module}"), function)
+
+
+def make_command(operation: Operation, hint: CommandHint) -> Any:
+    """Return the command that runs an operation."""
+    parameters = _Parameters(operation, hint)
+    handler: Callable[..., None] = _load(hint.handler) if hint.handler else _run_and_show
+    extras = list(inspect.signature(handler, eval_str=True).parameters.values())[1:]
+    # What a handler calls like a switch of the operation stands for it, and may have a value.
+    own = [each for each in parameters.made() if each.name not in {extra.name for extra in extras}]
+
+    # By position only: an operation may have a parameter of any name.
+    def run(session: Session, /, **given: Any) -> None:
+        extra = {each.name: given.pop(each.name) for each in extras}
+        arguments = parameters.read(session, given)
+        handler(Invocation(session, operation, hint, arguments), **extra)
+
+    first = inspect.Parameter("session_of_command", inspect.Parameter.POSITIONAL_ONLY)
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [first, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *extras))]
+    )
+    run.__name__, run.__doc__ = operation.name, hint.help or operation.description
+    made = typer.Typer(add_completion=False)
+    name = hint.path[-1] if hint.path else alias_of(operation.name)
+    made.command(name, cls=OperationCommand, rich_help_panel=hint.panel or None)(command(run))
+    return typer.main.get_command(made)
+
+
+def _run_and_show(invocation: Invocation) -> None:
+    invocation.show(invocation.run())
+
+
+class _Parameters:
+    """The parameters of an operation as options and arguments of its command."""
+
+    def __init__(self, operation: Operation, hint: CommandHint) -> None:
+        self._hint = hint
+        self._required = {*operation.parameters.get("required", ()), *hint.required}
+        shared = {parameter.name for parameter in shared_parameters()}
+        properties: Mapping[str, Mapping[str, Any]] = operation.parameters["properties"]
+        self._shared = shared.intersection(properties)
+        left_out = {*hint.fixed, *hint.single.values()}
+        self._described = {
+            name: _Described(name, each, hint)
+            for name, each in properties.items()
+            if name not in shared | left_out and (hint.only is None or name in hint.only)
+        }
+        self._budget = "max_chars" in properties
+
+    def made(self) -> Iterator[inspect.Parameter]:
+        """Make the arguments, in their order, and then the options."""
+        for name in self._hint.positional:
+            yield self._argument(self._described[name])
+        for each in self._described.values():
+            yield self._option(each)
+        if any(each.is_any_json for each in self._described.values()):
+            yield _TEXT
+
+    def read(self, session: Session, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the operation."""
+        arguments: dict[str, Any] = dict(self._hint.fixed)
+        for name, each in self._described.items():
+            python = each.python_name
+            value, by_position = given.get(python), name in self._hint.positional
+            if by_position and value is None:
+                value, by_position = given.get(f"{python}{_OPTION}"), False
+            if value is None or value == []:
+                continue
+            if name in self._hint.files:
+                arguments[name] = read_items(value)
+            elif by_position and name == self._hint.joined:
+                arguments[name] = " ".join(value)
+            elif name in self._hint.single and len(value) == 1:
+                arguments[self._hint.single[name]] = value[0]
+            else:
+                text = bool(given.get("text")) and each.is_any_json
+                arguments[name] = each.read(value, by_position=by_position, text=text)
+        # A namespace of the environment says where to write, and filters nothing.
+        if "namespace" in self._shared and session.options.namespace_asked:
+            arguments["namespace"] = session.namespace
+        if self._budget:
+            # People scroll; they have no context that an answer could fill.
+            arguments.setdefault("max_chars", limits.ANSWER_CHARS_MAX)
+        return arguments
+
+    def _argument(self, described: _Described) -> inspect.Parameter:
+        kind = list[str] if described.name == self._hint.joined else described.type
+        several = kind == list[str]
+        metavar = dashed(described.name).upper() + ("..." if several else "")
+        argument = typer.Argument(
+            metavar=metavar,
+            help=described.help,
+            show_default=False,
+            autocompletion=self._completion(described.name),
+        )
+        required = described.name in self._required
+        return _parameter(described.python_name, kind, argument, required=required)
+
+    def _option(self, described: _Described) -> inspect.Parameter:
+        name, positional = described.python_name, described.name in self._hint.positional
+        option = typer.Option(
+            *described.flags(self._hint.flags.get(described.name, ())),
+            help=described.help,
+            show_default=False,
+            hidden=positional,
+            metavar=described.metavar,
+            autocompletion=self._completion(described.name),
+        )
+        required = described.name in self._required and not positional
+        name = f"{name}{_OPTION}" if positional else name
+        return _parameter(name, described.type, option, required=required)
+
+    def _completion(self, name: str) -> Callable[..., list[str]] | None:
+        function = self._hint.completions.get(name)
+        if function is None:
+            return None
+
+        def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+            names: list[str] = _load(f"completion.{function}")(ctx, incomplete)
+            return names
+
+        return complete
+
+
+class _Described:
+    """One parameter of an operation, by its schema."""
+
+    def __init__(self, name: str, schema: Mapping[str, Any], hint: CommandHint) -> None:
+        self.name = name
+        self._is_file = name in hint.files
+        self._action = f"{hint.fixed['action']}: " if "action" in hint.fixed else ""
+        self.python_name = f"{name}_" if iskeyword(name) else name
+        choices = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+        # A word in the place of JSON, such as `auto`.
+        self._words = [each["const"] for each in choices if "const" in each]
+        choices = [each for each in choices if "const" not in each]
+        kinds = {each.get("type") for each in choices}
+        # The first choice is the one that can say everything.
+        self._schema = {**schema, **(choices[0] if choices else {})}
+        if {"string", "array"} <= kinds:
+            # One text or several: the option can be repeated.
+            self._schema = next(each for each in choices if each["type"] == "array")
+            self._schema = {**schema, **self._schema}
+        self._kind = self._schema.get("type")
+        self.is_any_json = self._kind is None
+        # What is no JSON is left to the operation to read.
+        self._lenient = self.is_any_json or (self._kind == "object" and "string" in kinds)
+
+    @property
+    def type(self) -> Any:
+        """The type of the option."""
+        return list[str] if self._is_list_of_text else _TYPES.get(str(self._kind), str)
+
+    @property
+    def help(self) -> str:
+        """What the parameter is for, with its choices, bounds and default."""
+        words = str(self._schema.get("description", "")).removeprefix(self._action)
+        if self._is_negated:
+            off = words.removeprefix("false: ")
+            words = off if off != words else f"Do not {words[:1].lower()}{words[1:]}"
+        words = words[:1].upper() + words[1:]
+        if choices := self._schema.get("enum"):
+            words = f"{words}: {', '.join(map(str, choices))}".lstrip(": ")
+        notes = [each for each in (self._form, self._bounds, self._default) if each]
+        return f"{words} ({'; '.join(notes)})".strip() if notes else words
+
+    @property
+    def metavar(self) -> str:
+        """What stands for a value in the help."""
+        if self._is_file:
+            return "FILE"
+        numbers = {"integer": "N", "number": "N", "string": "TEXT", "boolean": ""}
+        return "TEXT" if self._is_list_of_text else numbers.get(str(self._kind), "JSON")
+
+    @property
+    def _is_list_of_text(self) -> bool:
+        items = self._schema.get("items") or {}
+        return self._kind == "array" and items.get("type") == "string"
+
+    @property
+    def _is_negated(self) -> bool:
+        return self.type is bool and self._schema.get("default") is True
+
+    @property
+    def _form(self) -> str:
+        if self._is_file:
+            return "a JSON array, or a line each; - reads stdin"
+        if self._is_list_of_text:
+            return "repeat for several"
+        if self._lenient:
+            return "JSON, else text; - reads stdin"
+        return "JSON; - reads stdin" if self._kind in {"object", "array"} else ""
+
+    @property
+    def _bounds(self) -> str:
+        low, high = self._schema.get("minimum"), self._schema.get("maximum")
+        if high is None or high > _WORTH_SAYING_MAX:
+            return ""
+        return f"at most {high}" if low is None else f"{low} to {high}"
+
+    @property
+    def _default(self) -> str:
+        default = self._schema.get("default")
+        is_said = isinstance(default, str | int | float) and not isinstance(default, bool)
+        return f"default {default}" if is_said and default != "" else ""
+
+    def flags(self, others: tuple[str, ...]) -> list[str]:
+        """Return the flags of the option; of a switch that is on, the one that turns it off."""
+        name = dashed(self.name)
+        if self._is_negated:
+            return [f"--no-{name}"]
+        if self.type is bool and self._schema.get("default") is None:
+            return [f"--{name}/--no-{name}"]
+        return [f"--{name}", *others]
+
+    def read(self, given: Any, *, by_position: bool, text: bool) -> Any:
+        """Return the value that was given."""
+        if self._is_negated:
+            return not given
+        if not isinstance(given, str):
+            by_words = isinstance(given, list) and not by_position
+            return [read_value(each, text=True) for each in given] if by_words else given
+        if given in self._words:
+            return given
+        if self._lenient:
+            return read_value(given, text=text)
+        if self._kind in {"object", "array"}:
+            return read_json(given, field=self.name)
+        # A log is longer than what a shell passes on: `-` reads it from stdin. A name is not.
+        return given if by_position else read_value(given, text=True)
+
+
+_TEXT: Final = inspect.Parameter(
+    "text",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool, typer.Option("--text", metavar="", help="Text, even if it looks like JSON.")
+    ],
+)
+
+
+def _parameter(name: str, kind: Any, described: Any, *, required: bool) -> inspect.Parameter:
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else None,
+        annotation=Annotated[kind if required else kind | None, described],
+    )
+
+
+def dashed(name: str) -> str:
+    """Return `tool-name` for `tool_name` and for `toolName`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower()
