@@ -9,7 +9,7 @@ from html import escape, unescape
 from html.parser import HTMLParser
 from typing import Any, Final
 
-from stratagem.gateway.builtin.tables import is_tabular, rows_of
+from stratagem.gateway.builtin.tables import is_tabular, rows_of, scalar_text
 
 __all__ = [
     "Element",
@@ -144,7 +144,7 @@ def markdown_of(value: Any) -> str:
         header, rows = rows_of(value)
         # A table of Markdown has a header, if only an empty one.
         first = header if header is not None else [""] * len(rows[0])
-        cells = [[_inline(_shown(cell)).strip() for cell in row] for row in [first, *rows]]
+        cells = [[_inline(scalar_text(cell)).strip() for cell in row] for row in [first, *rows]]
         return f"{markdown_table(cells)}\n"
     return "\n".join(_bullets(value, 0)) + "\n"
 
@@ -152,7 +152,7 @@ def markdown_of(value: Any) -> str:
 def _bullets(value: Any, depth: int) -> Iterator[str]:
     indent = "  " * depth
     if not isinstance(value, dict | list):
-        yield f"{indent}{_inline(_shown(value))}"
+        yield f"{indent}{_inline(scalar_text(value))}"
         return
     pairs = value.items() if isinstance(value, dict) else ((None, child) for child in value)
     for name, child in pairs:
@@ -161,12 +161,12 @@ def _bullets(value: Any, depth: int) -> Iterator[str]:
             yield f"{indent}- {label}".rstrip()
             yield from _bullets(child, depth + 1)
         else:
-            text = "" if isinstance(child, dict | list) else _inline(_shown(child))
+            text = "" if isinstance(child, dict | list) else _inline(scalar_text(child))
             yield f"{indent}- {label} {text}".replace("-  ", "- ").rstrip()
 
 
 def _row(cells: list[Any], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(_shown(cell))}</{tag}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{escape(scalar_text(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
 def _nested(value: Any) -> str:
@@ -177,13 +177,7 @@ def _nested(value: Any) -> str:
         return f"<dl>{entries}</dl>"
     if isinstance(value, list):
         return f"<ul>{''.join(f'<li>{_nested(child)}</li>' for child in value)}</ul>"
-    return escape(_shown(value))
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return escape(scalar_text(value))
 
 
 def _plain(node: Element | str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from stratagem import limits
 
-__all__ = ["TableFault", "csv_text", "from_csv", "is_tabular", "objects", "rows_of"]
+__all__ = ["TableFault", "csv_text", "from_csv", "is_tabular", "objects", "rows_of", "scalar_text"]
 
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _FLOAT: Final = re.compile(r"-?(?:0|[1-9]\d*)\.\d+(?:[eE][-+]?\d{1,3})?")
@@ -92,11 +92,12 @@ def csv_text(value: Any, *, delimiter: str) -> str:
     target = io.StringIO()
     writer = csv.writer(target, delimiter=delimiter, lineterminator="\n")
     writer.writerows([] if header is None else [header])
-    writer.writerows([_cell(cell) for cell in row] for row in rows)
+    writer.writerows([scalar_text(cell) for cell in row] for row in rows)
     return target.getvalue()
 
 
-def _cell(value: Any) -> str:
+def scalar_text(value: Any) -> str:
+    """Return a value that is no object or list as the text of a cell or an element."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -14,6 +14,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from stratagem import limits
+from stratagem.gateway.builtin.tables import scalar_text
 
 __all__ = ["XmlFault", "dump", "load"]
 
@@ -144,7 +145,7 @@ def _attribute(key: str) -> str:
 def _raw(value: Any) -> str:
     if isinstance(value, dict | list):
         raise XmlFault("an attribute or #text holds a single value")
-    text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    text = scalar_text(value)
     if _FORBIDDEN.search(text):
         raise XmlFault("a text has a character that XML has no place for")
     return text

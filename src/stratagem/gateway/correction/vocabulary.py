@@ -2,7 +2,7 @@
 
 The words are those of the embedder in `search/model`, numbered by how common they are: first those
 of general English, then those of programming. They are read when the first name is compared with
-another, which takes about 40 ms; nothing else about a correction depends on a file.
+another, which takes about 20 ms; nothing else about a correction depends on a file.
 """
 
 from __future__ import annotations
