@@ -35,6 +35,8 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_port
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if path.exists()]
 ALL_PAGES = sorted({*PAGES, *ROOT.glob("*.md")})
@@ -45,6 +47,8 @@ COMMAND_SECONDS_MAX = 60
 
 FENCE = re.compile(r"(?P<indent>\s*)(?P<ticks>`{3,}|~{3,})\s*(?P<language>[\w+-]*)")
 NOTE = re.compile(r"<!--\s*(?P<key>not run|exit)\s*(:\s*(?P<value>.*?))?\s*-->")
+# The port that pages serve at. Each run has another, so that several can go on at once.
+PORT = "7459"
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#\s]+)[^)]*\)")
 
 
@@ -221,7 +225,9 @@ def names_of(pages: list[Path]) -> list[str]:
 
 @pytest.mark.parametrize("path", PAGES, ids=names_of(PAGES))
 def test_snippets_do_what_the_page_says(path: Path, folder: Path) -> None:
-    run_page(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"), folder)
+    page = path.read_text(encoding="utf-8").replace(PORT, str(free_port()))
+
+    run_page(str(path.relative_to(ROOT)), page, folder)
 
 
 @pytest.mark.parametrize("path", ALL_PAGES, ids=names_of(ALL_PAGES))
