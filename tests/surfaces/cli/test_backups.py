@@ -194,8 +194,9 @@ def test_a_copy_into_one_workspace_says_what_it_left_out(
 
 @pytest.mark.parametrize("at", [0, 30, 400, 0.5, -200, -20])
 def test_a_damaged_backup_is_refused(cli: Cli, tmp_path: Path, at: float) -> None:
-    for number in range(20):
-        cli("store", f"k{number}", "x" * 500)
+    with closing(stratagem.open(str(cli.database), embedder="none")) as db:
+        for number in range(20):
+            db.memory.store(f"k{number}", "x" * 500)
     file = tmp_path / "whole.backup"
     cli("backup", str(file))
     body = bytearray(file.read_bytes())

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-
-def run(path: Path, *given: str, status: int = 0) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "stratagem", "--db", str(path), "--json", "token", *given],
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert done.returncode == status, done.stderr or done.stdout
-    return json.loads(done.stdout)
+from tests.surfaces.cli.console import Cli
 
 
-def test_a_token_is_shown_once_and_listed_without_its_secret(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    made = run(
-        path, "create", "alice", "--scope", "memory:read, knowledge:write", "--expires", "1d"
-    )
+def run(cli: Cli, *given: str, status: int = 0) -> Any:
+    result = cli.run("--json", "token", *given)
+    assert result.exit_code == status, result.output
+    return json.loads(result.stdout)
 
-    (listed,) = run(path, "list")["tokens"]
+
+def test_a_token_is_shown_once_and_listed_without_its_secret(cli: Cli) -> None:
+    made = run(cli, "create", "alice", "--scope", "memory:read, knowledge:write", "--expires", "1d")
+
+    (listed,) = run(cli, "list")["tokens"]
 
     assert made["token"].startswith("strat_")
     assert listed["scopes"] == ["knowledge:write", "memory:read"]
     assert listed["workspaces"] == {"default": "member"}
     assert listed["state"] == "active"
     assert listed["expires"] > listed["created"]
-    assert made["token"] not in json.dumps(run(path, "list"))
-    assert run(path, "revoke", listed["id"])["state"] == "revoked"
-    assert run(path, "list")["tokens"][0]["state"] == "revoked"
+    assert made["token"] not in json.dumps(run(cli, "list"))
+    assert run(cli, "revoke", listed["id"])["state"] == "revoked"
+    assert run(cli, "list")["tokens"][0]["state"] == "revoked"
 
 
 @pytest.mark.parametrize(
@@ -51,17 +42,14 @@ def test_a_token_is_shown_once_and_listed_without_its_secret(tmp_path: Path) -> 
         ("create", "x", "--expires", "soon"),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, given: tuple[str, ...]) -> None:
-    path = tmp_path / "memory.db"
-
-    assert run(path, *given, status=2)["error"] == "validation_error"
-    assert run(path, "list")["tokens"] == []
+def test_what_cannot_be_is_refused(cli: Cli, given: tuple[str, ...]) -> None:
+    assert run(cli, *given, status=2)["error"] == "validation_error"
+    assert run(cli, "list")["tokens"] == []
 
 
-def test_a_name_is_never_used_again(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    run(path, "create", "alice")
-    run(path, "revoke", "alice")
+def test_a_name_is_never_used_again(cli: Cli) -> None:
+    run(cli, "create", "alice")
+    run(cli, "revoke", "alice")
 
-    assert "is, or was" in run(path, "create", "alice", status=2)["message"]
-    assert run(path, "revoke", "nobody", status=3)["error"] == "resource_not_found"
+    assert "is, or was" in run(cli, "create", "alice", status=2)["message"]
+    assert run(cli, "revoke", "nobody", status=3)["error"] == "resource_not_found"

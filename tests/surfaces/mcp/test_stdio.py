@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,15 @@ from tests.surfaces.mcp.clients import (
     Stdio,
     server_command,
 )
+
+
+@pytest.fixture(scope="module")
+def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stdio]:
+    """Give a server that has shaken hands, for tests that leave it as it is."""
+    with Stdio(tmp_path_factory.mktemp("stdio") / "memory.db") as server:
+        server.shake_hands()
+        yield server
+
 
 STORE = {"name": "strata_store", "arguments": {"key": "city", "value": "Oslo"}}
 
@@ -118,14 +128,14 @@ HALF = b'{"a": ["\\ud83d"]}'
 
 
 @pytest.mark.parametrize("value", [HALF, *DEEP], ids=lambda value: str(len(value)))
-def test_what_the_parser_gives_up_on_is_answered_under_its_own_id(path: Path, value: bytes) -> None:
-    with Stdio(path) as server:
-        server.shake_hands()
-        server.write(unreadable(value))
-        called = server.read()
-        server.write(unreadable(value, b"resources/read", b'"x"'))
-        read = server.read()
-        after = server.ask("tools/call", name="strata_status", arguments={})
+def test_what_the_parser_gives_up_on_is_answered_under_its_own_id(
+    greeted: Stdio, value: bytes
+) -> None:
+    greeted.write(unreadable(value))
+    called = greeted.read()
+    greeted.write(unreadable(value, b"resources/read", b'"x"'))
+    read = greeted.read()
+    after = greeted.ask("tools/call", name="strata_status", arguments={})
 
     envelope = called["result"]["structuredContent"]
     assert (called["id"], called["result"]["isError"]) == (7, True)
@@ -174,12 +184,10 @@ async def test_the_official_client_is_not_left_waiting(path: Path, mode: Mode) -
     ],
 )
 def test_what_is_no_request_is_refused(
-    path: Path, line: bytes, number: int | None, code: int
+    greeted: Stdio, line: bytes, number: int | None, code: int
 ) -> None:
-    with Stdio(path) as server:
-        server.shake_hands()
-        server.write(line)
-        refusal = server.read()
+    greeted.write(line)
+    refusal = greeted.read()
 
     assert (refusal["id"], refusal["error"]["code"]) == (number, code)
 
