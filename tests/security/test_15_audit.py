@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,8 @@ import pytest
 from stratagem.access.service import Access
 from stratagem.operation import Caller
 from tests.security.house import SURFACES, House, make_token, opened, revoke, serving
+from tests.surfaces.cli.console import Cli
+from tests.surfaces.serving import eventually
 
 
 def audit(path: Path) -> list[dict[str, Any]]:
@@ -24,14 +23,19 @@ def audit(path: Path) -> list[dict[str, Any]]:
 
 
 def doctor(path: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "stratagem", "--db", str(path), "--json", "doctor"],
-        capture_output=True,
-        check=False,
-    )
+    done = Cli(path).run("--json", "doctor")
     told: dict[str, Any] = orjson.loads(done.stdout)
-    assert (done.returncode == 0) is told["healthy"]
+    assert (done.exit_code == 0) is told["healthy"]
     return told
+
+
+def await_refusals(path: Path, count: int) -> None:
+    """Wait until so many are written; a server counts them for a second first."""
+    eventually(lambda: sum(each["count"] for each in refusals(path)) == count)
+
+
+def refusals(path: Path) -> list[dict[str, Any]]:
+    return [each for each in audit(path) if each["event"] == "AuthenticationRefused"]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +52,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
             house.call(surface, "wrong", "strata_status", {})
             house.call(surface, "boss", "cache_configure", {"enabled": True})
             house.call(surface, "boss", "strata_purge", {"key": f"k {surface}"})
-        time.sleep(1.2)
+        await_refusals(path, 3)
     with opened(path) as runtime:
         # A log that was cut short is whole as far as it goes; that takes `doctor --expect`.
         runtime.call("strata_store", {"key": "last", "value": 1}, Caller("test"))
@@ -56,21 +60,16 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_refusal_is_an_event_and_holds_no_token(audited: Path) -> None:
-    refusals = [
-        each
-        for event in audit(audited)
-        if event["event"] == "AuthenticationRefused"
-        for each in event["refusals"]
-    ]
+    parts = [each for event in refusals(audited) for each in event["refusals"]]
 
-    assert sum(each["count"] for each in refusals) == 3
-    assert {each["reason"] for each in refusals} == {"unknown"}
-    assert {each["way"] for each in refusals} == {
+    assert sum(each["count"] for each in parts) == 3
+    assert {each["reason"] for each in parts} == {"unknown"}
+    assert {each["way"] for each in parts} == {
         "POST /mcp",
         "POST /api/memory/strata_status",
         "socket connect",
     }
-    assert "strat_wrong" not in str(refusals)
+    assert "strat_wrong" not in str(parts)
 
 
 def test_every_administrative_act_is_an_event(audited: Path) -> None:
@@ -99,9 +98,9 @@ def test_a_flood_of_wrong_tokens_is_counted_and_not_written_one_by_one(tmp_path:
             client.get("/api/mcp/tools", headers={"authorization": f"Bearer strat_{n}"}).status_code
             for n in range(64)
         ]
-        time.sleep(1.2)
+        await_refusals(path, 64)
 
-    events = [each for each in audit(path) if each["event"] == "AuthenticationRefused"]
+    events = refusals(path)
     assert sum(each["count"] for each in events) == 64
     assert len(events) <= 6
     assert set(statuses) == {401, 429}
