@@ -106,7 +106,7 @@ def backup(
             about = _about(name, names, progress)
             if rescued is None:
                 mark = CopyMark.of_this_process("backup", shown_place(place))
-                head = copy(place, str(target), about, mark).head
+                head = _copied(place, target, about, mark).head
                 finish_copy(str(target))
             else:
                 target.unlink(missing_ok=True)
@@ -120,6 +120,15 @@ def backup(
         _settle(file.parent)
         shutil.rmtree(folder)
     return kept
+
+
+def _copied(place: str, target: Path, progress: Progress, mark: CopyMark) -> Copied:
+    try:
+        return copy(place, str(target), progress, mark)
+    except DatabaseCorrupt:
+        # Unlike one that was interrupted, it will never be gone on with.
+        shutil.rmtree(target.parent)
+        raise
 
 
 def restore(file: Path, database: str, chosen: Sequence[str], progress: Progress) -> list[Kept]:

@@ -73,6 +73,7 @@ __all__ = [
     "discard_copy",
     "examine_unopened",
     "finish_copy",
+    "index_warning",
     "mark_copy",
     "open_store",
     "rescue",
@@ -225,6 +226,21 @@ def clock_warning(store: Store) -> str | None:
     """Say how far a log is ahead of the clock, and what to do; None where it is not."""
     gap = clock_gap(store.reader().log, store.now())
     return gap.warning if gap else None
+
+
+def index_warning(store: Store) -> str | None:
+    """Say that indexes cannot be compared with their tables, and what it takes; else None."""
+    if not store.remote:
+        return None
+    from stratagem.storage.postgres.examination import examines_indexes
+    from stratagem.storage.postgres.store import PostgresStore
+
+    if not isinstance(store, PostgresStore) or examines_indexes(store):
+        return None
+    return (
+        "Indexes were not compared with their tables: the server has no extension amcheck. Have"
+        " its administrator run CREATE EXTENSION amcheck, or make all anew with doctor --repair."
+    )
 
 
 @contextmanager

@@ -165,7 +165,7 @@ class Caller:
         raise PermissionDenied(
             f"{what} {reason}, so a person has to do it directly: by the command line, the SDK or "
             f"the token of {whose}.",
-            required=f"{toolset}:admin",
+            required="host administrator" if of_host else f"{toolset}:admin",
             command=line,
             hint=f"Have a person run{place}: {line}",
         )

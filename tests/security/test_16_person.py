@@ -127,8 +127,9 @@ def test_an_administrator_of_another_workspace_is_none_of_the_host(name: str) ->
 
     prepare(find(name), RESERVED[name][0], host)
     if name in OF_HOST:
-        with pytest.raises(PermissionDenied, match="of the server's own workspace"):
+        with pytest.raises(PermissionDenied, match="of the server's own workspace") as refused:
             prepare(find(name), RESERVED[name][0], guest)
+        assert refused.value.details["required"] == "host administrator"
     else:
         prepare(find(name), RESERVED[name][0], guest)
 

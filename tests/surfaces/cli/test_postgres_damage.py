@@ -71,6 +71,20 @@ def test_a_damaged_read_model_is_told_as_such_and_repaired(damaged: Damaged, wha
     assert json.loads(told)["value"] == "Oslo 1"
 
 
+def test_doctor_says_whether_indexes_were_compared_with_their_tables(
+    damaged: Damaged, postgres_address: str
+) -> None:
+    with psycopg.connect(postgres_address) as connection:
+        found = connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'amcheck'")
+        has_amcheck = found.fetchone() is not None
+
+    code, told = damaged.run("doctor", "--json")
+
+    assert code == 0
+    warned = any("amcheck" in each for each in json.loads(told)["warnings"])
+    assert warned is not has_amcheck
+
+
 def test_an_altered_payload_is_never_read_as_a_value(damaged: Damaged) -> None:
     damaged.damage(ALTERED)
 

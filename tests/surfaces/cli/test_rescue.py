@@ -3,6 +3,7 @@
 import json
 import os
 from contextlib import closing
+from pathlib import Path
 
 import apsw
 import pytest
@@ -76,11 +77,13 @@ def test_a_plain_backup_of_a_damaged_log_says_what_is_damaged_and_what_saves_the
         connection.execute("UPDATE events SET payload = CAST('{}' AS BLOB) WHERE seq = 3")
 
     refusal = filled.refused("backup", "out.zip", code=7)
+    left = list(Path().glob("out.zip*"))
     rescued = filled.run("backup", "--rescue", "out.zip")
 
     assert "The source is damaged: The content of an event about 'key 1' was altered." in refusal
     assert "stratagem doctor" in refusal
     assert "backup --rescue" in refusal
+    assert left == []
     assert "Lost of default: 1 event.\n" in rescued.stdout
 
 

@@ -29,7 +29,7 @@ from stratagem.storage.relational import chain
 if TYPE_CHECKING:
     from stratagem.storage.postgres.store import PostgresStore
 
-__all__ = ["examine"]
+__all__ = ["examine", "examines_indexes"]
 
 _FINDINGS_MAX = 100
 
@@ -52,6 +52,12 @@ def examine(
             findings = list(_differences(session, progress))
         session.execute("ROLLBACK")
     return findings[:_FINDINGS_MAX]
+
+
+def examines_indexes(store: PostgresStore) -> bool:
+    """Whether the server can compare its indexes with their tables: it needs amcheck."""
+    with translating_errors(store.location), store.connect(examining=True) as connection:
+        return connection.execute(SQL["amcheck_schema"].encode()).fetchone() is not None
 
 
 def _indexes(connection: Connection) -> Iterator[Finding]:
