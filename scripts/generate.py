@@ -245,8 +245,6 @@ def _bounds(kind: str, said: Param | None) -> dict[str, Any]:
 
 def output_schema(operation: Operation) -> dict[str, Any]:
     """Return a short schema of an answer: every character of a tool list is paid for."""
-    if operation.gives is not None:
-        return dict(operation.gives)
     hint = get_type_hints(operation.method)["return"]
     models = [each for each in _models(hint) if each is not type(None)]
     properties: dict[str, Any] = {}
@@ -585,9 +583,9 @@ def _add_operation_method(module: Module, row: Operation, *, waits: bool) -> Non
         *(replace(declared[name], positional=True) for name in positional),
         *sorted(rest, key=lambda each: not each.required),
     ]
-    returns = row.sdk.returns or get_type_hints(row.method)["return"]
+    returns = get_type_hints(row.method)["return"]
     if row.sdk.part is not None:
-        returns = get_type_hints(returns)[row.sdk.part] if typing.is_typeddict(returns) else Any
+        returns = get_type_hints(returns)[row.sdk.part]
     # The class has a method named `list`.
     text = module.type_text(returns).replace("list[", "builtins.list[")
     module.add_import("builtins")

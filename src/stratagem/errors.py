@@ -8,7 +8,7 @@ exit code, so that one condition looks alike on every surface.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
 
 __all__ = [
     "TABLE",
@@ -25,6 +25,7 @@ __all__ = [
     "ExecutionFailed",
     "ExecutionNotFound",
     "ExecutionTimeout",
+    "GatewayErrorBody",
     "GraphServiceFailed",
     "ImportRefused",
     "IncidentNotFound",
@@ -62,6 +63,15 @@ __all__ = [
 ]
 
 
+class GatewayErrorBody(TypedDict):
+    """An error as the gateway's own events and answers show it."""
+
+    code: str
+    message: str
+    details: dict[str, Any]
+    hint: str
+
+
 class StratagemError(Exception):
     """The base of every error that leaves Stratagem."""
 
@@ -80,14 +90,22 @@ class StratagemError(Exception):
 
     def envelope(self) -> dict[str, Any]:
         """Return the error as the result object that every surface shows."""
-        return {"success": False, "error": self.code} | self._body()
+        return {
+            "success": False,
+            "error": self.code,
+            "message": self.message,
+            "details": self.details,
+            "hint": self.hint,
+        }
 
-    def gateway_body(self) -> dict[str, Any]:
+    def gateway_body(self) -> GatewayErrorBody:
         """Return the error as the gateway's own events and answers show it."""
-        return {"code": TABLE[self.code].gateway_code} | self._body()
-
-    def _body(self) -> dict[str, Any]:
-        return {"message": self.message, "details": self.details, "hint": self.hint}
+        return {
+            "code": TABLE[self.code].gateway_code,
+            "message": self.message,
+            "details": self.details,
+            "hint": self.hint,
+        }
 
 
 class InvalidInput(StratagemError):

@@ -26,7 +26,6 @@ __all__ = [
     "PersonNeeded",
     "Right",
     "SdkMethod",
-    "object_schema",
     "operation",
 ]
 
@@ -248,7 +247,6 @@ class SdkMethod:
     name: str
     positional: tuple[str, ...] = ()
     part: str | None = None
-    returns: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +324,6 @@ class Operation:
     sdk: SdkMethod | None = None
     commands: tuple[CommandHint, ...] = ()
     schemas: Mapping[str, Schema] | None = None
-    gives: Schema | None = None
 
     def __post_init__(self) -> None:
         """Refuse a row that could let an agent do what nobody can undo."""
@@ -418,12 +415,3 @@ def operation(
         null_fields=null_fields,
         **hints,
     )
-
-
-def object_schema(*, required: tuple[str, ...] = (), **properties: str | None) -> dict[str, Any]:
-    """Return a short JSON Schema of an object; None is any JSON."""
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: {"type": kind} if kind else {} for name, kind in properties.items()},
-    }
-    return schema | ({"required": list(required)} if required else {})

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 
 def misfits(kind: Any, value: Any, path: str = "$") -> list[str]:
@@ -34,7 +43,11 @@ def _misfits_of_fields(kind: Any, value: Any, path: str) -> list[str]:
     if not isinstance(value, Mapping):
         return [f"{path} is {value!r}, not {kind.__name__}"]
     hints = get_type_hints(kind)
-    found = [f"{path}.{name} is missing" for name in kind.__required_keys__ - set(value)]
+    declared = get_type_hints(kind, include_extras=True)
+    required = {
+        name for name in kind.__required_keys__ if get_origin(declared[name]) is not NotRequired
+    }
+    found = [f"{path}.{name} is missing" for name in required - set(value)]
     found += [f"{path}.{name} is in no type" for name in set(value) - set(hints)]
     for name in set(hints) & set(value):
         found += misfits(hints[name], value[name], f"{path}.{name}")

@@ -352,6 +352,7 @@ def test_a_person_who_calls_a_saved_pipeline_has_not_said_its_steps(
         with pytest.raises(ExecutionFailed, match="a person has to do it directly"):
             shared.gateway.execute(name, {})
         nested_run = shared.gateway.pipeline(steps=[{"id": "b", "tool": name, "arguments": {}}])
+        assert "success" in nested_run
         assert not nested_run["success"]
 
     assert not (tmp_path / "ran").exists()
@@ -372,6 +373,7 @@ def test_a_person_who_goes_on_with_a_run_has_not_said_its_steps(
 
     ended = shared.gateway.pipeline(resume="run_1")
 
+    assert "success" in ended
     assert not ended["success"]
     assert ended["steps"][0]["error"]["code"] == "permission_denied"
 

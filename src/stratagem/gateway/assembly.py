@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from stratagem.gateway.calls.answers import ExecutionRecord
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.cache_settings import CacheSettings
 from stratagem.gateway.calls.concurrency import Lanes
@@ -55,9 +56,8 @@ def assemble(
     advisor: Advisor | None = None,
 ) -> GatewayParts:
     """Return the gateway of a database."""
-    home = HomeLoop()
+    home, new_id = HomeLoop(), partial(_new_id, random)
     events = GatewayEvents(home)
-    new_id = partial(_new_id, random)
     secrets = SecretGrants(foundation, settings.environment)
     runners = Runners(_runner_makers(lambda: parts, settings, secrets, call_operation))
     registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
@@ -76,7 +76,8 @@ def assemble(
             breakers=breakers,
             lanes=lanes,
             record=recorder.add,
-            watch=partial(_count_and_publish, metrics, events),
+            publish_progress=partial(events.publish, "progress"),
+            publish_end=partial(_count_and_publish, metrics, events),
             microseconds=foundation.store.now,
             new_id=new_id,
             check_operation=check_operation,
@@ -118,12 +119,9 @@ def _new_id(random: Callable[[int], bytes], kind: str) -> str:
     return f"{kind}_{random(8).hex()}"
 
 
-def _count_and_publish(
-    metrics: Metrics, events: GatewayEvents, name: str, data: Mapping[str, Any]
-) -> None:
-    if name == "finished":
-        metrics.count(data)
-    events.publish(name, data)
+def _count_and_publish(metrics: Metrics, events: GatewayEvents, record: ExecutionRecord) -> None:
+    metrics.count(record)
+    events.publish("finished", record)
 
 
 def _publish_breaker(events: GatewayEvents, tool: str, state: str, reason: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from stratagem import limits
-from stratagem.gateway.definitions.contract import Status
+from stratagem.gateway.definitions.documents import Status
 from stratagem.parameters import AsOf, BranchName, Input, Param, RequestId, param
 
 __all__ = [

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import orjson
 
+from stratagem.errors import GatewayErrorBody
 from stratagem.gateway import inputs, services
 from stratagem.gateway.advice_operations import OPERATIONS as META
+from stratagem.gateway.calls.answers import BatchAnswer, CallAnswer, ToolHelp
 from stratagem.gateway.learning_operations import OPERATIONS as CORRECTIONS
+from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun, StepReport
+from stratagem.gateway.registry.answers import ToolRegistration
 from stratagem.gateway.registry_operations import OPERATIONS as REGISTRY
 from stratagem.gateway.registry_operations import say_registered
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
-from stratagem.operation import CommandHint, Operation, SdkMethod, object_schema
+from stratagem.operation import CommandHint, Operation, SdkMethod
 
 __all__ = ["OPERATIONS"]
 
 
-def _say_result(answer: Mapping[str, Any]) -> str:
+def _say_result(answer: CallAnswer) -> str:
     text = orjson.dumps(answer["result"]).decode()
     notes = answer["metadata"]
     correction = notes.get("correction")
@@ -28,34 +31,38 @@ def _say_result(answer: Mapping[str, Any]) -> str:
     return f"{text}\n[{answer['executionId']}, {notes['duration']:.0f} ms]{corrected}"
 
 
-def _say_batch(answer: Mapping[str, Any]) -> str:
+def _say_batch(answer: BatchAnswer) -> str:
     lines = [
-        f"{each['toolName']}: {'ok' if each['success'] else _say_failure(each['error'])}"
+        f"{each['toolName']}: {'ok' if each['success'] else _say_error(each['error'])}"
         for each in answer["results"]
     ]
     return "\n".join([f"{answer['succeeded']} of {answer['total']} worked.", *lines])
 
 
-def _say_failure(error: Mapping[str, Any]) -> str:
+def _say_error(error: GatewayErrorBody) -> str:
     """Say what failed and the next step, as the answer to a single call does."""
-    return " ".join(filter(None, (error["code"], error["message"], error.get("hint"))))
+    return " ".join(filter(None, (error["code"], error["message"], error["hint"])))
 
 
-def _say_pipeline(answer: Mapping[str, Any]) -> str:
+def _say_pipeline(answer: PipelineRun | PipelinePreview | ToolRegistration) -> str:
     if "steps" not in answer:
         return say_registered(answer)
-    lines = [_say_step(each) for each in answer["steps"]]
-    head = "It worked." if answer.get("success", answer.get("valid")) else "It did not work."
-    return "\n".join([head, *lines])
+    if "valid" in answer:
+        worked = answer["valid"]
+        lines = [f"{each['id']}: planned" for each in answer["steps"]]
+    else:
+        worked = answer["success"]
+        lines = [_say_step(each) for each in answer["steps"]]
+    return "\n".join(["It worked." if worked else "It did not work.", *lines])
 
 
-def _say_step(step: Mapping[str, Any]) -> str:
+def _say_step(step: StepReport) -> str:
+    line = f"{step['id']}: {step['status']}"
     error = step.get("error")
-    line = f"{step.get('id') or step.get('tool')}: {step.get('status', 'planned')}"
-    return f"{line}, {_say_failure(error)}" if error else line
+    return f"{line}, {error['code']} {error['message']}" if error else line
 
 
-def _say_help(answer: Mapping[str, Any]) -> str:
+def _say_help(answer: ToolHelp) -> str:
     schema = answer["inputSchema"]
     required = set(answer["required"])
     lines = [f"{answer['toolName']}: {answer['description']}"]
@@ -75,9 +82,7 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.help,
         says=_say_help,
-        gives=object_schema(
-            required=("toolName", "inputSchema"), toolName="string", inputSchema="object"
-        ),
+        answer_fields=("toolName", "inputSchema"),
         reads=True,
         sdk=SdkMethod("help", ("tool_name",)),
     ),
@@ -90,12 +95,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.execute,
         says=_say_result,
-        gives=object_schema(
-            required=("executionId", "result", "metadata"),
-            executionId="string",
-            result=None,
-            metadata="object",
-        ),
         right="execute",
         sdk=SdkMethod("execute", ("tool_name", "arguments")),
         commands=(
@@ -116,7 +115,7 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.batch,
         says=_say_batch,
-        gives=object_schema(required=("results",), results="array", succeeded="integer"),
+        answer_fields=("results", "succeeded"),
         right="execute",
         sdk=SdkMethod("batch", ("executions",)),
     ),
@@ -128,7 +127,7 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.pipeline,
         says=_say_pipeline,
-        gives=object_schema(runId="string", success="boolean", steps="array", output=None),
+        answer_fields=("runId", "success", "steps", "output"),
         right="execute",
         sdk=SdkMethod("pipeline"),
     ),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stratagem.gateway import inputs, services
+from stratagem.gateway.calls.answers import ExecutionPage, ToolAnswer, ToolList
 from stratagem.gateway.calls.retention import Retention
 from stratagem.gateway.person import (
     ADD_SERVER,
@@ -16,40 +14,44 @@ from stratagem.gateway.person import (
     UPDATE,
 )
 from stratagem.gateway.providers.service import ProviderService
+from stratagem.gateway.registry.answers import (
+    RemovedTool,
+    ResourceAnswer,
+    ResourceList,
+    ToolRegistration,
+    ToolUpdate,
+)
 from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
-from stratagem.operation import CommandHint, Operation, SdkMethod, object_schema
+from stratagem.operation import CommandHint, Operation, SdkMethod
 
 __all__ = ["OPERATIONS", "say_registered"]
 
-_TOOL = object_schema(required=("tool",), tool="object")
-_RESOURCE = object_schema(required=("resource",), resource="object")
 
-
-def say_registered(answer: Mapping[str, Any]) -> str:
+def say_registered(answer: ToolRegistration | ToolUpdate) -> str:
     """Say what became of a registration."""
     warnings = answer["validation"]["warnings"]
     said = f"{answer['name']} ({answer['toolId']}) is {answer['status']}."
     return " ".join([said, *warnings])
 
 
-def _say_tools(answer: Mapping[str, Any]) -> str:
+def _say_tools(answer: ToolList) -> str:
     lines = [f"{each['name']}: {each['description']}" for each in answer["tools"]]
     return "\n".join([f"{answer['total']} tools.", *lines])
 
 
-def _say_tool(answer: Mapping[str, Any]) -> str:
+def _say_tool(answer: ToolAnswer) -> str:
     tool = answer["tool"]
     return f"{tool['name']} {tool['version']} ({tool['status']}): {tool['description']}"
 
 
-def _say_removed(answer: Mapping[str, Any]) -> str:
+def _say_removed(answer: RemovedTool) -> str:
     return f"{answer['name']} is removed."
 
 
-def _say_executions(answer: Mapping[str, Any]) -> str:
+def _say_executions(answer: ExecutionPage) -> str:
     lines = [
         f"{each['startedAt']} {each['tool']} {each['status']} {each['duration']:.0f} ms"
         for each in answer["executions"]
@@ -57,14 +59,14 @@ def _say_executions(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines) or "No executions."
 
 
-def _say_resource(answer: Mapping[str, Any]) -> str:
+def _say_resource(answer: ResourceAnswer) -> str:
     if "rendered" in answer:
-        return str(answer["rendered"])
+        return answer["rendered"]
     resource = answer["resource"]
     return f"{resource['name']} {resource['version']} ({resource['id']})"
 
 
-def _say_resources(answer: Mapping[str, Any]) -> str:
+def _say_resources(answer: ResourceList) -> str:
     lines = [
         f"{each['name']} ({each['type']}): {each.get('description', '')}".rstrip(": ")
         for each in answer["resources"]
@@ -81,7 +83,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.list,
         says=_say_tools,
-        gives=object_schema(required=("tools", "total"), tools="array", total="integer"),
         toolset="registry",
         reads=True,
         sdk=SdkMethod("list", part="tools"),
@@ -103,7 +104,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.get,
         says=_say_tool,
-        gives=_TOOL,
         toolset="registry",
         reads=True,
         sdk=SdkMethod("get", ("tool_id",), part="tool"),
@@ -124,12 +124,7 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.register,
         says=say_registered,
-        gives=object_schema(
-            required=("toolId", "status", "validation"),
-            toolId="string",
-            status="string",
-            validation="object",
-        ),
+        answer_fields=("toolId", "status", "validation"),
         toolset="registry",
         person=REGISTER,
         sdk=SdkMethod("register"),
@@ -142,7 +137,7 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.update,
         says=say_registered,
-        gives=object_schema(required=("toolId", "changes"), toolId="string", changes="object"),
+        answer_fields=("toolId", "changes"),
         toolset="registry",
         person=UPDATE,
         sdk=SdkMethod("update", ("tool_id",)),
@@ -155,7 +150,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.remove,
         says=_say_removed,
-        gives=object_schema(required=("toolId", "removed"), toolId="string", removed="boolean"),
         toolset="registry",
         destructive=True,
         sdk=SdkMethod("remove", ("tool_id",)),
@@ -176,7 +170,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.gateway,
         Gateway.executions,
         says=_say_executions,
-        gives=object_schema(required=("executions",), executions="array", next="string"),
         toolset="registry",
         reads=True,
         sdk=SdkMethod("executions", part="executions"),
@@ -198,7 +191,7 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.RetentionInput,
         services.retention,
         Retention.erase,
-        gives=object_schema(required=("erased",), erased="integer", more="boolean"),
+        answer_fields=("erased", "more"),
         toolset="registry",
         right="admin",
         destructive=True,
@@ -220,7 +213,7 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.CacheInput,
         services.gateway,
         Gateway.configure_cache,
-        gives=object_schema(required=("enabled",), enabled="boolean"),
+        answer_fields=("enabled",),
         toolset="registry",
         right="admin",
         sdk=SdkMethod("configure_cache"),
@@ -232,7 +225,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.CacheClearInput,
         services.gateway,
         Gateway.clear_cache,
-        gives=object_schema(required=("cleared",), cleared="integer"),
         toolset="registry",
         sdk=SdkMethod("clear_cache", ("tool_id",)),
     ),
@@ -243,7 +235,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.GrantInput,
         services.gateway,
         Gateway.grant,
-        gives=object_schema(required=("granted",), granted="boolean"),
         toolset="registry",
         right="admin",
         person=GRANT,
@@ -264,7 +255,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.WithdrawInput,
         services.gateway,
         Gateway.withdraw,
-        gives=object_schema(required=("withdrawn",), withdrawn="integer"),
         toolset="registry",
         right="admin",
         sdk=SdkMethod("withdraw_secret", ("tool", "name")),
@@ -276,7 +266,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.NothingInput,
         services.gateway,
         Gateway.grants,
-        gives=object_schema(required=("grants",), grants="array"),
         toolset="registry",
         right="admin",
         reads=True,
@@ -290,7 +279,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.resources,
         ResourceService.list,
         says=_say_resources,
-        gives=object_schema(required=("resources",), resources="array"),
         toolset="registry",
         reads=True,
         sdk=SdkMethod("resources", part="resources"),
@@ -303,7 +291,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.resources,
         ResourceService.get,
         says=_say_resource,
-        gives=_RESOURCE,
         toolset="registry",
         reads=True,
         sdk=SdkMethod("resource", ("resource_id", "variables")),
@@ -315,7 +302,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ResourceInput,
         services.resources,
         ResourceService.versions,
-        gives=object_schema(required=("versions",), versions="array"),
         toolset="registry",
         reads=True,
         sdk=SdkMethod("resource_versions", ("resource_id",)),
@@ -328,7 +314,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.resources,
         ResourceService.create,
         says=_say_resource,
-        gives=_RESOURCE,
         toolset="registry",
         sdk=SdkMethod("create_resource", part="resource"),
     ),
@@ -340,7 +325,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.resources,
         ResourceService.update,
         says=_say_resource,
-        gives=_RESOURCE,
         toolset="registry",
         sdk=SdkMethod("update_resource", ("resource_id",)),
     ),
@@ -352,7 +336,6 @@ OPERATIONS: tuple[Operation, ...] = (
         services.resources,
         ResourceService.remove,
         says=_say_resource,
-        gives=_RESOURCE,
         toolset="registry",
         destructive=True,
         sdk=SdkMethod("remove_resource", ("resource_id",)),
@@ -364,7 +347,7 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ServerInput,
         services.sources,
         Sources.add_server,
-        gives=object_schema(required=("server", "registered"), server="string", registered="array"),
+        answer_fields=("server", "registered"),
         toolset="registry",
         right="admin",
         person=ADD_SERVER,
@@ -378,7 +361,7 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ServerNameInput,
         services.sources,
         Sources.refresh_server,
-        gives=object_schema(required=("server", "registered"), server="string", registered="array"),
+        answer_fields=("server", "registered"),
         toolset="registry",
         right="admin",
         person=APPROVE_SERVER,
@@ -399,7 +382,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ServerNameInput,
         services.sources,
         Sources.remove_server,
-        gives=object_schema(required=("name", "removed"), name="string", removed="array"),
         toolset="registry",
         right="admin",
         destructive=True,
@@ -412,7 +394,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.NothingInput,
         services.sources,
         Sources.servers,
-        gives=object_schema(required=("servers",), servers="array"),
         toolset="registry",
         reads=True,
         sdk=SdkMethod("servers"),
@@ -431,7 +412,7 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.OpenApiInput,
         services.sources,
         Sources.add_openapi,
-        gives=object_schema(required=("registered",), registered="array", warnings="array"),
+        answer_fields=("registered", "warnings"),
         toolset="registry",
         sdk=SdkMethod("add_openapi", ("url",)),
         commands=(CommandHint(("openapi-add",), positional=("url",), renderer="tools.show_added"),),
@@ -443,7 +424,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ProviderConfigureInput,
         services.providers,
         ProviderService.configure,
-        gives=object_schema(required=("provider", "config"), provider="string", config="object"),
         toolset="registry",
         sdk=SdkMethod("configure_provider", ("provider", "config")),
     ),
@@ -454,7 +434,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ProvidersInput,
         services.providers,
         ProviderService.providers,
-        gives=object_schema(required=("providers",), providers="array"),
         toolset="registry",
         reads=True,
         sdk=SdkMethod("providers"),
@@ -466,7 +445,6 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ProviderToolsInput,
         services.providers,
         ProviderService.tools,
-        gives=object_schema(required=("provider", "tools"), provider="string", tools="array"),
         toolset="registry",
         reads=True,
         sdk=SdkMethod("provider_tools", ("provider",)),
@@ -478,7 +456,7 @@ OPERATIONS: tuple[Operation, ...] = (
         inputs.ProviderCallInput,
         services.providers,
         ProviderService.answer,
-        gives=object_schema(required=("results",), results="array", failed="integer"),
+        answer_fields=("results", "failed"),
         toolset="registry",
         right="execute",
         sdk=SdkMethod("call_provider", ("provider", "payload")),

@@ -6,47 +6,60 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments
-from stratagem.engine.lineage import OPEN_END, View
+from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import MissingRequired, PermissionDenied, StratagemError, ValidationFailed
 from stratagem.gateway import inputs
 from stratagem.gateway.calls import cache_settings, history
+from stratagem.gateway.calls.answers import (
+    BatchAnswer,
+    BatchFailure,
+    BatchSuccess,
+    CacheRules,
+    CallAnswer,
+    ClearedCache,
+    ExecutionDetails,
+    ExecutionFacts,
+    ExecutionPage,
+    ExecutionRecord,
+    ResultCacheFigures,
+    ToolAnswer,
+    ToolEntry,
+    ToolHelp,
+    ToolList,
+)
 from stratagem.gateway.calls.call import Call, call_of
 from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.person import call_command, runs_outside
+from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
 from stratagem.gateway.registry import secrets
-from stratagem.gateway.registry.tools import Tool, detailed, listed
+from stratagem.gateway.registry.answers import (
+    GrantList,
+    NewGrant,
+    RemovedTool,
+    SecretGrant,
+    ToolRefusal,
+    ToolRegistration,
+    ToolUpdate,
+    WithdrawnGrants,
+)
+from stratagem.gateway.registry.tools import Tool, details_of, summary_of
 from stratagem.operation import Caller
 from stratagem.parameters import Input
-from stratagem.storage.contract import Reader, Transaction
+from stratagem.storage.contract import Transaction
 
 __all__ = ["Gateway"]
 
 T = TypeVar("T")
-Answer = dict[str, Any]
 
 # What everybody who may look at executions sees of those of others.
-_METADATA = frozenset(
-    {
-        "executionId",
-        "tool",
-        "toolId",
-        "revision",
-        "caller",
-        "status",
-        "startedAt",
-        "duration",
-        "cached",
-        "provider",
-        "attempts",
-    }
-)
+_FACTS = frozenset({*ExecutionFacts.__annotations__, "startedAt"})
 # Registering one of these is running code of one's choice on the server, if in a sandbox. Those
 # that run outside of it take more: `person` has them.
 _RUNS_CODE = frozenset({"python", "code", "mcp", "operation"})
@@ -63,13 +76,13 @@ class Gateway:
 
     # --- the registry
 
-    def register(self, given: inputs.RegisterInput) -> Answer:
+    def register(self, given: inputs.RegisterInput) -> ToolRegistration:
         """Add a tool."""
         self._may_handle(given.handler)
         definition = _definition(given)
         new_id = self._parts.new_id("tool")
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> ToolRegistration:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
             tool, warnings = self._registry.register(
                 transaction, view, definition, new_id, owner=self._caller.actor
@@ -86,14 +99,14 @@ class Gateway:
         self._tell("available", answer["name"], given.branch)
         return answer
 
-    def update(self, given: inputs.UpdateInput) -> Answer:
+    def update(self, given: inputs.UpdateInput) -> ToolUpdate:
         """Change a tool."""
         if given.handler is not None:
             self._may_handle(given.handler)
         changes = _definition(given)
         changes.pop("toolId")
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> ToolUpdate:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
             tool, changed, warnings = self._registry.update(
                 transaction,
@@ -117,18 +130,18 @@ class Gateway:
             work, given.request_id, "tool_update", {"id": given.tool_id, **changes}
         )
         if answer["changes"]:
-            told = {
+            changed = {
                 "toolId": answer["toolId"],
                 "name": answer["name"],
                 "changes": answer["changes"],
             }
-            self._parts.events.publish("updated", told)
+            self._parts.events.publish("updated", changed)
         return answer
 
-    def remove(self, given: inputs.RemoveInput) -> Answer:
+    def remove(self, given: inputs.RemoveInput) -> RemovedTool:
         """Take a tool out of the registry; its history stays."""
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> RemovedTool:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
             tool = self._registry.remove(transaction, view, given.tool_id)
             self._may_replace(tool)
@@ -138,7 +151,7 @@ class Gateway:
         self._parts.events.publish("unavailable", answer)
         return answer
 
-    def list(self, given: inputs.ListToolsInput) -> Answer:
+    def list(self, given: inputs.ListToolsInput) -> ToolList:
         """Return the tools that fit every filter."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
@@ -146,27 +159,26 @@ class Gateway:
             fitting = [tool for tool in every if _fits(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])
-            shown = [
-                {**listed(tool), **self._refusal(tool), "performance": figures[tool.name]}
+            entries: list[ToolEntry] = [
+                {**summary_of(tool), **self._refusal(tool), "performance": figures[tool.name]}
                 for tool in page
             ]
         return {
-            "tools": shown,
+            "tools": entries,
             "total": len(fitting),
             "categories": sorted({tool.category for tool in every}),
         }
 
-    def get(self, given: inputs.ToolInput) -> Answer:
+    def get(self, given: inputs.ToolInput) -> ToolAnswer:
         """Return everything about a tool."""
         self._parts.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             tool = self._registry.find(reader, view, given.tool_id)
             figures = history.statistics(reader, view, tool.name)
-        figures["lastUsed"] = _iso(figures["lastUsed"])
-        return {"tool": {**detailed(tool), **self._refusal(tool), "statistics": figures}}
+        return {"tool": {**details_of(tool), **self._refusal(tool), "statistics": figures}}
 
-    def help(self, given: inputs.HelpInput) -> Answer:
+    def help(self, given: inputs.HelpInput) -> ToolHelp:
         """Return what a model needs to call a tool: its schema in words, and examples."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch))
@@ -185,7 +197,9 @@ class Gateway:
             "required": required,
             "examples": tool.content.get("examples") or [],
             "statistics": {
-                name: figures[name] for name in ("totalCalls", "successRate", "avgLatency")
+                "totalCalls": figures["totalCalls"],
+                "successRate": figures["successRate"],
+                "avgLatency": figures["avgLatency"],
             },
             "usage": f"tool_execute with toolName {tool.name!r} and its arguments.",
         }
@@ -197,32 +211,33 @@ class Gateway:
         given: inputs.ExecuteInput,
         progress: ProgressReport | None = None,
         execution_id: str | None = None,
-    ) -> Answer:
+    ) -> CallAnswer:
         """Run a tool."""
         call = replace(self._call(given, progress), execution_id=execution_id)
         request_id = given.request_id
         if request_id is None:
-            return (await self._parts.home.join(lambda: self._parts.executor.execute(call))).plain()
+            finished = await self._parts.home.join(lambda: self._parts.executor.execute(call))
+            return finished.answer()
         return await self._parts.home.join(
             lambda: self._parts.idempotency.execute(call, request_id)
         )
 
     def execute_now(
         self, given: inputs.ExecuteInput, progress: ProgressReport | None = None
-    ) -> Answer:
+    ) -> CallAnswer:
         """Run a tool, from a thread that has no event loop."""
         return self._parts.home.run(lambda: self.execute(given, progress))
 
-    async def batch(self, given: inputs.BatchInput) -> Answer:
+    async def batch(self, given: inputs.BatchInput) -> BatchAnswer:
         """Run several calls, at once or in order; each has a result of its own."""
 
-        async def run() -> list[Answer]:
+        async def run() -> list[BatchSuccess | BatchFailure]:
             calls = [self._item(each, given) for each in given.executions]
             if given.parallel:
-                return list(await asyncio.gather(*map(self._settled, calls)))
-            results: list[Answer] = []
+                return list(await asyncio.gather(*map(self._batch_result, calls)))
+            results: list[BatchSuccess | BatchFailure] = []
             for call in calls:
-                results.append(await self._settled(call))
+                results.append(await self._batch_result(call))
                 if given.stop_on_error and not results[-1]["success"]:
                     break
             return results
@@ -237,9 +252,11 @@ class Gateway:
             "skipped": len(given.executions) - len(results),
         }
 
-    async def pipeline(self, given: inputs.PipelineInput) -> Answer:
+    async def pipeline(
+        self, given: inputs.PipelineInput
+    ) -> PipelineRun | PipelinePreview | ToolRegistration:
         """Run a pipeline, say what it would do, go on with one, or save it as a tool."""
-        definition = _pipeline(given)
+        definition = _pipeline_definition(given)
         call = self._call(
             inputs.ExecuteInput(
                 tool_name=given.name or "pipeline", context=given.context, branch=given.branch
@@ -260,11 +277,11 @@ class Gateway:
                 else pipelines.run(definition, given.input, call)
             )
         )
-        answer = {"runId": run_id, **result.as_json()}
+        answer = result.answer(run_id)
         self._parts.events.publish("pipeline_complete", answer)
         return answer
 
-    def _save(self, definition: Answer, given: inputs.PipelineInput) -> Answer:
+    def _save(self, definition: dict[str, Any], given: inputs.PipelineInput) -> ToolRegistration:
         self._caller.require("gateway", "write", "saving a pipeline as a tool")
         return self.register(
             inputs.RegisterInput(
@@ -281,13 +298,14 @@ class Gateway:
         """Stop a call that is under way."""
         return self._parts.executor.cancel(execution_id, self._caller)
 
-    def executions(self, given: inputs.ExecutionsInput) -> Answer:
+    def executions(self, given: inputs.ExecutionsInput) -> ExecutionPage:
         """Return what was recorded of calls."""
         self._parts.recorder.settle()
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch))
             if given.execution_id is not None:
-                return {"executions": [self._seen(reader, view, given.execution_id)]}
+                record = history.find(reader, view, given.execution_id)
+                return {"executions": [_visible_to(self._caller, record)]}
             tool = given.tool_id
             if tool is not None:
                 known = self._registry.get(reader, view, tool)
@@ -303,27 +321,31 @@ class Gateway:
                 before=read_cursor(given.cursor, start=OPEN_END),
                 limit=given.limit,
             )
-        answer: Answer = {"executions": [_shown(each, self._caller) for each in page]}
-        return answer | ({"next": str(following)} if following is not None else {})
-
-    def _seen(self, reader: Reader, view: View, execution_id: str) -> Answer:
-        return _shown(history.find(reader, view, execution_id), self._caller)
+        answer: ExecutionPage = {"executions": [_visible_to(self._caller, each) for each in page]}
+        if following is not None:
+            answer["next"] = str(following)
+        return answer
 
     # --- upkeep
 
-    def configure_cache(self, given: inputs.CacheInput) -> Answer:
+    def configure_cache(self, given: inputs.CacheInput) -> ResultCacheFigures:
         """Change how results are kept."""
-        size = _bytes(given.max_size) if given.max_size is not None else None
-        changes = {"enabled": given.enabled, "seconds": given.ttl, "bytes_max": size}
+        changes: CacheRules = {}
+        if given.enabled is not None:
+            changes["enabled"] = given.enabled
+        if given.ttl is not None:
+            changes["seconds"] = given.ttl
+        if given.max_size is not None:
+            changes["bytes_max"] = _bytes(given.max_size)
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> CacheRules:
             view = self._foundation.views.view(transaction, "default")
             return cache_settings.configure(transaction, view, changes)
 
         self._parts.cache.configure(**self._write(work, None, "cache_configure", {}))
         return self._parts.cache.figures()
 
-    def clear_cache(self, given: inputs.CacheClearInput) -> Answer:
+    def clear_cache(self, given: inputs.CacheClearInput) -> ClearedCache:
         """Forget the results of a tool, or of all."""
         name = None
         if given.tool_id is not None:
@@ -333,22 +355,22 @@ class Gateway:
         self._forget_results(name)
         return {"cleared": self._parts.cache.clear(name)}
 
-    def grant(self, given: inputs.GrantInput) -> Answer:
+    def grant(self, given: inputs.GrantInput) -> NewGrant:
         """Let a tool send a secret to a host."""
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> NewGrant:
             view = self._foundation.views.view(transaction, "default")
-            grant = {"tool": given.tool, "name": given.name, "host": given.host}
+            grant: SecretGrant = {"tool": given.tool, "name": given.name, "host": given.host}
             secrets.grant(transaction, view, **grant)
             return {**grant, "granted": True}
 
         return self._write(work, None, "secret_grant", {})
 
-    def withdraw(self, given: inputs.WithdrawInput) -> Answer:
+    def withdraw(self, given: inputs.WithdrawInput) -> WithdrawnGrants:
         """Take a secret away from a tool."""
         tool, name = given.tool, given.name
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> WithdrawnGrants:
             view = self._foundation.views.view(transaction, "default")
             count = secrets.withdraw(transaction, view, tool=tool, name=name)
             # What was computed with it goes with it, on every server.
@@ -359,7 +381,7 @@ class Gateway:
         self._parts.cache.clear(tool)
         return answer
 
-    def grants(self, _given: inputs.NothingInput) -> Answer:
+    def grants(self, _given: inputs.NothingInput) -> GrantList:
         """Return which secrets were granted to which tools."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, "default")
@@ -385,13 +407,13 @@ class Gateway:
         )
         return call_of(given, self._caller)
 
-    async def _settled(self, call: Call) -> Answer:
+    async def _batch_result(self, call: Call) -> BatchSuccess | BatchFailure:
         """Run a call of a batch; what goes wrong is its result."""
         try:
             finished = await self._parts.executor.execute(call)
         except StratagemError as error:
             return {"toolName": call.tool, "success": False, "error": error.gateway_body()}
-        return {"toolName": call.tool, "success": True, **finished.plain()}
+        return {"toolName": call.tool, "success": True, **finished.answer()}
 
     def _write(
         self,
@@ -412,7 +434,7 @@ class Gateway:
 
         self._write(work, None, "cache_clear", {})
 
-    def _refusal(self, tool: Tool) -> Answer:
+    def _refusal(self, tool: Tool) -> ToolRefusal:
         """Return why a tool can be seen and not called, where the operator allows no more."""
         if tool.handler.get("type") != "python":
             return {}
@@ -466,7 +488,7 @@ class Gateway:
         view = self._foundation.views.view(reader, self._branch(branch))
         tool = self._registry.get(reader, view, name)
         if tool is not None:
-            self._parts.events.publish(what, listed(tool))
+            self._parts.events.publish(what, summary_of(tool))
 
     def _moment(self, words: str | None, field: str) -> int | None:
         if words is None:
@@ -495,12 +517,15 @@ def _exactly(words: str, zone: tzinfo, *, end: bool) -> int | None:
     return int(moment.timestamp() * 1_000_000)
 
 
-def _pipeline(given: inputs.PipelineInput) -> Answer:
+def _pipeline_definition(given: inputs.PipelineInput) -> dict[str, Any]:
     if given.resume is not None:
         return {}
     if given.steps is None:
         raise MissingRequired("A pipeline needs `steps`.", field="steps")
-    definition: Answer = {"name": given.name or given.save_as or "pipeline", "steps": given.steps}
+    definition: dict[str, Any] = {
+        "name": given.name or given.save_as or "pipeline",
+        "steps": given.steps,
+    }
     return definition | ({"output": given.output} if given.output is not None else {})
 
 
@@ -523,20 +548,16 @@ def _fits(tool: Tool, given: inputs.ListToolsInput) -> bool:
     )
 
 
-def _shown(record: Mapping[str, Any], caller: Caller) -> Answer:
+def _visible_to(caller: Caller, record: ExecutionRecord) -> ExecutionDetails:
     """Return an execution: the caller's own as it was recorded, another's without its contents."""
-    own = caller.sees_contents_of(record["caller"])
-    names = [name for name in record if name != "sequence" and (own or name in _METADATA)]
-    shown = {**{name: record[name] for name in names}, "startedAt": _iso(record["startedAt"])}
-    if own:
-        return shown
-    if error := record.get("error"):
-        shown["error"] = {"code": error["code"]}
-    return {**shown, "withheld": "Contents are shown to whoever called, and to administrators."}
-
-
-def _iso(microseconds: int | None) -> str | None:
-    return None if microseconds is None else moments.iso(microseconds)
+    visible: dict[str, Any] = {**record, "startedAt": moments.iso(record["startedAt"])}
+    visible.pop("sequence", None)
+    if not caller.sees_contents_of(record["caller"]):
+        visible = {name: value for name, value in visible.items() if name in _FACTS}
+        if error := record.get("error"):
+            visible["error"] = {"code": error["code"]}
+        visible["withheld"] = "Contents are shown to whoever called, and to administrators."
+    return cast("ExecutionDetails", visible)
 
 
 def _bytes(size: int | str) -> int:

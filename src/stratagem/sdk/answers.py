@@ -1,4 +1,4 @@
-"""The answers of the correction and meta tools, as types for annotations."""
+"""The answers of the gateway, as types for annotations."""
 
 from stratagem.gateway.advice.answers import (
     ErrorRecovery,
@@ -8,6 +8,19 @@ from stratagem.gateway.advice.answers import (
     ToolRecommendations,
     ToolValidation,
     WorkflowPlan,
+)
+from stratagem.gateway.calls.answers import (
+    BatchAnswer,
+    BatchFailure,
+    BatchSuccess,
+    CallAnswer,
+    ClearedCache,
+    ErasedExecutions,
+    ExecutionDetails,
+    ResultCacheFigures,
+    ToolDescription,
+    ToolEntry,
+    ToolHelp,
 )
 from stratagem.gateway.learning.answers import (
     CallDiagnosis,
@@ -20,9 +33,34 @@ from stratagem.gateway.learning.answers import (
     CorrectionTestReport,
     PolicyUpdate,
 )
+from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
+from stratagem.gateway.registry.answers import (
+    GrantList,
+    NewGrant,
+    OpenApiTools,
+    ProviderConfiguration,
+    ProviderList,
+    ProviderResults,
+    ProviderTools,
+    RemovedServer,
+    RemovedTool,
+    Resource,
+    ResourceAnswer,
+    ResourceVersions,
+    ServerList,
+    ServerTools,
+    ToolRegistration,
+    ToolUpdate,
+    WithdrawnGrants,
+)
 
 __all__ = [
+    "BatchAnswer",
+    "BatchFailure",
+    "BatchSuccess",
+    "CallAnswer",
     "CallDiagnosis",
+    "ClearedCache",
     "CorrectionBreaker",
     "CorrectionBreakers",
     "CorrectionInsights",
@@ -30,12 +68,37 @@ __all__ = [
     "CorrectionPatterns",
     "CorrectionStatus",
     "CorrectionTestReport",
+    "ErasedExecutions",
     "ErrorRecovery",
+    "ExecutionDetails",
+    "GrantList",
+    "NewGrant",
+    "OpenApiTools",
+    "PipelinePreview",
+    "PipelineRun",
     "PolicyUpdate",
+    "ProviderConfiguration",
+    "ProviderList",
+    "ProviderResults",
+    "ProviderTools",
+    "RemovedServer",
+    "RemovedTool",
+    "Resource",
+    "ResourceAnswer",
+    "ResourceVersions",
+    "ResultCacheFigures",
+    "ServerList",
+    "ServerTools",
     "ToolComparison",
+    "ToolDescription",
     "ToolDiscovery",
+    "ToolEntry",
+    "ToolHelp",
     "ToolRecommendation",
     "ToolRecommendations",
+    "ToolRegistration",
+    "ToolUpdate",
     "ToolValidation",
+    "WithdrawnGrants",
     "WorkflowPlan",
 ]

@@ -6,7 +6,6 @@ import re
 import time
 from collections import defaultdict
 from fnmatch import fnmatchcase
-from typing import Any
 
 from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
@@ -25,6 +24,7 @@ from stratagem.gateway.advice.inputs import CompareInput, DiscoverInput, Validat
 from stratagem.gateway.advice.parts import Services
 from stratagem.gateway.advice.retrieval.twins import difference, is_twin
 from stratagem.gateway.calls import history
+from stratagem.gateway.registry.answers import SecretGrant
 from stratagem.gateway.registry.secrets import grants
 from stratagem.gateway.registry.tools import Tool
 from stratagem.storage.contract import Reader
@@ -124,7 +124,7 @@ class Looking(Meta):
         }
 
     def _checked(
-        self, name: str, tool: Tool | None, granted: list[dict[str, Any]] | None
+        self, name: str, tool: Tool | None, granted: list[SecretGrant] | None
     ) -> ToolAvailability:
         if tool is None:
             return {"toolName": name, "available": False, "reason": "There is no such tool."}
@@ -160,7 +160,7 @@ class Looking(Meta):
         except StratagemError as error:
             return error.message
 
-    def _configuration(self, tool: Tool, granted: list[dict[str, Any]]) -> HandlerCheck:
+    def _configuration(self, tool: Tool, granted: list[SecretGrant]) -> HandlerCheck:
         """Check the handler as registration does, and that its secrets were granted."""
         errors: list[str] = []
         warnings: list[str] = []

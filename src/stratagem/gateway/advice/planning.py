@@ -30,7 +30,7 @@ from stratagem.gateway.advice.records import Chain
 from stratagem.gateway.advice.retrieval.catalogue import Shelf
 from stratagem.gateway.advice.retrieval.givers import Givers
 from stratagem.gateway.correction import correct
-from stratagem.gateway.pipelines import plan
+from stratagem.gateway.pipelines.definition import plan
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
 from stratagem.storage.contract import Reader

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed
+from stratagem.gateway.calls.answers import BreakerState
 
 __all__ = ["Breakers", "State"]
 
@@ -120,7 +121,7 @@ class Breakers:
         self._change(tool, breaker, "closed", reason)
         return True
 
-    def list(self) -> list[dict[str, Any]]:
+    def list(self) -> list[BreakerState]:
         """Return the breakers that have anything to tell."""
         return [
             {

@@ -7,14 +7,14 @@ on one server is found on none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import orjson
 
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
+from stratagem.gateway.calls.answers import CacheRules
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import PURGED_AT, Reader, Transaction
@@ -23,8 +23,7 @@ __all__ = ["CacheSettings", "Kept", "configure", "forget", "read"]
 
 _RULES: Final = "cache"
 _FORGOTTEN: Final = "cache_forgotten"
-# A newer version may have more.
-_NAMES: Final = ("enabled", "seconds", "bytes_max")
+_NAMES: Final = tuple(CacheRules.__annotations__)
 
 
 class Kept(NamedTuple):
@@ -35,20 +34,22 @@ class Kept(NamedTuple):
     """
 
     version: int
-    rules: Mapping[str, Any]
+    rules: CacheRules
     forgotten: tuple[int, int, int]
 
 
 def read(reader: Reader, view: View, tool: str) -> Kept:
     """Return what holds for the results of a tool."""
     rules = reader.records.current(view.lineage, names.SETTINGS, _RULES)
-    content = orjson.loads(rules.payload) if rules is not None and rules.payload else {}
+    stored = orjson.loads(rules.payload) if rules is not None and rules.payload else {}
+    # A newer version may have written more.
+    known = cast("CacheRules", {name: stored[name] for name in _NAMES if name in stored})
     every, own = (
         reader.records.current(view.lineage, names.SETTINGS, key) for key in (_FORGOTTEN, _of(tool))
     )
     return Kept(
         rules.sequence if rules else 0,
-        {name: content.get(name) for name in _NAMES},
+        known,
         (
             every.sequence if every else 0,
             own.sequence if own else 0,
@@ -57,11 +58,11 @@ def read(reader: Reader, view: View, tool: str) -> Kept:
     )
 
 
-def configure(transaction: Transaction, view: View, changes: Mapping[str, Any]) -> dict[str, Any]:
+def configure(transaction: Transaction, view: View, changes: CacheRules) -> CacheRules:
     """Change the rules; return all of them."""
     known = transaction.records.current(view.lineage, names.SETTINGS, _RULES)
-    before = orjson.loads(known.payload) if known is not None and known.payload else {}
-    rules = {**before, **{name: value for name, value in changes.items() if value is not None}}
+    before: CacheRules = orjson.loads(known.payload) if known and known.payload else {}
+    rules: CacheRules = {**before, **changes}
     transaction.append(view.branch, [Draft(names.SETTING_CHANGED, rules, names.SETTINGS, _RULES)])
     return rules
 

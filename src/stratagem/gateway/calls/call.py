@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from stratagem.gateway.calls.answers import CallAnswer, CallMetadata
 from stratagem.gateway.calls.concurrency import Priority
 from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.inputs import ExecuteInput
@@ -75,9 +76,9 @@ class Finished:
 
     execution_id: str
     result: Any
-    metadata: dict[str, Any]
+    metadata: CallMetadata
 
-    def plain(self) -> dict[str, Any]:
+    def answer(self) -> CallAnswer:
         """Return the documented form."""
         return {
             "executionId": self.execution_id,

@@ -30,6 +30,13 @@ from stratagem.errors import (
 )
 from stratagem.gateway.calls import result_cache as caching
 from stratagem.gateway.calls import tracing
+from stratagem.gateway.calls.answers import (
+    CallMetadata,
+    CallProgress,
+    ExecutionRecord,
+    ExecutionStatus,
+    RecordedError,
+)
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.call import BegunElsewhereError, Call, Finished
 from stratagem.gateway.calls.concurrency import Lanes
@@ -80,7 +87,7 @@ class Corrector(Protocol):
         tool: Tool,
         call: Call,
         arguments: Any,
-        record: Mapping[str, Any],
+        record: ExecutionRecord,
         *,
         decision: CorrectionDecision | None,
         error: StratagemError | None,
@@ -111,7 +118,8 @@ class Parts:
     breakers: Breakers
     lanes: Lanes
     record: Callable[[Entry], None]
-    watch: Callable[[str, Mapping[str, Any]], None]
+    publish_progress: Callable[[CallProgress], None]
+    publish_end: Callable[[ExecutionRecord], None]
     microseconds: Callable[[], int]
     new_id: Callable[[str], str]
     rates: Rates = field(default_factory=lambda: Rates(time.monotonic))
@@ -172,8 +180,11 @@ class Executor:
             if course.cancelled and not task.uncancel():
                 # This call alone was to end, not whatever it is a part of.
                 raise await self._failed(course, _cancelled(call.tool)) from None
-            ended = {"code": "cancelled", "message": "It was cancelled.", "blame": "nobody"}
-            self._close(course, "failed", ended)
+            self._close(
+                course,
+                "failed",
+                {"code": "cancelled", "message": "It was cancelled.", "blame": "nobody"},
+            )
             raise
         except BegunElsewhereError:
             if course.decision is not None and self._parts.corrector is not None:
@@ -366,8 +377,7 @@ class Executor:
     def _progress(self, course: _Course, tool: Tool) -> Callable[[float | None, str | None], None]:
         def report(fraction: float | None, message: str | None) -> None:
             course.call.progress(fraction, message)
-            self._parts.watch(
-                "progress",
+            self._parts.publish_progress(
                 {
                     "executionId": course.execution_id,
                     "requestId": course.call.context.get("requestId"),
@@ -375,7 +385,7 @@ class Executor:
                     "percentage": None if fraction is None else round(100 * fraction, 1),
                     "message": message,
                     "caller": course.call.caller.actor,
-                },
+                }
             )
 
         return report
@@ -393,7 +403,7 @@ class Executor:
         """Return the error as the caller sees it: with the execution's id, and what may help."""
         error.details = {**error.details, "executionId": course.execution_id}
         course.error = error
-        recorded: dict[str, Any] = {
+        recorded: RecordedError = {
             "code": error.code,
             "message": error.message,
             "blame": _blame(error),
@@ -405,21 +415,23 @@ class Executor:
             recorded["knownFix"] = {name: advice.get(name) for name in known}
         if isinstance(body := error.details.get("body"), str):
             recorded["body"] = body
-        status = "timeout" if isinstance(error, ExecutionTimeout) else "failed"
-        self._close(course, status, recorded)
+        self._close(
+            course, "timeout" if isinstance(error, ExecutionTimeout) else "failed", recorded
+        )
         return error
 
     def _close(
         self,
         course: _Course,
-        status: str,
-        error: dict[str, Any] | None,
+        status: ExecutionStatus,
+        error: RecordedError | None,
         data: bytes | None = None,
     ) -> None:
         tool, call = course.tool, course.call
         if tool is None:
             return
-        record = {
+        metadata = self._metadata(course)
+        record: ExecutionRecord = {
             "executionId": course.execution_id,
             "tool": tool.name,
             "toolId": tool.id,
@@ -430,16 +442,23 @@ class Executor:
             "arguments": {} if tool.handler.get("erases") else course.arguments,
             "status": status,
             "startedAt": course.started_at,
-            **self._metadata(course),
+            "duration": metadata["duration"],
+            "cached": metadata["cached"],
+            "provider": metadata["provider"],
+            "attempts": metadata["attempts"],
         }
+        if "correction" in metadata:
+            record["correction"] = metadata["correction"]
+        if "warnings" in metadata:
+            record["warnings"] = metadata["warnings"]
         if error is not None:
             record["error"] = error
         self._learn(course, tool, record)
         tracing.describe(course.span, record)
-        self._parts.watch("finished", record)
+        self._parts.publish_end(record)
         self._parts.record(Entry(call.branch, record, status == "success", data))
 
-    def _learn(self, course: _Course, tool: Tool, record: Mapping[str, Any]) -> None:
+    def _learn(self, course: _Course, tool: Tool, record: ExecutionRecord) -> None:
         if self._parts.corrector is None:
             return
         try:
@@ -463,10 +482,10 @@ class Executor:
             logger.exception("no advice was found for a call of %s", course.tool.name)
             return None
 
-    def _metadata(self, course: _Course) -> dict[str, Any]:
+    def _metadata(self, course: _Course) -> CallMetadata:
         tool = course.tool
         duration = (self._parts.monotonic() - course.started) * 1000
-        metadata: dict[str, Any] = {
+        metadata: CallMetadata = {
             "duration": round(duration, 3),
             "cached": course.cached,
             "provider": tool.provider if tool else None,

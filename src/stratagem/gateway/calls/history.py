@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import orjson
 
 from stratagem import limits
+from stratagem.engine import moments
 from stratagem.engine.evidence import Observation, believe
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import ExecutionNotFound
 from stratagem.gateway import names
+from stratagem.gateway.calls.answers import (
+    ExecutionRecord,
+    RecordedExecution,
+    ToolPerformance,
+    ToolStatistics,
+)
 from stratagem.gateway.kinds import is_evidence
 from stratagem.storage.contract import Reader
 
@@ -34,9 +41,9 @@ def history(
     until: int | None,
     before: int,
     limit: int,
-) -> tuple[list[dict[str, Any]], int | None]:
+) -> tuple[list[RecordedExecution], int | None]:
     """Return a page of executions, newest first, and where the next page begins."""
-    found: list[dict[str, Any]] = []
+    found: list[RecordedExecution] = []
     for sequence, record in _newest(reader, view, tool=tool, agent=agent, before=before):
         if since is not None and record["startedAt"] < since:
             # Records lie in the order in which calls ended: one that took long may come later.
@@ -50,7 +57,7 @@ def history(
     return found, None
 
 
-def find(reader: Reader, view: View, execution_id: str) -> dict[str, Any]:
+def find(reader: Reader, view: View, execution_id: str) -> ExecutionRecord:
     """Return one execution, with its whole result.
 
     Raises:
@@ -58,7 +65,7 @@ def find(reader: Reader, view: View, execution_id: str) -> dict[str, Any]:
     """
     sequences = reader.catalogue.with_facet(view, names.facet_execution(execution_id), limit=1)
     for hit in reader.log.contents(sequences).values():
-        record: dict[str, Any] = orjson.loads(hit.payload)
+        record: ExecutionRecord = orjson.loads(hit.payload)
         if record.get("resultRef"):
             kept = reader.records.current(view.lineage, names.RESULTS, execution_id)
             if kept is not None and kept.payload is not None:
@@ -67,7 +74,7 @@ def find(reader: Reader, view: View, execution_id: str) -> dict[str, Any]:
     raise ExecutionNotFound(f"There is no execution {execution_id!r}.", field="executionId")
 
 
-def statistics(reader: Reader, view: View, tool: str) -> dict[str, Any]:
+def statistics(reader: Reader, view: View, tool: str) -> ToolStatistics:
     """Return how a tool's calls went: exact counts, and speed from the newest ones."""
     worked = reader.catalogue.group_counts(view.lineage, names.EXECUTION_OK).get(tool, 0)
     failed = reader.catalogue.group_counts(view.lineage, names.EXECUTION_FAILED).get(tool, 0)
@@ -91,16 +98,16 @@ def statistics(reader: Reader, view: View, tool: str) -> dict[str, Any]:
         "avgLatency": round(sum(durations) / len(durations), 3) if durations else None,
         "p50Latency": percentile(durations, 0.5),
         "p99Latency": percentile(durations, 0.99),
-        "lastUsed": newest[0]["startedAt"] if newest else None,
+        "lastUsed": moments.iso(newest[0]["startedAt"]) if newest else None,
         "commonErrors": [code for code, _count in errors.most_common(3)],
     }
 
 
-def performances(reader: Reader, view: View, tools: Sequence[str]) -> dict[str, dict[str, Any]]:
+def performances(reader: Reader, view: View, tools: Sequence[str]) -> dict[str, ToolPerformance]:
     """Return what a list shows of how tools do: the newest calls are enough for that."""
     worked = reader.catalogue.group_counts(view.lineage, names.EXECUTION_OK)
     failed = reader.catalogue.group_counts(view.lineage, names.EXECUTION_FAILED)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, ToolPerformance] = {}
     for tool in tools:
         total = worked.get(tool, 0) + failed.get(tool, 0)
         durations = _durations(reader, view, tool) if total else []
@@ -116,7 +123,7 @@ def _durations(reader: Reader, view: View, tool: str) -> list[float]:
     return [record["duration"] for _sequence, record in newest if _ran(record)]
 
 
-def _ran(record: Mapping[str, Any]) -> bool:
+def _ran(record: ExecutionRecord) -> bool:
     """Whether a call came to the tool: how long a refusal took says nothing about the tool."""
     return is_evidence(record.get("error") or {}) and not record.get("cached")
 
@@ -134,7 +141,7 @@ def _newest(
     agent: str | None,
     before: int,
     most: int | None = None,
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Iterator[tuple[int, ExecutionRecord]]:
     """Go through executions from the newest on, by the narrower of two facets."""
     facet = (
         names.facet_tool(tool)
@@ -162,7 +169,7 @@ def _newest(
 
 
 def _fits(
-    record: Mapping[str, Any],
+    record: ExecutionRecord,
     *,
     tool: str | None,
     agent: str | None,

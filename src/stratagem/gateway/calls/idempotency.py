@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn, NotRequired, TypedDict
 
 import orjson
 
@@ -29,6 +29,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.calls import history
+from stratagem.gateway.calls.answers import CallAnswer, CallMetadata, ExecutionRecord
 from stratagem.gateway.calls.call import BegunElsewhereError, Call, Execute
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.search.foundation import Foundation
@@ -36,9 +37,14 @@ from stratagem.storage.contract import Transaction
 
 __all__ = ["IdempotentCalls"]
 
-Answer = dict[str, Any]
 _OPERATION: Final = "tool_execute"
-_METADATA: Final = ("duration", "cached", "provider", "attempts", "correction", "warnings")
+
+
+class _Claimed(TypedDict):
+    """What an id stands for; the first releases did not note with which rights it was claimed."""
+
+    executionId: str
+    reach: NotRequired[str]
 
 
 class _UnclaimedError(Exception):
@@ -60,11 +66,11 @@ class _Claim:
             raise _UnclaimedError
 
         try:
-            answer: Answer = self._write(refuse)
+            answer = self._write(refuse)
         except _UnclaimedError:
             return None
         self._check_reach(answer)
-        return str(answer["executionId"])
+        return answer["executionId"]
 
     def make(self, execution_id: str) -> None:
         """Claim the id for an execution.
@@ -72,13 +78,13 @@ class _Claim:
         Raises:
             BegunElsewhereError: It stands for another one, of a moment ago.
         """
-        made = {"executionId": execution_id, "reach": self._reach()}
-        answer: Answer = self._write(lambda _transaction: made)
+        made: _Claimed = {"executionId": execution_id, "reach": self._reach()}
+        answer = self._write(lambda _transaction: made)
         if answer["executionId"] != execution_id:
             self._check_reach(answer)
             raise BegunElsewhereError(answer["executionId"])
 
-    def _check_reach(self, answer: Answer) -> None:
+    def _check_reach(self, answer: _Claimed) -> None:
         """Refuse the outcome of a call that was made with other rights than the caller has now."""
         if answer.get("reach", self._reach()) != self._reach():
             raise PermissionDenied(
@@ -90,15 +96,14 @@ class _Claim:
     def _reach(self) -> str:
         return sha256(orjson.dumps(self.call.caller.reach())).hexdigest()
 
-    def _write(self, work: Any) -> Answer:
-        answer: Answer = self.foundation.write(
+    def _write(self, work: Callable[[Transaction], _Claimed]) -> _Claimed:
+        return self.foundation.write(
             self.call.caller,
             work,
             request_id=self.request_id,
             operation=_OPERATION,
             arguments={"call": self._fingerprint()},
         )
-        return answer
 
     def _fingerprint(self) -> str:
         call = self.call
@@ -120,7 +125,7 @@ class IdempotentCalls:
         self._execute = execute
         self._under_way: dict[tuple[str, str], asyncio.Future[None]] = {}
 
-    async def execute(self, call: Call, request_id: str) -> Answer:
+    async def execute(self, call: Call, request_id: str) -> CallAnswer:
         """Run a call, or return what came of it when it was run.
 
         Raises:
@@ -137,7 +142,7 @@ class IdempotentCalls:
             del self._under_way[name]
             ended.set_result(None)
 
-    async def _run(self, claim: _Claim) -> Answer:
+    async def _run(self, claim: _Claim) -> CallAnswer:
         earlier = await asyncio.to_thread(claim.made_by)
         if earlier is not None:
             return await self._outcome(earlier, claim.call)
@@ -149,9 +154,9 @@ class IdempotentCalls:
             finished = await self._execute(replace(claim.call, begin=begin))
         except BegunElsewhereError as error:
             return await self._outcome(error.execution_id, claim.call)
-        return finished.plain()
+        return finished.answer()
 
-    async def _outcome(self, execution_id: str, call: Call) -> Answer:
+    async def _outcome(self, execution_id: str, call: Call) -> CallAnswer:
         """Return what came of an execution, waiting a while for one that is still under way."""
         until = time.monotonic() + limits.REPEAT_SECONDS_MAX
         while (record := await asyncio.to_thread(self._recorded, execution_id, call)) is None:
@@ -164,9 +169,9 @@ class IdempotentCalls:
                     hint="See whether it did its work; to run it again, use a new request id.",
                 )
             await asyncio.sleep(limits.RECORD_SECONDS)
-        return _told(record)
+        return _answer_again(record)
 
-    def _recorded(self, execution_id: str, call: Call) -> Answer | None:
+    def _recorded(self, execution_id: str, call: Call) -> ExecutionRecord | None:
         self._recorder.settle()
         foundation = self._foundation
         with foundation.store.snapshot() as reader:
@@ -177,16 +182,26 @@ class IdempotentCalls:
                 return None
 
 
-def _told(record: Mapping[str, Any]) -> Answer:
+def _answer_again(record: ExecutionRecord) -> CallAnswer:
     """Return what was recorded of a call in the form in which it was answered."""
     if record["status"] != "success":
         error = record["error"]
         kinds = {each.code: each for each in StratagemError.__subclasses__()}
         kind = kinds.get(error["code"], ExecutionFailed)
         raise kind(error["message"], executionId=record["executionId"], repeated=True)
-    metadata = {name: record[name] for name in _METADATA if name in record}
+    metadata: CallMetadata = {
+        "duration": record["duration"],
+        "cached": record["cached"],
+        "provider": record["provider"],
+        "attempts": record["attempts"],
+        "repeated": True,
+    }
+    if "correction" in record:
+        metadata["correction"] = record["correction"]
+    if "warnings" in record:
+        metadata["warnings"] = record["warnings"]
     return {
         "executionId": record["executionId"],
         "result": record.get("result"),
-        "metadata": {**metadata, "repeated": True},
+        "metadata": metadata,
     }

@@ -10,9 +10,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from stratagem import limits
+from stratagem.gateway.calls.answers import ExecutionRecord, ResultCacheFigures
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.concurrency import Lanes
 from stratagem.gateway.calls.recorder import Recorder
@@ -60,7 +61,7 @@ class Metrics:
         self._attempts: Counter[str] = Counter()
         self._durations: dict[str, _Histogram] = {}
 
-    def count(self, record: Mapping[str, Any]) -> None:
+    def count(self, record: ExecutionRecord) -> None:
         """Count a call that has ended."""
         tool = self._label(record["tool"])
         self._calls[tool, record["status"], record["cached"]] += 1
@@ -116,15 +117,14 @@ def page(
     return "\n".join(lines) + "\n"
 
 
-def _cache(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str, list[Sample]]]:
-    for field, kind, about in (
-        ("hits", "counter", "Results that were found in the cache."),
-        ("misses", "counter", "Results that were looked for in vain."),
-        ("entries", "gauge", "Results in the cache."),
-        ("bytes", "gauge", "Bytes of the results in the cache."),
+def _cache(figures: ResultCacheFigures) -> Iterator[tuple[str, str, str, list[Sample]]]:
+    for name, kind, about, value in (
+        ("hits_total", "counter", "Results that were found in the cache.", figures["hits"]),
+        ("misses_total", "counter", "Results that were looked for in vain.", figures["misses"]),
+        ("entries", "gauge", "Results in the cache.", figures["entries"]),
+        ("bytes", "gauge", "Bytes of the results in the cache.", figures["bytes"]),
     ):
-        suffix = "_total" if kind == "counter" else ""
-        yield f"stratagem_cache_{field}{suffix}", kind, about, [("", {}, figures[field])]
+        yield f"stratagem_cache_{name}", kind, about, [("", {}, value)]
 
 
 def _queue(

@@ -18,17 +18,11 @@ from stratagem.gateway import names
 from stratagem.gateway.calls.call import Call, Execute
 from stratagem.gateway.definitions.contract import Handler, Run
 from stratagem.gateway.events import Publish
-from stratagem.gateway.pipelines import (
-    Pipeline,
-    PipelineResult,
-    State,
-    StepCall,
-    StepEvent,
-    dry_run,
-    plan,
-    resumed,
-    run_pipeline,
-)
+from stratagem.gateway.pipelines.answers import PipelinePreview
+from stratagem.gateway.pipelines.definition import Pipeline, plan
+from stratagem.gateway.pipelines.machine import State, StepCall, StepEvent, resumed
+from stratagem.gateway.pipelines.preview import dry_run
+from stratagem.gateway.pipelines.running import PipelineResult, run_pipeline
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.redaction import mask_json
 from stratagem.search.foundation import Foundation
@@ -113,7 +107,7 @@ class Pipelines:
 
     async def preview(
         self, definition: Mapping[str, Any], input_: Any, call: Call
-    ) -> dict[str, Any]:
+    ) -> PipelinePreview:
         """Return what a pipeline would do; nothing is run."""
         pipeline = plan(definition)
         schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
@@ -241,9 +235,10 @@ class PipelineRunner:
         )
         run_id, result = await self._pipelines.run(handler["definition"], dict(run.arguments), call)
         if not result.success:
-            error = result.error or {}
+            error = result.error
+            reason = error["message"] if error else "a step failed"
             raise ExecutionFailed(
-                f"The pipeline {result.name} stopped: {error.get('message', 'a step failed')}",
+                f"The pipeline {result.name} stopped: {reason}",
                 answered=True,
                 runId=run_id,
                 error=error,

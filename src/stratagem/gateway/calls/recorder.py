@@ -19,6 +19,7 @@ from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.errors import BranchNotFound, StratagemError
 from stratagem.gateway import names
+from stratagem.gateway.calls.answers import ExecutionRecord, RecordedError
 from stratagem.operation import Caller
 from stratagem.redaction import mask, mask_json
 from stratagem.search.foundation import Foundation
@@ -48,7 +49,7 @@ class Entry:
     """An execution to be recorded. `result` is absent where it failed."""
 
     branch: str
-    content: dict[str, Any]
+    content: ExecutionRecord
     worked: bool
     result: bytes | None = None
 
@@ -185,7 +186,7 @@ class Recorder:
 def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
     if isinstance(entry, Extra):
         return [_audited(draft, level) for draft in entry.drafts]
-    content = dict(entry.content)
+    content = entry.content.copy()
     # Bounded first: what is not kept need not be masked.
     content["arguments"] = mask_json(_bounded(content.get("arguments")), level)
     if correction := content.get("correction"):
@@ -194,8 +195,7 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
             name: each for name, each in correction.items() if name not in _UNMASKED
         }
     if error := content.get("error"):
-        words = [name for name in ("message", "body") if name in error]
-        content["error"] = {**error, **{name: mask(str(error[name]), level) for name in words}}
+        content["error"] = _masked_error(error, level)
     kind, space = (
         (names.EXECUTION_SUCCEEDED, names.EXECUTIONS_OK)
         if entry.worked
@@ -212,6 +212,15 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
             kept = {"executionId": execution_id, "result": result}
             drafts.append(Draft(names.RESULT_KEPT, kept, names.RESULTS, execution_id))
     return [*drafts, Draft(kind, content, space)]
+
+
+def _masked_error(error: RecordedError, level: Any) -> RecordedError:
+    masked = error.copy()
+    if "message" in error:
+        masked["message"] = mask(error["message"], level)
+    if "body" in error:
+        masked["body"] = mask(error["body"], level)
+    return masked
 
 
 def _audited(draft: Draft, level: Any) -> Draft:

@@ -14,6 +14,7 @@ import orjson
 from cachetools import TLRUCache
 
 from stratagem import limits
+from stratagem.gateway.calls.answers import ResultCacheFigures
 
 __all__ = ["Cache", "key_of"]
 
@@ -88,7 +89,7 @@ class Cache:
                 self._entries.pop(key, None)
             return len(doomed)
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> ResultCacheFigures:
         """Return how the cache is doing."""
         with self._lock:
             return {

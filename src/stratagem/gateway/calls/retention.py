@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from stratagem import limits
 from stratagem.engine.events import Event
 from stratagem.errors import ReadOnly, ValidationFailed
 from stratagem.gateway import inputs, names
+from stratagem.gateway.calls.answers import ErasedExecutions
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
@@ -38,7 +39,7 @@ class Retention:
         self._recorder = recorder
         self._caller = caller
 
-    def erase(self, given: inputs.RetentionInput) -> dict[str, Any]:
+    def erase(self, given: inputs.RetentionInput) -> ErasedExecutions:
         """Erase what executions that are old enough were called with, and what they gave."""
         self._recorder.settle()
         return erase_old(self._foundation, self._caller, days=given.days, preview=given.preview)
@@ -51,7 +52,7 @@ def erase_old(
     days: float = limits.EXECUTION_DAYS_KEPT,
     most: int = limits.EXECUTIONS_ERASED_MAX,
     preview: bool = False,
-) -> dict[str, Any]:
+) -> ErasedExecutions:
     """Erase the content of executions older than some days, at most so many of them.
 
     With `preview` nothing is erased: the answer says how many would be.

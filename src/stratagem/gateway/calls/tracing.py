@@ -8,9 +8,11 @@ one look into a dictionary more.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+
+from stratagem.gateway.calls.answers import ExecutionRecord
 
 __all__ = ["describe", "span_of"]
 
@@ -31,7 +33,7 @@ def span_of(tool: str) -> Iterator[Any]:
         yield span
 
 
-def describe(span: Any, record: Mapping[str, Any]) -> None:
+def describe(span: Any, record: ExecutionRecord) -> None:
     """Say in a span how a call ended: never with what it was called, or what it gave."""
     if span is None or not span.is_recording():
         return

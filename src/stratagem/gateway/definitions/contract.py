@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 
-__all__ = ["Handler", "ListedTool", "ProgressReport", "Run", "Runner", "Secrets", "Status"]
-
-# Of a registered tool.
-Status = Literal["active", "deprecated", "disabled", "quarantined"]
+__all__ = [
+    "Handler",
+    "ListedTool",
+    "ProgressReport",
+    "Run",
+    "Runner",
+    "Secrets",
+]
 
 # A handler as it is registered: plain JSON with a `type`, never holding a secret itself.
 Handler = Mapping[str, Any]

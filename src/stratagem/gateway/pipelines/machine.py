@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, TypeAlias
 from stratagem import limits
 from stratagem.errors import StratagemError, ValidationFailed, blame_of
 from stratagem.gateway.pipelines import templates
+from stratagem.gateway.pipelines.answers import StepFailure
 from stratagem.gateway.pipelines.definition import Fallback, Pipeline, Step
 from stratagem.gateway.pipelines.expressions import truthy
 
@@ -55,7 +56,7 @@ class StepEvent:
     attempt: int = 1
     fallback: bool = False
     result: Any = None
-    error: Mapping[str, Any] | None = None
+    error: StepFailure | None = None
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -96,7 +97,7 @@ class StepCall:
         kind: Literal["started", "finished", "failed"],
         *,
         result: Any = None,
-        error: Mapping[str, Any] | None = None,
+        error: StepFailure | None = None,
         seconds: float = 0.0,
     ) -> StepEvent:
         """Return what happened to this call."""
@@ -116,7 +117,7 @@ class Item:
     fallback: bool = False
     interrupted: bool = False
     result: Any = None
-    error: Mapping[str, Any] | None = None
+    error: StepFailure | None = None
     seconds: float = 0.0
 
 
@@ -127,7 +128,7 @@ class Outcome:
     step: Step
     status: StepStatus
     result: Any = None
-    error: Mapping[str, Any] | None = None
+    error: StepFailure | None = None
     items: tuple[Item, ...] = ()
 
 
@@ -228,10 +229,12 @@ def apply(state: State, event: StepEvent) -> State:
     return _settled(replace(state, items=items))
 
 
-def failure(error: StratagemError) -> dict[str, Any]:
+def failure(error: StratagemError) -> StepFailure:
     """Return an error as it is kept with a step."""
-    field = {"field": error.details["field"]} if "field" in error.details else {}
-    return {"code": error.code, "message": error.message, **field}
+    kept: StepFailure = {"code": error.code, "message": error.message}
+    if "field" in error.details:
+        kept["field"] = error.details["field"]
+    return kept
 
 
 def _call(state: State, step: Step, position: int) -> StepCall:
@@ -268,14 +271,15 @@ def _after(state: State, position: int, event: StepEvent) -> Item:
     if event.kind == "finished":
         status: ItemStatus = "recovered" if item.fallback else "finished"
         return replace(item, status=status, result=event.result, error=item.error)
-    return _failed(state, position, item, event.error or {})
+    assert event.error is not None, "an event of a failure says what failed"
+    return _failed(state, position, item, event.error)
 
 
-def _failed(state: State, position: int, item: Item, error: Mapping[str, Any]) -> Item:
+def _failed(state: State, position: int, item: Item, error: StepFailure) -> Item:
     """Return an item after a failure: to be tried again, to be replaced, or failed for good."""
     step = state.step
     item = replace(item, error=error)
-    blame = blame_of(error.get("code"), (error.get("details") or {}).get("reason"))
+    blame = blame_of(error["code"])
     again = item.attempt < step.attempts and blame not in _FINAL
     if again and not item.fallback:
         return replace(item, status="waiting", attempt=item.attempt + 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.pipelines import templates
+from stratagem.gateway.pipelines.answers import PipelinePreview, StepPreview
 from stratagem.gateway.pipelines.definition import Fallback, Pipeline, Step, plan
 from stratagem.gateway.pipelines.expressions import Expression, truthy
 
@@ -17,7 +18,7 @@ def dry_run(
     definition: Pipeline | Mapping[str, Any],
     input_: Any,
     schema_of: Callable[[str], Mapping[str, Any] | None],
-) -> dict[str, Any]:
+) -> PipelinePreview:
     """Return the plan of a pipeline: each step with the arguments that are known already.
 
     `schema_of` gives the input schema of a tool by its name, None where there is no such tool.
@@ -28,7 +29,7 @@ def dry_run(
     """
     pipeline = definition if isinstance(definition, Pipeline) else plan(definition)
     steps = [
-        _previewed(step, index, input_, schema_of) for index, step in enumerate(pipeline.steps)
+        _preview_step(step, index, input_, schema_of) for index, step in enumerate(pipeline.steps)
     ]
     return {
         "name": pipeline.name,
@@ -37,12 +38,12 @@ def dry_run(
     }
 
 
-def _previewed(
+def _preview_step(
     step: Step,
     index: int,
     input_: Any,
     schema_of: Callable[[str], Mapping[str, Any] | None],
-) -> dict[str, Any]:
+) -> StepPreview:
     known = _Known(input_, first=index == 0)
     schema = schema_of(step.tool)
     problems: list[str] = [] if schema is not None else [f"There is no tool {step.tool!r}."]

@@ -5,17 +5,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from stratagem.errors import ExecutionTimeout, StratagemError, ValidationFailed
 from stratagem.gateway.pipelines import machine, templates
+from stratagem.gateway.pipelines.answers import (
+    ItemEnd,
+    ItemReport,
+    PipelineRun,
+    StepFailure,
+    StepReport,
+)
 from stratagem.gateway.pipelines.definition import Pipeline, plan
-from stratagem.gateway.pipelines.machine import Item, Outcome, State, StepCall, StepEvent
+from stratagem.gateway.pipelines.machine import (
+    Item,
+    ItemStatus,
+    Outcome,
+    State,
+    StepCall,
+    StepEvent,
+)
 
 __all__ = ["Execute", "PipelineResult", "Record", "result_of", "run_pipeline"]
 
 Execute: TypeAlias = Callable[[StepCall], Awaitable[Any]]
 Record: TypeAlias = Callable[[StepEvent], Awaitable[None]]
+
+_ITEM_STATUSES: Final[Mapping[ItemStatus, ItemEnd]] = {
+    "waiting": "not_run",
+    "running": "not_run",
+    "finished": "finished",
+    "recovered": "recovered",
+    "failed": "failed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +47,13 @@ class PipelineResult:
     name: str
     success: bool
     output: Any
-    steps: tuple[Mapping[str, Any], ...]
-    error: Mapping[str, Any] | None
+    steps: tuple[StepReport, ...]
+    error: StepFailure | None
 
-    def as_json(self) -> dict[str, Any]:
+    def answer(self, run_id: str) -> PipelineRun:
         """Return the result as the surfaces show it."""
         return {
+            "runId": run_id,
             "name": self.name,
             "success": self.success,
             "output": self.output,
@@ -79,13 +102,14 @@ async def run_pipeline(
 
 def result_of(state: State) -> PipelineResult:
     """Return how a run that has ended ended."""
-    steps = [_shown(outcome) for outcome in state.outcomes]
+    steps = [_step_report(outcome) for outcome in state.outcomes]
     left = state.pipeline.steps[len(steps) :]
     steps += [{"id": step.id, "tool": step.tool, "status": "not_run"} for step in left]
     pipeline = state.pipeline
     if state.stopped:
         last = state.outcomes[-1]
-        error = {"step": last.step.id, **(last.error or {})}
+        assert last.error is not None
+        error: StepFailure = {**last.error, "step": last.step.id}
         return PipelineResult(pipeline.name, False, None, tuple(steps), error)  # noqa: FBT003
     try:
         output = state.previous
@@ -121,9 +145,9 @@ async def _attempt(call: StepCall, execute: Execute) -> StepEvent:
     return call.event("finished", result=result, seconds=clock() - began)
 
 
-def _shown(outcome: Outcome) -> dict[str, Any]:
+def _step_report(outcome: Outcome) -> StepReport:
     items = outcome.items
-    shown: dict[str, Any] = {
+    report: StepReport = {
         "id": outcome.step.id,
         "tool": outcome.step.tool,
         "status": outcome.status,
@@ -131,15 +155,19 @@ def _shown(outcome: Outcome) -> dict[str, Any]:
         "duration": round(sum(item.seconds for item in items) * 1000, 3),
     }
     if outcome.status not in {"skipped", "failed"}:
-        shown["result"] = outcome.result
+        report["result"] = outcome.result
     if outcome.error is not None:
-        shown["error"] = dict(outcome.error)
+        report["error"] = outcome.error.copy()
     if outcome.step.for_each is not None:
-        shown["items"] = [_item(item) for item in items]
-    return shown
+        report["items"] = [_item_report(item) for item in items]
+    return report
 
 
-def _item(item: Item) -> dict[str, Any]:
-    status = item.status if item.status in {"finished", "recovered", "failed"} else "not_run"
-    shown: dict[str, Any] = {"status": status, "attempts": item.calls}
-    return shown | ({"error": dict(item.error)} if item.error is not None else {})
+def _item_report(item: Item) -> ItemReport:
+    report: ItemReport = {
+        "status": _ITEM_STATUSES[item.status],
+        "attempts": item.calls,
+    }
+    if item.error is not None:
+        report["error"] = item.error.copy()
+    return report

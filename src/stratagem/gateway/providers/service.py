@@ -13,15 +13,19 @@ from stratagem.gateway import inputs, names
 from stratagem.gateway.calls.call import Execute, call_of
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.providers import PROVIDERS, Format, Outcome, ProviderCall, enabled_tools
+from stratagem.gateway.registry.answers import (
+    ProviderConfiguration,
+    ProviderList,
+    ProviderResults,
+    ProviderTools,
+)
 from stratagem.gateway.registry.tool_registry import Registry
-from stratagem.gateway.registry.tools import Tool, listed
+from stratagem.gateway.registry.tools import Tool, summary_of
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
 __all__ = ["ProviderService"]
-
-Answer = dict[str, Any]
 
 
 class ProviderService:
@@ -42,21 +46,21 @@ class ProviderService:
         self._execute = execute
         self._caller = caller
 
-    def configure(self, given: inputs.ProviderConfigureInput) -> Answer:
+    def configure(self, given: inputs.ProviderConfigureInput) -> ProviderConfiguration:
         """Keep the settings of a provider; a key is a reference to a secret, never the key."""
         format_ = _format(given.provider)
         config = format_.configure(given.config)
-        content = {"provider": given.provider, "config": config}
+        configuration: ProviderConfiguration = {"provider": given.provider, "config": config}
 
         def work(transaction: Transaction) -> None:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
-            draft = Draft(names.PROVIDER_CONFIGURED, content, names.PROVIDERS, given.provider)
+            draft = Draft(names.PROVIDER_CONFIGURED, configuration, names.PROVIDERS, given.provider)
             transaction.append(view.branch, [draft])
 
         self._foundation.write(self._caller, work)
-        return content
+        return configuration
 
-    def providers(self, given: inputs.ProvidersInput) -> Answer:
+    def providers(self, given: inputs.ProvidersInput) -> ProviderList:
         """Return the providers whose formats are known, and how each is configured."""
         return {
             "providers": [
@@ -64,16 +68,16 @@ class ProviderService:
             ]
         }
 
-    def tools(self, given: inputs.ProviderToolsInput) -> Answer:
+    def tools(self, given: inputs.ProviderToolsInput) -> ProviderTools:
         """Return the tools in a provider's format: those that are enabled for it."""
         format_ = _format(given.provider)
         enabled = self._enabled(given.provider, given.branch, given.tools)
         return {
             "provider": given.provider,
-            "tools": format_.tools([listed(tool) for tool in enabled]),
+            "tools": format_.tools([summary_of(tool) for tool in enabled]),
         }
 
-    async def answer(self, given: inputs.ProviderCallInput) -> Answer:
+    async def answer(self, given: inputs.ProviderCallInput) -> ProviderResults:
         """Run the calls in a provider's payload; return results that can be sent back to it."""
         format_ = _format(given.provider)
         enabled = await asyncio.to_thread(self._enabled, given.provider, given.branch, None)
@@ -130,13 +134,13 @@ class ProviderService:
             raise ValidationFailed(f"There are no tools named {', '.join(unknown)}.", field="tools")
         return [tool for tool in chosen if tool.name in wanted]
 
-    def _config(self, provider: str, branch: str | None) -> Answer | None:
+    def _config(self, provider: str, branch: str | None) -> dict[str, Any] | None:
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, self._branch(branch))
         version = reader.records.current(view.lineage, names.PROVIDERS, provider)
         if version is None or version.payload is None:
             return None
-        config: Answer = orjson.loads(version.payload)["config"]
+        config: dict[str, Any] = orjson.loads(version.payload)["config"]
         return config
 
     def _branch(self, branch: str | None) -> str:

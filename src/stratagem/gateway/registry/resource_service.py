@@ -6,18 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from stratagem import limits
-from stratagem.engine import moments
-from stratagem.engine.lineage import OPEN_END
+from stratagem.engine.lineage import OPEN_END, View
 from stratagem.gateway import inputs
 from stratagem.gateway.registry import resources
+from stratagem.gateway.registry.answers import (
+    Resource,
+    ResourceAnswer,
+    ResourceList,
+    ResourceVersions,
+)
 from stratagem.operation import Caller
 from stratagem.parameters import Input
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
 __all__ = ["ResourceService"]
-
-Answer = dict[str, Any]
 
 
 class ResourceService:
@@ -30,7 +33,7 @@ class ResourceService:
         self._new_id = new_id
         self._caller = caller
 
-    def list(self, given: inputs.ListResourcesInput) -> Answer:
+    def list(self, given: inputs.ListResourcesInput) -> ResourceList:
         """Return the resources that fit every filter."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
@@ -38,7 +41,7 @@ class ResourceService:
         page = fitting[given.offset : given.offset + given.limit]
         return {"resources": page, "total": len(fitting)}
 
-    def get(self, given: inputs.ResourceInput) -> Answer:
+    def get(self, given: inputs.ResourceInput) -> ResourceAnswer:
         """Return a resource, rendered where values for its variables are given."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
@@ -47,18 +50,16 @@ class ResourceService:
             return {"resource": resource}
         return {"resource": resource, "rendered": resources.render(resource, given.variables)}
 
-    def versions(self, given: inputs.ResourceInput) -> Answer:
+    def versions(self, given: inputs.ResourceInput) -> ResourceVersions:
         """Return the versions of a resource, newest first."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             found = resources.versions(
                 reader, view, given.resource_id, before=OPEN_END, limit=limits.HISTORY_PAGE_MAX
             )
-        return {
-            "versions": [{**each, "timestamp": moments.iso(each["timestamp"])} for each in found]
-        }
+        return {"versions": found}
 
-    def create(self, given: inputs.ResourceCreateInput) -> Answer:
+    def create(self, given: inputs.ResourceCreateInput) -> ResourceAnswer:
         """Add a resource."""
         fields = _fields(given)
         new_id = self._new_id("res")
@@ -66,7 +67,7 @@ class ResourceService:
             lambda transaction, view: resources.create(transaction, view, fields, new_id), given
         )
 
-    def update(self, given: inputs.ResourceUpdateInput) -> Answer:
+    def update(self, given: inputs.ResourceUpdateInput) -> ResourceAnswer:
         """Change a resource."""
         changes = _fields(given)
         name = changes.pop("resourceId")
@@ -74,7 +75,7 @@ class ResourceService:
             lambda transaction, view: resources.update(transaction, view, name, changes), given
         )
 
-    def remove(self, given: inputs.ResourceRemoveInput) -> Answer:
+    def remove(self, given: inputs.ResourceRemoveInput) -> ResourceAnswer:
         """Take a resource out of a branch; its history stays."""
         return self._write(
             lambda transaction, view: resources.remove(transaction, view, given.resource_id), given
@@ -83,15 +84,19 @@ class ResourceService:
     def _branch(self, branch: str | None) -> str:
         return branch or self._caller.branch
 
-    def _write(self, change: Callable[[Transaction, Any], Answer], given: Any) -> Answer:
-        def work(transaction: Transaction) -> Answer:
+    def _write(
+        self,
+        change: Callable[[Transaction, View], Resource],
+        given: inputs.ResourceCreateInput | inputs.ResourceUpdateInput | inputs.ResourceRemoveInput,
+    ) -> ResourceAnswer:
+        def work(transaction: Transaction) -> ResourceAnswer:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
             return {"resource": change(transaction, view)}
 
         return self._foundation.write(
             self._caller,
             work,
-            request_id=getattr(given, "request_id", None),
+            request_id=given.request_id,
             operation=type(given).__name__,
             arguments=_fields(given),
         )
@@ -102,7 +107,7 @@ def _fields(given: Input) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _fits(resource: Answer, given: inputs.ListResourcesInput) -> bool:
+def _fits(resource: Resource, given: inputs.ListResourcesInput) -> bool:
     text = f"{resource['name']} {resource.get('description', '')}".casefold()
     return (
         given.type in {None, resource["type"]}

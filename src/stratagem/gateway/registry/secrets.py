@@ -17,6 +17,7 @@ from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.errors import PermissionDenied
 from stratagem.gateway import names
+from stratagem.gateway.registry.answers import SecretGrant
 from stratagem.gateway.registry.tools import Tool
 from stratagem.redaction import mask_values
 from stratagem.search.foundation import Foundation
@@ -52,9 +53,9 @@ def withdraw(transaction: Transaction, view: View, *, tool: str, name: str) -> i
     return len(doomed)
 
 
-def grants(records: RecordReader, view: View) -> list[dict[str, Any]]:
+def grants(records: RecordReader, view: View) -> list[SecretGrant]:
     """Return what was granted, without values."""
-    found = []
+    found: list[SecretGrant] = []
     after: str | None = ""
     while after is not None:
         page, after = records.page(view.lineage, names.GRANTS, after=after)

@@ -18,10 +18,21 @@ from stratagem.engine.lineage import View
 from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed
 from stratagem.gateway import inputs, names
 from stratagem.gateway.definitions.contract import ListedTool, Runner
+from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.events import Publish
 from stratagem.gateway.home_loop import HomeLoop
+from stratagem.gateway.registry.answers import (
+    OpenApiTools,
+    RemovedServer,
+    ServerEntry,
+    ServerList,
+    ServerTool,
+    ServerTools,
+    SourceTools,
+)
 from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tool_registry import Registry
+from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.registry.upstream_runner import UpstreamRunner, tools_of
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
@@ -33,8 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["Sources"]
 
 logger = logging.getLogger(__name__)
-
-Answer = dict[str, Any]
 
 
 class Sources:
@@ -61,24 +70,24 @@ class Sources:
         self._publish = publish
         self._new_id = new_id
 
-    async def add_server(self, given: inputs.ServerInput) -> Answer:
+    async def add_server(self, given: inputs.ServerInput) -> ServerTools:
         """Add an upstream MCP server, and register its tools."""
         from stratagem.gateway.handlers.upstream import read_definition
 
         definition = read_definition(given.definition()).as_json()
         # One that cannot be listed is not kept.
-        await self._home.join(lambda: self._tried(definition))
+        await self._home.join(lambda: self._try_out(definition))
         await asyncio.to_thread(self._keep_server, definition)
         return await self._home.join(lambda: self._refresh(given.name, approve=True))
 
-    async def refresh_server(self, given: inputs.ServerNameInput) -> Answer:
+    async def refresh_server(self, given: inputs.ServerNameInput) -> ServerTools:
         """List a server's tools anew: new ones are registered, changed ones quarantined."""
         return await self._home.join(lambda: self._refresh(given.name, approve=given.approve))
 
-    def remove_server(self, given: inputs.ServerNameInput) -> Answer:
+    def remove_server(self, given: inputs.ServerNameInput) -> RemovedServer:
         """Forget a server, and take its tools out of the registry."""
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> RemovedServer:
             view = self._foundation.views.view(transaction, "default")
             if transaction.records.current(view.lineage, names.SERVERS, given.name) is None:
                 raise ToolNotFound(f"There is no upstream server {given.name!r}.", field="name")
@@ -91,26 +100,23 @@ class Sources:
 
         return self._foundation.write(self._caller, work)
 
-    def servers(self, _given: inputs.NothingInput) -> Answer:
+    def servers(self, _given: inputs.NothingInput) -> ServerList:
         """Return the upstream servers, each with its tools."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, "default")
             page, _next = reader.records.page(view.lineage, names.SERVERS)
-            return {
-                "servers": [
-                    {
-                        **orjson.loads(version.payload),
-                        "tools": [
-                            {"name": tool.name, "status": tool.status}
-                            for tool in tools_of(self._registry, reader, view, name)
-                        ],
-                    }
-                    for name, version in page
-                    if version.payload is not None
-                ]
-            }
+            servers: list[ServerEntry] = []
+            for name, version in page:
+                if version.payload is not None:
+                    definition: ServerDocument = orjson.loads(version.payload)
+                    tools = tools_of(self._registry, reader, view, name)
+                    listed: list[ServerTool] = [
+                        {"name": tool.name, "status": tool.status} for tool in tools
+                    ]
+                    servers.append({**definition, "tools": listed})
+            return {"servers": servers}
 
-    async def add_openapi(self, given: inputs.OpenApiInput) -> Answer:
+    async def add_openapi(self, given: inputs.OpenApiInput) -> OpenApiTools:
         """Register each operation of an OpenAPI document."""
         from stratagem.gateway.openapi import list_tools, load
 
@@ -131,13 +137,13 @@ class Sources:
             "warnings": [*added["warnings"], *listing.warnings],
         }
 
-    async def _tried(self, definition: Answer) -> None:
+    async def _try_out(self, definition: ServerDocument) -> None:
         """Connect to a server and list its tools, without keeping anything of it."""
         runner = self._runners["mcp"]
         assert isinstance(runner, UpstreamRunner)
         await runner.try_out(definition)
 
-    async def _refresh(self, server: str, *, approve: bool) -> Answer:
+    async def _refresh(self, server: str, *, approve: bool) -> ServerTools:
         runner = self._runners["mcp"]
         assert isinstance(runner, UpstreamRunner)
         await runner.ready(server)
@@ -146,7 +152,7 @@ class Sources:
         notes = runner.upstreams.notes(server)
         return {"server": server, **answer, "warnings": [*answer["warnings"], *notes]}
 
-    def _keep_server(self, definition: Answer) -> None:
+    def _keep_server(self, definition: ServerDocument) -> None:
         def work(transaction: Transaction) -> None:
             view = self._foundation.views.view(transaction, "default")
             draft = Draft(names.SERVER_ADDED, definition, names.SERVERS, definition["name"])
@@ -156,18 +162,23 @@ class Sources:
 
     def _register_all(
         self, listed: Sequence[ListedTool], source: str, kind: str, *, approve: bool = True
-    ) -> Answer:
+    ) -> SourceTools:
         """Register the tools of a source, in one transaction; a tool that cannot be is left out."""
         registry = self._registry
 
-        def work(transaction: Transaction) -> Answer:
+        def work(transaction: Transaction) -> SourceTools:
             view = self._foundation.views.view(transaction, "default")
             known = {
                 tool.handler.get("tool", tool.name): tool
                 for tool in tools_of(self._registry, transaction, view, source)
             }
             taken = registry.taken(transaction, view)
-            answer: Answer = {"registered": [], "updated": [], "quarantined": [], "warnings": []}
+            answer: SourceTools = {
+                "registered": [],
+                "updated": [],
+                "quarantined": [],
+                "warnings": [],
+            }
             for each in listed:
                 own = known.get(each.handler.get("tool", each.name))
                 try:
@@ -208,12 +219,12 @@ class Sources:
         return name
 
 
-def _changed(own: Any, listed: ListedTool, source: str) -> bool:
+def _changed(own: Tool, listed: ListedTool, source: str) -> bool:
     """Whether a source says something else about a tool than when it was registered."""
     return bool(own.handler != {**listed.handler, "source": source})
 
 
-def _definition(tool: ListedTool, name: str, source: str) -> Answer:
+def _definition(tool: ListedTool, name: str, source: str) -> dict[str, Any]:
     hints: Mapping[str, Any] = tool.annotations or {}
     given = {
         "name": name,

@@ -5,34 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from stratagem import limits
-from stratagem.gateway.definitions.contract import Status
+from stratagem.gateway.definitions.documents import Status
 from stratagem.gateway.definitions.schemas import Schema, excess
+from stratagem.gateway.registry.answers import ToolDetails, ToolSummary
 from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
 
-__all__ = ["CATEGORY_DEFAULT", "STATUSES", "Configuration", "Status", "Tool", "detailed", "listed"]
+__all__ = [
+    "CATEGORY_DEFAULT",
+    "STATUSES",
+    "Configuration",
+    "Status",
+    "Tool",
+    "details_of",
+    "summary_of",
+]
 
 STATUSES: Final[tuple[Status, ...]] = ("active", "deprecated", "disabled", "quarantined")
 CATEGORY_DEFAULT: Final = "utility"
 
 # What a list shows of a tool; the rest is one look at its details away.
-_LISTED: Final = (
-    "id",
-    "name",
-    "description",
-    "category",
-    "provider",
-    "status",
-    "version",
-    "tags",
-    "capabilities",
-    "inputSchema",
-    "outputSchema",
-    "pricing",
-)
+_SUMMARY_FIELDS: Final = tuple(ToolSummary.__annotations__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +138,18 @@ class Tool:
         return self.content.get("requirements") or {}
 
 
-def listed(tool: Tool) -> dict[str, Any]:
+def summary_of(tool: Tool) -> ToolSummary:
     """Return what a list shows of a tool."""
-    return {name: tool.content[name] for name in _LISTED if name in tool.content} | _fault(tool)
+    stored = {name: tool.content[name] for name in _SUMMARY_FIELDS if name in tool.content}
+    summary = cast("ToolSummary", stored)
+    if tool.fault is not None:
+        summary["fault"] = tool.fault
+    return summary
 
 
-def detailed(tool: Tool) -> dict[str, Any]:
+def details_of(tool: Tool) -> ToolDetails:
     """Return everything about a tool; its handler holds references to secrets, never secrets."""
-    return {**tool.content, "revision": tool.revision} | _fault(tool)
-
-
-def _fault(tool: Tool) -> dict[str, Any]:
-    return {} if tool.fault is None else {"fault": tool.fault}
+    details = cast("ToolDetails", {**tool.content, "revision": tool.revision})
+    if tool.fault is not None:
+        details["fault"] = tool.fault
+    return details

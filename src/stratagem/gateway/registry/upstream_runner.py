@@ -16,6 +16,7 @@ from stratagem.engine.lineage import View
 from stratagem.errors import ToolNotFound, ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.definitions.contract import Handler, ListedTool, Run
+from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.events import Publish
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["UpstreamRunner", "tools_of"]
 
 logger = logging.getLogger(__name__)
-
-Answer = dict[str, Any]
 
 
 class UpstreamRunner:
@@ -74,7 +73,7 @@ class UpstreamRunner:
         view = foundation.views.view(reader, "default")
         return reader.records.current(view.lineage, names.SERVERS, server)
 
-    async def try_out(self, definition: Answer) -> None:
+    async def try_out(self, definition: ServerDocument) -> None:
         """List the tools of a server before it is added, or before its definition changes.
 
         Raises:
@@ -115,7 +114,8 @@ class UpstreamRunner:
 
     def _quarantine(self, server: str, listed: Sequence[ListedTool]) -> None:
         now = {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}
-        told: list[Answer] = []
+        changes = {"status": "quarantined"}
+        quarantined: list[Tool] = []
 
         def work(transaction: Transaction) -> None:
             view = self._foundation.views.view(transaction, "default")
@@ -123,9 +123,8 @@ class UpstreamRunner:
                 approved = tool.handler.get("fingerprint")
                 current = now.get(tool.handler["tool"])
                 if tool.status == "active" and current is not None and current != approved:
-                    changes = {"status": "quarantined"}
                     self._registry.update(transaction, view, tool.name, changes)
-                    told.append({"toolId": tool.id, "name": tool.name, "changes": changes})
+                    quarantined.append(tool)
 
         if any(
             tool.status == "active"
@@ -133,11 +132,12 @@ class UpstreamRunner:
             for tool in self._registered(server)
         ):
             self._foundation.write(Caller(actor="gateway"), work)
-        for each in told:
-            self._publish("updated", each)
-            self._publish("unavailable", {"name": each["name"], "reason": "quarantined"})
+        for tool in quarantined:
+            changed = {"toolId": tool.id, "name": tool.name, "changes": changes}
+            self._publish("updated", changed)
+            self._publish("unavailable", {"name": tool.name, "reason": "quarantined"})
 
-    def _registered(self, server: str) -> list[Any]:
+    def _registered(self, server: str) -> list[Tool]:
         foundation = self._foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, "default")

@@ -256,7 +256,7 @@ class Sockets:
             "metadata": answer["metadata"],
         }
         await self._server.emit("mcp:tool:result", escape_surrogates(shown), to=client)
-        return answer
+        return {**answer}
 
     async def _init(self, _client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
         """Say which of the tools that an agent needs are there."""

@@ -22,6 +22,7 @@ from stratagem.errors import (
     ToolNotFound,
     ValidationFailed,
 )
+from stratagem.gateway.calls.answers import CallAnswer
 from stratagem.operation import Caller
 from tests.behaviour.gateway.workshop import Gateway
 from tests.manifest import proves
@@ -127,7 +128,7 @@ def test_a_retry_happens_only_where_nothing_was_done_or_twice_is_once(db: Strata
     assert (safe.calls, risky.calls, same.calls) == (3, 1, 3)
 
 
-def run(db: Stratagem, name: str) -> dict[str, Any]:
+def run(db: Stratagem, name: str) -> CallAnswer:
     # Each function has the same name of its own; the handler says which is meant.
     return db.gateway.execute(name)
 

@@ -8,7 +8,8 @@ import pytest
 
 from stratagem import limits
 from stratagem.errors import MissingRequired, ValidationFailed
-from stratagem.gateway.pipelines import dry_run, plan
+from stratagem.gateway.pipelines.definition import plan
+from stratagem.gateway.pipelines.preview import dry_run
 
 DOCUMENTED: dict[str, Any] = {
     "name": "code_analysis",

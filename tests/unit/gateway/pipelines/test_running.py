@@ -11,15 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stratagem.errors import ExecutionFailed, PermissionDenied, ValidationFailed
-from stratagem.gateway.pipelines import (
-    PipelineResult,
-    StepCall,
-    StepEvent,
-    machine,
-    plan,
-    resumed,
-    run_pipeline,
-)
+from stratagem.gateway.pipelines import machine
+from stratagem.gateway.pipelines.definition import plan
+from stratagem.gateway.pipelines.machine import StepCall, StepEvent, resumed
+from stratagem.gateway.pipelines.running import PipelineResult, run_pipeline
 
 
 class Crash(BaseException):
@@ -109,7 +104,7 @@ def test_each_step_sees_the_results_before_it() -> None:
     assert result.success
     assert result.output == {"both": ["Hello Ada", "Ada"]}
     assert statuses(result) == ["finished"] * 3
-    assert result.as_json()["steps"][1]["result"] == {"text": "Hello Ada"}
+    assert result.answer("run_1")["steps"][1]["result"] == {"text": "Hello Ada"}
 
 
 def test_a_required_argument_left_out_is_filled_from_the_previous_result() -> None:
@@ -234,7 +229,8 @@ def test_the_wait_doubles() -> None:
         (call,) = machine.next_steps(state)
         delays.append(call.delay)
         state = machine.apply(
-            machine.apply(state, call.event("started")), call.event("failed", error={})
+            machine.apply(state, call.event("started")),
+            call.event("failed", error={"code": "execution_error", "message": "no"}),
         )
 
     assert delays == [0, 0.5, 1, 2]

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
+from stratagem.gateway.definitions.documents import ServerDocument
 
 __all__ = ["HttpServer", "ServerDefinition", "StdioServer", "read_definition"]
 
@@ -47,7 +48,7 @@ class StdioServer:
         """Return what secrets for its environment are bound to."""
         return f"mcp:{self.name}"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> ServerDocument:
         """Return the definition as it is stored."""
         return {
             "name": self.name,
@@ -71,7 +72,7 @@ class HttpServer:
         """Return the host that secrets in its headers are bound to."""
         return urlsplit(self.url).hostname or ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> ServerDocument:
         """Return the definition as it is stored."""
         return {
             "name": self.name,

@@ -25,6 +25,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.definitions.contract import Handler, ListedTool, Run, Secrets
+from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.handlers.upstream import listing as listings
 from stratagem.gateway.handlers.upstream.connection import Connection, Environment, SessionEnded
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, read_definition
@@ -59,7 +60,7 @@ class Upstreams:
         self._jitter = jitter
         self._links: dict[str, _Link] = {}
 
-    def servers(self) -> list[dict[str, Any]]:
+    def servers(self) -> list[ServerDocument]:
         """Return the definitions, as they were given."""
         return [link.definition.as_json() for link in self._links.values()]
 

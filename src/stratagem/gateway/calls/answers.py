@@ -1,0 +1,279 @@
+"""What calls answer and what is recorded of them, as types: at run time each is a plain dict.
+
+The keys are the document's. A key that an answer may lack is `NotRequired`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from stratagem.errors import Blame, GatewayErrorBody
+from stratagem.gateway.registry.answers import ToolDetails, ToolRefusal, ToolSummary
+
+__all__ = [
+    "BatchAnswer",
+    "BatchFailure",
+    "BatchSuccess",
+    "BreakerState",
+    "CacheRules",
+    "CallAnswer",
+    "CallMetadata",
+    "CallProgress",
+    "ClearedCache",
+    "ErasedExecutions",
+    "ExecutionDetails",
+    "ExecutionFacts",
+    "ExecutionPage",
+    "ExecutionRecord",
+    "ExecutionStatus",
+    "RecordedError",
+    "RecordedExecution",
+    "ResultCacheFigures",
+    "ToolAnswer",
+    "ToolDescription",
+    "ToolEntry",
+    "ToolHelp",
+    "ToolList",
+    "ToolPerformance",
+    "ToolStatistics",
+    "ToolUse",
+]
+
+ExecutionStatus = Literal["success", "failed", "timeout"]
+
+
+class CallProgress(TypedDict):
+    """How far a call has come, as it is published."""
+
+    executionId: str
+    requestId: str | None
+    toolName: str
+    percentage: float | None
+    message: str | None
+    caller: str
+
+
+class CallMetadata(TypedDict):
+    """How a call went: `duration` in milliseconds, `correction` where its arguments were changed.
+
+    `repeated`: it was called before under the same request id, and this is what came of it.
+    """
+
+    duration: float
+    cached: bool
+    provider: str | None
+    attempts: int
+    correction: NotRequired[dict[str, Any]]
+    warnings: NotRequired[list[str]]
+    repeated: NotRequired[bool]
+
+
+class CallAnswer(TypedDict):
+    """A call that worked; `result` is any JSON."""
+
+    executionId: str
+    result: Any
+    metadata: CallMetadata
+
+
+class BatchSuccess(CallAnswer):
+    """A call of a batch that worked."""
+
+    toolName: str
+    success: Literal[True]
+
+
+class BatchFailure(TypedDict):
+    """A call of a batch that failed."""
+
+    toolName: str
+    success: Literal[False]
+    error: GatewayErrorBody
+
+
+class BatchAnswer(TypedDict):
+    """The results of a batch, in the order of its calls."""
+
+    results: list[BatchSuccess | BatchFailure]
+    total: int
+    succeeded: int
+    failed: int
+    skipped: int
+
+
+class RecordedError(TypedDict):
+    """What is recorded of an error; to others than the caller only its code is shown."""
+
+    code: str
+    message: NotRequired[str]
+    blame: NotRequired[Blame]
+    knownFix: NotRequired[dict[str, Any]]
+    body: NotRequired[str]
+
+
+class ExecutionFacts(TypedDict):
+    """What everybody who may look at executions sees of each."""
+
+    executionId: str
+    tool: str
+    toolId: str
+    revision: int
+    caller: str
+    status: ExecutionStatus
+    duration: float
+    cached: bool
+    provider: str | None
+    attempts: int
+
+
+class _ExecutionContents(TypedDict, total=False):
+    context: dict[str, Any]
+    arguments: Any
+    correction: dict[str, Any]
+    warnings: list[str]
+    error: RecordedError
+    result: Any
+    resultRef: str
+
+
+class ExecutionRecord(ExecutionFacts, _ExecutionContents):
+    """An execution as it is written: `startedAt` in microseconds since 1970."""
+
+    startedAt: int
+
+
+class RecordedExecution(ExecutionRecord):
+    """An execution with its place in the log."""
+
+    sequence: int
+
+
+class ExecutionDetails(ExecutionFacts, _ExecutionContents):
+    """An execution as it is shown: another caller's without its contents, and saying so."""
+
+    startedAt: str
+    withheld: NotRequired[str]
+
+
+class ExecutionPage(TypedDict):
+    """Executions, newest first; `next` is the cursor of the next page."""
+
+    executions: list[ExecutionDetails]
+    next: NotRequired[str]
+
+
+class ErasedExecutions(TypedDict):
+    """How many executions lost their contents; `more`: there are others that are old enough.
+
+    With `preview` none did, and `found` says how many would.
+    """
+
+    erased: int
+    days: float
+    more: bool
+    found: NotRequired[int]
+    preview: NotRequired[bool]
+
+
+class ToolPerformance(TypedDict):
+    """How the newest calls of a tool went; milliseconds."""
+
+    avgLatency: float | None
+    successRate: float | None
+
+
+class ToolUse(ToolPerformance):
+    """How a tool's calls went, in short."""
+
+    totalCalls: int
+
+
+class ToolStatistics(ToolUse):
+    """How a tool's calls went: exact counts, and speed from the newest ones."""
+
+    successfulCalls: int
+    failedCalls: int
+    reliability: float
+    p50Latency: float | None
+    p99Latency: float | None
+    lastUsed: str | None
+    commonErrors: list[str]
+
+
+class ToolEntry(ToolSummary, ToolRefusal):
+    """A tool in a list."""
+
+    performance: ToolPerformance
+
+
+class ToolList(TypedDict):
+    """A page of tools; `total` and `categories` are of all that fit."""
+
+    tools: list[ToolEntry]
+    total: int
+    categories: list[str]
+
+
+class ToolDescription(ToolDetails, ToolRefusal):
+    """A tool with its definition and its statistics."""
+
+    statistics: ToolStatistics
+
+
+class ToolAnswer(TypedDict):
+    """Everything about a tool."""
+
+    tool: ToolDescription
+
+
+class ToolHelp(TypedDict):
+    """What a model needs to call a tool."""
+
+    toolName: str
+    description: str
+    longDescription: str | None
+    category: str
+    status: str
+    inputSchema: dict[str, Any]
+    outputSchema: dict[str, Any] | None
+    required: list[str]
+    examples: list[dict[str, Any]]
+    statistics: ToolUse
+    usage: str
+
+
+class CacheRules(TypedDict, total=False):
+    """How results are cached; what was never set is missing."""
+
+    enabled: bool
+    seconds: float
+    bytes_max: int
+
+
+class ResultCacheFigures(TypedDict):
+    """How the cache of results is doing; `ttl` in seconds, None for each tool's own."""
+
+    enabled: bool
+    strategy: str
+    entries: int
+    bytes: int
+    maxSize: int
+    ttl: float | None
+    hits: int
+    misses: int
+
+
+class ClearedCache(TypedDict):
+    """How many results were taken out of the cache."""
+
+    cleared: int
+
+
+class BreakerState(TypedDict):
+    """A circuit breaker; `lastFailure` is a time of the clock that the breakers go by."""
+
+    toolName: str
+    status: Literal["closed", "open", "half-open"]
+    failures: int
+    reason: str
+    lastFailure: float | None

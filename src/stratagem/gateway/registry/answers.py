@@ -1,0 +1,277 @@
+"""What the operations on the registry answer, as types: at run time each is a plain dict.
+
+The keys are the document's. A key that an answer may lack is `NotRequired`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict, final
+
+from stratagem.gateway.definitions.documents import ServerDocument, Status
+
+__all__ = [
+    "GrantList",
+    "NewGrant",
+    "OpenApiTools",
+    "ProviderConfiguration",
+    "ProviderEntry",
+    "ProviderList",
+    "ProviderResults",
+    "ProviderTools",
+    "RegistrationChecks",
+    "RemovedServer",
+    "RemovedTool",
+    "Resource",
+    "ResourceAnswer",
+    "ResourceList",
+    "ResourceType",
+    "ResourceVersion",
+    "ResourceVersions",
+    "SecretGrant",
+    "ServerEntry",
+    "ServerList",
+    "ServerTool",
+    "ServerTools",
+    "SourceTools",
+    "ToolDetails",
+    "ToolRefusal",
+    "ToolRegistration",
+    "ToolSummary",
+    "ToolUpdate",
+    "WithdrawnGrants",
+]
+
+ResourceType = Literal["prompt", "template", "data"]
+JsonSchema = dict[str, Any]
+# In a model provider's own format.
+ProviderJson = dict[str, Any]
+
+
+class RegistrationChecks(TypedDict):
+    """What was found when a definition was checked."""
+
+    passed: bool
+    warnings: list[str]
+
+
+@final
+class ToolRegistration(TypedDict):
+    """A tool that was registered; `version` is its revision."""
+
+    toolId: str
+    name: str
+    status: Status
+    version: int
+    validation: RegistrationChecks
+
+
+class ToolUpdate(TypedDict):
+    """A tool that was updated; `changes` has the new value of each field that changed."""
+
+    toolId: str
+    name: str
+    status: Status
+    version: int
+    changes: dict[str, Any]
+    validation: RegistrationChecks
+
+
+class RemovedTool(TypedDict):
+    """A tool that was removed."""
+
+    toolId: str
+    name: str
+    removed: bool
+
+
+class ToolSummary(TypedDict):
+    """What a list says of a tool; `fault`: why it cannot be called, though it is registered."""
+
+    id: str
+    name: str
+    description: str
+    category: str
+    provider: str
+    status: Status
+    version: str
+    tags: NotRequired[list[str]]
+    capabilities: NotRequired[list[str]]
+    inputSchema: JsonSchema
+    outputSchema: NotRequired[JsonSchema]
+    pricing: NotRequired[dict[str, Any]]
+    fault: NotRequired[str]
+
+
+class ToolDetails(ToolSummary):
+    """The whole definition of a tool."""
+
+    revision: int
+    handler: dict[str, Any]
+    owner: NotRequired[str]
+    longDescription: NotRequired[str]
+    author: NotRequired[str]
+    examples: NotRequired[list[dict[str, Any]]]
+    configuration: NotRequired[dict[str, Any]]
+    requirements: NotRequired[dict[str, Any]]
+    permissions: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class ToolRefusal(TypedDict, total=False):
+    """Why a tool can be seen and not called, where the operator allows no more."""
+
+    callable: bool
+    refusal: str
+
+
+class SecretGrant(TypedDict):
+    """A secret that a tool may send to a host."""
+
+    tool: str
+    name: str
+    host: str
+
+
+class NewGrant(SecretGrant):
+    """A secret that was granted."""
+
+    granted: bool
+
+
+class WithdrawnGrants(TypedDict):
+    """A secret that was taken away; `withdrawn`: for how many hosts it was granted."""
+
+    tool: str
+    name: str
+    withdrawn: int
+
+
+class GrantList(TypedDict):
+    """Which secrets were granted to which tools."""
+
+    grants: list[SecretGrant]
+
+
+class Resource(TypedDict):
+    """A prompt, a template or data, at one revision."""
+
+    id: str
+    version: str
+    type: ResourceType
+    name: str
+    content: str
+    variables: list[str]
+    revision: int
+    description: NotRequired[str]
+    tags: NotRequired[list[str]]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class ResourceVersion(Resource):
+    """A resource as it was; `timestamp`: since when."""
+
+    timestamp: str
+
+
+class ResourceAnswer(TypedDict):
+    """A resource; `rendered` where values for its variables were given."""
+
+    resource: Resource
+    rendered: NotRequired[str]
+
+
+class ResourceList(TypedDict):
+    """A page of resources; `total` counts those of all pages."""
+
+    resources: list[Resource]
+    total: int
+
+
+class ResourceVersions(TypedDict):
+    """The versions of a resource, newest first."""
+
+    versions: list[ResourceVersion]
+
+
+class SourceTools(TypedDict):
+    """What became of the tools of a source, by name."""
+
+    registered: list[str]
+    updated: list[str]
+    quarantined: list[str]
+    warnings: list[str]
+
+
+class ServerTools(SourceTools):
+    """The tools of an upstream server."""
+
+    server: str
+
+
+class OpenApiTools(SourceTools):
+    """The tools of an OpenAPI document; `secrets` says of each name what it must hold."""
+
+    source: str
+    secrets: dict[str, str]
+
+
+class RemovedServer(TypedDict):
+    """An upstream server that was removed, with its tools."""
+
+    name: str
+    removed: list[str]
+
+
+class ServerTool(TypedDict):
+    """A tool of an upstream server."""
+
+    name: str
+    status: Status
+
+
+class ServerEntry(ServerDocument):
+    """An upstream server with its tools."""
+
+    tools: list[ServerTool]
+
+
+class ServerList(TypedDict):
+    """The upstream servers."""
+
+    servers: list[ServerEntry]
+
+
+class ProviderConfiguration(TypedDict):
+    """The settings of a provider, as they are kept."""
+
+    provider: str
+    config: dict[str, Any]
+
+
+class ProviderEntry(TypedDict):
+    """A provider and its settings; null where it was never configured."""
+
+    provider: str
+    config: dict[str, Any] | None
+
+
+class ProviderList(TypedDict):
+    """The providers whose formats are known."""
+
+    providers: list[ProviderEntry]
+
+
+class ProviderTools(TypedDict):
+    """The tools that are enabled for a provider, in its format."""
+
+    provider: str
+    tools: list[ProviderJson]
+
+
+class ProviderResults(TypedDict):
+    """The results of a provider's calls, in its format."""
+
+    provider: str
+    calls: int
+    failed: int
+    results: list[ProviderJson]
