@@ -1,13 +1,13 @@
 """Whether a record still quotes what was erased.
 
-What somebody wants gone was also read, passed on and answered: records of calls hold copies of
+Content that is to be erased was also read, passed on and answered: records of calls hold copies of
 it. A copy is recognised in four ways, each with a bound that keeps chance out:
 
 * a piece of an erased text, of at least `PIECE_CHARS` characters (or not much less), wherever it
   stands: search answers with passages;
 * a shorter erased text, if not a very short one, as a part of another text;
 * an erased text or number as a value of its own, unless it is so short that it says nothing;
-* the name of the erased record as a value of its own: whatever names it may be about it.
+* the name of the erased record as a value of its own: a value that names it may be about it.
 
 Texts inside of texts (JSON in an answer's body) are looked at in their escaped form too. What was
 translated, summarised or encoded cannot be recognised by anybody.
@@ -60,7 +60,7 @@ class Copies:
         )
 
     def quoted_at_length(self, value: Any) -> bool:
-        """Whether what was erased stands in JSON, told by more than a name or a single word."""
+        """Whether JSON quotes what was erased by more than a name or a single word."""
         return any(self._has_part(leaf) or self._has_piece(leaf) for leaf in _leaves(value))
 
     def _has_part(self, text: str) -> bool:

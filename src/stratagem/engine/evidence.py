@@ -55,7 +55,7 @@ BASE_RATE_CAP: Final = 0.8
 SIMILARITY_MIN: Final = 0.05
 # Software a year older is half as telling.
 HALF_LIFE_DAYS: Final = 365
-# An author believes in the own fix; somebody else's report counts twice as much.
+# An author believes in the own fix; another's report counts twice as much.
 CLAIM_TRUST: Final = 0.5
 
 _HALF_LIFE_US: Final = HALF_LIFE_DAYS * 24 * 3600 * 1_000_000

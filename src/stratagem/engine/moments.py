@@ -1,7 +1,7 @@
 """Moments: what a caller may write for a time, and the one instant it means.
 
 An expression means exactly one moment, or it is refused with the spelling that would. A guess
-would answer a question about the past with the wrong past, and nobody would notice.
+would answer a question about the past with the wrong past, and go unnoticed.
 
 * `now` is the head of the log, not an instant: what was written last is always seen.
 * A day without a time means the state as that day ended; today has not ended, so it means now.

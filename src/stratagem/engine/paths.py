@@ -171,7 +171,8 @@ class Query:
     def search(self, document: Any, charge: Callable[[int], None]) -> Any:
         """Return what is at the one place that the query can name, or null; else a list.
 
-        A list is in the order of the document. `charge` is told how many nodes were looked at.
+        A list is in the order of the document. `charge` is called with the number of nodes that
+        were looked at.
         """
         nodes = [document]
         for segment in self._segments:

@@ -1,7 +1,7 @@
 """Services outside of the database that may answer in place of the built-in read models.
 
-They hold the head of the branch `default`. Whatever they answer is looked up in the log before
-anybody sees it, so that they decide what is found, and never what is true.
+They hold the head of the branch `default`. Their answers are looked up in the log before
+they are used, so that they decide what is found, and never what is true.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class VectorService(ReadModelService, Protocol):
 
 
 def _ignore_write() -> None:
-    """Tell nobody."""
+    """Do nothing: no service was chosen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PurgeListeners:
-    """What has to be done before something is purged, and after it, by whoever keeps copies.
+    """What holders of copies have to do before something is purged, and after it.
 
     `before`: what waits to be written is written, or it would be written afterwards. `after`: what
     is held in memory is let go of.
@@ -54,7 +54,7 @@ class Foundation:
     def purge(
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None
     ) -> Erased:
-        """Erase a record or an event for good, with whatever quotes it here."""
+        """Erase a record or an event for good, with everything here that quotes it."""
         for work in self.purge_listeners.before:
             work()
         erased = self.store.purge(

@@ -27,7 +27,7 @@ class StateCache:
         self._entries: LRUCache[Hashable, tuple[Hashable, Any]] = LRUCache(_ENTRIES_MAX)
 
     def get(self, name: Hashable, state: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` gave for this state, or gives now. Nobody may change it."""
+        """Return what `make` gave for this state, or gives now. It must not be changed."""
         with self._lock:
             entry = self._entries.get(name)
         if entry is not None and entry[0] == state:

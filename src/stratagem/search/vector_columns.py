@@ -137,7 +137,7 @@ class VectorColumns:
         )
 
     def is_whole(self) -> bool:
-        """Whether nobody was interrupted while changing the rows, as far as the header says."""
+        """Whether no change of the rows was interrupted, as far as the header says."""
         return self.is_intact() and not self.get("writing")
 
     def is_sound(self) -> bool:

@@ -56,7 +56,7 @@ _PAGE: Final = 5_000
 # A process that was stopped may hold the file; the others then do without it.
 _LOCK_SECONDS_MAX: Final = 2.0
 _LOCK_POLL_SECONDS: Final = 0.005
-# A file that somebody keeps damaging is given up for private memory.
+# After so many damaged files in a row, private memory is used instead.
 _REBUILDS_MAX: Final = 3
 
 

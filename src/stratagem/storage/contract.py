@@ -191,7 +191,7 @@ class Erased:
     `events` lost their content because they are what was named. `copies` counts the records, by
     kind, that lost theirs because they quoted it, `results` the kept answers to requests that did.
     `elsewhere` counts, by kind, the records of callers' own that hold the same text: they are
-    left. `pending`: somebody was reading meanwhile, so that the file still holds the bytes.
+    left. `pending`: another process was reading meanwhile, so the file still holds the bytes.
     """
 
     events: int = 0
@@ -582,7 +582,7 @@ class Reader(Protocol):
 
     @property
     def outbox(self) -> OutboxReader:
-        """What external read models have still to be told."""
+        """What waits to be delivered to external read models."""
         ...
 
     @property
@@ -611,7 +611,7 @@ class Transaction(Reader, Protocol):
 
     @property
     def outbox(self) -> OutboxWriter:
-        """What external read models have still to be told."""
+        """What waits to be delivered to external read models."""
         ...
 
     @property
@@ -731,7 +731,7 @@ class Store(Protocol):
     def follow(self, heard: Callable[[int], None]) -> Callable[[], None]:
         """Call with the head's sequence after commits of any process; return how to stop.
 
-        Several commits may be told as one. It is called in a thread of the store's own.
+        Several commits may be reported as one. It is called in a thread of the store's own.
         """
         ...
 

@@ -1,7 +1,7 @@
 """The mark that a copy leaves in its target until it is whole.
 
 It is a setting of the target, written before the first event arrives and taken away after the last
-check. Whoever opens a database that has it is refused, and so is every commit but the copy's own:
+check. Opening a database that has it is refused, and so is every commit but the copy's own:
 half of a log looks like a whole one, and one write into it would keep the rest out for ever.
 """
 

@@ -1,4 +1,4 @@
-"""Copying a log from one store into another, whatever each keeps it in.
+"""Copying a log from one store into another, of the same kind or not.
 
 Events go over as they are, whole transactions at a time, so that a copy that was interrupted goes
 on where it ended. Results of requests and vectors follow; read models grow as the events arrive.
@@ -7,17 +7,16 @@ At the end the target is examined: its chain has to end in the source's own hash
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from stratagem.engine.events import Event, Head
 from stratagem.errors import DatabaseCorrupt, ImportRefused
-from stratagem.storage.contract import Progress, RequestResult, Store, Transaction
+from stratagem.storage.contract import Progress, RequestResult, Store
 from stratagem.storage.copy_mark import COPYING as _COPYING
 from stratagem.storage.copy_mark import CopyMark, set_mark
 
-__all__ = ["Copied", "copy", "is_empty"]
+__all__ = ["Copied", "add_results", "add_vectors", "copy", "is_empty", "receive"]
 
 _PAGE: Final = 1_000
 
@@ -39,7 +38,7 @@ def is_empty(store: Store) -> bool:
 def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None = None) -> Copied:
     """Copy a log into an empty store, or go on with a copy that was begun.
 
-    The target is marked before anything arrives; whoever called takes the mark away once all that
+    The target is marked before anything arrives; the caller removes the mark once all that
     belongs together is copied.
 
     Raises:
@@ -54,7 +53,7 @@ def copy(source: Store, target: Store, progress: Progress, mark: CopyMark | None
         if mark is not None:
             set_mark(target, mark)
         for batch in _transactions(source.log(begin), head.sequence):
-            target.write(partial(_receive, batch), _COPYING)
+            receive(target, batch)
             progress(batch[-1].sequence, head.sequence, "copying events")
         requests = _requests(source, target, progress)
         vectors = _vectors(source, target, progress)
@@ -106,7 +105,7 @@ def _requests(source: Store, target: Store, progress: Progress) -> int:
         }
         fresh = [each for each in page if (each.actor, each.request) not in known]
         if fresh:
-            target.write(partial(_add_results, fresh), _COPYING)
+            add_results(target, fresh)
         after, seen, done = (page[-1].actor, page[-1].request), seen + len(page), done + len(fresh)
         progress(seen, seen, "copying remembered requests")
     return done
@@ -125,19 +124,22 @@ def _vectors(source: Store, target: Store, progress: Progress) -> int:
     last, done = 0, 0
     while page := source.reader().vectors.after(last, _PAGE):
         vectors = {row.sequence: row.vector for row in page}
-        target.write(partial(_add_vectors, vectors), _COPYING)
+        add_vectors(target, vectors)
         last, done = page[-1].id, done + len(page)
         progress(done, total, "copying vectors")
     return target.reader().vectors.count() - before
 
 
-def _receive(events: list[Event], transaction: Transaction) -> None:
-    transaction.receive(events)
+def receive(target: Store, events: Sequence[Event]) -> None:
+    """Write whole transactions of another log into a store."""
+    target.write(lambda transaction: transaction.receive(events), _COPYING)
 
 
-def _add_results(results: list[RequestResult], transaction: Transaction) -> None:
-    transaction.requests.add(results)
+def add_results(target: Store, results: Sequence[RequestResult]) -> None:
+    """Write results of another log's requests into a store."""
+    target.write(lambda transaction: transaction.requests.add(results), _COPYING)
 
 
-def _add_vectors(vectors: dict[int, bytes], transaction: Transaction) -> None:
-    transaction.vectors.add(vectors)
+def add_vectors(target: Store, vectors: Mapping[int, bytes]) -> None:
+    """Write vectors of another log's texts into a store."""
+    target.write(lambda transaction: transaction.vectors.add(vectors), _COPYING)

@@ -3,7 +3,7 @@
 A projection is registered in the database by its name and by the kinds of record that it wants.
 From then on every event about such a record on the branch `default`, whichever process appends
 it, gets a row in the outbox in the transaction of the event itself; nothing has to be sent before
-the transaction ends, and nothing can be lost after. Whoever delivers holds the lease of the
+the transaction ends, and nothing can be lost after. A worker that delivers holds the lease of the
 projection, sends what a record is by then, and takes all rows of the record away in one step.
 """
 

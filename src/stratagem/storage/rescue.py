@@ -10,7 +10,7 @@ What a lost event did is undone: of a record whose newest version is lost, the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -20,7 +20,8 @@ import orjson
 
 from stratagem.engine.events import GENESIS, SALT_BYTES, Event, Space, content_hash, link_of
 from stratagem.engine.lineage import DEFAULT_BRANCH
-from stratagem.storage.contract import Progress, Store, WriteRequest
+from stratagem.storage.contract import Progress, Store
+from stratagem.storage.log_copy import receive
 
 __all__ = ["Loss", "Rescue", "Salvage", "Trace", "fill", "ranges"]
 
@@ -197,10 +198,10 @@ def fill(target: Store, events: Iterable[Event]) -> None:
     for _, together in groupby(events, key=attrgetter("at")):
         page += together
         if len(page) >= _PAGE:
-            _receive(target, page)
+            receive(target, page)
             page = []
     if page:
-        _receive(target, page)
+        receive(target, page)
 
 
 def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:
@@ -212,10 +213,6 @@ def ranges(sequences: Iterable[int]) -> list[tuple[int, int]]:
         else:
             runs.append((sequence, sequence))
     return runs
-
-
-def _receive(target: Store, events: Sequence[Event]) -> None:
-    target.write(lambda transaction: transaction.receive(events), WriteRequest(_ACTOR))
 
 
 def _event(sequence: int, at: int, branch: int, kind: str, content: dict[str, Any]) -> Event:

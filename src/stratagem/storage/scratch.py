@@ -2,7 +2,7 @@
 
 A folder has a file in it that its process keeps locked for as long as it lives; the kernel lets go
 of the lock when the process ends, however it ends. So a folder of ours whose lock can be taken
-belongs to nobody any more. Whatever has no such file, or has it otherwise than we write it, is not
+has no owner any more. A folder that has no such file, or another than we write, is not
 ours and stays.
 """
 
@@ -66,7 +66,7 @@ def remove_abandoned(prefix: str, parent: Path) -> None:
     """Remove the folders of ours, with names that begin so, whose processes have ended."""
     if fcntl is None or not prefix:
         return
-    # Whatever is in the way, of listing as of removing, is no reason not to do the work itself.
+    # Cleaning up is a courtesy: an error of it must not stop the work itself.
     with suppress(OSError):
         for folder in parent.glob(f"{glob.escape(prefix)}*"):
             with suppress(OSError):
@@ -74,7 +74,7 @@ def remove_abandoned(prefix: str, parent: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder if it is ours, and nobody's any more."""
+    """Remove a folder if it is ours and its process has ended."""
     assert fcntl is not None
     if not stat.S_ISDIR(folder.lstat().st_mode) or folder.lstat().st_uid != os.getuid():
         return

@@ -50,12 +50,12 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 PostgresCursor = psycopg.Cursor[tuple[Any, ...]]
 Durability = Literal["full", "fast"]
 
-# Apart from the tables of whoever else uses the database.
+# Apart from the tables of other programs in the same database.
 SCHEMA = "stratagem"
 # How many neighbours an index looks at in one go: as many as a search asks for.
 _NEIGHBOURS = 200
 _READS = ("SELECT", "WITH")
-# What the other side of a broken connection may have left undone cannot be told from here.
+# The connection broke: whether the server ran the statement is not known here.
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 # A connection that is refused has no code of its own: the driver has only the server's words.
 _NOT_NOW = re.compile("too many clients|too many connections|connection slots|database system is")
@@ -128,7 +128,7 @@ def prepare(
     connection: Connection, durability: Durability, *, read_only: bool, lock_wait_seconds: float
 ) -> None:
     """Give a new connection its settings."""
-    # Always of one size: a statement is then prepared once, whatever numbers it is given.
+    # Always of one size: a statement is then prepared once for all numbers.
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(StoredVector, _VectorDumper)
     connection.execute(
@@ -172,7 +172,7 @@ def _without_nul(value: Parameter) -> Parameter:
 
 
 class PooledSession:
-    """Runs each statement on whatever connection is free, and sees the newest commit."""
+    """Runs each statement on any idle connection, and sees the newest commit."""
 
     def __init__(self, pool: Pool, workspace: int, place: str) -> None:
         self._pool = pool
@@ -244,7 +244,7 @@ _WORDS: tuple[tuple[tuple[type[Exception], ...], type[StratagemError], str, str 
 
 
 def _hint(error: Exception) -> str:
-    """Return the next step after an error that only somebody else can mend."""
+    """Return the next step after an error that an administrator has to solve."""
     for kinds, words, hint in _STEPS:
         if isinstance(error, kinds) or (words and re.search(words, str(error))):
             return hint
@@ -281,7 +281,7 @@ _STEPS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 def _line(error: Exception) -> str:
     """Return what happened, in a line; of an error about data only its name, for it quotes them."""
     text = str(error).strip().partition("\n")[0]
-    told = psycopg.OperationalError | psycopg.ProgrammingError | faults.FeatureNotSupported
-    if not text or not isinstance(error, told):
+    explained = psycopg.OperationalError | psycopg.ProgrammingError | faults.FeatureNotSupported
+    if not text or not isinstance(error, explained):
         text = type(error).__name__
     return f"{text.rstrip('.')}."

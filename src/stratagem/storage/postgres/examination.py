@@ -70,7 +70,7 @@ def _indexes(connection: Connection) -> Iterator[Finding]:
         try:
             connection.execute(sql.encode())
         except faults.InsufficientPrivilege:
-            # Whoever installed it did not grant it to this user.
+            # It is installed, but this user may not use it.
             return
         except (faults.IndexCorrupted, faults.DataCorrupted) as error:
             words = f"The index {name} differs from its table: {error.diag.message_primary}"

@@ -1,8 +1,8 @@
-"""Hearing of what other servers write.
+"""Being notified of what other servers write.
 
-Every commit tells the workspace and how far its log has grown. A listener has a connection of its
+Every commit notifies with the workspace and the head of its log. A listener has a connection of its
 own; whenever that had to be opened anew it reports the head, for something may have been missed.
-A standby tells nothing: there the head is looked at now and then.
+A standby sends no notifications: there the head is polled.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Listener:
             self._stopping.wait(_AGAIN_SECONDS)
 
     def _turn(self, connection: Connection, last: int) -> int:
-        """Report the newest of what was told in a while; several commits may be told as one."""
-        for told in connection.notifies(timeout=_TURN_SECONDS):
-            workspace, _, sequence = told.payload.partition(":")
+        """Report the newest notification of a while; several commits may be reported as one."""
+        for notification in connection.notifies(timeout=_TURN_SECONDS):
+            workspace, _, sequence = notification.payload.partition(":")
             # Anybody may send under this name: what is not ours is nothing to us.
             if workspace == str(self._workspace) and sequence.isdecimal():
                 last = int(sequence)

@@ -112,7 +112,7 @@ def reindex(store: PostgresStore, progress: Progress) -> None:
 def index_vectors(store: PostgresStore, *, at_least: int) -> bool:
     """Give a workspace with many vectors an index of its own; say whether it has one now.
 
-    May take minutes. Nobody has to wait: until it is there every vector is compared.
+    May take minutes. Searches do not wait for it: until it is there every vector is compared.
     """
     reader = store.reader()
     if (reader.vectors.last() or 0) < at_least or reader.vectors.count() < at_least:

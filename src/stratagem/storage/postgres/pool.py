@@ -1,8 +1,8 @@
 """Connections that all stores of a process share.
 
 A server holds many workspaces open and its database has few connections to give, so stores that
-ask for the same take from one pool. A connection is opened by whoever finds none idle, in its own
-thread: a database that is away is told at once, and one that came back is used at once. The one
+ask for the same take from one pool. A caller that finds none idle opens one, in its own thread: so
+a database that is down is reported at once, and one that came back is used at once. The one
 that was used last is lent first, for its statements are prepared; the others grow old and are
 closed.
 """
@@ -94,13 +94,13 @@ class Pool:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK", prepare=False)
         finally:
-            # Whatever happens on the way, its place is free again.
+            # Even if that fails, the connection no longer counts as lent.
             if not (good := _is_idle(connection)):
                 connection.close()
             self._put(connection if good else None)
 
     def drop_idle(self) -> None:
-        """Close what nobody uses: one was found broken, so the others will be."""
+        """Close the idle connections: one was found broken, so the others will be."""
         with self._changed:
             idle, self._idle = self._idle, []
         for _, connection in idle:

@@ -55,7 +55,7 @@ def make_queries(session: WorkspaceSession) -> Queries:
 def make_reader(session: WorkspaceSession, kinds: Kinds, cache: NameCache) -> SqlReader:
     """Return a reader over a session."""
     queries = make_queries(session)
-    return SqlReader.over(
+    return SqlReader(
         queries,
         kinds,
         cache,

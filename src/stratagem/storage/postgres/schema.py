@@ -37,7 +37,7 @@ _ONLINE = "-- online"
 _LOCK_SECONDS = 0.05
 # The first whose index goes on until a filter has left enough.
 PGVECTOR_MIN = (0, 8)
-# Any number will do that nobody else is likely to lock by.
+# Any number that other programs are unlikely to use for an advisory lock.
 _MIGRATING = 0x53545241
 
 
@@ -144,7 +144,7 @@ def _try_lock(connection: Connection) -> bool:
 
 
 def _prepare(connection: Connection, store: PostgresStore) -> None:
-    """Make what the migrations need, as far as nobody made it before."""
+    """Create what the migrations need, as far as it does not exist."""
     there, pgvector = _ground(connection)
     if not there:
         connection.execute(_sql("make_schema"))

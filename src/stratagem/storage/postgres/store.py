@@ -187,7 +187,7 @@ class PostgresStore(SqlStore):
         return maintenance.index_vectors(self, at_least=at_least)
 
     def discard(self) -> None:
-        # Whoever has the workspace open finds nothing to lock, and is refused.
+        # Other servers that have the workspace open find nothing to lock, and refuse to write.
         self._exclusively(maintenance.remove)
         self.close()
 
@@ -443,7 +443,7 @@ class PostgresStore(SqlStore):
             return
 
         def look() -> None:
-            # Whatever is in its way now, it is tried again later.
+            # An error is no reason to report anything: it is tried again later.
             with suppress(StratagemError, psycopg.Error):
                 if doubled:
                     maintenance.count_rows(self)

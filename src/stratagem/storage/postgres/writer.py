@@ -37,7 +37,7 @@ def make_writer(
     """Return the parts that write, over a session that has begun a transaction."""
     queries = make_queries(session)
     settings = _JsonSettings(queries, cache)
-    return SqlWriter.over(
+    return SqlWriter(
         queries,
         kinds,
         cache,

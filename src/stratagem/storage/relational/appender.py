@@ -1,7 +1,7 @@
 """Appending events to the tip of the log.
 
 An event is bound to the one before it by its hash, so the appender carries the head of the log
-along: each event is hashed against the head, and then is the head. Nobody else can move it: the
+along: each event is hashed against the head, and then is the head. No other writer can move it: the
 write lock is held from before the head was read until after the commit.
 
 Rows are gathered for all events of one call and written by one statement for each table; then the
@@ -67,7 +67,7 @@ class Appender:
         self._projector.end_transaction(self.head.sequence)
 
     def post(self, branch: int, facts: Sequence[Fact]) -> None:
-        """Put into the outbox what read models elsewhere have to be told.
+        """Put into the outbox what external read models have to be sent.
 
         They mirror the branch `default` alone.
         """

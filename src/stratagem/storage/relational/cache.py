@@ -29,8 +29,8 @@ class NameCache:
 class WriterCache(NameCache):
     """What a writer knows besides, for as long as it holds the write lock.
 
-    All writers that share one commit share one of these: nobody else can change what is in it
-    before the commit. It is thrown away with the commit, and cleared when a savepoint is undone.
+    All writers that share one commit share one of these: no other process can change what is in
+    it before the commit. It is thrown away with the commit, and cleared when a savepoint is undone.
     """
 
     def __init__(self) -> None:

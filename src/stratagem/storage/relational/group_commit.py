@@ -11,7 +11,8 @@ Invariants:
   in the thread of that ticket's own writer: no thread is started.
 * A writer returns only after its work is committed or has failed, and its gate is opened exactly
   once: when its ticket is done, or when it is to lead.
-* A leader that ends, in whatever way, appoints the next in line. Otherwise all would wait for ever.
+* A leader that ends, even by an exception, appoints the next in line. Otherwise all would wait
+  for ever.
 * An error of the database itself fails the whole batch, because it may have undone all of it; an
   error of one piece of work fails that one alone.
 """
@@ -83,7 +84,7 @@ class WriterQueue:
         # For the queue and for who leads; never held while work is done.
         self._order = threading.Lock()
         self._leader: Ticket | None = None
-        # Held while a batch is written, and by whoever wants the database for itself.
+        # Held while a batch is written, and for work that needs the database to itself.
         self.leading = threading.Lock()
 
     @property
@@ -92,7 +93,7 @@ class WriterQueue:
         return len(self._queue)
 
     def write(self, work: Callable[[Transaction], T], request: WriteRequest) -> T:
-        """Run work with that of whoever else is waiting; return once it is committed."""
+        """Run work together with that of other waiting writers; return once it is committed."""
         ticket = Ticket(work, request)
         try:
             if not self._enter(ticket):
@@ -186,7 +187,7 @@ class CommitBatch:
     def _run(self, ticket: Ticket, head: Head, *, alone: bool) -> Head:
         """Run one piece of work; undo it alone if it fails."""
         if not alone:
-            # Where nobody else is in the transaction, rolling all of it back does the same.
+            # For a single piece of work, rolling back the whole transaction does the same.
             self._session.execute("SAVEPOINT work")
         transaction = self._transaction(ticket.request, head)
         try:

@@ -101,7 +101,7 @@ class Interner:
         }
 
     def _insert(self, names: list[tuple[int, str]]) -> dict[tuple[int, str], Subject]:
-        # The write lock is held, so nobody else can take the numbers that follow the last one.
+        # The write lock is held, so no other writer can take the numbers that follow the last one.
         last = self._cache.subject_last
         if last is None:
             last = self._queries.number("subject_last")

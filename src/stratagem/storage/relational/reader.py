@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stratagem.engine.records import Kinds
 from stratagem.storage.contract import VectorComparer
 from stratagem.storage.relational.branches import SqlBranches
@@ -22,26 +20,11 @@ from stratagem.storage.relational.vectors import SqlVectors
 __all__ = ["SqlReader"]
 
 
-@dataclass(slots=True)
 class SqlReader:
-    """See `stratagem.storage.contract.Reader`."""
+    """See `stratagem.storage.contract.Reader`; a store gives the parts that are its own."""
 
-    kinds: Kinds
-    log: SqlLog
-    branches: SqlBranches
-    records: SqlRecords
-    catalogue: SqlCatalogue
-    changes: SqlChanges
-    search: SqlSearch
-    vectors: SqlVectors
-    vector_comparer: VectorComparer | None
-    outbox: SqlOutbox
-    settings: SqlSettings
-    requests: SqlRequests
-
-    @classmethod
-    def over(
-        cls,
+    def __init__(
+        self,
         queries: Queries,
         kinds: Kinds,
         cache: NameCache,
@@ -50,20 +33,16 @@ class SqlReader:
         vectors: SqlVectors | None = None,
         vector_comparer: VectorComparer | None = None,
         records: SqlRecords | None = None,
-    ) -> SqlReader:
-        """Return a reader that runs these queries; a store gives the parts that are its own."""
-        records = records or SqlRecords(queries, kinds, cache)
-        return cls(
-            kinds=kinds,
-            log=SqlLog(queries),
-            branches=SqlBranches(queries, cache),
-            records=records,
-            catalogue=SqlCatalogue(queries, records),
-            changes=SqlChanges(queries),
-            search=search,
-            vectors=vectors or SqlVectors(queries),
-            vector_comparer=vector_comparer,
-            outbox=SqlOutbox(queries),
-            settings=SqlSettings(queries),
-            requests=SqlRequests(queries),
-        )
+    ) -> None:
+        self.kinds = kinds
+        self.log = SqlLog(queries)
+        self.branches = SqlBranches(queries, cache)
+        self.records = records or SqlRecords(queries, kinds, cache)
+        self.catalogue = SqlCatalogue(queries, self.records)
+        self.changes = SqlChanges(queries)
+        self.search = search
+        self.vectors = vectors or SqlVectors(queries)
+        self.vector_comparer = vector_comparer
+        self.outbox = SqlOutbox(queries)
+        self.settings = SqlSettings(queries)
+        self.requests = SqlRequests(queries)

@@ -1,7 +1,7 @@
 """A connection to a database as the shared code sees it, and typed access to its statements.
 
-Rows come from a driver as tuples of anything. Whoever runs a statement says which shape its rows
-have, in the line that names the statement: `queries.rows(_NUMBER_AND_KEY, "subject_ids", …)`. From
+A driver returns rows as tuples of anything. The caller of a statement declares the shape of its
+rows, in the line that names the statement: `queries.rows(_NUMBER_AND_KEY, "subject_ids", …)`. From
 there on the type checker knows what is in them. Nothing is converted: that a statement gives such
 rows is proved by the contract suite, on each database.
 """
@@ -65,8 +65,8 @@ class Queries:
 
     `array` makes one parameter of several values. `faults` are the driver's errors that are
     translated here, by `translate`. A reader outside of any transaction translates all of them;
-    inside one they have to arrive as they are, because whoever runs it must be able to tell that
-    the database failed, and not the work.
+    inside one they pass through as they are, because group commit has to tell a database that
+    failed from work that failed.
     """
 
     __slots__ = ("_execute", "_faults", "_sql", "_translate", "array", "session", "statements")

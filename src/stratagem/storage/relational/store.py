@@ -81,7 +81,7 @@ class SqlStore(ABC):
     def close(self) -> None:
         for follower in self._followers:
             follower.close()
-        # Whoever is writing gets to its end first.
+        # A commit that is under way ends first.
         with self._writers.leading:
             self._unusable = self._unusable or "The database was closed."
             self._release()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from stratagem.engine.records import Kinds
@@ -43,34 +42,14 @@ class DocumentWriter(Protocol):
         ...
 
 
-@dataclass(slots=True)
 class SqlWriter:
-    """The parts that write.
+    """The parts that write; a store gives those that are its own.
 
     They live as long as the write lock is held, and so does what is in their `cache`.
     """
 
-    queries: Queries
-    cache: WriterCache
-    adapters: Adapters
-    indexer: Indexer | None
-    documents: DocumentWriter
-    kinds: Kinds
-    log: SqlLog
-    branches: SqlBranches
-    records: SqlWriterRecords
-    catalogue: SqlCatalogue
-    changes: SqlChanges
-    search: SqlSearch
-    vectors: SqlVectorWriter
-    vector_comparer: VectorComparer | None
-    outbox: SqlOutboxWriter
-    settings: SqlSettingWriter
-    requests: SqlRequestWriter
-
-    @classmethod
-    def over(
-        cls,
+    def __init__(
+        self,
         queries: Queries,
         kinds: Kinds,
         cache: WriterCache,
@@ -82,25 +61,21 @@ class SqlWriter:
         settings: SqlSettingWriter,
         vectors: SqlVectorWriter | None = None,
         vector_comparer: VectorComparer | None = None,
-    ) -> SqlWriter:
-        """Return the parts over these queries; a store gives those that are its own."""
-        records = SqlWriterRecords(queries, kinds, cache)
-        return cls(
-            queries=queries,
-            cache=cache,
-            adapters=adapters,
-            indexer=indexer,
-            documents=documents,
-            kinds=kinds,
-            log=SqlLog(queries),
-            branches=SqlBranches(queries, cache),
-            records=records,
-            catalogue=SqlCatalogue(queries, records),
-            changes=SqlChanges(queries),
-            search=search,
-            vectors=vectors or SqlVectorWriter(queries, settings),
-            vector_comparer=vector_comparer,
-            outbox=SqlOutboxWriter(queries, cache),
-            settings=settings,
-            requests=SqlRequestWriter(queries),
-        )
+    ) -> None:
+        self.queries = queries
+        self.cache = cache
+        self.adapters = adapters
+        self.indexer = indexer
+        self.documents = documents
+        self.kinds = kinds
+        self.log = SqlLog(queries)
+        self.branches = SqlBranches(queries, cache)
+        self.records = SqlWriterRecords(queries, kinds, cache)
+        self.catalogue = SqlCatalogue(queries, self.records)
+        self.changes = SqlChanges(queries)
+        self.search = search
+        self.vectors = vectors or SqlVectorWriter(queries, settings)
+        self.vector_comparer = vector_comparer
+        self.outbox = SqlOutboxWriter(queries, cache)
+        self.settings = settings
+        self.requests = SqlRequestWriter(queries)

@@ -86,7 +86,7 @@ def is_frozen(path: str) -> bool:
     """Whether a file lies where nothing can be written, as on a read-only medium.
 
     SQLite wants two files beside one in its write-ahead mode, even to read it. Where they cannot be
-    made it has to be told that nobody changes the file; where they are, somebody uses it.
+    made it has to be told that the file does not change; where they are, another process uses it.
 
     Raises:
         StorageUnavailable: A part of the database is in a file that cannot be read alone.
@@ -107,7 +107,7 @@ def is_frozen(path: str) -> bool:
 
 
 def immutable_uri(path: str) -> str:
-    """Return the address of a file that nobody changes."""
+    """Return the address of a file that does not change."""
     return f"file:{quote(path)}?immutable=1"
 
 

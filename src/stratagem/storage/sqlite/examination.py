@@ -4,7 +4,7 @@ The chain is recomputed from the events themselves. The read models are made aga
 database of their own and compared with those in use, row by row: they are functions of the log, so
 any difference is damage. SQLite compares every index with its table, and says which page is broken.
 
-Three kinds of damage are told apart. What is made from the log can be made again. A file whose
+There are three kinds of damage. What is made from the log can be made again. A file whose
 pages are in disorder can be written anew, as long as every event is in it. Only what happened to
 events themselves cannot be mended, and then each one is named.
 """
@@ -151,18 +151,18 @@ def _structure(connection: apsw.Connection) -> Iterator[Finding]:
     roots = {root: name for _, name, _, root in objects if root}
     owners = {name: table for _, name, table, _ in objects}
     indexes = {name for kind, name, _, _ in objects if kind == "index"}
-    told: set[str] = set()
+    reported: set[str] = set()
     for kind, table, _, _ in objects:
         if kind == "table" and not _is_shadow(table):
             for line in _check(connection, table):
                 if line != "ok":
-                    told.add(line)
+                    reported.add(line)
                     name = _object_of(line, roots) or table
                     yield _structure_finding(
                         line, name, owners.get(name, table), index=name in indexes
                     )
     for line in whole:
-        if line != "ok" and line not in told:
+        if line != "ok" and line not in reported:
             name = _object_of(line, roots)
             table = owners.get(name, "") if name else ""
             yield _structure_finding(line, name or "", table, index=name in indexes)

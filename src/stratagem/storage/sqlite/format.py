@@ -2,8 +2,8 @@
 
 Two numbers say it: `user_version` counts the migrations of the log, and the setting
 `read_models_version` what the read models mean. Another process may raise either at any moment,
-so a commit looks at both in its own transaction, and a read looks again whenever somebody else
-has committed.
+so a commit looks at both in its own transaction, and a read looks again after each commit of
+another process.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def purge(
         try:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except apsw.BusyError:
-            # Somebody reads an older state: it is erased all the same, but not overwritten yet.
+            # A reader still sees an older state: the content is erased, but not overwritten yet.
             return replace(erased, pending=True)
         return erased
 

@@ -1,9 +1,9 @@
-"""Rows read straight from the pages of a database file, whatever else of it is damaged.
+"""Rows read straight from the pages of a database file, even if the rest of it is damaged.
 
 SQLite finds a row by descending a tree, so one bad page near the root hides every row below it. The
 rows themselves lie in the leaves, each page by itself. Here every page is read in turn, and every
 cell on it: https://www.sqlite.org/fileformat2.html says how. What a page claims about itself is not
-believed where it can be done without; whoever asks for rows has to tell the right ones from others.
+believed where it can be done without; the caller has to tell genuine rows from others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Cell(NamedTuple):
 
 
 class PageFile:
-    """The pages of a database file that nobody writes to meanwhile."""
+    """The pages of a database file that is not written to meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")

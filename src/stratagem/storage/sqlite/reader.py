@@ -43,7 +43,7 @@ def make_queries(connection: apsw.Connection, faults: tuple[type[Exception], ...
 def make_reader(connection: apsw.Connection, kinds: Kinds) -> SqlReader:
     """Return a reader of a transaction, whose errors are translated by who began it."""
     queries = make_queries(connection)
-    return SqlReader.over(queries, kinds, NameCache(), search=SqliteSearch(queries))
+    return SqlReader(queries, kinds, NameCache(), search=SqliteSearch(queries))
 
 
 def lookup_reader(
@@ -52,7 +52,7 @@ def lookup_reader(
     """Return a reader outside of any transaction, which translates each error by itself."""
     queries = make_queries(connection, (apsw.Error, *DAMAGE))
     guard = FormatGuard(connection, queries)
-    reader = SqlReader.over(
+    reader = SqlReader(
         queries,
         kinds,
         cache,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,8 @@ import apsw
 
 from stratagem.engine.events import Event
 from stratagem.errors import DatabaseCorrupt, ImportRefused
-from stratagem.storage.contract import Progress, RequestResult, Transaction, WriteRequest
+from stratagem.storage.contract import Progress, Transaction, WriteRequest
+from stratagem.storage.log_copy import add_results, add_vectors
 from stratagem.storage.relational.requests import SqlRequests, is_genuine
 from stratagem.storage.rescue import Rescue, fill
 from stratagem.storage.scratch import scratch_folder
@@ -96,7 +96,7 @@ def _copy_pages(store: SqliteStore, target: SqliteStore, progress: Progress) -> 
 
 def _copy_settings(connection: apsw.Connection, target: SqliteStore) -> None:
     if connection.execute(SQL["broken_seal"]).fetchone():
-        # Which of them is wrong cannot be told; each has a value to begin with.
+        # Which of them is wrong is not known; each has a default.
         return
     rows: list[Any] = connection.execute(SQL["settings"]).fetchall()
     settings: dict[str, Any] = dict(rows)
@@ -120,7 +120,7 @@ def _copy_vectors(connection: apsw.Connection, target: SqliteStore) -> None:
     after = 0
     while rows := _vectors(connection, after):
         vectors = {sequence: vector for _, sequence, vector in rows if vector is not None}
-        target.write(partial(_add_vectors, vectors), _WRITER)
+        add_vectors(target, vectors)
         after = rows[-1][0]
 
 
@@ -128,20 +128,11 @@ def _vectors(connection: apsw.Connection, after: int) -> list[Any]:
     return connection.execute(SQL["sound_vectors"], (after, _PAGE)).fetchall()
 
 
-def _add_vectors(vectors: dict[int, bytes], transaction: Transaction) -> None:
-    transaction.vectors.add(vectors)
-
-
 def _copy_requests(requests: SqlRequests, target: SqliteStore) -> None:
     after = ("", "")
     while page := requests.after(after, _PAGE):
-        genuine = list(filter(is_genuine, page))
-        target.write(partial(_add_results, genuine), _WRITER)
+        add_results(target, list(filter(is_genuine, page)))
         after = (page[-1].actor, page[-1].request)
-
-
-def _add_results(results: list[RequestResult], transaction: Transaction) -> None:
-    transaction.requests.add(results)
 
 
 def _put_in_place(connection: apsw.Connection, made: Path, progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Every event of a damaged file that can still be read, told from rubbish by its own hash.
+"""Every event of a damaged file that can still be read and proves genuine by its own hash.
 
 Names are wanted to check a hash, and each is there twice: in its table and in the index over it. So
 the names of a damaged page are found in the other.

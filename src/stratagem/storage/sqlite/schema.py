@@ -127,7 +127,7 @@ def _is_altered(connection: apsw.Connection) -> bool:
 def _upgrade(connection: apsw.Connection, store: SqliteStore) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Whoever upgraded it meanwhile may have been a newer Stratagem.
+        # Another process may have upgraded it meanwhile, and may be a newer Stratagem.
         _refuse_foreign(connection, store.location)
         if not _is_current(connection):
             _migrate(connection, store)

@@ -84,7 +84,7 @@ class SqliteStore(SqlStore):
         self._durability: Durability = durability
         # A name of its own for a database in memory, so that its threads share it.
         self.uri = path if path != MEMORY else f"file:/stratagem-{id(self)}?vfs=memdb"
-        # What the file was like, where it is read as one that nobody can change.
+        # Time and size of the file, where it is read as one that does not change.
         self._frozen: tuple[int, int] | None = None
         if read_only and path != MEMORY and is_frozen(path):
             self.uri, self._frozen = immutable_uri(path), _state(path)

@@ -1,7 +1,7 @@
 """Noticing what any process appends to the file.
 
-SQLite tells nobody. The head is one indexed look-up of a few microseconds, so it is simply asked
-for, again and again, in a thread with a reader of its own.
+SQLite notifies no other process. The head is one indexed look-up of a few microseconds, so it is
+polled, in a thread with a reader of its own.
 """
 
 from __future__ import annotations

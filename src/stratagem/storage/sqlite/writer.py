@@ -30,7 +30,7 @@ def make_writer(
     # Errors of the driver mean that the database failed, and stay what they are. What a damaged
     # file makes of decoding is an error of one piece of work.
     queries = make_queries(connection, DAMAGE)
-    return SqlWriter.over(
+    return SqlWriter(
         queries,
         kinds,
         cache,
