@@ -192,8 +192,8 @@ def _live(database: Stratagem, executions: int, rng: random.Random) -> None:
 
 def _examined(database: Stratagem, calls: list[Damaged]) -> dict[str, Tally]:
     gateway = database.runtime.gateway
-    examiner = gateway.corrector.examiner
-    examiner.forget()
+    evaluator = gateway.corrector.evaluator
+    evaluator.forget()
     # An agent that has not called yet, of the same caller as the others.
     teacher = teacher_of(Caller().actor, "somebody new")
     tallies: dict[str, Tally] = {kind: Tally() for kind in ("name", "value", "both", "disputed")}
@@ -201,7 +201,7 @@ def _examined(database: Stratagem, calls: list[Damaged]) -> dict[str, Tally]:
         view = gateway.foundation.views.view(reader, "default")
         tools = {name: gateway.registry.find(reader, view, name) for name in _TOOLS}
     for call in calls:
-        found = examiner.examine(tools[call.tool], call.given, "default", teacher)
+        found = evaluator.evaluate(tools[call.tool], call.given, "default", teacher)
         tally = tallies[call.kind]
         tally.calls += 1
         if found.applied is not None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import stratagem
-from stratagem.gateway.advice.parts import PatternService, ValidationService
-from stratagem.gateway.advice.records import RecordsOfViews
+from stratagem.gateway.advice.execution_records import ExecutionRecordsCache
+from stratagem.gateway.advice.record_services import PatternService, ValidationService
 from stratagem.gateway.names import TOOLS
 from stratagem.operation import Caller
 from stratagem.storage.contract import WriteRequest
@@ -75,7 +75,7 @@ def test_a_part_that_comes_back_is_used_again(db: stratagem.Stratagem) -> None:
     recommender.validation = ValidationService(Broken())  # type: ignore[arg-type]
     ask(db, "weather in Oslo")
 
-    recommender.validation = ValidationService(RecordsOfViews())
+    recommender.validation = ValidationService(ExecutionRecordsCache())
 
     assert ask(db, "weather in Oslo")["fallbackMode"] is False
 

@@ -19,8 +19,8 @@ from stratagem.errors import TABLE, BranchNotFound, CorrectionUnavailable, Valid
 from stratagem.gateway import names
 from stratagem.gateway.calls import recorder
 from stratagem.gateway.definitions.schemas import Schema
-from stratagem.gateway.learning import examiner
-from stratagem.gateway.learning.corrector import Judge
+from stratagem.gateway.learning import evaluator
+from stratagem.gateway.learning.corrector import OutcomeRecorder
 from stratagem.operation import Caller
 from stratagem.storage.views import find_branch
 from tests.behaviour.gateway.workshop import Workshop, workshop
@@ -69,7 +69,7 @@ def lessonless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Work
         opened.teach("needle", 1)
         opened.settle()
         rename(tmp_path / "lessonless.db", "tallies", "lost")
-        opened.database.runtime.gateway.corrector.examiner.forget()
+        opened.database.runtime.gateway.corrector.evaluator.forget()
         yield opened
         rename(tmp_path / "lessonless.db", "lost", "tallies")
 
@@ -86,9 +86,9 @@ def test_without_a_readable_policy_only_valid_calls_run(shop: Workshop) -> None:
     assert error.details["serviceStatus"]["policyService"] == "unavailable"
     assert error.details["violations"][0]["path"] == "$.amount"
     assert shop.run("send", RIGHT)["result"] == RIGHT
-    diagnosed = shop.ask("error_diagnose", error="it failed", toolName="send", parameters=WRONG)
-    assert diagnosed["autoCorrection"]["available"] is False
-    assert diagnosed["fallbackMode"] is True
+    diagnose = shop.ask("error_diagnose", error="it failed", toolName="send", parameters=WRONG)
+    assert diagnose["autoCorrection"]["available"] is False
+    assert diagnose["fallbackMode"] is True
     status = shop.ask("auto_correction_status")
     assert status["settings"] is None
     assert status["systemStatus"]["healthy"] is False
@@ -131,7 +131,7 @@ def test_without_an_engine_only_valid_calls_run(
     def broken(*_given: object, **_more: object) -> None:
         raise RuntimeError("the engine is broken")
 
-    monkeypatch.setattr(examiner, "correct", broken)
+    monkeypatch.setattr(evaluator, "correct", broken)
 
     error = shop.fails("send", WRONG)
 
@@ -169,7 +169,7 @@ def test_learning_that_fails_does_not_fail_the_call(
     def broken(*_given: object, **_more: object) -> None:
         raise RuntimeError("nothing can be noted")
 
-    monkeypatch.setattr(Judge, "judge", broken)
+    monkeypatch.setattr(OutcomeRecorder, "record", broken)
 
     assert shop.run("send", WRONG)["result"] == RIGHT
     assert health(shop)["learningPipeline"] == "unavailable"
@@ -196,7 +196,7 @@ def test_a_required_audit_log_that_cannot_be_written_holds_corrections_back(
     shop: Workshop,
 ) -> None:
     shop.ask("auto_correction_configure", settings={"requireAuditLog": True})
-    shop.database.runtime.gateway.corrector.health.failed(
+    shop.database.runtime.gateway.corrector.health.record_failure(
         "learningPipeline", OSError("the disk is full")
     )
 
@@ -209,7 +209,7 @@ def test_a_required_audit_log_that_cannot_be_written_holds_corrections_back(
 def test_a_required_audit_log_holds_confirmed_corrections_back_too(shop: Workshop) -> None:
     made = shop.fails("search", {"needle": "tea"}).details["corrections"][0]["correctionId"]
     shop.ask("auto_correction_configure", settings={"requireAuditLog": True})
-    shop.database.runtime.gateway.corrector.health.failed(
+    shop.database.runtime.gateway.corrector.health.record_failure(
         "learningPipeline", OSError("the disk is full")
     )
 

@@ -81,9 +81,9 @@ MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
     "gateway/learning/diagnosis.py:_row": lambda: importlib.import_module(
         "stratagem.gateway.learning.diagnosis"
     ),
-    "gateway/learning/debugging_advice.py:without_values": lambda: importlib.import_module(
+    "gateway/learning/debugging_advice.py:mask_values": lambda: importlib.import_module(
         "stratagem.gateway.learning.debugging_advice"
-    ).without_values("no value 12", {"x": "value 12"}),
+    ).mask_values("no value 12", {"x": "value 12"}),
     "storage/postgres/connection.py:_hint": lambda: importlib.import_module(
         "stratagem.storage.postgres.connection"
     )._hint(Exception("something else")),

@@ -6,10 +6,10 @@ from typing import Final
 
 from stratagem.gateway import services
 from stratagem.gateway.advice import answers, inputs
-from stratagem.gateway.advice.looking import Looking
-from stratagem.gateway.advice.planning import Planning
-from stratagem.gateway.advice.recommending import Recommending
-from stratagem.gateway.advice.recovering import Recovering
+from stratagem.gateway.advice.error_recovery import ErrorRecoveryService
+from stratagem.gateway.advice.recommendations import RecommendationService
+from stratagem.gateway.advice.tool_inspection import ToolInspection
+from stratagem.gateway.advice.workflow_planner import WorkflowPlanner
 from stratagem.gateway.rows import row
 from stratagem.operation import CommandHint, Operation, SdkMethod
 
@@ -77,8 +77,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Recommend tools",
         "Which registered tools do what is to be done, and why.",
         inputs.RecommendInput,
-        services.recommending,
-        Recommending.recommend,
+        services.recommendations,
+        RecommendationService.recommend,
         says=_say_recommendations,
         answer_fields=("recommendedTools", "totalAvailableTools", "fallbackMode"),
         reads=True,
@@ -100,8 +100,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Recover from error",
         "After a failed call: corrected arguments, known fixes, other tools.",
         inputs.OnErrorInput,
-        services.recovering,
-        Recovering.recommend,
+        services.error_recovery,
+        ErrorRecoveryService.recommend,
         says=_say_recovery,
         answer_fields=("failedTool", "errorType", "alternatives", "parameterCorrections"),
         reads=True,
@@ -122,8 +122,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Validate tools",
         "Whether tools can be called now.",
         inputs.ValidateInput,
-        services.looking,
-        Looking.validate,
+        services.tool_inspection,
+        ToolInspection.validate,
         says=_say_validation,
         answer_fields=("results", "allAvailable"),
         reads=True,
@@ -144,8 +144,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Discover tools",
         "Registered tools by category, source and name.",
         inputs.DiscoverInput,
-        services.looking,
-        Looking.discover,
+        services.tool_inspection,
+        ToolInspection.discover,
         says=_say_discovery,
         answer_fields=("tools", "filteredCount"),
         reads=True,
@@ -166,8 +166,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Compare tools",
         "How tools for the same job differ: parameters, evidence, latency.",
         inputs.CompareInput,
-        services.looking,
-        Looking.compare,
+        services.tool_inspection,
+        ToolInspection.compare,
         says=_say_comparison,
         answer_fields=("tools", "differences", "best"),
         reads=True,
@@ -187,8 +187,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Plan workflow",
         "Chain tools to a goal; the definition can be run by tools_pipeline.",
         inputs.PlanInput,
-        services.planning,
-        Planning.plan,
+        services.workflow_planner,
+        WorkflowPlanner.plan,
         says=_say_plan,
         answer_fields=("steps", "definition", "missing", "runnable"),
         reads=True,

@@ -151,7 +151,7 @@ def _recommender(parts: GatewayParts, advisor: Advisor | None) -> Recommender:
         parts.recorder,
         parts.new_id,
         advisor=advisor,
-        examine=parts.corrector.examiner.examine,
+        correct_arguments=parts.corrector.evaluator.evaluate,
     )
 
 

@@ -7,7 +7,11 @@ from typing import Final
 
 from stratagem.gateway import services
 from stratagem.gateway.learning import answers, inputs
-from stratagem.gateway.learning.service import Analysis, Corrections, Curating
+from stratagem.gateway.learning.service import (
+    CorrectionAnalysis,
+    CorrectionService,
+    PatternAdministration,
+)
 from stratagem.gateway.rows import row
 from stratagem.operation import CommandHint, Operation, SdkMethod
 
@@ -15,8 +19,8 @@ __all__ = ["OPERATIONS"]
 
 
 def _say_diagnosis(answer: answers.CallDiagnosis) -> str:
-    diagnosed = answer["diagnosis"]
-    lines = [f"{diagnosed['errorType']}: {diagnosed['rootCause']}"]
+    diagnosis = answer["diagnosis"]
+    lines = [f"{diagnosis['errorType']}: {diagnosis['rootCause']}"]
     lines += [
         f"{each['correctionId']} ({each['confidence']:.2f}): {each['reasoning']}"
         for each in answer["autoCorrection"]["corrections"]
@@ -100,8 +104,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Diagnose error",
         "What is wrong with a call, how it could be corrected, and what is known to help.",
         inputs.DiagnoseInput,
-        services.analysis,
-        Analysis.diagnose,
+        services.correction_analysis,
+        CorrectionAnalysis.diagnose,
         says=_say_diagnosis,
         answer_fields=(
             "diagnosis",
@@ -130,7 +134,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "How the corrections of calls are doing: health, figures, what is under way.",
         inputs.StatusInput,
         services.corrections,
-        Corrections.status,
+        CorrectionService.status,
         says=_say_status,
         answer_fields=(
             "systemStatus",
@@ -156,7 +160,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Change what corrections may do, for all tools or for one; effective at once.",
         inputs.ConfigureInput,
         services.corrections,
-        Corrections.configure,
+        CorrectionService.configure,
         says=_say_policy_update,
         answer_fields=("configurationUpdated", "newSettings", "changesApplied"),
         right="admin",
@@ -177,7 +181,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Try corrections out on given calls or on a named suite; nothing is run.",
         inputs.TestInput,
         services.corrections,
-        Corrections.test,
+        CorrectionService.test,
         says=_say_tests,
         answer_fields=("testResults", "overallResults"),
         reads=True,
@@ -202,8 +206,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "Correction insights",
         "What the records of a time say about corrections: patterns, agents, tools, trends.",
         inputs.InsightsInput,
-        services.analysis,
-        Analysis.insights,
+        services.correction_analysis,
+        CorrectionAnalysis.insights,
         says=_say_insights,
         answer_fields=("timeRange", "overallMetrics", "topPatterns", "trends", "recommendations"),
         reads=True,
@@ -228,8 +232,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "List what corrections have learned, show what a tool is usually called with, back "
             "patterns up and restore them.",
             inputs.PatternsInput,
-            services.curating,
-            Curating.patterns,
+            services.pattern_administration,
+            PatternAdministration.patterns,
             answer_fields=("patterns", "profile", "backup"),
             toolset="registry",
             sdk=SdkMethod("auto_correction_patterns", ("action",)),
@@ -243,8 +247,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "Correction breakers",
             "List the breakers that keep corrections from tools where they failed, or reset one.",
             inputs.CircuitsInput,
-            services.curating,
-            Curating.circuits,
+            services.pattern_administration,
+            PatternAdministration.circuits,
             answer_fields=("circuitBreakers", "reset"),
             toolset="registry",
             sdk=SdkMethod("auto_correction_circuits", ("action",)),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from stratagem.gateway.advice.bound import AdviceParts
-from stratagem.gateway.advice.looking import Looking
-from stratagem.gateway.advice.planning import Planning
-from stratagem.gateway.advice.recommending import Recommending
-from stratagem.gateway.advice.recovering import Recovering
+from stratagem.gateway.advice.advice_service import AdviceParts
+from stratagem.gateway.advice.error_recovery import ErrorRecoveryService
+from stratagem.gateway.advice.recommendations import RecommendationService
+from stratagem.gateway.advice.tool_inspection import ToolInspection
+from stratagem.gateway.advice.workflow_planner import WorkflowPlanner
 from stratagem.gateway.calls.retention import Retention
-from stratagem.gateway.learning.service import Analysis, Corrections, Curating, LearningParts
+from stratagem.gateway.learning.service import (
+    CorrectionAnalysis,
+    CorrectionService,
+    LearningParts,
+    PatternAdministration,
+)
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers.service import ProviderService
 from stratagem.gateway.registry.resource_service import ResourceService
@@ -17,18 +22,18 @@ from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
 
 __all__ = [
-    "analysis",
+    "correction_analysis",
     "corrections",
-    "curating",
+    "error_recovery",
     "gateway",
-    "looking",
-    "planning",
+    "pattern_administration",
     "providers",
-    "recommending",
-    "recovering",
+    "recommendations",
     "resources",
     "retention",
     "sources",
+    "tool_inspection",
+    "workflow_planner",
 ]
 
 
@@ -78,19 +83,19 @@ def _learning(parts: GatewayParts) -> LearningParts:
     )
 
 
-def corrections(parts: GatewayParts, caller: Caller) -> Corrections:
+def corrections(parts: GatewayParts, caller: Caller) -> CorrectionService:
     """Return status, configuration and tests of corrections, for a caller."""
-    return Corrections(_learning(parts), caller)
+    return CorrectionService(_learning(parts), caller)
 
 
-def analysis(parts: GatewayParts, caller: Caller) -> Analysis:
+def correction_analysis(parts: GatewayParts, caller: Caller) -> CorrectionAnalysis:
     """Return diagnosis and insights, for a caller."""
-    return Analysis(_learning(parts), caller)
+    return CorrectionAnalysis(_learning(parts), caller)
 
 
-def curating(parts: GatewayParts, caller: Caller) -> Curating:
+def pattern_administration(parts: GatewayParts, caller: Caller) -> PatternAdministration:
     """Return patterns and breakers of corrections, for a caller."""
-    return Curating(_learning(parts), caller)
+    return PatternAdministration(_learning(parts), caller)
 
 
 def _advice(parts: GatewayParts) -> AdviceParts:
@@ -104,21 +109,21 @@ def _advice(parts: GatewayParts) -> AdviceParts:
     )
 
 
-def recommending(parts: GatewayParts, caller: Caller) -> Recommending:
+def recommendations(parts: GatewayParts, caller: Caller) -> RecommendationService:
     """Return tools_recommend, for a caller."""
-    return Recommending(_advice(parts), caller)
+    return RecommendationService(_advice(parts), caller)
 
 
-def recovering(parts: GatewayParts, caller: Caller) -> Recovering:
+def error_recovery(parts: GatewayParts, caller: Caller) -> ErrorRecoveryService:
     """Return tools_recommend_on_error, for a caller."""
-    return Recovering(_advice(parts), caller)
+    return ErrorRecoveryService(_advice(parts), caller)
 
 
-def looking(parts: GatewayParts, caller: Caller) -> Looking:
+def tool_inspection(parts: GatewayParts, caller: Caller) -> ToolInspection:
     """Return tools_validate, tools_discover and tools_compare, for a caller."""
-    return Looking(_advice(parts), caller)
+    return ToolInspection(_advice(parts), caller)
 
 
-def planning(parts: GatewayParts, caller: Caller) -> Planning:
+def workflow_planner(parts: GatewayParts, caller: Caller) -> WorkflowPlanner:
     """Return workflow_plan, for a caller."""
-    return Planning(_advice(parts), caller)
+    return WorkflowPlanner(_advice(parts), caller)

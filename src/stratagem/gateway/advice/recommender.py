@@ -1,7 +1,7 @@
-"""What chooses tools for a request: the catalogue, what was learned, and who else is asked.
+"""Chooses tools for a request by the catalogue and by what was learned from earlier requests.
 
-`advisor` is the debugging memory, `examine` what corrects arguments; whoever puts the gateway
-together hands them in. Without them nothing else is missing.
+`advisor` is the debugging memory, `correct_arguments` the corrector of arguments. Both are handed
+in, and both are optional.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from stratagem.engine.events import Draft
 from stratagem.engine.evidence import Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
-from stratagem.gateway.advice.parts import PatternService, Services, ValidationService
-from stratagem.gateway.advice.records import RecordsOfViews
+from stratagem.gateway.advice.execution_records import ExecutionRecordsCache
+from stratagem.gateway.advice.record_services import (
+    PatternService,
+    RecordServices,
+    ValidationService,
+)
 from stratagem.gateway.advice.retrieval import weights
-from stratagem.gateway.advice.retrieval.catalogue import Catalogue, Shelf
-from stratagem.gateway.advice.retrieval.index import Match
-from stratagem.gateway.advice.retrieval.intents import Supported
+from stratagem.gateway.advice.retrieval.catalogue import ToolCatalogue, ViewTools
+from stratagem.gateway.advice.retrieval.index import ToolMatch
+from stratagem.gateway.advice.retrieval.request_history import RequestSupport
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.correction import Correction, correct
 from stratagem.gateway.registry.tool_registry import Registry
@@ -31,18 +35,19 @@ from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["Advice", "Choice", "Recommender"]
+__all__ = ["KnownFixes", "Recommender", "ToolChoice"]
 
 # Tools that cannot be called are not recommended.
 _CALLABLE = frozenset({"active", "deprecated"})
+# How far a tool stays behind the best one where only similar requests speak for it.
 _BEHIND = 1e-6
 
 
-# What the engine of corrections makes of the arguments of a tool on a branch.
-Examine = Callable[[Tool, Any, str], Correction]
+# Corrects the arguments of a tool, as the policy of a branch allows.
+CorrectArguments = Callable[[Tool, Any, str], Correction]
 
 
-class Advice(Protocol):
+class KnownFixes(Protocol):
     """The debugging memory, as far as it is asked for a fix."""
 
     def known_fix(self, text: str, tool: str, branch: str, caller: Caller) -> dict[str, Any] | None:
@@ -51,17 +56,17 @@ class Advice(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A tool that is recommended, and what speaks for it."""
+class ToolChoice:
+    """A tool for a request, and the evidence for it."""
 
     tool: Tool
-    match: Match
-    support: Supported | None
+    match: ToolMatch
+    support: RequestSupport | None
     counts: tuple[int, int]
 
 
 class Recommender:
-    """Shared by all callers of a database."""
+    """Ranks tools for requests; one is shared by all callers of a database."""
 
     def __init__(
         self,
@@ -70,47 +75,49 @@ class Recommender:
         recorder: Recorder,
         new_id: Callable[[str], str],
         *,
-        advisor: Advice | None = None,
-        examine: Examine | None = None,
+        advisor: KnownFixes | None = None,
+        correct_arguments: CorrectArguments | None = None,
     ) -> None:
         self._foundation = foundation
         self._recorder = recorder
         self._new_id = new_id
-        records = RecordsOfViews()
-        self.catalogue = Catalogue(foundation, registry)
+        records = ExecutionRecordsCache()
+        self.catalogue = ToolCatalogue(foundation, registry)
         self.validation = ValidationService(records)
         self.patterns = PatternService(self.catalogue, records)
         self.advisor = advisor
-        self.examine: Examine = examine or _examined
+        self.correct_arguments: CorrectArguments = correct_arguments or _correct_by_schema
 
-    def services(self) -> Services:
-        """Return the parts, for one request."""
-        return Services(self.validation, self.patterns)
+    def services(self) -> RecordServices:
+        """Return the services that answer from records, for one request."""
+        return RecordServices(self.validation, self.patterns)
 
     def choose(
-        self, reader: Reader, view: View, request: str, services: Services
-    ) -> tuple[Shelf, list[Choice]]:
+        self, reader: Reader, view: View, request: str, services: RecordServices
+    ) -> tuple[ViewTools, list[ToolChoice]]:
         """Return the tools for a request, best first: by what they say and what they did."""
-        shelf = self.catalogue.shelf(reader, view)
-        matches = {match.name: match for match in shelf.index.search(request)}
-        support: dict[str, Supported] = services.learned(
+        view_tools = self.catalogue.tools_of(reader, view)
+        matches = {match.name: match for match in view_tools.index.search(request)}
+        support: dict[str, RequestSupport] = services.ask_patterns(
             lambda part: part.support(reader, view, request), {}
         )
-        counts: dict[str, tuple[int, int]] = services.validated(
+        counts: dict[str, tuple[int, int]] = services.ask_validation(
             lambda part: part.counts(reader.catalogue, view), {}
         )
         for name in support:
-            if name not in matches and (match := shelf.index.match(request, name)) is not None:
+            if name not in matches and (match := view_tools.index.match(request, name)) is not None:
                 matches[name] = match
         # What changes meanwhile is seen by the next request.
-        tools = shelf.tools
+        tools = view_tools.tools
         best = max((match.score for match in matches.values()), default=0.0)
         choices = [
-            _weighed(tools[name], match, support.get(name), counts.get(name, (0, 0)), best)
+            _weigh(tools[name], match, support.get(name), counts.get(name, (0, 0)), best)
             for name, match in matches.items()
             if name in tools and tools[name].status in _CALLABLE
         ]
-        return shelf, sorted(choices, key=lambda choice: (-choice.match.score, choice.tool.name))
+        return view_tools, sorted(
+            choices, key=lambda choice: (-choice.match.score, choice.tool.name)
+        )
 
     def remember(
         self,
@@ -144,23 +151,27 @@ class Recommender:
         self._recorder.do(lambda: foundation.write(caller, work))
 
 
-def _weighed(
-    tool: Tool, match: Match, support: Supported | None, counts: tuple[int, int], best: float
-) -> Choice:
+def _weigh(
+    tool: Tool,
+    match: ToolMatch,
+    support: RequestSupport | None,
+    counts: tuple[int, int],
+    best: float,
+) -> ToolChoice:
     worked, failed = counts
     if support is None and not worked + failed:
-        return Choice(tool, match, None, counts)
+        return ToolChoice(tool, match, None, counts)
     belief = believe(
         [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
     )
     # To work in general is no reason to be chosen; to fail is one not to be.
     score = match.score * (1 + weights.RELIABILITY_WEIGHT * min(0.0, 2 * belief.mean - 1))
     if support is not None:
-        score = _learned(score, support, best)
-    return Choice(tool, replace(match, score=max(0.0, min(1.0, score))), support, counts)
+        score = _adjust_score(score, support, best)
+    return ToolChoice(tool, replace(match, score=max(0.0, min(1.0, score))), support, counts)
 
 
-def _learned(score: float, support: Supported, best: float) -> float:
+def _adjust_score(score: float, support: RequestSupport, best: float) -> float:
     """Return a score with what similar requests say; see `weights`."""
     learned = support.similarity * (2 * support.belief.mean - 1)
     moved = score + weights.INTENT_WEIGHT * learned
@@ -171,5 +182,5 @@ def _learned(score: float, support: Supported, best: float) -> float:
     return max(min(moved, behind), score * (1 + weights.INTENT_SHARE * learned))
 
 
-def _examined(tool: Tool, arguments: Any, _branch: str) -> Correction:
+def _correct_by_schema(tool: Tool, arguments: Any, _branch: str) -> Correction:
     return correct(tool.content["inputSchema"], arguments, tool=tool.name)

@@ -1,1 +1,1 @@
-"""Corrections at work: the policy that holds, what calls have taught, and what is told of both."""
+"""Corrections at work: the policy that holds, the lessons of earlier calls, and reports on both."""

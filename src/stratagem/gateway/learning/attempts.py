@@ -16,12 +16,20 @@ from stratagem.gateway.calls.call import Call
 from stratagem.gateway.correction import Candidate, Fault
 from stratagem.gateway.learning.answers import ActiveCorrection
 
-__all__ = ["Attempts", "Offered", "Offers", "Problem", "is_brief", "offer_id", "problem_of"]
+__all__ = [
+    "AttemptCounter",
+    "AttemptKey",
+    "CachedOffer",
+    "OfferCache",
+    "attempt_key",
+    "is_brief",
+    "offer_id",
+]
 
 _KEPT_MAX: Final = 10_000
 
 
-class Problem(NamedTuple):
+class AttemptKey(NamedTuple):
     """Whose attempts at what: an actor, the agent it speaks for, a branch and a tool."""
 
     actor: str
@@ -30,18 +38,18 @@ class Problem(NamedTuple):
     tool: str
 
 
-def problem_of(call: Call, tool: str) -> Problem:
+def attempt_key(call: Call, tool: str) -> AttemptKey:
     """Return what a call is an attempt at."""
-    return Problem(call.caller.actor, call.context.get("agentId"), call.branch, tool)
+    return AttemptKey(call.caller.actor, call.context.get("agentId"), call.branch, tool)
 
 
-class Attempts:
+class AttemptCounter:
     """Counts attempts, and knows which corrections have not ended yet."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         # How many attempts failed, and since when they are counted.
-        self._counts: TLRUCache[Problem, tuple[int, float]] = TLRUCache(
+        self._counts: TLRUCache[AttemptKey, tuple[int, float]] = TLRUCache(
             _KEPT_MAX,
             ttu=lambda _problem, count, _now: count[1] + limits.CORRECTION_BREAKER_SECONDS,
             timer=clock,
@@ -49,18 +57,18 @@ class Attempts:
         self._numbers = itertools.count()
         self._active: dict[int, ActiveCorrection] = {}
 
-    def number(self, problem: Problem) -> int:
+    def number(self, key: AttemptKey) -> int:
         """Return which attempt a call is, from 1: calls that are under way have not failed."""
-        return self._counts.get(problem, (0, 0.0))[0] + 1
+        return self._counts.get(key, (0, 0.0))[0] + 1
 
-    def failed(self, problem: Problem) -> None:
+    def record_failure(self, key: AttemptKey) -> None:
         """Count an attempt that did not work."""
-        count, since = self._counts.get(problem, (0, self._clock()))
-        self._counts[problem] = (count + 1, since)
+        count, since = self._counts.get(key, (0, self._clock()))
+        self._counts[key] = (count + 1, since)
 
-    def settled(self, problem: Problem) -> None:
+    def record_success(self, key: AttemptKey) -> None:
         """Note that a call worked: the next one is a first attempt."""
-        self._counts.pop(problem, None)
+        self._counts.pop(key, None)
 
     def start(self, call: Call, tool: str, attempt: int, at: int) -> int:
         """Note that a corrected call is under way; return the number to end it by."""
@@ -84,7 +92,7 @@ class Attempts:
         return list(self._active.values())
 
 
-Offered = tuple[Candidate, tuple[Fault, ...]]
+CachedOffer = tuple[Candidate, tuple[Fault, ...]]
 
 
 def offer_id(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -101,7 +109,7 @@ def is_brief(arguments: Any) -> bool:
         return False
 
 
-class Offers:
+class OfferCache:
     """The offers of this process, each for the caller and the tool it was made for."""
 
     def __init__(self) -> None:
@@ -109,15 +117,15 @@ class Offers:
 
     def clear(self) -> None:
         """Let go of every offer."""
-        self._offers: LRUCache[tuple[str, str, str], Offered] = LRUCache(_KEPT_MAX)
+        self._offers: LRUCache[tuple[str, str, str], CachedOffer] = LRUCache(_KEPT_MAX)
 
-    def put(self, caller: str, tool: str, offered: Offered) -> str:
+    def put(self, caller: str, tool: str, offered: CachedOffer) -> str:
         """Keep an offer, unless it is long: it can be made anew. Return its id."""
         made = offer_id(tool, offered[0].arguments)
         if is_brief(offered[0].arguments):
             self._offers[caller, tool, made] = offered
         return made
 
-    def get(self, caller: str, tool: str, made: str) -> Offered | None:
+    def get(self, caller: str, tool: str, made: str) -> CachedOffer | None:
         """Return an offer that was made to a caller for a tool."""
         return self._offers.get((caller, tool, made))

@@ -34,39 +34,43 @@ from stratagem.gateway.events import Publish
 from stratagem.gateway.learning import lessons
 from stratagem.gateway.learning import lessons as counting
 from stratagem.gateway.learning.attempts import (
-    Attempts,
-    Offers,
-    Problem,
+    AttemptCounter,
+    AttemptKey,
+    OfferCache,
+    attempt_key,
     is_brief,
     offer_id,
-    problem_of,
 )
-from stratagem.gateway.learning.debugging_advice import Advice, Advisor, Recollection
+from stratagem.gateway.learning.debugging_advice import Advisor, DebuggingAdvice, FailureHistory
+from stratagem.gateway.learning.evaluator import CorrectionEvaluator, usual_values
 from stratagem.gateway.learning.evidence import (
     AuditRecord,
     CorrectionRecord,
     OutcomeRecord,
     RefusalRecord,
 )
-from stratagem.gateway.learning.examiner import Examiner, usual_values
 from stratagem.gateway.learning.lessons import (
     Lesson,
-    is_of_schema,
-    names_of,
+    has_only_names,
     pattern_id,
+    property_names,
     teacher_of,
 )
-from stratagem.gateway.learning.messages import Teller, refusal, shown
-from stratagem.gateway.learning.policies import InForce
+from stratagem.gateway.learning.messages import (
+    CorrectionPublisher,
+    describe_offer,
+    describe_refusal,
+)
+from stratagem.gateway.learning.policies import EffectivePolicy
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import PURGED_AT
 
-__all__ = ["Advisor", "Applied", "Judge", "LearningCorrector", "shown"]
+__all__ = ["Advisor", "AppliedCorrection", "LearningCorrector", "OutcomeRecorder", "describe_offer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedCorrection:
     """A correction that a call runs with. `given`: what the caller wrote, if that is recorded."""
 
     candidate: Candidate
@@ -78,38 +82,38 @@ class Applied:
     given: Any = None
 
 
-class Judge:
-    """Counts outcomes, for and against, and tells of what changed by them."""
+class OutcomeRecorder:
+    """Records how corrected calls ended, and publishes what that changed."""
 
     def __init__(
         self,
         foundation: Foundation,
         recorder: Recorder,
-        examiner: Examiner,
+        evaluator: CorrectionEvaluator,
         breakers: Breakers,
-        teller: Teller,
+        publisher: CorrectionPublisher,
     ) -> None:
         self._foundation = foundation
         self._recorder = recorder
-        self._examiner = examiner
+        self._evaluator = evaluator
         self._breakers = breakers
-        self._teller = teller
-        # What was told to be deprecated, and is.
-        self._told: set[tuple[str, str, str]] = set()
+        self._publisher = publisher
+        # The patterns that listeners know to be deprecated.
+        self._deprecated: set[tuple[str, str, str]] = set()
         self._counting = threading.Lock()
 
-    def judge(
+    def record(
         self,
         tool: Tool,
         call: Call,
         record: Mapping[str, Any],
-        applied: Applied,
+        applied: AppliedCorrection,
         worked: bool | None,  # noqa: FBT001 -- None: the tool said nothing
     ) -> None:
         """Count a correction by how its call ended; one that nothing is known of is not counted."""
         if worked is None:
             self._breakers.leave(tool.name)
-            self._unjudged(tool, call, record, applied)
+            self._record_unjudged(tool, call, record, applied)
             return
         outcome = self._outcome(tool, call, record, applied)
         kind, space = (
@@ -119,18 +123,20 @@ class Judge:
         )
         self._note_breaker(tool.name, applied, worked=worked)
         if worked:
-            self._teller.succeeded(call, tool.name, outcome)
+            self._publisher.publish_success(call, tool.name, outcome)
         else:
             actions = [f"Read the schema with tool_help {tool.name}."]
-            self._teller.failed(call, tool.name, {**outcome, "suggestedActions": actions})
-        lessons = _lessons(applied, worked=worked) if applied.policy.enable_learning else []
+            self._publisher.publish_failure(
+                call, tool.name, {**outcome, "suggestedActions": actions}
+            )
+        lessons = _lessons_of(applied, worked=worked) if applied.policy.enable_learning else []
         self._count(
             tool, call, lessons, [Draft(kind, _with_audit(outcome, applied), space)], held=worked
         )
-        if not worked or self._told:
-            self._look_at(tool.name, call.branch, outcome["patterns"])
+        if not worked or self._deprecated:
+            self._publish_deprecations(tool.name, call.branch, outcome["patterns"])
 
-    def refused(
+    def record_refusal(
         self,
         tool: Tool,
         call: Call,
@@ -143,14 +149,14 @@ class Judge:
     ) -> None:
         """Count a call that could not be corrected unasked."""
         content: RefusalRecord = {
-            **_about(tool, call, found),
+            **_base_record(tool, call, found),
             "offered": len(candidates),
             "strategies": sorted({each.strategy.value for each in candidates}),
             "withheld": withheld,
             "took": round(took, 3),
             "at": self._foundation.store.now(),
         }
-        told: dict[str, Any] = {
+        event: dict[str, Any] = {
             **content,
             "error": withheld or "No correction is certain.",
             "strategiesAttempted": content["strategies"],
@@ -158,15 +164,15 @@ class Judge:
             if candidates
             else [f"Read the schema with tool_help {tool.name}."],
         }
-        self._teller.failed(call, tool.name, told)
-        # What the caller wrote is for the audit log alone: no listener is told.
+        self._publisher.publish_failure(call, tool.name, event)
+        # What the caller wrote is for the audit log alone: listeners do not get it.
         audit = {"audit": _audit_record(call.arguments, found, None)} if audited else {}
         drafts = [Draft(names.CORRECTION_WITHHELD, {**content, **audit}, names.CORRECTIONS_REFUSED)]
         self._recorder.write(call.branch, drafts)
 
-    def taught(self, tool: Tool, call: Call, lessons: list[Lesson], policy: Policy) -> None:
+    def record_lessons(self, tool: Tool, call: Call, lessons: list[Lesson], policy: Policy) -> None:
         """Count what a caller taught by calling again; `policy` is the one it was refused by."""
-        if self._examiner.policy_at_hand(call.branch, tool.name, policy).enable_learning:
+        if self._evaluator.cached_policy(call.branch, tool.name, policy).enable_learning:
             self._count(tool, call, lessons, [], held=True)
 
     def _count(
@@ -175,37 +181,37 @@ class Judge:
         """Write events, with those that count lessons, and tell of what these change."""
         if lessons:
             # Names of a caller's own are values, and teach nothing about other calls.
-            names_known = names_of(tool.content["inputSchema"])
-            lessons = [each for each in lessons if is_of_schema(each.path, names_known)]
+            names_known = property_names(tool.content["inputSchema"])
+            lessons = [each for each in lessons if has_only_names(each.path, names_known)]
         if not lessons and not drafts:
             return
         teacher = counting.teacher_of(call.caller.actor, call.context.get("agentId"))
         with self._counting:
-            known = self._examiner.lessons_at_hand(call.branch) if lessons else None
-            self._examiner.unwritten[call.branch] += 1
+            known = self._evaluator.cached_lessons(call.branch) if lessons else None
+            self._evaluator.unwritten[call.branch] += 1
             for lesson in lessons if known is not None else ():
                 assert known is not None
                 before, after = known.note(tool.name, lesson, teacher, held=held)
-                self._teller.learned(tool.name, lesson, before, after)
+                self._publisher.publish_lesson(tool.name, lesson, before, after)
         counted = counting.drafts(tool.name, teacher, lessons, held=held)
         self._write(call.branch, [*drafts, *counted])
         if lessons and known is None:
-            self._tell_later(tool.name, call.branch, lessons, held=held)
+            self._publish_later(tool.name, call.branch, lessons, held=held)
 
-    def _tell_later(self, tool: str, branch: str, lessons: list[Lesson], *, held: bool) -> None:
+    def _publish_later(self, tool: str, branch: str, lessons: list[Lesson], *, held: bool) -> None:
         """Tell what lessons changed once they are written, from what is written."""
 
         def tell() -> None:
-            known = self._examiner.lessons(branch)
+            known = self._evaluator.lessons(branch)
             counts = known.of(tool).counts if known is not None else {}
             for lesson in lessons:
                 if (after := counts.get(lesson)) is not None:
                     before = after.plus(held=held, count=-1)
-                    self._teller.learned(tool, lesson, before, after)
+                    self._publisher.publish_lesson(tool, lesson, before, after)
 
         self._recorder.do(tell)
 
-    def _note_breaker(self, tool: str, applied: Applied, *, worked: bool) -> None:
+    def _note_breaker(self, tool: str, applied: AppliedCorrection, *, worked: bool) -> None:
         if not applied.policy.enable_circuit_breaker:
             return
         if worked:
@@ -213,8 +219,8 @@ class Judge:
         else:
             self._breakers.fail(tool, f"{applied.candidate.pattern} did not help")
 
-    def _unjudged(
-        self, tool: Tool, call: Call, record: Mapping[str, Any], applied: Applied
+    def _record_unjudged(
+        self, tool: Tool, call: Call, record: Mapping[str, Any], applied: AppliedCorrection
     ) -> None:
         """Record a correction that nothing is known of, where each has to be recorded."""
         if applied.given is not None:
@@ -224,11 +230,11 @@ class Judge:
             self._recorder.write(call.branch, [draft])
 
     def _outcome(
-        self, tool: Tool, call: Call, record: Mapping[str, Any], applied: Applied
+        self, tool: Tool, call: Call, record: Mapping[str, Any], applied: AppliedCorrection
     ) -> OutcomeRecord:
         candidate = applied.candidate
         return {
-            **_about(tool, call, applied.found),
+            **_base_record(tool, call, applied.found),
             "pattern": pattern_id(candidate.leading),
             "patterns": list(dict.fromkeys(map(pattern_id, candidate.changes))),
             "strategy": candidate.strategy.value,
@@ -244,18 +250,20 @@ class Judge:
             "error": (record.get("error") or {}).get("code"),
         }
 
-    def _look_at(self, tool: str, branch: str, patterns: Sequence[str]) -> None:
+    def _publish_deprecations(self, tool: str, branch: str, patterns: Sequence[str]) -> None:
         """Tell of patterns that have stopped working, once their failure is written."""
 
         def look() -> None:
             for pattern in patterns:
-                standing = self._examiner.standing(branch, tool, pattern)
+                reliability = self._evaluator.reliability(branch, tool, pattern)
                 key = (branch, tool, pattern)
-                if not standing.deprecated:
-                    self._told.discard(key)
-                elif key not in self._told:
-                    self._told.add(key)
-                    self._teller.deprecated(tool, pattern, standing.held, standing.fell)
+                if not reliability.deprecated:
+                    self._deprecated.discard(key)
+                elif key not in self._deprecated:
+                    self._deprecated.add(key)
+                    self._publisher.publish_deprecation(
+                        tool, pattern, reliability.held, reliability.fell
+                    )
 
         self._recorder.do(look)
 
@@ -264,21 +272,21 @@ class Judge:
         try:
             recorder.write(branch, drafts)
         finally:
-            recorder.do(lambda: self._written(branch))
+            recorder.do(lambda: self._mark_written(branch))
 
-    def _written(self, branch: str) -> None:
+    def _mark_written(self, branch: str) -> None:
         """Have everything read anew: what was learned counts as soon as it is written.
 
         Not while more waits to be written, for whoever read it before would count from there.
         """
         with self._counting:
-            self._examiner.unwritten[branch] -= 1
-            if not self._examiner.unwritten[branch]:
-                del self._examiner.unwritten[branch]
-                self._examiner.forget(branch)
+            self._evaluator.unwritten[branch] -= 1
+            if not self._evaluator.unwritten[branch]:
+                del self._evaluator.unwritten[branch]
+                self._evaluator.forget(branch)
 
 
-def _lessons(applied: Applied, *, worked: bool) -> list[Lesson]:
+def _lessons_of(applied: AppliedCorrection, *, worked: bool) -> list[Lesson]:
     """Return what a correction teaches: its confirmation for it, its failure against it."""
     changes = applied.candidate.changes
     if worked and applied.confirmed:
@@ -289,7 +297,7 @@ def _lessons(applied: Applied, *, worked: bool) -> list[Lesson]:
     return []
 
 
-def _about(tool: Tool, call: Call, found: Correction) -> CorrectionRecord:
+def _base_record(tool: Tool, call: Call, found: Correction) -> CorrectionRecord:
     """Return what every record of a correction says, without anybody's values."""
     return {
         "tool": tool.name,
@@ -302,7 +310,7 @@ def _about(tool: Tool, call: Call, found: Correction) -> CorrectionRecord:
     }
 
 
-def _with_audit(outcome: OutcomeRecord, applied: Applied) -> dict[str, Any]:
+def _with_audit(outcome: OutcomeRecord, applied: AppliedCorrection) -> dict[str, Any]:
     """Return the record of an outcome, with what the caller wrote where that is recorded."""
     if applied.given is None:
         return {**outcome}
@@ -339,18 +347,18 @@ _UNAUDITED: Final = "Corrections have to be recorded, and nothing can be written
 class _AppliedDecision(CorrectionDecision):
     """A correction that a call runs with, until that call ends."""
 
-    correction: Applied
+    correction: AppliedCorrection
     attempt: int
 
 
-class _Refused(NamedTuple):
+class _RefusedCall(NamedTuple):
     """A call that was refused, until the caller tries again."""
 
     arguments: Any
     policy: Policy
 
 
-def _no_refusals() -> TTLCache[Problem, _Refused]:
+def _no_refusals() -> TTLCache[AttemptKey, _RefusedCall]:
     return TTLCache(_REMEMBERED_MAX, limits.CORRECTION_BREAKER_SECONDS)
 
 
@@ -367,20 +375,22 @@ class LearningCorrector:
         self._foundation = foundation
         self._recorder = recorder
         self.started_at = foundation.store.now()
-        self.examiner = Examiner(foundation)
-        self.health = self.examiner.health
-        self.attempts = Attempts(time.monotonic)
-        self.teller = Teller(publish)
+        self.evaluator = CorrectionEvaluator(foundation)
+        self.health = self.evaluator.health
+        self.attempts = AttemptCounter(time.monotonic)
+        self.publisher = CorrectionPublisher(publish)
         self.breakers = Breakers(
             time.monotonic,
             failures=limits.CORRECTION_BREAKER_FAILURES,
             seconds=limits.CORRECTION_BREAKER_SECONDS,
-            listener=self.teller.circuit,
+            listener=self.publisher.publish_breaker,
         )
-        self._judge = Judge(foundation, recorder, self.examiner, self.breakers, self.teller)
-        recollection = Recollection(foundation)
-        self.advice = Advice(advisor, recorder.do, recollection)
-        self._offers = Offers()
+        self._outcomes = OutcomeRecorder(
+            foundation, recorder, self.evaluator, self.breakers, self.publisher
+        )
+        failure_history = FailureHistory(foundation)
+        self.advice = DebuggingAdvice(advisor, recorder.do, failure_history)
+        self._offers = OfferCache()
         self._refused = _no_refusals()
         # The last purge whose copies were let go of.
         self._purged_at = 0
@@ -391,8 +401,8 @@ class LearningCorrector:
         """Let go of whatever quotes arguments or records: something was purged."""
         self._offers.clear()
         self._refused = _no_refusals()
-        self.examiner.cache.clear()
-        self.examiner.forget()
+        self.evaluator.cache.clear()
+        self.evaluator.forget()
         self.advice.clear()
 
     async def correct(
@@ -404,18 +414,18 @@ class LearningCorrector:
             CorrectionUnavailable: The part that could correct them does not work.
             ValidationFailed: An offer was confirmed that does not exist.
         """
-        self.teller.started(call, tool, self._attempt(tool, call), violations)
+        self.publisher.publish_start(call, tool, self._attempt(tool, call), violations)
         started = time.perf_counter()
         try:
-            in_force = await self._looked_up(tool, call)
-            found = await self._examined(tool, call, in_force)
+            in_force = await self._read_policy(tool, call)
+            found = await self._evaluate(tool, call, in_force)
         except StratagemError as error:
             raise self._unavailable(tool, call, violations, error) from error
         # Everything that deciding takes is read here; then the home loop waits for no network.
         weigh = partial(self._candidates, tool, call, found, in_force.policy)
         await self._foundation.read_async(weigh)
         took = (time.perf_counter() - started) * 1000
-        return self._answer(tool, call, found, in_force.policy, took)
+        return self._decide(tool, call, found, in_force.policy, took)
 
     def learn(
         self,
@@ -434,13 +444,13 @@ class LearningCorrector:
             if applied is not None:
                 verdict = worked or _verdict(error)
                 if verdict is False:
-                    self.attempts.failed(problem_of(call, tool.name))
-                self._judge.judge(tool, call, record, applied, verdict)
+                    self.attempts.record_failure(attempt_key(call, tool.name))
+                self._outcomes.record(tool, call, record, applied, verdict)
             if worked:
-                self._worked(tool, call, arguments, applied)
-                self.advice.settled(call, tool.name, record["executionId"])
+                self._learn_from_success(tool, call, arguments, applied)
+                self.advice.credit_fix(call, tool.name, record["executionId"])
         except Exception as fault:  # noqa: BLE001 -- a call must not fail because learning did
-            self.health.failed("learningPipeline", fault)
+            self.health.record_failure("learningPipeline", fault)
         else:
             self.check_recorder()
 
@@ -452,7 +462,7 @@ class LearningCorrector:
         """Forget a correction whose call was not run here: it says nothing about the correction."""
         self._end(decision)
 
-    def _end(self, decision: CorrectionDecision | None) -> Applied | None:
+    def _end(self, decision: CorrectionDecision | None) -> AppliedCorrection | None:
         """Note that a corrected call is no longer under way; return what it was corrected by."""
         if not isinstance(decision, _AppliedDecision):
             return None
@@ -465,82 +475,92 @@ class LearningCorrector:
         if lost > self._lost[0]:
             self._lost = (lost, now + _LOSING_SECONDS)
         if self._lost[1] > now:
-            self.health.failed("learningPipeline", RuntimeError(f"{lost} records were lost"))
+            self.health.record_failure(
+                "learningPipeline", RuntimeError(f"{lost} records were lost")
+            )
         else:
-            self.health.worked("learningPipeline")
+            self.health.record_success("learningPipeline")
 
     # --- inside
 
     def _attempt(self, tool: Tool, call: Call) -> int:
-        return self.attempts.number(problem_of(call, tool.name))
+        return self.attempts.number(attempt_key(call, tool.name))
 
-    async def _looked_up(self, tool: Tool, call: Call) -> InForce:
+    async def _read_policy(self, tool: Tool, call: Call) -> EffectivePolicy:
         """Read what the correction of a call takes; the home loop waits for no network."""
-        return await self._foundation.read_async(partial(self._look, tool.name, call.branch))
+        return await self._foundation.read_async(
+            partial(self._read_current_policy, tool.name, call.branch)
+        )
 
-    def _look(self, tool: str, branch: str) -> InForce:
-        found = self.examiner.look(tool, branch)
+    def _read_current_policy(self, tool: str, branch: str) -> EffectivePolicy:
+        found = self.evaluator.look(tool, branch)
         purged_at = int(self._foundation.store.reader().settings.text(PURGED_AT) or 0)
         if purged_at == self._purged_at:
             return found
         # Perhaps by another process, which can clear only its own copies.
         self._purged_at = purged_at
         self.forget_copies()
-        return self.examiner.look(tool, branch)
+        return self.evaluator.look(tool, branch)
 
-    async def _examined(self, tool: Tool, call: Call, in_force: InForce) -> Correction:
+    async def _evaluate(self, tool: Tool, call: Call, in_force: EffectivePolicy) -> Correction:
         """Return what the engine makes of a call, in a thread where that takes a while."""
         teacher = teacher_of(call.caller.actor, call.context.get("agentId"))
-        examine = partial(
-            self.examiner.examine, tool, call.arguments, call.branch, teacher, in_force=in_force
+        evaluate = partial(
+            self.evaluator.evaluate, tool, call.arguments, call.branch, teacher, in_force=in_force
         )
         if is_brief(call.arguments):
-            found = examine(seconds=limits.CORRECTION_INLINE_SECONDS)
+            found = evaluate(seconds=limits.CORRECTION_INLINE_SECONDS)
             if not found.late:
                 return found
-        return await asyncio.to_thread(examine)
+        return await asyncio.to_thread(evaluate)
 
-    def _answer(
+    def _decide(
         self, tool: Tool, call: Call, found: Correction, policy: Policy, took: float
     ) -> CorrectionDecision:
-        """Return what becomes of a call: it is corrected, or told what it may have meant."""
+        """Return what becomes of a call: it is corrected, or refused with offers."""
         attempt = self._attempt(tool, call)
         if call.correction_id is not None:
-            chosen, found = self._confirmed(tool, call, found, policy)
+            chosen, found = self._find_confirmed(tool, call, found, policy)
             return self._apply(
-                tool, call, Applied(chosen, found, took, attempt, confirmed=True, policy=policy)
+                tool,
+                call,
+                AppliedCorrection(chosen, found, took, attempt, confirmed=True, policy=policy),
             )
-        candidate, reason = self._decided(tool, call, found, policy, attempt)
+        candidate, reason = self._choose(tool, call, found, policy, attempt)
         if candidate is not None and reason is None:
             return self._apply(
-                tool, call, Applied(candidate, found, took, attempt, confirmed=False, policy=policy)
+                tool,
+                call,
+                AppliedCorrection(candidate, found, took, attempt, confirmed=False, policy=policy),
             )
         return self._offer(tool, call, found, policy, reason=reason, took=took)
 
-    def _decided(
+    def _choose(
         self, tool: Tool, call: Call, found: Correction, policy: Policy, attempt: int
     ) -> tuple[Candidate | None, str | None]:
         """Return the correction to apply, or why it is only offered."""
-        candidate, withheld = self.examiner.decided(tool, call.branch, found, policy)
+        candidate, withheld = self.evaluator.decide(tool, call.branch, found, policy)
         if candidate is None or withheld is not None:
             return candidate, withheld
         if attempt > 1 + policy.max_retries:
             return None, f"{attempt - 1} attempts in a row did not work."
-        if policy.require_audit_log and self._unaudited():
+        if policy.require_audit_log and self._cannot_audit():
             return None, _UNAUDITED
         if self._is_open(tool, policy):
             return None, "Corrections of this tool failed lately; it is left alone for a while."
         return candidate, None
 
-    def _confirmed(
+    def _find_confirmed(
         self, tool: Tool, call: Call, found: Correction, policy: Policy
     ) -> tuple[Candidate, Correction]:
         """Return the offer that a caller confirms, and the correction it belongs to."""
         wanted = call.correction_id or ""
         if not policy.enabled:
             raise ValidationFailed("Corrections are switched off.", field="correctionId")
-        if policy.require_audit_log and self._unaudited():
-            raise CorrectionUnavailable(_UNAUDITED, field="correctionId", **self.health.told())
+        if policy.require_audit_log and self._cannot_audit():
+            raise CorrectionUnavailable(
+                _UNAUDITED, field="correctionId", **self.health.degraded_mode()
+            )
         offers = {offer_id(tool.name, each.arguments): each for each in found.candidates}
         chosen = offers.get(wanted)
         if chosen is None and (kept := self._offers.get(call.caller.actor, tool.name, wanted)):
@@ -560,22 +580,22 @@ class LearningCorrector:
             )
         return chosen, found
 
-    def _apply(self, tool: Tool, call: Call, applied: Applied) -> CorrectionDecision:
+    def _apply(self, tool: Tool, call: Call, applied: AppliedCorrection) -> CorrectionDecision:
         policy = applied.policy
         attempt = self.attempts.start(
             call, tool.name, applied.attempt, self._foundation.store.now()
         )
-        told: dict[str, Any] = {
-            **shown(tool.name, applied.candidate),
+        report: dict[str, Any] = {
+            **describe_offer(tool.name, applied.candidate),
             "confirmed": applied.confirmed,
             "errors": sorted({fault.type.value for fault in applied.found.errors}),
             "processingTime": round(applied.took, 3),
-            **self.health.told(),
+            **self.health.degraded_mode(),
         }
         if policy.debug_mode:
-            told["debug"] = self._debugged(tool, applied.found, policy)
+            report["debug"] = self._debug_report(tool, applied.found, policy)
         correction = _with_given(applied, call, policy)
-        return _AppliedDecision(applied.candidate.arguments, told, correction, attempt)
+        return _AppliedDecision(applied.candidate.arguments, report, correction, attempt)
 
     def _offer(
         self,
@@ -587,18 +607,18 @@ class LearningCorrector:
         reason: str | None,
         took: float,
     ) -> CorrectionDecision:
-        self.attempts.failed(problem_of(call, tool.name))
-        self._remember_refused(tool, call, policy)
+        self.attempts.record_failure(attempt_key(call, tool.name))
+        self._remember_refusal(tool, call, policy)
         candidates = self._candidates(tool, call, found, policy)
         for each in candidates:
             self._offers.put(call.caller.actor, tool.name, (each, found.errors))
-        told: dict[str, Any] = {
-            **refusal(tool.name, found, candidates, reason),
-            **self.health.told(),
+        report: dict[str, Any] = {
+            **describe_refusal(tool.name, found, candidates, reason),
+            **self.health.degraded_mode(),
         }
         if policy.debug_mode:
-            told["debug"] = self._debugged(tool, found, policy)
-        self._judge.refused(
+            report["debug"] = self._debug_report(tool, found, policy)
+        self._outcomes.record_refusal(
             tool,
             call,
             found,
@@ -607,41 +627,44 @@ class LearningCorrector:
             took=took,
             audited=policy.require_audit_log,
         )
-        return CorrectionDecision(None, told)
+        return CorrectionDecision(None, report)
 
     def _candidates(
         self, tool: Tool, call: Call, found: Correction, policy: Policy
     ) -> list[Candidate]:
         """Return what is offered, best first, each with the confidence that its past leaves it."""
         candidates = [
-            self.examiner.lowered(tool.name, call.branch, each)[0] for each in found.candidates
+            self.evaluator.lower_confidence(tool.name, call.branch, each)[0]
+            for each in found.candidates
         ]
         if not candidates and policy.enabled and policy.enable_learning:
             try:
-                profile = self.examiner.profile(tool, call.branch)
+                profile = self.evaluator.profile(tool, call.branch)
                 usual = usual_values(tool, call.arguments, found, profile)
             except StratagemError as error:
-                self.health.failed("patternService", error)
+                self.health.record_failure("patternService", error)
                 usual = None
             candidates = [usual] if usual is not None else []
         candidates.sort(key=lambda each: -each.confidence)
         return candidates[: limits.CORRECTIONS_OFFERED_MAX]
 
-    def _worked(self, tool: Tool, call: Call, arguments: Any, applied: Applied | None) -> None:
-        problem = problem_of(call, tool.name)
-        self.attempts.settled(problem)
+    def _learn_from_success(
+        self, tool: Tool, call: Call, arguments: Any, applied: AppliedCorrection | None
+    ) -> None:
+        problem = attempt_key(call, tool.name)
+        self.attempts.record_success(problem)
         refused = self._refused.pop(problem, None)
         if refused is None or applied is not None:
             return
         schema = tool.content["inputSchema"]
         taught = lessons.from_retry(refused.arguments, arguments, schema)
         if taught:
-            self._judge.taught(tool, call, taught, refused.policy)
+            self._outcomes.record_lessons(tool, call, taught, refused.policy)
 
-    def _remember_refused(self, tool: Tool, call: Call, policy: Policy) -> None:
-        problem = problem_of(call, tool.name)
+    def _remember_refusal(self, tool: Tool, call: Call, policy: Policy) -> None:
+        problem = attempt_key(call, tool.name)
         if is_brief(call.arguments):
-            self._refused[problem] = _Refused(call.arguments, policy)
+            self._refused[problem] = _RefusedCall(call.arguments, policy)
         else:
             self._refused.pop(problem, None)
 
@@ -652,19 +675,19 @@ class LearningCorrector:
         violations: list[dict[str, Any]],
         error: StratagemError,
     ) -> CorrectionUnavailable:
-        self.teller.failed(call, tool.name, {"error": "Corrections are not available."})
+        self.publisher.publish_failure(call, tool.name, {"error": "Corrections are not available."})
         first = violations[0] if violations else {"path": "$", "message": str(error)}
         return CorrectionUnavailable(
             f"The arguments of {tool.name} do not fit ({first['path']}: {first['message']}), and "
             "corrections are not available.",
             field=first["path"],
             violations=violations,
-            **self.health.told(),
+            **self.health.degraded_mode(),
         )
 
-    def _debugged(self, tool: Tool, found: Correction, policy: Policy) -> dict[str, Any]:
+    def _debug_report(self, tool: Tool, found: Correction, policy: Policy) -> dict[str, Any]:
         return {
-            "candidates": [shown(tool.name, each) for each in found.candidates],
+            "candidates": [describe_offer(tool.name, each) for each in found.candidates],
             "faults": [
                 {"type": each.type.value, "path": each.path, "message": each.message}
                 for each in found.errors
@@ -687,12 +710,12 @@ class LearningCorrector:
             return True
         return False
 
-    def _unaudited(self) -> bool:
+    def _cannot_audit(self) -> bool:
         store = self._foundation.store
         return store.read_only or "learningPipeline" in self.health.faults()
 
 
-def _with_given(applied: Applied, call: Call, policy: Policy) -> Applied:
+def _with_given(applied: AppliedCorrection, call: Call, policy: Policy) -> AppliedCorrection:
     """Keep what was given with a correction, where the policy asks for a record of it."""
     return replace(applied, given=call.arguments) if policy.require_audit_log else applied
 

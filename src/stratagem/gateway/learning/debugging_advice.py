@@ -1,4 +1,4 @@
-"""The loop to the debugging memory: a failure is looked up, and a later success is evidence."""
+"""Known fixes from the debugging memory, which learns from the calls that follow."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from stratagem import limits
 from stratagem.errors import ExecutionFailed, ExecutionTimeout, StratagemError
 from stratagem.gateway import names
 from stratagem.gateway.calls.call import Call
-from stratagem.gateway.learning.attempts import Problem, problem_of
+from stratagem.gateway.learning.attempts import AttemptKey, attempt_key
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 
-__all__ = ["Advice", "Advisor", "Recollection", "said_by", "shape_of", "without_values"]
+__all__ = [
+    "Advisor",
+    "DebuggingAdvice",
+    "FailureHistory",
+    "error_shape",
+    "error_text",
+    "mask_values",
+]
 
 _HIDDEN: Final = "…"
 _TEXT_CHARS: Final = 2_000
@@ -33,13 +40,13 @@ _VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\b[0-9a-f]{8,}\b|\d+")
 _HOUR: Final = 3600 * 1_000_000
 
 
-def said_by(message: str, details: Mapping[str, Any]) -> str:
+def error_text(message: str, details: Mapping[str, Any]) -> str:
     """Return the words of an error: of a service that failed, what it answered too."""
     body = details.get("body")
     return (f"{message} {body}" if isinstance(body, str) and body else message)[:_TEXT_CHARS]
 
 
-def without_values(text: str, arguments: Any) -> str:
+def mask_values(text: str, arguments: Any) -> str:
     """Return the text of an error without the arguments of the call that it came from."""
     for value in sorted(_values(arguments), key=len, reverse=True):
         if value in text:
@@ -47,13 +54,13 @@ def without_values(text: str, arguments: Any) -> str:
     return text
 
 
-def shape_of(text: str) -> str:
+def error_shape(text: str) -> str:
     """Return what an error has in common with others of its kind."""
     return _VARYING.sub("#", text)
 
 
-class Recollection:
-    """Looks through the records of executions."""
+class FailureHistory:
+    """The recorded failures of a tool, and the fixes that were given for them."""
 
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
@@ -64,11 +71,11 @@ class Recollection:
         for record in self._records(branch, tool):
             error = record.get("error")
             if error and record["executionId"] != but:
-                said = said_by(str(error.get("message")), error)
-                found += shape_of(without_values(said, record.get("arguments"))) == shape
+                said = error_text(str(error.get("message")), error)
+                found += error_shape(mask_values(said, record.get("arguments"))) == shape
         return found
 
-    def fix(self, problem: Problem, *, but: str) -> dict[str, Any] | None:
+    def fix(self, problem: AttemptKey, *, but: str) -> dict[str, Any] | None:
         """Return the fix that a caller was given since its last call that worked."""
         if not self._any(problem.branch, names.facet_fix(problem.tool)):
             return None
@@ -85,7 +92,7 @@ class Recollection:
         return None
 
     def _any(self, branch: str, facet: str) -> bool:
-        """Whether anything has a facet; nearly always nothing has, and that is told quickly."""
+        """Whether anything has a facet: a quick check, as nearly always nothing has."""
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, branch)
         return bool(reader.catalogue.with_facet(view, facet, limit=1))
@@ -147,27 +154,27 @@ class Advisor(Protocol):
         ...
 
 
-class Advice:
-    """Asks the advisor, and tells it what became of its advice. Never fails."""
+class DebuggingAdvice:
+    """Asks the debugging memory for fixes, and reports back whether they worked. Never fails."""
 
     def __init__(
         self,
         advisor: Advisor | None,
         later: Callable[[Callable[[], object]], None],
-        recollection: Recollection,
+        failure_history: FailureHistory,
     ) -> None:
         self._advisor = advisor
         self._later = later
-        self._recollection = recollection
+        self._failure_history = failure_history
         self.clear()
-        self._recalled: TTLCache[Problem, None] = TTLCache(_KEPT_MAX, _RECALLED_SECONDS)
+        self._recalled: TTLCache[AttemptKey, None] = TTLCache(_KEPT_MAX, _RECALLED_SECONDS)
         # Only used where `later` is done, one after the other.
         self._failures: LRUCache[tuple[str, str, str], int] = LRUCache(_KEPT_MAX)
         self._drafted: LRUCache[tuple[str, str, str], None] = LRUCache(_KEPT_MAX)
 
     def clear(self) -> None:
         """Let go of the fixes that were given."""
-        self._fixes: TTLCache[Problem, dict[str, Any]] = TTLCache(
+        self._fixes: TTLCache[AttemptKey, dict[str, Any]] = TTLCache(
             _KEPT_MAX, limits.FIX_CREDITED_HOURS * 3600
         )
 
@@ -178,8 +185,8 @@ class Advice:
             return None
         if error.details.get("reason") in _OWN_REASONS:
             return None
-        said = said_by(error.message, error.details)
-        plain = without_values(said, call.arguments)
+        said = error_text(error.message, error.details)
+        plain = mask_values(said, call.arguments)
         texts = dict.fromkeys((said, plain))
         try:
             # The caller waits for its error.
@@ -192,9 +199,11 @@ class Advice:
             # What its calls come to is not its to write there.
             return fix
         if fix is not None:
-            self._fixes[problem_of(call, tool.name)] = fix
+            self._fixes[attempt_key(call, tool.name)] = fix
             return fix
-        self._note(advisor, tool.name, call.branch, plain, str(error.details.get("executionId")))
+        self._count_failure(
+            advisor, tool.name, call.branch, plain, str(error.details.get("executionId"))
+        )
         return None
 
     def look_up(self, text: str, tool: str, branch: str, caller: Caller) -> dict[str, Any] | None:
@@ -207,9 +216,9 @@ class Advice:
             logger.info("no advice for %s: %s", tool, fault)
             return None
 
-    def settled(self, call: Call, tool: str, execution: str) -> None:
+    def credit_fix(self, call: Call, tool: str, execution: str) -> None:
         """Credit the fix that was given, now that a call worked."""
-        advisor, problem = self._advisor, problem_of(call, tool)
+        advisor, problem = self._advisor, attempt_key(call, tool)
         if advisor is None or not call.caller.may("debugging", "write"):
             return
         fix = self._fixes.pop(problem, None)
@@ -219,27 +228,29 @@ class Advice:
             self._recalled[problem] = None
 
         def credit() -> None:
-            given = fix or self._recollection.fix(problem, but=execution)
+            given = fix or self._failure_history.fix(problem, but=execution)
             if given is not None and given.get("lookupId"):
                 advisor.worked(given, problem.branch)
 
-        self._later(_quietly(credit))
+        self._later(_log_errors(credit))
 
-    def _note(self, advisor: Advisor, tool: str, branch: str, text: str, execution: str) -> None:
+    def _count_failure(
+        self, advisor: Advisor, tool: str, branch: str, text: str, execution: str
+    ) -> None:
         """Count a failure; the one that makes it too many is noted as an incident."""
-        shape = shape_of(text)
+        shape = error_shape(text)
         key = (branch, tool, shape)
 
         def count() -> None:
             known = self._failures.get(key)
             if known is None:
-                known = self._recollection.failures(branch, tool, shape, but=execution)
+                known = self._failure_history.failures(branch, tool, shape, but=execution)
             self._failures[key] = known + 1
             if known + 1 >= limits.FAILURES_NOTED and key not in self._drafted:
                 advisor.draft(f"{tool}: {text}", tool, branch)
                 self._drafted[key] = None
 
-        self._later(_quietly(count))
+        self._later(_log_errors(count))
 
 
 def _known_fix(
@@ -250,7 +261,7 @@ def _known_fix(
     return next((fix for fix in found if fix is not None), None)
 
 
-def _quietly(work: Callable[[], object]) -> Callable[[], None]:
+def _log_errors(work: Callable[[], object]) -> Callable[[], None]:
     def run() -> None:
         try:
             work()

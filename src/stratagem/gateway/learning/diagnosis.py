@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from stratagem.gateway.correction import Correction, Fault
 from stratagem.gateway.learning.answers import ErrorDiagnosis, RiskLevel
 
-__all__ = ["Reading", "diagnosed", "read_text"]
+__all__ = ["ErrorReading", "diagnose", "read_text"]
 
 
-class Reading(NamedTuple):
+class ErrorReading(NamedTuple):
     """What the words of an error say."""
 
     type: str
@@ -24,8 +24,8 @@ class Reading(NamedTuple):
 # Possessive groups would say the same, and before Python 3.11.5 they miss matches.
 def _row(
     words: str, kind: str, category: str, severity: RiskLevel
-) -> tuple[re.Pattern[str], Reading]:
-    return re.compile(words, re.IGNORECASE), Reading(kind, category, severity)
+) -> tuple[re.Pattern[str], ErrorReading]:
+    return re.compile(words, re.IGNORECASE), ErrorReading(kind, category, severity)
 
 
 _VALIDATION: Final = "parameterValidation"
@@ -56,15 +56,15 @@ _WORDS: Final = (
          "notFound", "resolution", "medium"),
     _row(r"connect|unreachable|refused|dns|network|\b50[234]\b", "connection", "execution", "high"),
 )  # fmt: skip
-_UNKNOWN: Final = Reading("unknown", "execution", "medium")
+_UNKNOWN: Final = ErrorReading("unknown", "execution", "medium")
 
 
-def read_text(error: str) -> Reading:
+def read_text(error: str) -> ErrorReading:
     """Return what the words of an error say."""
     return next((reading for words, reading in _WORDS if words.search(error)), _UNKNOWN)
 
 
-def diagnosed(error: str, found: Correction | None) -> ErrorDiagnosis:
+def diagnose(error: str, found: Correction | None) -> ErrorDiagnosis:
     """Return the diagnosis in the documented form. Only the schema's word is certain."""
     if found is None or not found.errors:
         reading = read_text(error)
@@ -84,7 +84,7 @@ def diagnosed(error: str, found: Correction | None) -> ErrorDiagnosis:
         "errorCategory": _VALIDATION,
         "severity": _severity(found),
         "rootCause": "; ".join(f"{fault.path}: {fault.message}" for fault in found.errors),
-        "affectedParameters": _affected(found.errors),
+        "affectedParameters": _affected_parameters(found.errors),
         "errorTypes": sorted({fault.type.value for fault in found.errors}),
         "fixable": bool(found.candidates),
         "confidence": 1.0,
@@ -96,7 +96,7 @@ def _severity(found: Correction) -> RiskLevel:
     return "medium" if found.candidates else "high"
 
 
-def _affected(faults: Sequence[Fault]) -> list[str]:
+def _affected_parameters(faults: Sequence[Fault]) -> list[str]:
     """Return the parameters that faults are about, each once."""
     names: dict[str, None] = {}
     for fault in faults:

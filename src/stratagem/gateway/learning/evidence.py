@@ -23,13 +23,13 @@ __all__ = [
     "CorrectionRecord",
     "OutcomeRecord",
     "Outcomes",
+    "PatternReliability",
     "RefusalRecord",
-    "Standing",
-    "lowered",
-    "new_lessons",
+    "count_new_lessons",
+    "lower_confidence",
     "read_outcomes",
-    "read_standing",
-    "suspects",
+    "read_reliability",
+    "tools_with_failures",
 ]
 
 _PAGE: Final = 1_000
@@ -143,7 +143,7 @@ def read_outcomes(reader: Reader, view: View, start: int) -> Outcomes:
     return Outcomes(start, view.time, held, fell, refused, truncated)
 
 
-def new_lessons(reader: Reader, view: View, start: int) -> int:
+def count_new_lessons(reader: Reader, view: View, start: int) -> int:
     """Return how many lessons were first taught since a time."""
     since: Counter[tuple[str, str, str, str, str]] = Counter()
     for row in map(
@@ -155,7 +155,7 @@ def new_lessons(reader: Reader, view: View, start: int) -> int:
         return 0
     return sum(
         since[tool, lesson.kind.value, lesson.path, lesson.form, lesson.meaning] == count.held > 0
-        for tool, lesson, count in Lessons.read(reader.catalogue, view).every()
+        for tool, lesson, count in Lessons.read(reader.catalogue, view).totals()
     )
 
 
@@ -177,7 +177,7 @@ _HALF: Final = 0.5
 _TRUST: Final = 12
 
 
-class Standing(NamedTuple):
+class PatternReliability(NamedTuple):
     """The newest outcomes of a pattern at a tool."""
 
     held: int = 0
@@ -185,7 +185,7 @@ class Standing(NamedTuple):
 
     @property
     def share(self) -> float:
-        """What is left of a confidence: a tool may fail for other reasons than a correction."""
+        """The factor for a confidence; above 0, as a tool may fail for other reasons."""
         return (_TRUST + self.held) / (_TRUST + self.held + self.fell)
 
     @property
@@ -194,28 +194,28 @@ class Standing(NamedTuple):
         return self.fell >= _FAILURES_MIN and belief_of(self.held, self.fell).mean < _HALF
 
 
-def read_standing(reader: Reader, view: View, tool: str, pattern: str) -> Standing:
+def read_reliability(reader: Reader, view: View, tool: str, pattern: str) -> PatternReliability:
     """Read the newest outcomes of a pattern at a tool, as a view shows them."""
     facet = names.facet_correction(tool, pattern)
     newest = reader.catalogue.with_facet(view, facet, limit=limits.CORRECTION_OUTCOMES_RECENT)
     since = view.time - limits.CORRECTION_OUTCOMES_DAYS * 24 * 3600 * 1_000_000
     hits = [hit for hit in reader.log.contents(newest).values() if hit.at >= since]
     held = [hit.kind == names.CORRECTION_HELD for hit in hits]
-    return Standing(sum(held), len(held) - sum(held))
+    return PatternReliability(sum(held), len(held) - sum(held))
 
 
-def suspects(catalogue: CatalogueReader, view: View) -> frozenset[str]:
+def tools_with_failures(catalogue: CatalogueReader, view: View) -> frozenset[str]:
     """Return the tools that ever had a correction fail: only these need a closer look."""
     groups = catalogue.group_counts(view.lineage, names.CORRECTION_FAILED)
     return frozenset(group.partition(names.PART)[0] for group in groups)
 
 
-def lowered(
-    candidate: Candidate, standing: Callable[[str], Standing]
+def lower_confidence(
+    candidate: Candidate, reliability: Callable[[str], PatternReliability]
 ) -> tuple[Candidate, list[str]]:
-    """Return a candidate with what its patterns' failures leave of it, and the deprecated ones."""
-    found: Mapping[str, Standing] = {
-        pattern: standing(pattern) for pattern in map(pattern_id, candidate.changes)
+    """Return a candidate, less confident for failures of its patterns, and the deprecated ones."""
+    found: Mapping[str, PatternReliability] = {
+        pattern: reliability(pattern) for pattern in map(pattern_id, candidate.changes)
     }
     deprecated = [pattern for pattern, each in found.items() if each.deprecated]
     if all(each.share == 1 for each in found.values()):

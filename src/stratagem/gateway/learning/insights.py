@@ -25,7 +25,7 @@ from stratagem.gateway.learning.lessons import LEARNED_PATTERNS
 __all__ = [
     "agents",
     "day_of",
-    "described",
+    "describe_pattern",
     "failures",
     "overall",
     "patterns",
@@ -89,7 +89,7 @@ def patterns(outcomes: Outcomes, *, usage_min: int) -> list[PatternUsage]:
     return sorted(found, key=lambda each: (-each["usageCount"], each["id"]))
 
 
-def described(pattern: str) -> tuple[str, str]:
+def describe_pattern(pattern: str) -> tuple[str, str]:
     """Return the name of a pattern in words, and what it does."""
     base, _, _form = pattern.partition(":")
     name = base.replace("_", " ").title()
@@ -99,7 +99,7 @@ def described(pattern: str) -> tuple[str, str]:
 
 
 def _pattern(pattern: str, rows: Sequence[tuple[OutcomeRecord, bool]]) -> PatternUsage:
-    name, text = described(pattern)
+    name, text = describe_pattern(pattern)
     return {
         "id": pattern,
         "name": name,

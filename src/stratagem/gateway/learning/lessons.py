@@ -1,4 +1,4 @@
-"""What calls have taught: which form at which place of a tool's arguments meant what."""
+"""Lessons of calls: what a name or value at a place of a tool's arguments turned out to mean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stratagem.storage.catalogue import CatalogueReader
 
 __all__ = [
     "LEARNED_PATTERNS",
-    "Count",
+    "EvidenceCount",
     "Lesson",
     "Lessons",
     "ToolLessons",
@@ -25,13 +25,13 @@ __all__ = [
     "drafts",
     "from_changes",
     "from_retry",
-    "hashed",
-    "is_of_schema",
-    "named_in",
-    "names_of",
+    "has_only_names",
+    "hash_form",
+    "mask_unknown_names",
+    "parse_group",
     "pattern_id",
+    "property_names",
     "teacher_of",
-    "without_own_names",
 ]
 
 _NODES_MAX: Final = 5_000
@@ -40,7 +40,7 @@ _PART: Final = re.compile(r"\.([^.\[]*+)|(\[(?:\d++|\*)\])|\[(['\"])(.*?)(?:\3\]
 _OTHER: Final = "*"
 
 
-def names_of(schema: Any) -> frozenset[str]:
+def property_names(schema: Any) -> frozenset[str]:
     """Return the names of all properties that a schema mentions, wherever it does."""
     names: set[str] = set()
     waiting, seen = [schema], 0
@@ -55,20 +55,20 @@ def names_of(schema: Any) -> frozenset[str]:
     return frozenset(names)
 
 
-def without_own_names(path: str, names: frozenset[str]) -> str:
+def mask_unknown_names(path: str, names: frozenset[str]) -> str:
     """Return a path with a star for each name that a schema does not have."""
-    told = path[:1]
+    masked = path[:1]
     for part in _PART.finditer(path[1:]):
         if part.group(2) or {part.group(1), part.group(4)} & names:
-            told += part.group()
-        elif not told.endswith(f".{_OTHER}"):
-            told += f".{_OTHER}"
-    return told
+            masked += part.group()
+        elif not masked.endswith(f".{_OTHER}"):
+            masked += f".{_OTHER}"
+    return masked
 
 
-def is_of_schema(path: str, names: frozenset[str]) -> bool:
+def has_only_names(path: str, names: frozenset[str]) -> bool:
     """Whether a path has no names but those of a schema."""
-    return without_own_names(path, names) == path
+    return mask_unknown_names(path, names) == path
 
 
 _INDEX: Final = re.compile(r"\[\d+\]")
@@ -111,13 +111,13 @@ class Lesson:
         """What the lesson is found by among the patterns of its tool."""
         if self.kind in _WAYS:
             # A way of writing is one at each place.
-            return f"{_WAYS[self.kind](self.meaning)}:{hashed(self.path + self.form)}"
+            return f"{_WAYS[self.kind](self.meaning)}:{hash_form(self.path + self.form)}"
         pattern = "key_known_alias" if self.kind is HintKind.ALIAS else "enum_known_alias"
         return f"{pattern}:{self.form}"
 
 
-def hashed(form: str) -> str:
-    """Return what a form is recognised by, without its being told."""
+def hash_form(form: str) -> str:
+    """Return a hash by which a form is recognised, whatever its case."""
     # A separator may be nothing but space.
     return hashlib.sha256((form.strip() or form).casefold().encode()).hexdigest()[:16]
 
@@ -127,17 +127,17 @@ def pattern_id(change: Change) -> str:
     if change.pattern not in LEARNED_PATTERNS or not isinstance(change.before, str):
         return change.pattern
     if change.pattern in _SPLIT | _WHOLE | _DATES:
-        written = _written(change)
+        written = _writing_lesson(change)
         return written.id if written is not None else change.pattern
     pattern = "key_known_alias" if change.pattern.startswith("key_") else "enum_known_alias"
-    return f"{pattern}:{hashed(change.before)}"
+    return f"{pattern}:{hash_form(change.before)}"
 
 
 def from_changes(changes: Iterable[Change]) -> list[Lesson]:
     """Return the lessons of a correction that somebody confirmed."""
     found = []
     for change in changes:
-        written = _written(change)
+        written = _writing_lesson(change)
         if written is not None:
             found.append(written)
         if not isinstance(change.before, str) or not isinstance(change.after, str):
@@ -145,31 +145,33 @@ def from_changes(changes: Iterable[Change]) -> list[Lesson]:
         if change.pattern.startswith("key_") and change.path.endswith(f".{change.before}"):
             place = change.path.removesuffix(f".{change.before}")
             found.append(
-                Lesson(HintKind.ALIAS, _general(place), hashed(change.before), change.after)
+                Lesson(HintKind.ALIAS, _generalize(place), hash_form(change.before), change.after)
             )
         elif change.strategy is Strategy.ENUM_VARIANTS:
-            place = _general(change.path)
-            found.append(Lesson(HintKind.CHOICE, place, hashed(change.before), change.after))
+            place = _generalize(change.path)
+            found.append(Lesson(HintKind.CHOICE, place, hash_form(change.before), change.after))
     return found
 
 
-def _written(change: Change) -> Lesson | None:
+def _writing_lesson(change: Change) -> Lesson | None:
     """Return the lesson about a way of writing that a change follows or would teach."""
-    place = _general(change.path)
+    place = _generalize(change.path)
     if change.pattern in _SPLIT | _WHOLE and isinstance(change.before, str):
-        return _listed(change.before, place, split=change.pattern in _SPLIT)
-    return _ordered(change.before, change.after, place) if change.pattern in _DATES else None
+        return _list_lesson(change.before, place, split=change.pattern in _SPLIT)
+    return (
+        _date_order_lesson(change.before, change.after, place) if change.pattern in _DATES else None
+    )
 
 
-def _listed(text: str, place: str, *, split: bool) -> Lesson | None:
+def _list_lesson(text: str, place: str, *, split: bool) -> Lesson | None:
     parts = lists.split(text)
     if parts is None:
         return None
     meaning = "split" if split else "whole"
-    return Lesson(HintKind.LIST, place, hashed(parts.separator), meaning)
+    return Lesson(HintKind.LIST, place, hash_form(parts.separator), meaning)
 
 
-def _ordered(before: Any, after: Any, place: str) -> Lesson | None:
+def _date_order_lesson(before: Any, after: Any, place: str) -> Lesson | None:
     """Return in which order a date has day and month, where both orders are possible."""
     if not isinstance(before, str) or not isinstance(after, str):
         return None
@@ -179,7 +181,7 @@ def _ordered(before: Any, after: Any, place: str) -> Lesson | None:
     day, month = int(meant[3]), int(meant[2])
     for order, pair in (("dayFirst", (day, month)), ("monthFirst", (month, day))):
         if (int(given[1]), int(given[3])) == pair:
-            return Lesson(HintKind.DATE_ORDER, place, hashed(_DATE_FORM), order)
+            return Lesson(HintKind.DATE_ORDER, place, hash_form(_DATE_FORM), order)
     return None
 
 
@@ -189,10 +191,10 @@ def from_retry(refused: Any, worked: Any, schema: Mapping[str, Any]) -> list[Les
     A value has to stand under exactly one unknown name before and under exactly one known name
     after. Values that may be alike by chance count only where nothing else was changed.
     """
-    return list(_compared(refused, worked, schema, "$", 0))
+    return list(_compare(refused, worked, schema, "$", 0))
 
 
-def _compared(
+def _compare(
     refused: Any, worked: Any, schema: Mapping[str, Any], path: str, depth: int
 ) -> Iterator[Lesson]:
     if not isinstance(refused, Mapping) or not isinstance(worked, Mapping) or depth > _DEPTH_MAX:
@@ -204,18 +206,18 @@ def _compared(
     come = {name: worked[name] for name in worked.keys() - refused.keys()}
     shared = refused.keys() & worked.keys()
     changed = [name for name in shared if refused[name] != worked[name]]
-    yield from _renamed(gone, come, known, path, alone=not changed and len(gone) == len(come))
+    yield from _alias_lessons(gone, come, known, path, alone=not changed and len(gone) == len(come))
     for name in changed:
         part = known.get(name)
         if not isinstance(part, Mapping):
             continue
         if len(changed) == 1 and not gone and not come:
-            yield from _chosen(refused[name], worked[name], part, f"{path}.{name}")
-        yield from _rewritten(refused[name], worked[name], f"{path}.{name}")
-        yield from _compared(refused[name], worked[name], part, f"{path}.{name}", depth + 1)
+            yield from _choice_lessons(refused[name], worked[name], part, f"{path}.{name}")
+        yield from _rewriting_lessons(refused[name], worked[name], f"{path}.{name}")
+        yield from _compare(refused[name], worked[name], part, f"{path}.{name}", depth + 1)
 
 
-def _renamed(
+def _alias_lessons(
     gone: Mapping[str, Any],
     come: Mapping[str, Any],
     known: Mapping[str, Any],
@@ -224,15 +226,17 @@ def _renamed(
     alone: bool,
 ) -> Iterator[Lesson]:
     for name, value in sorted(gone.items()):
-        targets = [other for other, each in come.items() if _alike(each, value)]
-        rivals = [other for other, each in gone.items() if _alike(each, value)]
+        targets = [other for other, each in come.items() if _are_alike(each, value)]
+        rivals = [other for other, each in gone.items() if _are_alike(each, value)]
         if name in known or len(targets) != 1 or len(rivals) != 1 or targets[0] not in known:
             continue
-        if alone or _telling(value):
-            yield Lesson(HintKind.ALIAS, path, hashed(name), targets[0])
+        if alone or _is_telling(value):
+            yield Lesson(HintKind.ALIAS, path, hash_form(name), targets[0])
 
 
-def _chosen(before: Any, after: Any, part: Mapping[str, Any], path: str) -> Iterator[Lesson]:
+def _choice_lessons(
+    before: Any, after: Any, part: Mapping[str, Any], path: str
+) -> Iterator[Lesson]:
     """Yield that a word stands for a listed value, where it was all that the caller changed."""
     options = part.get("enum")
     if (
@@ -242,25 +246,25 @@ def _chosen(before: Any, after: Any, part: Mapping[str, Any], path: str) -> Iter
         and before not in options
         and after in options
     ):
-        yield Lesson(HintKind.CHOICE, path, hashed(before), after)
+        yield Lesson(HintKind.CHOICE, path, hash_form(before), after)
 
 
-def _rewritten(before: Any, after: Any, path: str) -> Iterator[Lesson]:
+def _rewriting_lessons(before: Any, after: Any, path: str) -> Iterator[Lesson]:
     """Yield how a list or a date was written, where the caller wrote it out: no value is needed."""
     lesson: Lesson | None = None
     if isinstance(before, str) and isinstance(after, list):
         parts = lists.split(before)
         if parts is not None and list(parts.parts) == after and len(after) > 1:
-            lesson = _listed(before, path, split=True)
+            lesson = _list_lesson(before, path, split=True)
         elif after == [before]:
-            lesson = _listed(before, path, split=False)
+            lesson = _list_lesson(before, path, split=False)
     else:
-        lesson = _ordered(before, after, path)
+        lesson = _date_order_lesson(before, after, path)
     if lesson is not None:
         yield lesson
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _are_alike(one: Any, other: Any) -> bool:
     """Whether two values are one, but for being written as text: "5" and 5."""
     if one == other:
         return isinstance(one, bool) == isinstance(other, bool)
@@ -268,7 +272,7 @@ def _alike(one: Any, other: Any) -> bool:
     return scalars and str(one).casefold() == str(other).casefold()
 
 
-def _telling(value: Any) -> bool:
+def _is_telling(value: Any) -> bool:
     if isinstance(value, str):
         return len(value.strip()) >= _TELLING_CHARS
     if isinstance(value, bool) or value is None:
@@ -276,7 +280,7 @@ def _telling(value: Any) -> bool:
     return abs(value) >= _TELLING_NUMBER if isinstance(value, int | float) else bool(value)
 
 
-def _general(path: str) -> str:
+def _generalize(path: str) -> str:
     return _INDEX.sub("[*]", path)
 
 
@@ -290,15 +294,19 @@ _GROUPED: Final = ("tool", "kind", "path", "form", "meaning", "teacher")
 Pooled = dict[tuple[HintKind, str, str], dict[str, int]]
 
 
-class Count(NamedTuple):
+class EvidenceCount(NamedTuple):
     """How often something was confirmed and contradicted."""
 
     held: int = 0
     fell: int = 0
 
-    def plus(self, *, held: bool, count: int = 1) -> Count:
+    def plus(self, *, held: bool, count: int = 1) -> EvidenceCount:
         """Return the count with some more."""
-        return Count(self.held + count, self.fell) if held else Count(self.held, self.fell + count)
+        return (
+            EvidenceCount(self.held + count, self.fell)
+            if held
+            else EvidenceCount(self.held, self.fell + count)
+        )
 
 
 def belief_of(held: float, fell: float) -> Belief:
@@ -332,13 +340,13 @@ def drafts(tool: str, teacher: str, lessons: Iterable[Lesson], *, held: bool) ->
 
 def teacher_of(actor: str, agent: str | None) -> str:
     """Return what a teacher is recognised by, without being named: the caller and its agent."""
-    return f"{hashed(actor)}{_OF}{hashed(agent or '')}"
+    return f"{hash_form(actor)}{_OF}{hash_form(agent or '')}"
 
 
 class Lessons:
     """All lessons that a view shows, by tool, with who taught them how often."""
 
-    def __init__(self, counts: dict[str, dict[Lesson, dict[str, Count]]]) -> None:
+    def __init__(self, counts: dict[str, dict[Lesson, dict[str, EvidenceCount]]]) -> None:
         self._counts = counts
         self._elsewhere: Pooled | None = None
 
@@ -348,7 +356,7 @@ class Lessons:
         lessons = cls({})
         for kind in (names.LESSON_FOR, names.LESSON_AGAINST):
             for group, count in catalogue.group_counts(view.lineage, kind).items():
-                named = named_in(group)
+                named = parse_group(group)
                 if named is not None:
                     lessons._add(*named, held=kind == names.LESSON_FOR, count=count)
         return lessons
@@ -365,19 +373,21 @@ class Lessons:
         counts = {lesson: _total(each) for lesson, each in own.items()}
         return ToolLessons(tool, counts, foreign, self._pooled() if elsewhere else {})
 
-    def every(self) -> Iterator[tuple[str, Lesson, Count]]:
+    def totals(self) -> Iterator[tuple[str, Lesson, EvidenceCount]]:
         """Yield all lessons with their tools and counts."""
-        for tool, lesson, taught in self.taught():
+        for tool, lesson, taught in self.by_teacher():
             yield tool, lesson, _total(taught)
 
-    def taught(self) -> Iterator[tuple[str, Lesson, Mapping[str, Count]]]:
+    def by_teacher(self) -> Iterator[tuple[str, Lesson, Mapping[str, EvidenceCount]]]:
         """Yield all lessons with their tools, and how often who taught them."""
         for tool in sorted(self._counts):
             own = dict(self._counts[tool])
             for lesson in sorted(own, key=lambda each: (each.kind, each.path, each.form)):
                 yield tool, lesson, dict(own[lesson])
 
-    def note(self, tool: str, lesson: Lesson, teacher: str, *, held: bool) -> tuple[Count, Count]:
+    def note(
+        self, tool: str, lesson: Lesson, teacher: str, *, held: bool
+    ) -> tuple[EvidenceCount, EvidenceCount]:
         """Count one more, until it can be read from the log; return the count before and after."""
         before = _total(self._counts.get(tool, {}).get(lesson, {}))
         self._add(tool, lesson, teacher, held=held)
@@ -389,13 +399,13 @@ class Lessons:
 
     def _add(self, tool: str, lesson: Lesson, teacher: str, *, held: bool, count: int = 1) -> None:
         taught = self._counts.setdefault(tool, {}).setdefault(lesson, {})
-        taught[teacher] = taught.get(teacher, Count()).plus(held=held, count=count)
+        taught[teacher] = taught.get(teacher, EvidenceCount()).plus(held=held, count=count)
 
     def _pooled(self) -> Pooled:
         """Return names by what they meant at other tools: by their form alone."""
         if self._elsewhere is None:
             self._elsewhere = {}
-            for tool, lesson, count in self.every():
+            for tool, lesson, count in self.totals():
                 if lesson.kind is HintKind.ALIAS and count.held > count.fell:
                     meanings = self._elsewhere.setdefault((lesson.kind, lesson.form, tool), {})
                     meanings[lesson.meaning] = meanings.get(lesson.meaning, 0) + count.held
@@ -408,7 +418,7 @@ class ToolLessons:
     def __init__(
         self,
         tool: str,
-        counts: Mapping[Lesson, Count],
+        counts: Mapping[Lesson, EvidenceCount],
         foreign: frozenset[Lesson],
         pooled: Pooled,
     ) -> None:
@@ -425,7 +435,7 @@ class ToolLessons:
 
     def hints(self, kind: HintKind, path: str, form: str) -> Sequence[Hint]:
         """Return what a form at a place turned out to mean, the most believed first."""
-        wanted = hashed(form)
+        wanted = hash_form(form)
         own = {
             lesson: count
             for lesson, count in self.counts.items()
@@ -455,7 +465,7 @@ class ToolLessons:
         return _order_hints(found)
 
 
-def named_in(group: str) -> tuple[str, Lesson, str] | None:
+def parse_group(group: str) -> tuple[str, Lesson, str] | None:
     """Return the tool, the lesson and the teacher of a group; None for what is none of ours."""
     parts = group.split(names.PART)
     if len(parts) != len(_GROUPED):
@@ -466,13 +476,13 @@ def named_in(group: str) -> tuple[str, Lesson, str] | None:
     return tool, Lesson(HintKind(kind), path, form, meaning), teacher
 
 
-def _total(taught: Mapping[str, Count]) -> Count:
-    return Count(
+def _total(taught: Mapping[str, EvidenceCount]) -> EvidenceCount:
+    return EvidenceCount(
         sum(each.held for each in taught.values()), sum(each.fell for each in taught.values())
     )
 
 
-def _is_shared(taught: Mapping[str, Count], teacher: str) -> bool:
+def _is_shared(taught: Mapping[str, EvidenceCount], teacher: str) -> bool:
     """Whether a lesson may be certain for a caller: it is its own, or several agree on it."""
     agreeing = {name for name, each in taught.items() if each.held}
     callers = [name.partition(_OF)[0] for name in agreeing]

@@ -14,20 +14,26 @@ from stratagem.gateway.learning.answers import (
     RiskLevel,
 )
 from stratagem.gateway.learning.attempts import offer_id
-from stratagem.gateway.learning.lessons import Count, Lesson, belief_of, names_of, without_own_names
+from stratagem.gateway.learning.lessons import (
+    EvidenceCount,
+    Lesson,
+    belief_of,
+    mask_unknown_names,
+    property_names,
+)
 from stratagem.gateway.registry.tools import Tool
 
-__all__ = ["Teller", "lesson_name", "questions", "refusal", "shown"]
+__all__ = ["CorrectionPublisher", "describe_offer", "describe_refusal", "lesson_name", "questions"]
 
 _RISK_LEVELS: Final[Mapping[Risk, RiskLevel]] = {
     Risk.LOW: "low",
     Risk.MEDIUM: "medium",
     Risk.HIGH: "high",
 }
-_CIRCUITS = {"open": "circuit:opened", "half-open": "circuit:half_open"}
+_BREAKER_EVENTS = {"open": "circuit:opened", "half-open": "circuit:half_open"}
 
 
-def shown(tool: str, candidate: Candidate) -> CorrectionOffer:
+def describe_offer(tool: str, candidate: Candidate) -> CorrectionOffer:
     """Return a correction in the documented form."""
     return {
         "type": candidate.strategy.value,
@@ -42,27 +48,27 @@ def shown(tool: str, candidate: Candidate) -> CorrectionOffer:
     }
 
 
-def refusal(
+def describe_refusal(
     tool: str, found: Correction, candidates: Sequence[Candidate], reason: str | None
 ) -> CallRefusal:
-    """Return what a caller is told whose call was not corrected."""
-    told: CallRefusal = {
+    """Return why a call was not corrected, with the offers, in the documented form."""
+    refusal: CallRefusal = {
         "errors": [
             {"type": fault.type.value, "path": fault.path, "message": fault.message}
             for fault in found.errors
         ]
     }
     if candidates:
-        told["corrections"] = [shown(tool, each) for each in candidates]
-        told["hint"] = (
+        refusal["corrections"] = [describe_offer(tool, each) for each in candidates]
+        refusal["hint"] = (
             "If one of the corrections is what you meant, call again with its correctionId and "
             "confirm: true."
         )
     if found.ambiguous:
-        told["choices"] = questions(found)
+        refusal["choices"] = questions(found)
     if reason is not None:
-        told["withheld"] = reason
-    return told
+        refusal["withheld"] = reason
+    return refusal
 
 
 def questions(found: Correction) -> list[CorrectionQuestion]:
@@ -74,7 +80,7 @@ def questions(found: Correction) -> list[CorrectionQuestion]:
 
 
 def lesson_name(tool: str, lesson: Lesson) -> str:
-    """Return a lesson in words; what was written is not told."""
+    """Return a lesson in words, without what the caller wrote."""
     what = "a name" if lesson.kind.value == "alias" else f"a word for {lesson.path}"
     return f"{tool}: {what} means {lesson.meaning}"
 
@@ -89,11 +95,11 @@ class CorrectionCounts(TypedDict):
     averageCorrectionTime: float | None
 
 
-class Teller:
-    """Tells listeners of corrections, without anybody's values, and keeps count for them."""
+class CorrectionPublisher:
+    """Publishes events of corrections, without values of callers, and counts them."""
 
-    def __init__(self, tell: Callable[[str, Mapping[str, Any]], None]) -> None:
-        self._tell = tell
+    def __init__(self, publish: Callable[[str, Mapping[str, Any]], None]) -> None:
+        self._publish = publish
         self._attempts = self._successes = self._failures = 0
         self._milliseconds = 0.0
 
@@ -108,29 +114,37 @@ class Teller:
             "averageCorrectionTime": round(self._milliseconds / ended, 3) if ended else None,
         }
 
-    def started(
+    def publish_start(
         self, call: Call, tool: Tool, attempt: int, violations: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Tell that a call did not fit."""
+        """Publish that the arguments of a call did not fit."""
         self._attempts += 1
-        names = names_of(tool.content["inputSchema"])
-        places = [without_own_names(str(each.get("path")), names) for each in violations]
-        self._about("attempt:started", call, tool.name, {"attempt": attempt, "paths": places})
+        names = property_names(tool.content["inputSchema"])
+        places = [mask_unknown_names(str(each.get("path")), names) for each in violations]
+        self._publish_call(
+            "attempt:started", call, tool.name, {"attempt": attempt, "paths": places}
+        )
 
-    def succeeded(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
-        """Tell that a corrected call worked."""
+    def publish_success(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
+        """Publish that a corrected call worked."""
         self._successes += 1
         self._milliseconds += outcome["took"]
-        self._about("attempt:success", call, tool, {**_told(outcome), "correctionResult": outcome})
+        self._publish_call(
+            "attempt:success", call, tool, {**_summary(outcome), "correctionResult": outcome}
+        )
 
-    def failed(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
-        """Tell that a call could not be corrected, or did not work corrected."""
+    def publish_failure(self, call: Call, tool: str, outcome: Mapping[str, Any]) -> None:
+        """Publish that a call could not be corrected, or failed although it was."""
         self._failures += 1
         self._milliseconds += outcome.get("took", 0.0)
-        self._about("attempt:failed", call, tool, {**_told(outcome), "error": outcome["error"]})
+        self._publish_call(
+            "attempt:failed", call, tool, {**_summary(outcome), "error": outcome["error"]}
+        )
 
-    def learned(self, tool: str, lesson: Lesson, before: Count, after: Count) -> None:
-        """Tell that there is a new pattern, or how one evolved."""
+    def publish_lesson(
+        self, tool: str, lesson: Lesson, before: EvidenceCount, after: EvidenceCount
+    ) -> None:
+        """Publish that there is a new pattern, or how one evolved."""
         old, new = belief_of(*before), belief_of(*after)
         pattern = {
             "patternId": f"{tool}:{lesson.id}",
@@ -139,8 +153,8 @@ class Teller:
             "toolName": tool,
             "confidence": round(new.mean, 4),
         }
-        if before == Count():
-            self._tell("pattern:learned", pattern)
+        if before == EvidenceCount():
+            self._publish("pattern:learned", pattern)
             return
         changes = {
             "successes": [before.held, after.held],
@@ -148,11 +162,11 @@ class Teller:
             "confidence": [round(old.mean, 4), round(new.mean, 4)],
             "certainty": [round(old.low, 4), round(new.low, 4)],
         }
-        self._tell("pattern:evolved", {**pattern, "changes": changes})
+        self._publish("pattern:evolved", {**pattern, "changes": changes})
 
-    def deprecated(self, tool: str, pattern: str, held: int, fell: int) -> None:
-        """Tell that a pattern has stopped working for a tool."""
-        self._tell(
+    def publish_deprecation(self, tool: str, pattern: str, held: int, fell: int) -> None:
+        """Publish that a pattern has stopped working for a tool."""
+        self._publish(
             "pattern:deprecated",
             {
                 "patternId": f"{tool}:{pattern}",
@@ -165,18 +179,18 @@ class Teller:
             },
         )
 
-    def circuit(self, tool: str, state: str, reason: str) -> None:
-        """Tell that the breaker of a tool's corrections changed."""
-        what = _CIRCUITS.get(state, "circuit:closed")
-        self._tell(what, {"toolName": tool, "state": state, "reason": reason})
+    def publish_breaker(self, tool: str, state: str, reason: str) -> None:
+        """Publish that the breaker of a tool's corrections changed."""
+        what = _BREAKER_EVENTS.get(state, "circuit:closed")
+        self._publish(what, {"toolName": tool, "state": state, "reason": reason})
 
-    def _about(self, what: str, call: Call, tool: str, data: Mapping[str, Any]) -> None:
+    def _publish_call(self, what: str, call: Call, tool: str, data: Mapping[str, Any]) -> None:
         labels = {name: call.context.get(name) for name in ("agentId", "channelId", "requestId")}
-        self._tell(what, {"toolName": tool, **labels, **data, "metrics": self.metrics()})
+        self._publish(what, {"toolName": tool, **labels, **data, "metrics": self.metrics()})
 
 
-def _told(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the document's listeners look for at the top."""
+def _summary(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an outcome that the document has at the top of an event."""
     names = {"risk": "riskLevel", "took": "processingTime"}
     wanted = ("strategy", "strategies", "confidence", "pattern", "errorTypes", "executionId")
     found = {name: outcome[name] for name in wanted if name in outcome}

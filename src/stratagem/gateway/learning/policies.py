@@ -16,7 +16,7 @@ from stratagem.gateway import names
 from stratagem.gateway.correction import Policy, preset
 from stratagem.storage.contract import Reader, RecordReader, Transaction, Version
 
-__all__ = ["InForce", "change", "changes", "overrides", "preview", "read"]
+__all__ = ["EffectivePolicy", "change", "describe_changes", "overrides", "preview", "read"]
 
 _KEY: Final = "auto_correction"
 _OWN: Final = "auto_correction:"
@@ -38,14 +38,14 @@ _PARTS: Final = {
 _NUMBERS: Final = {"maxRetries": "max retries", "confidenceThreshold": "confidence threshold"}
 
 
-class InForce(NamedTuple):
+class EffectivePolicy(NamedTuple):
     """A policy, and what tells it from others: the sequences of the events that made it."""
 
     policy: Policy
     stamp: tuple[int, int]
 
 
-def read(records: RecordReader, view: View, tool: str | None = None) -> InForce:
+def read(records: RecordReader, view: View, tool: str | None = None) -> EffectivePolicy:
     """Return the policy that holds for a tool, or for all, as a view shows it.
 
     Raises:
@@ -54,7 +54,7 @@ def read(records: RecordReader, view: View, tool: str | None = None) -> InForce:
     common = records.current(view.lineage, names.SETTINGS, _KEY)
     own = records.current(view.lineage, names.SETTINGS, _OWN + tool) if tool else None
     stamp = (common.sequence if common else 0, own.sequence if own else 0)
-    return InForce(_parse(_payload(common), _payload(own)), stamp)
+    return EffectivePolicy(_parse(_payload(common), _payload(own)), stamp)
 
 
 @lru_cache(maxsize=128)
@@ -90,7 +90,7 @@ def change(
         kept = (
             after.settings()
             if whole
-            else _own(transaction.records, view, key, settings, after, reset=reset)
+            else _own_settings(transaction.records, view, key, settings, after, reset=reset)
         )
         content = {"settings": kept, "preset": preset_name}
         drafts.append(Draft(names.SETTING_CHANGED, content, names.SETTINGS, key))
@@ -145,7 +145,7 @@ def overrides(records: RecordReader, view: View) -> dict[str, dict[str, Any]]:
     return found
 
 
-def changes(before: Policy | None, after: Policy) -> list[str]:
+def describe_changes(before: Policy | None, after: Policy) -> list[str]:
     """Say in words what a change of the policy changed."""
     if before is None:
         return ["Replaced settings that could not be read"]
@@ -174,7 +174,7 @@ def _strategy_sentences(name: str, old: Mapping[str, Any], new: Mapping[str, Any
         yield f"Changed the threshold of {name} from {old.get('confidence')} to {new['confidence']}"
 
 
-def _own(
+def _own_settings(
     records: RecordReader,
     view: View,
     key: str,

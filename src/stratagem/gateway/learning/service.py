@@ -30,10 +30,15 @@ from stratagem.gateway.definitions.schemas import Schema
 from stratagem.gateway.home_loop import HomeLoop
 from stratagem.gateway.learning import answers, diagnosis, inputs, insights, policies, trials
 from stratagem.gateway.learning.corrector import LearningCorrector
-from stratagem.gateway.learning.evidence import Outcomes, new_lessons, read_outcomes, read_standing
+from stratagem.gateway.learning.evidence import (
+    Outcomes,
+    count_new_lessons,
+    read_outcomes,
+    read_reliability,
+)
 from stratagem.gateway.learning.lessons import (
     LEARNED_PATTERNS,
-    Count,
+    EvidenceCount,
     Lesson,
     Lessons,
     belief_of,
@@ -41,15 +46,21 @@ from stratagem.gateway.learning.lessons import (
     pattern_id,
     teacher_of,
 )
-from stratagem.gateway.learning.messages import lesson_name, questions, shown
-from stratagem.gateway.learning.trials import SUITES, Case
+from stratagem.gateway.learning.messages import describe_offer, lesson_name, questions
+from stratagem.gateway.learning.trials import SUITES, SuiteCase
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["Analysis", "Bound", "Corrections", "Curating", "LearningParts"]
+__all__ = [
+    "CorrectionAnalysis",
+    "CorrectionService",
+    "LearningParts",
+    "LearningService",
+    "PatternAdministration",
+]
 
 # A correction that has to work wherever the engine does.
 _PROBE: Final = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -66,8 +77,8 @@ class LearningParts:
     corrector: LearningCorrector
 
 
-class Bound:
-    """What operations on corrections share: the parts, and who asks."""
+class LearningService:
+    """The base of the services for corrections: their parts, and the caller."""
 
     def __init__(self, parts: LearningParts, caller: Caller) -> None:
         self._parts = parts
@@ -89,16 +100,16 @@ class Bound:
         return moments.iso(self._foundation.store.now())
 
 
-class Corrections(Bound):
-    """Status, configuration and tests."""
+class CorrectionService(LearningService):
+    """Status, configuration and tests of corrections."""
 
     def status(self, given: inputs.StatusInput) -> answers.CorrectionStatus:
         """Return how the corrections are doing."""
         length = moments.duration(given.time_range, field="timeRange")
-        health = self._checked(self._branch(given.branch))
+        health = self._check_health(self._branch(given.branch))
         settings, tool_settings = self._settings(given)
         answer: answers.CorrectionStatus = {
-            "systemStatus": self._system(given.branch),
+            "systemStatus": self._system_status(given.branch),
             "healthChecks": health,
             "fallbackMode": self._corrector.health.fallback,
             "serviceStatus": health,
@@ -111,7 +122,7 @@ class Corrections(Bound):
             outcomes, learned = self._outcomes(given, length)
             answer["metrics"] = self._metrics(given, outcomes, learned)
             answer["strategyPerformance"] = insights.strategies(outcomes)
-            answer["cache"] = self._corrector.examiner.cache.figures()
+            answer["cache"] = self._corrector.evaluator.cache.figures()
         if given.include_active_corrections:
             answer["activeCorrections"] = self._corrector.attempts.active
         return answer
@@ -142,7 +153,7 @@ class Corrections(Bound):
                 operation="auto_correction_configure",
                 arguments=given.given(),
             )
-            self._corrector.examiner.forget()
+            self._corrector.evaluator.forget()
         return {**answer, "timestamp": self._now()}
 
     def test(self, given: inputs.TestInput) -> answers.CorrectionTestReport:
@@ -171,11 +182,11 @@ class Corrections(Bound):
 
     # --- inside
 
-    def _system(self, branch: str | None) -> answers.SystemStatus:
+    def _system_status(self, branch: str | None) -> answers.SystemStatus:
         health, started = self._corrector.health, self._corrector.started_at
         enabled: bool | None = None
         if "policyService" not in health.faults():
-            enabled = self._corrector.examiner.policy(self._branch(branch)).policy.enabled
+            enabled = self._corrector.evaluator.policy(self._branch(branch)).policy.enabled
         return {
             "enabled": enabled,
             "healthy": not health.fallback,
@@ -196,13 +207,13 @@ class Corrections(Bound):
                 return None, None
             return policy.settings(), policies.overrides(reader.records, view)
 
-    def _checked(self, branch: str) -> dict[str, answers.ServiceHealth]:
+    def _check_health(self, branch: str) -> dict[str, answers.ServiceHealth]:
         """Use every part once, so that what is said about it is true now."""
-        examiner, health = self._corrector.examiner, self._corrector.health
-        examiner.forget(branch)
-        examiner.lessons(branch)
+        evaluator, health = self._corrector.evaluator, self._corrector.health
+        evaluator.forget(branch)
+        evaluator.lessons(branch)
         try:
-            policy = examiner.policy(branch).policy
+            policy = evaluator.policy(branch).policy
         except CorrectionUnavailable:
             # Noted already.
             policy = Policy()
@@ -221,16 +232,16 @@ class Corrections(Bound):
             probed = schema.accepts({"n": 1}) and not schema.accepts({"n": "1"})
             assert probed, "validation did not tell right from wrong"
         except Exception as error:  # noqa: BLE001 -- any failure is an answer here
-            health.failed("validationService", error)
+            health.record_failure("validationService", error)
         else:
-            health.worked("validationService")
+            health.record_success("validationService")
         try:
             probed = correct(ready(_PROBE), {"n": "1"}, policy=Policy()).applied == {"n": 1}
             assert probed, "the engine did not correct what it can"
         except Exception as error:  # noqa: BLE001 -- as above
-            health.failed("correctionEngine", error)
+            health.record_failure("correctionEngine", error)
         else:
-            health.worked("correctionEngine")
+            health.record_success("correctionEngine")
 
     def _outcomes(self, given: inputs.StatusInput, length: int) -> tuple[Outcomes, int]:
         """Return the outcomes of a time, and how many lessons were first taught in it."""
@@ -238,7 +249,7 @@ class Corrections(Bound):
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, given.branch, given.as_of)
             start = max(0, view.time - length)
-            return read_outcomes(reader, view, start), new_lessons(reader, view, start)
+            return read_outcomes(reader, view, start), count_new_lessons(reader, view, start)
 
     def _metrics(
         self, given: inputs.StatusInput, outcomes: Outcomes, learned: int
@@ -250,14 +261,14 @@ class Corrections(Bound):
             "successfulCorrections": overall["successfulCorrections"],
             "successRate": overall["successRate"],
             "averageCorrectionTime": overall["averageLatency"],
-            "correctionsToday": self._today(given, outcomes, today),
+            "correctionsToday": self._count_today(given, outcomes, today),
             "patternMatches": sum(":" in row["pattern"] for row in outcomes.applied),
             "newPatternsLearned": learned,
             "refusedCalls": overall["refusedCalls"],
             "truncated": outcomes.truncated,
         }
 
-    def _today(self, given: inputs.StatusInput, outcomes: Outcomes, today: str) -> int:
+    def _count_today(self, given: inputs.StatusInput, outcomes: Outcomes, today: str) -> int:
         day = moments.duration("1d")
         zone = self._foundation.views.zone
         if outcomes.end - outcomes.start < day:
@@ -278,57 +289,58 @@ class Corrections(Bound):
             )
         return _policy_change(before, after, None, tool)
 
-    def _trial(self, case: inputs.TestCase, at: int, branch: str | None) -> trials.Trial:
+    def _trial(self, case: inputs.TestCase, at: int, branch: str | None) -> trials.CorrectionTrial:
         name = case.tool_name or case.tool
         if name is None:
             raise MissingRequired("A test case names its tool.", field=f"testCases.{at}.toolName")
         tool = self._tool(name, branch)
         given = case.parameters
         if given is None:
-            given = trials.damaged(tool, case) if case.type else {}
+            given = trials.make_faulty_arguments(tool, case) if case.type else {}
         if given is None:
             raise ValidationFailed(
                 f"No error of the type {case.type!r} can be made for {name}.",
                 field=f"testCases.{at}.type",
-                hint=f"There are: {', '.join(trials.MADE)}. Or give the `parameters` yourself.",
+                hint=f"There are: {', '.join(trials.ERROR_TYPES)}. "
+                "Or give the `parameters` yourself.",
             )
-        examiner, where = self._corrector.examiner, self._branch(branch)
+        evaluator, where = self._corrector.evaluator, self._branch(branch)
         teacher = teacher_of(self._caller.actor, None)
-        return trials.Trial(
+        return trials.CorrectionTrial(
             case.name or f"{name}: {case.type or at}",
             given,
-            lambda arguments: examiner.foreseen(tool, arguments, where, teacher)[0],
+            lambda arguments: evaluator.foresee(tool, arguments, where, teacher)[0],
             case.expected_error or case.type,
             case.expected_correction,
             case.expected_success,
         )
 
-    def _suite(self, name: str, branch: str | None) -> list[trials.Trial]:
+    def _suite(self, name: str, branch: str | None) -> list[trials.CorrectionTrial]:
         if name not in SUITES:
             raise ValidationFailed(
                 f"There is no test suite {name!r}.",
                 field="testSuite",
                 hint=f"There are: {', '.join(SUITES)}.",
             )
-        policy = self._corrector.examiner.look(None, self._branch(branch)).policy
-        return [_of_suite(case, policy) for case in SUITES[name]]
+        policy = self._corrector.evaluator.look(None, self._branch(branch)).policy
+        return [_suite_trial(case, policy) for case in SUITES[name]]
 
     def _diagnostics(self, results: list[answers.TestResult]) -> answers.EngineDiagnostics:
-        cache = self._corrector.examiner.cache.figures()
+        cache = self._corrector.evaluator.cache.figures()
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
         failed = {kind for each in results if not each["passed"] for kind in each["errorTypes"]}
         return {
             "systemLoad": "normal" if load < 1 else "high",
             "loadPerCore": round(load, 3),
             "patternCacheHitRate": cache["hitRate"],
-            "correctionEngineLatency": self._corrector.examiner.latency,
+            "correctionEngineLatency": self._corrector.evaluator.latency,
             "recommendedOptimizations": [tip(kind) for kind in sorted(failed)],
         }
 
 
-def _of_suite(case: Case, policy: Policy) -> trials.Trial:
+def _suite_trial(case: SuiteCase, policy: Policy) -> trials.CorrectionTrial:
     schema = ready(case.schema)
-    return trials.Trial(
+    return trials.CorrectionTrial(
         case.name,
         case.given,
         lambda arguments: correct(schema, arguments, policy=policy),
@@ -346,7 +358,7 @@ def _policy_change(
         "configurationUpdated": updated,
         "previousSettings": before.settings() if before is not None else None,
         "newSettings": after.settings(),
-        "changesApplied": policies.changes(before, after),
+        "changesApplied": policies.describe_changes(before, after),
         "restartRequired": False,
         "effectiveImmediately": updated,
         "version": version,
@@ -363,23 +375,23 @@ _OFTEN: Final = 5
 _GOOD: Final = 0.9
 
 
-class Analysis(Bound):
-    """Diagnosis of one error, and insights into all of them."""
+class CorrectionAnalysis(LearningService):
+    """The diagnosis of one error, and insights into the corrections of a time."""
 
     def diagnose(self, given: inputs.DiagnoseInput) -> answers.CallDiagnosis:
-        """Return what is wrong with a call and how it could be mended. Nothing is run."""
+        """Return what is wrong with a call and how it could be corrected. Nothing is run."""
         started = time.perf_counter()
         self._parts.recorder.settle()
         branch = self._branch(given.branch)
-        tool = self._known(given.tool_name, branch)
-        found, certain = self._examined(tool, given, branch)
-        diagnosed = diagnosis.diagnosed(given.error, found)
+        tool = self._find_tool(given.tool_name, branch)
+        found, certain = self._evaluate(tool, given, branch)
+        error = diagnosis.diagnose(given.error, found)
         if given.tool_name is not None and tool is None:
-            diagnosed["errorType"] = "toolNotFound"
-            diagnosed["errorCategory"] = "resolution"
-        types = diagnosed.get("errorTypes") or [diagnosed["errorType"]]
+            error["errorType"] = "toolNotFound"
+            error["errorCategory"] = "resolution"
+        types = error.get("errorTypes") or [error["errorType"]]
         answer: answers.CallDiagnosis = {
-            "diagnosis": diagnosed,
+            "diagnosis": error,
             "autoCorrection": _corrections(tool, given, found, certain),
             "preventionTips": list(dict.fromkeys(map(tip, types))),
             "learningInsights": self._insights(tool, found, types, branch),
@@ -391,7 +403,7 @@ class Analysis(Bound):
             answer["serviceStatus"] = self._corrector.health.status()
         if given.include_alternatives:
             answer["alternatives"] = self._alternatives(tool, given, branch)
-        fix = self._fix(tool, given, branch)
+        fix = self._known_fix(tool, given, branch)
         if fix is not None:
             answer["knownFix"] = fix
         answer["processingTime"] = round((time.perf_counter() - started) * 1000, 3)
@@ -405,14 +417,14 @@ class Analysis(Bound):
             view = self._view(reader, given.branch, given.as_of)
             start = max(0, view.time - length)
             outcomes = read_outcomes(reader, view, start)
-            learned = new_lessons(reader, view, start)
-            deprecated = self._deprecated(reader, view, outcomes)
+            learned = count_new_lessons(reader, view, start)
+            deprecated = self._deprecated_patterns(reader, view, outcomes)
         trends = insights.trends(outcomes, self._foundation.views.zone)
         return {
             "timeRange": {
                 "start": moments.iso(start),
                 "end": moments.iso(view.time),
-                "duration": _words(length),
+                "duration": _describe_duration(length),
             },
             "overallMetrics": insights.overall(outcomes),
             "trends": {
@@ -426,13 +438,13 @@ class Analysis(Bound):
 
     # --- inside
 
-    def _known(self, name: str | None, branch: str) -> Tool | None:
+    def _find_tool(self, name: str | None, branch: str) -> Tool | None:
         if name is None:
             return None
         with self._foundation.store.snapshot() as reader:
             return self._parts.registry.get(reader, self._view(reader, branch), name)
 
-    def _examined(
+    def _evaluate(
         self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
     ) -> tuple[Correction | None, Candidate | None]:
         """Return what would become of the call, and the correction that would be applied."""
@@ -441,7 +453,7 @@ class Analysis(Bound):
         agent = given.context.agent_id if given.context else None
         teacher = teacher_of(self._caller.actor, agent)
         try:
-            return self._corrector.examiner.foreseen(tool, given.parameters, branch, teacher)
+            return self._corrector.evaluator.foresee(tool, given.parameters, branch, teacher)
         except CorrectionUnavailable:
             # The words of the error are left, and the answer says what is missing.
             return None, None
@@ -450,7 +462,7 @@ class Analysis(Bound):
         self, tool: Tool | None, found: Correction | None, types: list[str], branch: str
     ) -> answers.EarlierErrors:
         """Return what earlier corrections of the tool say about errors of this shape."""
-        rows = self._earlier(tool, branch) if tool is not None else []
+        rows = self._earlier_records(tool, branch) if tool is not None else []
         alike = [row for kind, row in rows if set(row["errorTypes"]) == set(types)]
         best = found.candidates[0] if found is not None and found.candidates else None
         held = best is not None and any(
@@ -470,7 +482,7 @@ class Analysis(Bound):
             "recommendedActions": actions,
         }
 
-    def _earlier(self, tool: Tool, branch: str) -> list[tuple[str, Mapping[str, Any]]]:
+    def _earlier_records(self, tool: Tool, branch: str) -> list[tuple[str, Mapping[str, Any]]]:
         with self._foundation.store.snapshot() as reader:
             view = self._view(reader, branch)
             facet = names.facet_corrected(tool.name)
@@ -497,7 +509,7 @@ class Analysis(Bound):
         found: list[answers.AlternativeTool] = []
         for each in near[:_COMPARED_MAX]:
             try:
-                taken = self._corrector.examiner.examine(each, given.parameters, branch)
+                taken = self._corrector.evaluator.evaluate(each, given.parameters, branch)
             except CorrectionUnavailable:
                 break
             # A tool that takes anything says nothing by taking this.
@@ -513,7 +525,7 @@ class Analysis(Bound):
                 break
         return found
 
-    def _fix(
+    def _known_fix(
         self, tool: Tool | None, given: inputs.DiagnoseInput, branch: str
     ) -> dict[str, Any] | None:
         if not given.error or self._caller.read_only or self._foundation.store.read_only:
@@ -522,10 +534,12 @@ class Analysis(Bound):
         text = f"{name}: {given.error}"
         return self._corrector.advice.look_up(text, name, branch, self._caller)
 
-    def _deprecated(self, reader: Reader, view: Any, outcomes: Outcomes) -> list[tuple[str, str]]:
+    def _deprecated_patterns(
+        self, reader: Reader, view: Any, outcomes: Outcomes
+    ) -> list[tuple[str, str]]:
         """Return the patterns that stopped working in this time, with their tools."""
         pairs = {(row["tool"], pattern) for row in outcomes.fell for pattern in row["patterns"]}
-        return sorted(pair for pair in pairs if read_standing(reader, view, *pair).deprecated)
+        return sorted(pair for pair in pairs if read_reliability(reader, view, *pair).deprecated)
 
 
 def _corrections(
@@ -536,11 +550,13 @@ def _corrections(
 ) -> answers.OfferedCorrections:
     if tool is None or found is None or not given.enable_auto_correction:
         return {"available": False, "corrections": [], "appliedCorrection": None}
-    offered = [shown(tool.name, each) for each in found.candidates[: given.max_corrections]]
+    offered = [
+        describe_offer(tool.name, each) for each in found.candidates[: given.max_corrections]
+    ]
     answer: answers.OfferedCorrections = {
         "available": bool(found.candidates),
         "corrections": offered,
-        "appliedCorrection": shown(tool.name, certain) if certain is not None else None,
+        "appliedCorrection": describe_offer(tool.name, certain) if certain is not None else None,
     }
     if found.withheld is not None:
         answer["withheld"] = found.withheld
@@ -585,7 +601,7 @@ def _recommendations(outcomes: Outcomes, deprecated: list[tuple[str, str]]) -> l
     return said
 
 
-def _words(length: int) -> str:
+def _describe_duration(length: int) -> str:
     """Return a length of time in words."""
     seconds = length // 1_000_000
     for name, unit in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
@@ -599,8 +615,8 @@ _FORMAT: Final = "stratagem-correction-patterns"
 _SECOND: Final = 1_000_000
 
 
-class Curating(Bound):
-    """What an administrator does with patterns and breakers."""
+class PatternAdministration(LearningService):
+    """Lists, backs up and restores patterns; lists and resets breakers."""
 
     def patterns(self, given: inputs.PatternsInput) -> answers.CorrectionPatterns:
         """List patterns, show a tool's profile, make a backup or bring one back."""
@@ -675,9 +691,9 @@ class Curating(Bound):
             raise MissingRequired("A profile is one tool's.", field="toolName")
         self._parts.recorder.settle()
         tool = self._tool(given.tool_name, given.branch)
-        self._corrector.examiner.forget()
-        found = self._corrector.examiner.profile(tool, self._branch(given.branch))
-        return {"toolName": tool.name, "profile": found.plain()}
+        self._corrector.evaluator.forget()
+        found = self._corrector.evaluator.profile(tool, self._branch(given.branch))
+        return {"toolName": tool.name, "profile": found.to_json()}
 
     def _backup(
         self, reader: Reader, view: View, given: inputs.PatternsInput
@@ -696,7 +712,7 @@ class Curating(Bound):
                     "held": count.held,
                     "fell": count.fell,
                 }
-                for tool, lesson, taught in Lessons.read(reader.catalogue, view).taught()
+                for tool, lesson, taught in Lessons.read(reader.catalogue, view).by_teacher()
                 for teacher, count in taught.items()
                 if sum(map(sum, taught.values())) >= given.min_usage
                 and given.tool_name in {None, tool}
@@ -713,12 +729,12 @@ class Curating(Bound):
             view = self._view(transaction, given.branch)
             present = {
                 (tool, lesson, teacher): count
-                for tool, lesson, taught in Lessons.read(transaction.catalogue, view).taught()
+                for tool, lesson, taught in Lessons.read(transaction.catalogue, view).by_teacher()
                 for teacher, count in taught.items()
             }
             restored = 0
             for tool, lesson, teacher, count in wanted:
-                known = present.get((tool, lesson, teacher), Count())
+                known = present.get((tool, lesson, teacher), EvidenceCount())
                 rows = [
                     draft
                     for held, more in (
@@ -740,15 +756,15 @@ class Curating(Bound):
             operation="auto_correction_patterns",
             arguments=given.given(),
         )
-        self._corrector.examiner.forget()
+        self._corrector.evaluator.forget()
         return answer
 
 
 def _learned_patterns(reader: Reader, view: View) -> Iterator[answers.CorrectionPattern]:
-    for tool, lesson, count in Lessons.read(reader.catalogue, view).every():
+    for tool, lesson, count in Lessons.read(reader.catalogue, view).totals():
         belief = belief_of(*count)
-        standing = read_standing(reader, view, tool, lesson.id)
-        certain = Hint(lesson.meaning, belief).certain and not standing.deprecated
+        reliability = read_reliability(reader, view, tool, lesson.id)
+        certain = Hint(lesson.meaning, belief).certain and not reliability.deprecated
         yield {
             "patternId": f"{tool}:{lesson.id}",
             "name": lesson_name(tool, lesson),
@@ -758,7 +774,7 @@ def _learned_patterns(reader: Reader, view: View) -> Iterator[answers.Correction
             "successRate": insights.rate(count.held, sum(count)),
             "confidence": round(belief.mean, 4),
             "certain": certain,
-            "status": "deprecated" if standing.deprecated or belief.mean < 0.5 else "active",  # noqa: PLR2004 -- more against it than for it
+            "status": "deprecated" if reliability.deprecated or belief.mean < 0.5 else "active",  # noqa: PLR2004 -- more against it than for it
             "path": lesson.path,
             "meaning": lesson.meaning,
         }
@@ -766,17 +782,17 @@ def _learned_patterns(reader: Reader, view: View) -> Iterator[answers.Correction
 
 def _built_in_patterns(reader: Reader, view: View) -> Iterator[answers.CorrectionPattern]:
     """Yield the engine's own patterns, with how each did at each tool."""
-    counts: dict[tuple[str, str], Count] = {}
+    counts: dict[tuple[str, str], EvidenceCount] = {}
     for kind, held in ((names.CORRECTION_OK, True), (names.CORRECTION_FAILED, False)):
         for group, number in reader.catalogue.group_counts(view.lineage, kind).items():
             tool, _, pattern = group.partition(names.PART)
             if pattern.partition(":")[0] in LEARNED_PATTERNS:
                 continue
-            known = counts.get((tool, pattern), Count())
+            known = counts.get((tool, pattern), EvidenceCount())
             counts[tool, pattern] = known.plus(held=held, count=number)
     for (tool, pattern), count in counts.items():
-        standing = read_standing(reader, view, tool, pattern)
-        name, text = insights.described(pattern)
+        reliability = read_reliability(reader, view, tool, pattern)
+        name, text = insights.describe_pattern(pattern)
         yield {
             "patternId": f"{tool}:{pattern}",
             "name": name,
@@ -785,13 +801,13 @@ def _built_in_patterns(reader: Reader, view: View) -> Iterator[answers.Correctio
             "usageCount": sum(count),
             "successRate": insights.rate(count.held, sum(count)),
             "confidence": round(belief_of(*count).mean, 4),
-            "certain": not standing.deprecated,
-            "status": "deprecated" if standing.deprecated else "active",
+            "certain": not reliability.deprecated,
+            "status": "deprecated" if reliability.deprecated else "active",
             "description": text,
         }
 
 
-def _read_backup(backup: Mapping[str, Any] | None) -> list[tuple[str, Lesson, str, Count]]:
+def _read_backup(backup: Mapping[str, Any] | None) -> list[tuple[str, Lesson, str, EvidenceCount]]:
     """Return the lessons of a backup.
 
     Raises:
@@ -811,7 +827,7 @@ def _read_backup(backup: Mapping[str, Any] | None) -> list[tuple[str, Lesson, st
     return [_read_lesson(row, at) for at, row in enumerate(rows)]
 
 
-def _read_lesson(row: Any, at: int) -> tuple[str, Lesson, str, Count]:
+def _read_lesson(row: Any, at: int) -> tuple[str, Lesson, str, EvidenceCount]:
     try:
         texts = [row[name] for name in ("tool", "path", "form", "meaning", "teacher")]
         counts = [row["held"], row["fell"]]
@@ -825,4 +841,4 @@ def _read_lesson(row: Any, at: int) -> tuple[str, Lesson, str, Count]:
     most = limits.PATTERN_EVIDENCE_RESTORED_MAX
     tool, path, form, meaning, teacher = texts
     held, fell = (min(count, most) for count in counts)
-    return tool, Lesson(kind, path, form, meaning), teacher, Count(held, fell)
+    return tool, Lesson(kind, path, form, meaning), teacher, EvidenceCount(held, fell)

@@ -13,7 +13,16 @@ from stratagem.gateway.learning.inputs import TestCase
 from stratagem.gateway.learning.insights import mean, rate
 from stratagem.gateway.registry.tools import Tool
 
-__all__ = ["MADE", "SUITES", "Case", "Trial", "damaged", "overall", "performance", "run"]
+__all__ = [
+    "ERROR_TYPES",
+    "SUITES",
+    "CorrectionTrial",
+    "SuiteCase",
+    "make_faulty_arguments",
+    "overall",
+    "performance",
+    "run",
+]
 
 _FILE: Final = {
     "type": "object",
@@ -39,7 +48,7 @@ _SEARCH: Final = {
 }
 
 
-class Case(NamedTuple):
+class SuiteCase(NamedTuple):
     """One case. `meant` None: it is not to be corrected."""
 
     name: str
@@ -50,41 +59,41 @@ class Case(NamedTuple):
 
 
 _TYPES: Final = (
-    Case(
+    SuiteCase(
         "number_for_text",
         _FILE,
         {"path": "/test/file.txt", "content": 12345},
         "typeMismatch",
         {"path": "/test/file.txt", "content": "12345"},
     ),
-    Case(
+    SuiteCase(
         "text_for_number",
         _SEARCH,
         {"query": "x", "max_results": "10"},
         "typeMismatch",
         {"query": "x", "max_results": 10},
     ),
-    Case(
+    SuiteCase(
         "text_for_boolean",
         _FILE,
         {"path": "p", "content": "c", "append": "true"},
         "typeMismatch",
         {"path": "p", "content": "c", "append": True},
     ),
-    Case(
+    SuiteCase(
         "fraction_for_integer", _SEARCH, {"query": "x", "max_results": "3.7"}, "typeMismatch", None
     ),
 )
 _NAMES: Final = (
-    Case(
+    SuiteCase(
         "name_in_another_style",
         _SEARCH,
         {"query": "x", "maxResults": 10},
         "unknownProperties",
         {"query": "x", "max_results": 10},
     ),
-    Case("name_misspelt", _SEARCH, {"qurey": "x"}, "unknownProperties", {"query": "x"}),
-    Case(
+    SuiteCase("name_misspelt", _SEARCH, {"qurey": "x"}, "unknownProperties", {"query": "x"}),
+    SuiteCase(
         "name_of_nothing",
         _SEARCH,
         {"query": "x", "colour_depth": 8},
@@ -93,19 +102,19 @@ _NAMES: Final = (
     ),
 )
 _MISSING: Final = (
-    Case("required_without_default", _FILE, {"path": "p"}, "missingRequired", None),
-    Case("nothing_given", _SEARCH, {}, "missingRequired", None),
+    SuiteCase("required_without_default", _FILE, {"path": "p"}, "missingRequired", None),
+    SuiteCase("nothing_given", _SEARCH, {}, "missingRequired", None),
 )
 _SHAPES: Final = (
-    Case(
+    SuiteCase(
         "wrapped_arguments",
         _SEARCH,
         {"arguments": {"query": "x"}},
         "unknownProperties",
         {"query": "x"},
     ),
-    Case("arguments_as_text", _SEARCH, '{"query": "x"}', "malformedJson", {"query": "x"}),
-    Case(
+    SuiteCase("arguments_as_text", _SEARCH, '{"query": "x"}', "malformedJson", {"query": "x"}),
+    SuiteCase(
         "one_for_a_list",
         _SEARCH,
         {"query": "x", "tags": "a"},
@@ -114,14 +123,14 @@ _SHAPES: Final = (
     ),
 )
 _VALUES: Final = (
-    Case(
+    SuiteCase(
         "listed_value_in_another_case",
         _SEARCH,
         {"query": "x", "order": "Newest"},
         "enumViolation",
         {"query": "x", "order": "newest"},
     ),
-    Case(
+    SuiteCase(
         "value_beyond_a_limit",
         _SEARCH,
         {"query": "x", "max_results": 500},
@@ -130,7 +139,7 @@ _VALUES: Final = (
     ),
 )
 
-SUITES: Final[Mapping[str, tuple[Case, ...]]] = {
+SUITES: Final[Mapping[str, tuple[SuiteCase, ...]]] = {
     "validation_errors": (*_TYPES, *_NAMES, *_MISSING, *_SHAPES, *_VALUES),
     "type_conversion": _TYPES,
     "unknown_properties": _NAMES,
@@ -147,29 +156,29 @@ _TYPE_NAMES: Final = {
     "typeConversion": "typeMismatch",
 }
 # The errors that can be made from a schema, where it has room for them.
-MADE: Final = ("typeMismatch", "missingRequired", "unknownProperties", "malformedJson")
+ERROR_TYPES: Final = ("typeMismatch", "missingRequired", "unknownProperties", "malformedJson")
 _SAMPLES: Final[Mapping[str, Any]] = {
     "string": "text", "integer": 12, "number": 12.5, "boolean": True, "null": None,
     "array": [], "object": {},
 }  # fmt: skip
 
 
-class Trial(NamedTuple):
+class CorrectionTrial(NamedTuple):
     """One case, ready to be tried."""
 
     name: str
     given: Any
-    examine: Callable[[Any], Correction]
+    evaluate: Callable[[Any], Correction]
     error: str | None = None
     # What the corrected arguments must have in them; None where nothing was said.
     meant: Mapping[str, Any] | None = None
     success: bool | None = None
 
 
-def run(trial: Trial) -> TestResult:
+def run(trial: CorrectionTrial) -> TestResult:
     """Try a case; return the document's form."""
     started = time.perf_counter()
-    found = trial.examine(trial.given)
+    found = trial.evaluate(trial.given)
     took = (time.perf_counter() - started) * 1000
     best = found.candidates[0] if found.candidates else None
     types = sorted({fault.type.value for fault in found.errors})
@@ -177,7 +186,7 @@ def run(trial: Trial) -> TestResult:
     matched = _matches(trial, found) if applied else False
     expected = True if trial.success is None else trial.success
     passed = (
-        _detected(trial, types)
+        _is_detected(trial, types)
         and applied == expected
         and (matched if expected and trial.meant is not None else True)
     )
@@ -224,13 +233,13 @@ def performance(results: Sequence[TestResult]) -> TestPerformance:
     }
 
 
-def damaged(tool: Tool, case: TestCase) -> Any:
+def make_faulty_arguments(tool: Tool, case: TestCase) -> Any:
     """Return a call of a tool with an error of a type, made from its examples or its schema.
 
     None, where the tool's schema has no room for the error.
     """
     kind = _TYPE_NAMES.get(case.type or "", case.type)
-    good = _valid(tool)
+    good = _valid_arguments(tool)
     if good is None:
         return None
     schema = tool.content["inputSchema"]
@@ -240,15 +249,15 @@ def damaged(tool: Tool, case: TestCase) -> Any:
             {name: each for name, each in good.items() if name != required[0]} if required else None
         )
     if kind == "unknownProperties":
-        return _restyled(good)
+        return _rename_one(good)
     if kind == "typeMismatch":
-        return _mistyped(good)
+        return _mistype_one(good)
     if kind == "malformedJson":
         return str(good)
     return None
 
 
-def _valid(tool: Tool) -> dict[str, Any] | None:
+def _valid_arguments(tool: Tool) -> dict[str, Any] | None:
     """Return arguments that a tool takes: of its first example, or made up from its schema."""
     for example in tool.content.get("examples") or ():
         for name in ("arguments", "input", "parameters"):
@@ -276,7 +285,7 @@ def _sample(part: Any) -> Any:
     return least if isinstance(value, int | float) and isinstance(least, int | float) else value
 
 
-def _restyled(good: Mapping[str, Any]) -> dict[str, Any] | None:
+def _rename_one(good: Mapping[str, Any]) -> dict[str, Any] | None:
     for name in good:
         other = "-".join(part.upper() for part in name.split("_"))
         if other != name:
@@ -284,7 +293,7 @@ def _restyled(good: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _mistyped(good: Mapping[str, Any]) -> dict[str, Any] | None:
+def _mistype_one(good: Mapping[str, Any]) -> dict[str, Any] | None:
     for name, each in good.items():
         if isinstance(each, bool | int | float):
             return {**good, name: str(each).lower() if isinstance(each, bool) else str(each)}
@@ -294,13 +303,13 @@ def _mistyped(good: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _detected(trial: Trial, types: Sequence[str]) -> bool:
+def _is_detected(trial: CorrectionTrial, types: Sequence[str]) -> bool:
     if trial.error is None:
         return bool(types)
     return _TYPE_NAMES.get(trial.error, trial.error) in types
 
 
-def _matches(trial: Trial, found: Correction) -> bool:
+def _matches(trial: CorrectionTrial, found: Correction) -> bool:
     applied, meant = found.applied or {}, trial.meant or {}
     return all(name in applied and applied[name] == each for name, each in meant.items())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stratagem.gateway.learning.debugging_advice import without_values
+from stratagem.gateway.learning.debugging_advice import mask_values
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from stratagem.gateway.learning.debugging_advice import without_values
     ],
 )
 def test_a_text_without_the_arguments(text: str, arguments: Any, told: str) -> None:
-    assert without_values(text, arguments) == told
+    assert mask_values(text, arguments) == told

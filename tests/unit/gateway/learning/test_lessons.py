@@ -8,16 +8,16 @@ import pytest
 
 from stratagem.gateway.correction import HintKind
 from stratagem.gateway.learning.lessons import (
-    Count,
+    EvidenceCount,
     Lesson,
     Lessons,
     from_retry,
-    hashed,
-    is_of_schema,
-    named_in,
-    names_of,
+    has_only_names,
+    hash_form,
+    mask_unknown_names,
+    parse_group,
+    property_names,
     teacher_of,
-    without_own_names,
 )
 
 SCHEMA = {
@@ -51,16 +51,16 @@ SCHEMA = {
 def test_only_what_clearly_moved_is_a_lesson(refused: Any, worked: Any, learned: Any) -> None:
     found = {each.form: each.meaning for each in from_retry(refused, worked, SCHEMA)}
 
-    assert found == {hashed(word): meaning for word, meaning in learned.items()}
+    assert found == {hash_form(word): meaning for word, meaning in learned.items()}
 
 
 def test_lessons_of_a_later_version_are_passed_over() -> None:
     known = Lesson(HintKind.ALIAS, "$", "f", "query")
-    found = Lessons({"search": {known: {"t": Count(1, 0)}}})
+    found = Lessons({"search": {known: {"t": EvidenceCount(1, 0)}}})
 
     assert found.count() == 1
-    assert named_in("search\x1ffuture\x1f$\x1ff\x1fquery\x1ft") is None
-    assert named_in("too\x1fshort") is None
+    assert parse_group("search\x1ffuture\x1f$\x1ff\x1fquery\x1ft") is None
+    assert parse_group("too\x1fshort") is None
 
 
 WAYS: dict[str, Any] = {
@@ -105,11 +105,11 @@ def test_what_was_written_out_says_how_it_was_written(
         assert found == []
     else:
         kind, path, form, meaning = lesson
-        assert found == [Lesson(kind, path, hashed(form), meaning)]
+        assert found == [Lesson(kind, path, hash_form(form), meaning)]
 
 
 def test_separators_that_are_only_space_are_told_apart() -> None:
-    assert len({hashed(form) for form in ("\n", "\t", ",", ";")}) == 4
+    assert len({hash_form(form) for form in ("\n", "\t", ",", ";")}) == 4
 
 
 BOOK = {
@@ -132,16 +132,16 @@ BOOK = {
 
 
 def test_a_place_is_told_by_names_of_the_schema() -> None:
-    names = names_of(BOOK)
+    names = property_names(BOOK)
 
     assert names == {"people", "name", "mood"}
-    assert without_own_names("$.people.a.b@c.d.mood", names) == "$.people.*.mood"
-    assert without_own_names("$.people[3].name", names) == "$.people[3].name"
-    assert without_own_names("$.people['a[0].b'].mood", names) == "$.people.*.mood"
-    assert without_own_names("$['people'][2]", names) == "$['people'][2]"
-    assert is_of_schema("$", names)
-    assert is_of_schema("$.people[*].name", names)
-    assert not is_of_schema("$.people.ann", names)
+    assert mask_unknown_names("$.people.a.b@c.d.mood", names) == "$.people.*.mood"
+    assert mask_unknown_names("$.people[3].name", names) == "$.people[3].name"
+    assert mask_unknown_names("$.people['a[0].b'].mood", names) == "$.people.*.mood"
+    assert mask_unknown_names("$['people'][2]", names) == "$['people'][2]"
+    assert has_only_names("$", names)
+    assert has_only_names("$.people[*].name", names)
+    assert not has_only_names("$.people.ann", names)
 
 
 def test_a_teacher_is_told_apart_and_not_named() -> None:

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from stratagem.gateway.advice.retrieval.duplicates import difference, group_duplicates
 from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex
-from stratagem.gateway.advice.retrieval.twins import difference, grouped
-from stratagem.gateway.advice.retrieval.values import fit_of, takes_of, values_of
+from stratagem.gateway.advice.retrieval.request_values import (
+    accepted_values,
+    fit_values,
+    request_values,
+)
 from stratagem.search.embedding import StaticEmbedder
 
 NUMBER = {"type": "number"}
@@ -112,7 +116,7 @@ def test_fit_counts_the_values_of_a_request(
         "required": ["low", "high", "unit"],
     }
 
-    fit = fit_of(values_of(request_), takes_of(schema))
+    fit = fit_values(request_values(request_), accepted_values(schema))
 
     assert (fit.matched, fit.unexplained, fit.missing) == (matched, unexplained, missing)
 
@@ -127,8 +131,8 @@ def test_twins_share_their_parameters_and_their_purpose() -> None:
         )
     }
 
-    groups = grouped(list(content), content.__getitem__, lambda _one, _two: 0.95)
-    apart = grouped(list(content), content.__getitem__, lambda _one, _two: 0.5)
+    groups = group_duplicates(list(content), content.__getitem__, lambda _one, _two: 0.95)
+    apart = group_duplicates(list(content), content.__getitem__, lambda _one, _two: 0.5)
 
     assert groups == {"a": ["a", "b"], "c": ["c"]}
     assert apart == {"a": ["a"], "b": ["b"], "c": ["c"]}

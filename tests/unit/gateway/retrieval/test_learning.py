@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.choosing import chosen
 from stratagem import limits
-from stratagem.gateway.advice.retrieval.intents import Intents
+from stratagem.gateway.advice.retrieval.request_history import RequestHistory
 from stratagem.search.embedding import StaticEmbedder
 
 
@@ -21,7 +21,7 @@ def test_what_works_is_found_and_the_rest_is_not_harmed() -> None:
     assert after["never called"] == before["never called"]
 
 
-def followed(intents: Intents, number: int, intent: str, *, worked: bool = True) -> None:
+def followed(intents: RequestHistory, number: int, intent: str, *, worked: bool = True) -> None:
     caller, label = f"caller {number}", {"requestId": str(number)}
     request: dict[str, Any] = {"intent": intent, "caller": caller, "context": label}
     intents.add({**request, "tools": [f"tool_{number}"], "at": number})
@@ -35,7 +35,7 @@ def test_only_the_newest_requests_are_learned_from(
     monkeypatch: pytest.MonkeyPatch, embedded: bool
 ) -> None:
     monkeypatch.setattr(limits, "RECOMMENDATIONS_LEARNED_MAX", 10)
-    intents = Intents(StaticEmbedder() if embedded else None)
+    intents = RequestHistory(StaticEmbedder() if embedded else None)
 
     for number in range(100):
         followed(intents, number, f"weather in city {number}", worked=number % 2 == 0)

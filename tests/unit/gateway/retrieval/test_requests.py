@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stratagem.gateway.advice.retrieval.index import Definition, Match, ToolIndex
+from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex, ToolMatch
 from stratagem.gateway.advice.retrieval.requests import Vocabulary, read
 from stratagem.gateway.advice.retrieval.spelling import Spelling
 from stratagem.search.embedding import StaticEmbedder
@@ -39,7 +39,7 @@ def index(request: pytest.FixtureRequest) -> ToolIndex:
     return made
 
 
-def best(index: ToolIndex, request: str) -> Match:
+def best(index: ToolIndex, request: str) -> ToolMatch:
     return index.search(request)[0]
 
 
@@ -82,14 +82,14 @@ def test_misspelled_words_are_understood_and_named(
     match = best(index, request_)
 
     assert match.name == name
-    assert said in match.said()
+    assert said in match.matching_words()
 
 
 def test_a_word_is_not_taken_for_another_one_of_english(index: ToolIndex) -> None:
     # A sweater is no weather, and a die no article.
-    assert not any(match.said() for match in index.search("knit a sweater"))
+    assert not any(match.matching_words() for match in index.search("knit a sweater"))
     assert best(index, "roll a die").name == "roll_die"
-    assert best(index, "roll a die").said() == ["roll", "die"]
+    assert best(index, "roll a die").matching_words() == ["roll", "die"]
 
 
 def test_words_that_only_build_sentences_are_left_out(index: ToolIndex) -> None:
@@ -115,7 +115,7 @@ def test_everyday_words_count_where_no_tool_uses_them(index: ToolIndex) -> None:
 
 
 def test_words_are_shown_as_they_were_written(index: ToolIndex) -> None:
-    assert best(index, "Translating texts").said() == ["Translating", "texts"]
+    assert best(index, "Translating texts").matching_words() == ["Translating", "texts"]
 
 
 def test_what_no_tool_does_is_not_relevant() -> None:
@@ -143,14 +143,14 @@ def test_words_of_removed_tools_are_no_longer_near() -> None:
 
 def test_spelling_follows_the_tools(index: ToolIndex) -> None:
     assert "frobnicte (frobnicate)" not in str(
-        [match.said() for match in index.search("frobnicte")]
+        [match.matching_words() for match in index.search("frobnicte")]
     )
 
     index.update([*TOOLS, tool("frob", "To frobnicate things.")])
     added = best(index, "frobnicte")
     index.update(TOOLS)
 
-    assert added.said() == ["frobnicte (frobnicate)"]
+    assert added.matching_words() == ["frobnicte (frobnicate)"]
     assert "frob" not in [match.name for match in index.search("frobnicte")]
     assert best(index, "frobnicte weather").request.text == "frobnicte weather"
 

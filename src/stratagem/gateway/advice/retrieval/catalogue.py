@@ -10,34 +10,34 @@ from cachetools import LRUCache
 
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
-from stratagem.gateway.advice.retrieval.givers import Givers
 from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex
-from stratagem.gateway.advice.retrieval.intents import Intents
+from stratagem.gateway.advice.retrieval.request_history import RequestHistory
+from stratagem.gateway.advice.retrieval.tool_outputs import ToolOutputs
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search.embedding import Embedder, StaticEmbedder
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
-__all__ = ["Catalogue", "Shelf"]
+__all__ = ["ToolCatalogue", "ViewTools"]
 
 # Views whose tools are kept ready; most databases are asked about one or two.
-_SHELVES_MAX: Final = 4
+_VIEWS_MAX: Final = 4
 
 
 @dataclass(slots=True)
-class Shelf:
-    """What one view shows, as far as it was looked at. `stamp` says when it is out of date."""
+class ViewTools:
+    """The tools and earlier requests of one view; `stamp` changes when they are out of date."""
 
     index: ToolIndex
-    intents: Intents
+    intents: RequestHistory
     tools: dict[str, Tool]
-    givers: Givers | None = None
+    tool_outputs: ToolOutputs | None = None
     stamp: tuple[int, int] | None = None
 
 
-class Catalogue:
-    """The shelves of a database. Safe to share between threads.
+class ToolCatalogue:
+    """The tools of each view of a database. Safe to share between threads.
 
     Reading thousands of definitions takes longer than searching them, so it is only done when the
     number of events that ever changed a tool is another one than before.
@@ -46,49 +46,53 @@ class Catalogue:
     def __init__(self, foundation: Foundation, registry: Registry) -> None:
         self._registry = registry
         self._embedder = _embedder(foundation.index.embedder)
-        self._shelves: LRUCache[tuple[int, ...], Shelf] = LRUCache(_SHELVES_MAX)
-        self._latest: Shelf | None = None
+        self._views: LRUCache[tuple[int, ...], ViewTools] = LRUCache(_VIEWS_MAX)
+        self._latest: ViewTools | None = None
         self._lock = threading.Lock()
 
-    def shelf(self, reader: Reader, view: View) -> Shelf:
+    def tools_of(self, reader: Reader, view: View) -> ViewTools:
         """Return the tools that a view shows."""
         with self._lock:
-            shelf = self._kept(view)
+            view_tools = self._view_tools(view)
             # The second number falls when a tool is erased, which changes nothing else.
             stamp = (
                 reader.catalogue.version_count(names.TOOL),
                 reader.records.count(view, names.TOOL),
             )
-            if shelf.stamp != stamp:
+            if view_tools.stamp != stamp:
                 tools = self._registry.all(reader.records, view)
-                shelf.index.update(
+                view_tools.index.update(
                     [Definition(tool.name, tool.revision, tool.content) for tool in tools]
                 )
-                shelf.tools = {tool.name: tool for tool in tools}
-                shelf.givers = None
-                shelf.stamp = stamp
-            return shelf
+                view_tools.tools = {tool.name: tool for tool in tools}
+                view_tools.tool_outputs = None
+                view_tools.stamp = stamp
+            return view_tools
 
-    def givers(self, shelf: Shelf) -> Givers:
-        """Return what the tools of a shelf give."""
+    def tool_outputs(self, view_tools: ViewTools) -> ToolOutputs:
+        """Return the outputs of the tools of a view."""
         with self._lock:
-            shelf.givers = shelf.givers or Givers(shelf.tools.values())
-            return shelf.givers
+            view_tools.tool_outputs = view_tools.tool_outputs or ToolOutputs(
+                view_tools.tools.values()
+            )
+            return view_tools.tool_outputs
 
-    def intents(self, reader: Reader, view: View) -> Intents:
+    def intents(self, reader: Reader, view: View) -> RequestHistory:
         """Return what was learned in a view, up to now."""
         with self._lock:
-            intents = self._kept(view).intents
+            intents = self._view_tools(view).intents
         intents.refresh(reader, view)
         return intents
 
-    def _kept(self, view: View) -> Shelf:
+    def _view_tools(self, view: View) -> ViewTools:
         key = view.lineage.numbers
-        shelf = self._shelves.get(key)
-        if shelf is None:
-            shelf = self._shelves[key] = Shelf(self._index(), Intents(self._embedder), {})
-        self._latest = shelf
-        return shelf
+        view_tools = self._views.get(key)
+        if view_tools is None:
+            view_tools = self._views[key] = ViewTools(
+                self._index(), RequestHistory(self._embedder), {}
+            )
+        self._latest = view_tools
+        return view_tools
 
     def _index(self) -> ToolIndex:
         """Return an index to begin with: most branches show what another one shows."""

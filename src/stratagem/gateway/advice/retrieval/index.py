@@ -18,21 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratagem.gateway.advice.retrieval import weights
+from stratagem.gateway.advice.retrieval.request_values import (
+    AcceptedValues,
+    RequestValues,
+    ValueFit,
+    accepted_values,
+    fit_values,
+    request_values,
+)
 from stratagem.gateway.advice.retrieval.requests import Request, Vocabulary, read
 from stratagem.gateway.advice.retrieval.spelling import Spelling
-from stratagem.gateway.advice.retrieval.texts import FieldTexts, texts_of
-from stratagem.gateway.advice.retrieval.values import (
-    Fit,
-    Takes,
-    Values,
-    fit_of,
-    takes_of,
-    values_of,
-)
+from stratagem.gateway.advice.retrieval.texts import FieldTexts, field_texts
 from stratagem.search import analysis, ranking
 from stratagem.search.embedding import Embedder
 
-__all__ = ["Definition", "Match", "ToolIndex"]
+__all__ = ["Definition", "ToolIndex", "ToolMatch"]
 
 _FIELDS: Final = len(weights.FIELD_WEIGHTS)
 _GROWTH: Final = 256
@@ -50,7 +50,7 @@ class Definition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ToolMatch:
     """A tool that was found. `score` is from 0 to 1; the others say what it is made of.
 
     `words` is the share of the request's words that the tool uses, by their rarity; `meaning` a
@@ -61,11 +61,11 @@ class Match:
     score: float
     words: float
     meaning: float
-    fit: Fit
+    fit: ValueFit
     request: Request
     terms: frozenset[str]
 
-    def said(self) -> list[str]:
+    def matching_words(self) -> list[str]:
         """Return the words of the request that the tool uses, with what they were taken for."""
         found: dict[str, None] = {}
         for word in self.request.words:
@@ -80,7 +80,7 @@ class _Entry(NamedTuple):
     slot: int
     revision: int
     texts: FieldTexts
-    takes: Takes
+    takes: AcceptedValues
     terms: frozenset[str]
 
 
@@ -96,7 +96,7 @@ class _Found(NamedTuple):
     """What the judges say about every slot."""
 
     request: Request
-    values: Values
+    values: RequestValues
     words: NDArray[np.float64]
     covered: NDArray[np.float64]
     cosines: NDArray[np.float64]
@@ -162,7 +162,7 @@ class ToolIndex:
                 self._norms = None
             return len(gone) + len(new)
 
-    def search(self, request: str, *, candidates: int = weights.CANDIDATES) -> list[Match]:
+    def search(self, request: str, *, candidates: int = weights.CANDIDATES) -> list[ToolMatch]:
         """Return the best tools for a request, best first."""
         with self._lock:
             found = self._judged(request)
@@ -177,7 +177,7 @@ class ToolIndex:
             matches = [self._match(int(slot), found) for slot in likely]
         return sorted(matches, key=lambda match: (-match.score, match.name))
 
-    def match(self, request: str, name: str) -> Match | None:
+    def match(self, request: str, name: str) -> ToolMatch | None:
         """Return how one tool goes with a request."""
         with self._lock:
             entry = self._entries.get(name)
@@ -201,7 +201,7 @@ class ToolIndex:
         words, covered = self._words(request)
         cosines = self._cosines(request.text)
         meaning = _share(cosines, at_least=ranking.NEAR_COSINE)
-        found = _Found(request, values_of(text), words, covered, cosines, meaning, 1.0)
+        found = _Found(request, request_values(text), words, covered, cosines, meaning, 1.0)
         return found._replace(nearness=self._nearness(found))
 
     def _nearness(self, found: _Found) -> float:
@@ -216,18 +216,18 @@ class ToolIndex:
             return max(0.0, min(1.0, (cosine - ranking.UNLIKE_COSINE) / span))
         return min(1.0, float(found.covered[best].max(initial=0.0)) / weights.COVERED_ENOUGH)
 
-    def _match(self, slot: int, found: _Found) -> Match:
+    def _match(self, slot: int, found: _Found) -> ToolMatch:
         name = self._names[slot]
         assert name is not None
         entry = self._entries[name]
-        fit = fit_of(found.values, entry.takes)
+        fit = fit_values(found.values, entry.takes)
         total = (
             found.words[slot]
             + weights.MEANING_WEIGHT * found.meaning[slot]
             + weights.FIT_WEIGHT * fit.score
         )
         best = 1 + (weights.MEANING_WEIGHT if self._embedder else 0.0) + weights.FIT_WEIGHT
-        return Match(
+        return ToolMatch(
             name,
             found.nearness * max(0.0, min(1.0, float(total) / best)),
             float(found.covered[slot]),
@@ -302,7 +302,7 @@ class ToolIndex:
         return self._norms
 
     def _add(self, tools: Sequence[Definition]) -> None:
-        texts = [texts_of(tool.content) for tool in tools]
+        texts = [field_texts(tool.content) for tool in tools]
         vectors = self._embedded(texts)
         for at, (tool, said) in enumerate(zip(tools, texts, strict=True)):
             slot = self._slot()
@@ -321,7 +321,7 @@ class ToolIndex:
             if self._spelling is not None:
                 self._spelling.add(said.everything)
             self._names[slot] = tool.name
-            takes = takes_of(tool.content.get("inputSchema"))
+            takes = accepted_values(tool.content.get("inputSchema"))
             self._entries[tool.name] = _Entry(slot, tool.revision, said, takes, frozenset(every))
 
     def _embedded(self, texts: Sequence[FieldTexts]) -> NDArray[np.float32] | None:

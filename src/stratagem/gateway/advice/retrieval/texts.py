@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-__all__ = ["FieldTexts", "choices_of", "parameters", "texts_of"]
+__all__ = ["FieldTexts", "field_texts", "listed_values", "parameters"]
 
 # A schema nested deeper than this says no more about what a tool is for.
 _DEPTH_MAX: Final = 4
@@ -34,7 +34,7 @@ class FieldTexts(NamedTuple):
         return " ".join(self)
 
 
-def texts_of(content: Mapping[str, Any]) -> FieldTexts:
+def field_texts(content: Mapping[str, Any]) -> FieldTexts:
     """Return the texts of a tool's definition."""
     found = list(parameters(content.get("inputSchema")))[:_PARAMETERS_MAX]
     said = [str(content.get(name) or "") for name in ("description", "longDescription")]
@@ -49,7 +49,7 @@ def texts_of(content: Mapping[str, Any]) -> FieldTexts:
         " ".join(filter(None, said))[:_CHARS_MAX],
         " ".join(name for name, _ in found)[:_CHARS_MAX],
         " ".join(str(each.get("description") or "") for _, each in found)[:_CHARS_MAX],
-        " ".join(str(choice) for _, each in found for choice in choices_of(each)[:_CHOICES_MAX])[
+        " ".join(str(choice) for _, each in found for choice in listed_values(each)[:_CHOICES_MAX])[
             :_CHARS_MAX
         ],
     )
@@ -67,7 +67,7 @@ def parameters(schema: Any, depth: int = 0) -> Iterator[tuple[str, Mapping[str, 
             yield from parameters(parameter.get("items"), depth + 1)
 
 
-def choices_of(parameter: Mapping[str, Any]) -> list[Any]:
+def listed_values(parameter: Mapping[str, Any]) -> list[Any]:
     """Return the values that a parameter, or an element of it, can have."""
     items = parameter.get("items")
     for place in (parameter, items if isinstance(items, Mapping) else {}):

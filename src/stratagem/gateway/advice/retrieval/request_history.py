@@ -30,15 +30,15 @@ from stratagem.search import analysis
 from stratagem.search.embedding import Embedder
 from stratagem.storage.contract import Reader, RecordReader
 
-__all__ = ["Intents", "Supported", "stream"]
+__all__ = ["RequestHistory", "RequestSupport", "stream"]
 
 _PAGE: Final = 1_000
 _GROWTH: Final = 256
 _SPACES: Final = (names.RECOMMENDATIONS, names.EXECUTIONS_OK, names.EXECUTIONS_FAILED)
 
 
-class Supported(NamedTuple):
-    """What similar requests say for a tool."""
+class RequestSupport(NamedTuple):
+    """How calls of a tool went after similar requests."""
 
     belief: Belief
     worked: int
@@ -59,7 +59,7 @@ class _Request:
     outcomes: dict[str, bool] = field(default_factory=dict)
 
 
-class Intents:
+class RequestHistory:
     """The newest requests of one view, with their outcomes; threads may share it."""
 
     def __init__(self, embedder: Embedder | None) -> None:
@@ -165,7 +165,7 @@ class Intents:
         with self._lock:
             return [any(each.outcomes.values()) for each in self._ended]
 
-    def support(self, intent: str) -> dict[str, Supported]:
+    def support(self, intent: str) -> dict[str, RequestSupport]:
         """Return, for each tool, what became of it after requests like this one."""
         observations: dict[str, list[tuple[float, bool]]] = {}
         with self._lock:
@@ -173,7 +173,7 @@ class Intents:
                 for tool, worked in request.outcomes.items():
                     observations.setdefault(tool, []).append((similarity, worked))
         return {
-            tool: Supported(
+            tool: RequestSupport(
                 believe([Observation(worked=worked, weight=weight) for weight, worked in seen]),
                 sum(worked for _, worked in seen),
                 len(seen),

@@ -1,7 +1,7 @@
-"""The two parts that know from records, as the document names them.
+"""The two services that answer from records of calls, under the names of the document.
 
-The *validation service* knows how calls went, the *pattern service* how tools are called. Either
-may be away: a request is then answered without what it knows, and says so.
+The *validation service* reports how calls went, the *pattern service* how tools are called. Where
+one of them fails, a request is answered without it, and the answer says so.
 """
 
 from __future__ import annotations
@@ -22,14 +22,20 @@ from stratagem.gateway.advice.answers import (
     ServiceReport,
     ToolReliability,
 )
-from stratagem.gateway.advice.records import Chain, Execution, Records, RecordsOfViews, arguments_of
-from stratagem.gateway.advice.retrieval.catalogue import Catalogue
-from stratagem.gateway.advice.retrieval.intents import Supported
+from stratagem.gateway.advice.execution_records import (
+    Chain,
+    Execution,
+    ExecutionRecords,
+    ExecutionRecordsCache,
+    read_arguments,
+)
+from stratagem.gateway.advice.retrieval.catalogue import ToolCatalogue
+from stratagem.gateway.advice.retrieval.request_history import RequestSupport
 from stratagem.gateway.registry.tools import Tool
 from stratagem.storage.catalogue import CatalogueReader
 from stratagem.storage.contract import Reader
 
-__all__ = ["PatternService", "Services", "ValidationService", "placeholders"]
+__all__ = ["PatternService", "RecordServices", "ValidationService", "placeholders"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +57,9 @@ _PLACEHOLDERS: Final = {
 
 
 class ValidationService:
-    """How calls went."""
+    """Reports how calls went."""
 
-    def __init__(self, records: RecordsOfViews) -> None:
+    def __init__(self, records: ExecutionRecordsCache) -> None:
         self._records = records
 
     def counts(self, catalogue: CatalogueReader, view: View) -> dict[str, tuple[int, int]]:
@@ -62,11 +68,13 @@ class ValidationService:
         failed = catalogue.group_counts(view.lineage, names.EXECUTION_FAILED)
         return {tool: (worked.get(tool, 0), failed.get(tool, 0)) for tool in {*worked, *failed}}
 
-    def records(self, reader: Reader, view: View) -> Records:
+    def records(self, reader: Reader, view: View) -> ExecutionRecords:
         """Return the newest executions."""
         return self._records.of(reader, view)
 
-    def insights(self, records: Records, tool: str, counts: tuple[int, int]) -> ToolReliability:
+    def insights(
+        self, records: ExecutionRecords, tool: str, counts: tuple[int, int]
+    ) -> ToolReliability:
         """Return how the calls of a tool went."""
         worked, failed = counts
         return {
@@ -91,17 +99,17 @@ class ValidationService:
 
 
 class PatternService:
-    """How tools are called."""
+    """Reports how tools are called."""
 
-    def __init__(self, catalogue: Catalogue, records: RecordsOfViews) -> None:
+    def __init__(self, catalogue: ToolCatalogue, records: ExecutionRecordsCache) -> None:
         self._catalogue = catalogue
         self._records = records
 
-    def support(self, reader: Reader, view: View, intent: str) -> dict[str, Supported]:
-        """Return what became of tools after requests like this one."""
+    def support(self, reader: Reader, view: View, intent: str) -> dict[str, RequestSupport]:
+        """Return how calls of tools went after similar requests."""
         return self._catalogue.intents(reader, view).support(intent)
 
-    def followed(self, reader: Reader, view: View) -> float | None:
+    def recommendation_success(self, reader: Reader, view: View) -> float | None:
         """Return how likely it is that what is called after a recommendation works."""
         ended = self._catalogue.intents(reader, view).ended()
         if not ended:
@@ -125,24 +133,24 @@ class PatternService:
         return [each for each in chains if tool is None or tool in each.sequence]
 
 
-class Services:
-    """Asks the parts, and notes which did not answer."""
+class RecordServices:
+    """Asks the two services for one request, and notes which of them failed."""
 
     def __init__(self, validation: ValidationService, patterns: PatternService) -> None:
         self.validation = validation
         self.patterns = patterns
         self._away: dict[str, bool] = {"validationService": False, "patternService": False}
 
-    def validated(self, ask: Callable[[ValidationService], T], default: T) -> T:
-        """Return what the validation service says."""
-        return self._asked("validationService", lambda: ask(self.validation), default)
+    def ask_validation(self, ask: Callable[[ValidationService], T], default: T) -> T:
+        """Return an answer of the validation service, or the default where it fails."""
+        return self._ask("validationService", lambda: ask(self.validation), default)
 
-    def learned(self, ask: Callable[[PatternService], T], default: T) -> T:
-        """Return what the pattern service says."""
-        return self._asked("patternService", lambda: ask(self.patterns), default)
+    def ask_patterns(self, ask: Callable[[PatternService], T], default: T) -> T:
+        """Return an answer of the pattern service, or the default where it fails."""
+        return self._ask("patternService", lambda: ask(self.patterns), default)
 
     def is_away(self, service: str) -> bool:
-        """Whether a part did not answer."""
+        """Whether a service failed."""
         return self._away[service]
 
     def status(self) -> ServiceReport:
@@ -154,7 +162,7 @@ class Services:
             },
         }
 
-    def _asked(self, service: str, ask: Callable[[], T], default: T) -> T:
+    def _ask(self, service: str, ask: Callable[[], T], default: T) -> T:
         try:
             return ask()
         except Exception as error:  # noqa: BLE001 -- whatever is wrong with it, the rest answers
@@ -168,11 +176,11 @@ def placeholders(tool: Tool) -> dict[str, Any]:
     schema = tool.content["inputSchema"]
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
-    required = [each for each in _required(schema) if each in properties]
+    required = [each for each in _required_names(schema) if each in properties]
     return {name: _placeholder(properties[name]) for name in required}
 
 
-def _required(schema: Mapping[str, Any]) -> Iterable[str]:
+def _required_names(schema: Mapping[str, Any]) -> Iterable[str]:
     """Yield what has to be given: in the first form, where a schema has several."""
     yield from schema.get("required") or ()
     forms = schema.get("anyOf") or schema.get("oneOf")
@@ -200,9 +208,9 @@ def _own_examples(reader: Reader, executions: list[Execution]) -> list[ArgumentE
     worked = [each for each in executions if each.worked][-_READ_MAX:]
     failed = [each for each in executions if not each.worked][-_READ_MAX:]
     counts: Counter[bytes] = Counter()
-    for arguments in arguments_of(reader.log, worked):
+    for arguments in read_arguments(reader.log, worked):
         counts[orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)] += 1
-    against = [_shape(arguments) for arguments in arguments_of(reader.log, failed)]
+    against = [_shape(arguments) for arguments in read_arguments(reader.log, failed)]
     found = []
     for text, count in counts.most_common(_EXAMPLES_MAX):
         arguments = orjson.loads(text)

@@ -1,10 +1,12 @@
-"""workflow_plan: tools chained so that what one gives is what the next one takes.
+"""Plans of workflows: tools chained so that the output of one is the input of the next.
 
-A goal is parted into what is to be done one after another, and each part gets its best tool. Where
-a tool lacks a required argument, tools that give it and lack nothing themselves come before it
-(see `chaining`). Chains that worked before decide between tools that are nearly equal.
+This is `workflow_plan`.
 
-Each argument says where it comes from: a value at hand, an earlier step's output, the schema's
+A goal is split into its parts, and each part gets its best tool. Where a tool lacks a required
+argument, tools that output it and lack nothing themselves come before it
+(see `plan_builder`). Chains that worked before decide between tools that are nearly equal.
+
+Each argument has a source: an input of the caller, an earlier step's output, the schema's
 default, or the caller, who is asked for it as an input of the pipeline. A part that no tool does is
 named: a plan that leaves something out is not runnable.
 """
@@ -19,23 +21,23 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
+from stratagem.gateway.advice.advice_service import AdviceService, milliseconds_since
 from stratagem.gateway.advice.answers import PlanStep, WorkflowPlan
-from stratagem.gateway.advice.bound import Meta, milliseconds_since
-from stratagem.gateway.advice.chaining import Chainer, Step
+from stratagem.gateway.advice.execution_records import Chain
 from stratagem.gateway.advice.inputs import PlanInput
-from stratagem.gateway.advice.parts import Services
-from stratagem.gateway.advice.recommender import Choice
-from stratagem.gateway.advice.recommending import chain_told, reasoning
-from stratagem.gateway.advice.records import Chain
-from stratagem.gateway.advice.retrieval.catalogue import Shelf
-from stratagem.gateway.advice.retrieval.givers import Givers
+from stratagem.gateway.advice.plan_builder import PlanBuilder, PlannedCall
+from stratagem.gateway.advice.recommendations import describe_chain, reasoning
+from stratagem.gateway.advice.recommender import ToolChoice
+from stratagem.gateway.advice.record_services import RecordServices
+from stratagem.gateway.advice.retrieval.catalogue import ViewTools
+from stratagem.gateway.advice.retrieval.tool_outputs import ToolOutputs
 from stratagem.gateway.correction import correct
 from stratagem.gateway.pipelines.definition import plan
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
 from stratagem.storage.contract import Reader
 
-__all__ = ["Planning"]
+__all__ = ["WorkflowPlanner"]
 
 # Where one thing to do ends and the next begins, in the languages of the lexicon.
 _BORDER: Final = re.compile(
@@ -55,16 +57,16 @@ _CHAIN_MARGIN: Final = 0.1
 _CHAINS_SHOWN: Final = 3
 
 
-class Planning(Meta):
-    """Plans workflows."""
+class WorkflowPlanner(AdviceService):
+    """Plans the steps to a goal: `workflow_plan`."""
 
     def plan(self, given: PlanInput) -> WorkflowPlan:
         """Return steps for a goal, usable as a pipeline."""
         started = time.perf_counter()
         services = self._recommender.services()
-        with self._looking(given.branch) as (reader, view):
-            chains: list[Chain] = services.learned(lambda part: part.chains(reader, view), [])
-            shelf = self._recommender.catalogue.shelf(reader, view)
+        with self._snapshot(given.branch) as (reader, view):
+            chains: list[Chain] = services.ask_patterns(lambda part: part.chains(reader, view), [])
+            view_tools = self._recommender.catalogue.tools_of(reader, view)
             if given.tools is not None:
                 registry = self._parts.registry
                 found = [registry.find(reader, view, name) for name in given.tools]
@@ -72,11 +74,15 @@ class Planning(Meta):
                 unmatched: list[str] = []
                 omitted: list[str] = []
             else:
-                chosen, unmatched, omitted = self._chosen(reader, view, given, services, chains)
+                chosen, unmatched, omitted = self._choose_tools(
+                    reader, view, given, services, chains
+                )
             # Those named by the caller are all; those found may need others before them.
             named = given.tools is not None
-            givers = Givers(()) if named else self._recommender.catalogue.givers(shelf)
-            steps = _arranged(shelf, chosen, given, chains, givers)
+            tool_outputs = (
+                ToolOutputs(()) if named else self._recommender.catalogue.tool_outputs(view_tools)
+            )
+            steps = _arrange(view_tools, chosen, given, chains, tool_outputs)
         definition = {
             "name": given.name or "plan",
             "steps": [
@@ -86,12 +92,12 @@ class Planning(Meta):
         }
         if steps:
             plan(definition)
-        asked = _asked(steps)
+        asked = _required_inputs(steps)
         missing = [name for name in asked if name not in given.inputs]
-        invalid = _invalid(asked, given.inputs)
+        invalid = _invalid_inputs(asked, given.inputs)
         return {
             "goal": given.goal,
-            "steps": [_told(each, at, steps, chains) for at, each in enumerate(steps)],
+            "steps": [_plan_step(each, at, steps, chains) for at, each in enumerate(steps)],
             "definition": definition if steps else None,
             "inputs": {"type": "object", "properties": asked, "required": sorted(asked)},
             "missing": missing,
@@ -100,7 +106,7 @@ class Planning(Meta):
             "omitted": omitted,
             "runnable": bool(steps) and not (missing or invalid or unmatched or omitted),
             "knownChains": [
-                chain_told(each)
+                describe_chain(each)
                 for each in chains
                 if {*each.sequence} & {step.tool.name for step in steps}
             ][:_CHAINS_SHOWN],
@@ -108,13 +114,18 @@ class Planning(Meta):
             **services.status(),
         }
 
-    def _chosen(
-        self, reader: Reader, view: View, given: PlanInput, services: Services, chains: list[Chain]
+    def _choose_tools(
+        self,
+        reader: Reader,
+        view: View,
+        given: PlanInput,
+        services: RecordServices,
+        chains: list[Chain],
     ) -> tuple[list[tuple[Tool, str]], list[str], list[str]]:
         """Return the tools in order with the reason for each, unmatched and omitted parts."""
-        known: dict[str, list[Choice]] = {}
+        known: dict[str, list[ToolChoice]] = {}
 
-        def choices(part: str) -> list[Choice]:
+        def choices(part: str) -> list[ToolChoice]:
             if part not in known:
                 known[part] = self._recommender.choose(reader, view, part, services)[1]
             return known[part]
@@ -124,9 +135,9 @@ class Planning(Meta):
         omitted = [part for part, _ in parts[len(looked_at) :]]
         chosen: list[tuple[Tool, str]] = []
         unmatched: list[str] = []
-        for part in _joined(looked_at, lambda part: _is_relevant(choices(part))):
+        for part in _join_parts(looked_at, lambda part: _is_relevant(choices(part))):
             before = chosen[-1][0].name if chosen else None
-            best = _preferred(choices(part), before, chains)
+            best = _prefer(choices(part), before, chains)
             if best is None:
                 unmatched.append(part)
             elif len(chosen) == given.max_steps:
@@ -137,7 +148,7 @@ class Planning(Meta):
 
 
 def _parts(goal: str) -> list[tuple[str, bool]]:
-    """Return the things to do, one after another, and whether each is surely another one."""
+    """Return the parts of a goal in order, and whether each is certainly separate from the last."""
     found: list[tuple[str, bool]] = []
     for whole in _BORDER.split(goal):
         pieces = [piece.strip(" ,") for piece in _JOINT.split(whole or "")]
@@ -150,8 +161,8 @@ def _parts(goal: str) -> list[tuple[str, bool]]:
     return found or [(goal, True)]
 
 
-def _joined(parts: list[tuple[str, bool]], relevant: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the parts; what has no tool of its own belongs to what it is joined to."""
+def _join_parts(parts: list[tuple[str, bool]], relevant: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the parts; one without a tool of its own is joined to the part before it."""
     current = ""
     for part, apart in parts:
         if not current:
@@ -165,22 +176,24 @@ def _joined(parts: list[tuple[str, bool]], relevant: Callable[[str], bool]) -> I
         yield current
 
 
-def _is_relevant(choices: list[Choice]) -> bool:
+def _is_relevant(choices: list[ToolChoice]) -> bool:
     return bool(choices) and choices[0].match.score >= _RELEVANT_MIN
 
 
-def _preferred(choices: list[Choice], before: str | None, chains: list[Chain]) -> Choice | None:
+def _prefer(
+    choices: list[ToolChoice], before: str | None, chains: list[Chain]
+) -> ToolChoice | None:
     """Return the best tool; of nearly equal ones, the one that worked after the step before."""
     if not _is_relevant(choices):
         return None
     near = [each for each in choices if each.match.score >= choices[0].match.score - _CHAIN_MARGIN]
-    followed = _followed(chains)
+    followed = _pair_reliability(chains)
     return max(
         near, key=lambda each: (followed.get((before, each.tool.name), 0.0), each.match.score)
     )
 
 
-def _followed(chains: list[Chain]) -> dict[tuple[str | None, str], float]:
+def _pair_reliability(chains: list[Chain]) -> dict[tuple[str | None, str], float]:
     """Return how likely it is, for two tools, that the second works after the first."""
     return {
         (chain.sequence[0], chain.sequence[1]): chain.belief.mean
@@ -189,34 +202,34 @@ def _followed(chains: list[Chain]) -> dict[tuple[str | None, str], float]:
     }
 
 
-def _arranged(
-    shelf: Shelf,
+def _arrange(
+    view_tools: ViewTools,
     chosen: list[tuple[Tool, str]],
     given: PlanInput,
     chains: list[Chain],
-    givers: Givers,
-) -> list[Step]:
-    """Return the steps with their arguments; a missing one may bring others before it."""
-    followed = _followed(chains)
+    tool_outputs: ToolOutputs,
+) -> list[PlannedCall]:
+    """Return the steps with their arguments, and before them the steps that supply arguments."""
+    followed = _pair_reliability(chains)
     named = {tool.name for tool, _ in chosen}
 
     def preferred(tool: Tool, user: Tool) -> tuple[Any, ...]:
         """Order by: asked for anyway, worked before, alike."""
         worked = followed.get((tool.name, user.name), 0.0)
-        likeness = shelf.index.likeness(tool.name, user.name)
+        likeness = view_tools.index.likeness(tool.name, user.name)
         return tool.name not in named, -worked, -likeness, tool.name
 
-    chainer = Chainer(givers, given.inputs, preferred)
+    builder = PlanBuilder(tool_outputs, given.inputs, preferred)
     for at, (tool, why) in enumerate(chosen):
-        if given.tools is None and any(step.tool.name == tool.name for step in chainer.steps):
+        if given.tools is None and any(step.tool.name == tool.name for step in builder.steps):
             # It was put before a step that needs what it gives.
             continue
         left = len(chosen) - at - 1
-        chainer.put(tool, why, room=max(1, given.max_steps - len(chainer.steps) - left))
-    return chainer.steps
+        builder.add(tool, why, room=max(1, given.max_steps - len(builder.steps) - left))
+    return builder.steps
 
 
-def _asked(steps: list[Step]) -> dict[str, dict[str, Any]]:
+def _required_inputs(steps: list[PlannedCall]) -> dict[str, dict[str, Any]]:
     return {
         source["name"]: source["schema"]
         for step in steps
@@ -225,22 +238,26 @@ def _asked(steps: list[Step]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _invalid(asked: Mapping[str, Mapping[str, Any]], inputs: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values at hand that cannot be what they are used for, and why."""
+def _invalid_inputs(
+    asked: Mapping[str, Mapping[str, Any]], inputs: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the inputs that do not fit the parameter they are used for, and why."""
     found: dict[str, str] = {}
     for name in asked.keys() & inputs.keys():
         schema = {"type": "object", "properties": {name: asked[name]}}
         try:
-            told = correct(schema, {name: inputs[name]})
+            checked = correct(schema, {name: inputs[name]})
         except StratagemError:
             # A schema that refers to other parts of its tool cannot be looked at by itself.
             continue
-        if told.applied is None and told.errors:
-            found[name] = told.errors[0].message
+        if checked.applied is None and checked.errors:
+            found[name] = checked.errors[0].message
     return found
 
 
-def _told(step: Step, at: int, steps: list[Step], chains: list[Chain]) -> PlanStep:
+def _plan_step(
+    step: PlannedCall, at: int, steps: list[PlannedCall], chains: list[Chain]
+) -> PlanStep:
     before = steps[at - 1].tool.name if at else None
     pair = next((each for each in chains if each.sequence == (before, step.tool.name)), None)
     return {
@@ -250,5 +267,5 @@ def _told(step: Step, at: int, steps: list[Step], chains: list[Chain]) -> PlanSt
         "reasoning": step.why,
         "arguments": step.arguments,
         "sources": step.sources,
-        "evidence": None if pair is None else chain_told(pair),
+        "evidence": None if pair is None else describe_chain(pair),
     }

@@ -1,4 +1,4 @@
-"""What tools give, and which of it is what another tool takes.
+"""The outputs of tools, and which parameters of other tools take them.
 
 A field of an output is what a parameter takes when both have the same name and a type in common.
 Names that say nothing by themselves (`id`, `name`, `status`) have to be of the same thing too: the
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
 
-__all__ = ["GENERAL_WORDS", "Givers", "Offer", "fits", "outputs", "properties", "words"]
+__all__ = ["GENERAL_WORDS", "OutputField", "ToolOutputs", "fits", "outputs", "properties", "words"]
 
 # What is said of anything, so that it says nothing of what it is about.
 GENERAL_WORDS: Final = frozenset(
@@ -37,7 +37,7 @@ _WORDS_MAX: Final = 5
 _CASES: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]")
 
 
-class Offer(NamedTuple):
+class OutputField(NamedTuple):
     """A field of a tool's output."""
 
     tool: Tool
@@ -45,48 +45,48 @@ class Offer(NamedTuple):
     schema: Any
 
 
-class Givers:
+class ToolOutputs:
     """The outputs of many tools, by the words of their fields."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._offers: dict[frozenset[str], list[Offer]] = {}
+        self._fields: dict[frozenset[str], list[OutputField]] = {}
         for tool in tools:
-            for offer in outputs(tool):
-                self._offers.setdefault(words(offer.path[-1]), []).append(offer)
+            for field in outputs(tool):
+                self._fields.setdefault(words(field.path[-1]), []).append(field)
 
-    def of(self, name: str, schema: Any, user: Tool) -> Iterator[Offer]:
-        """Yield what could be an argument of a tool."""
+    def matching(self, name: str, schema: Any, user: Tool) -> Iterator[OutputField]:
+        """Yield the outputs of other tools that fit a parameter of a tool."""
         wanted = words(name)
         if len(wanted) > _WORDS_MAX:
             return
         for size in range(len(wanted), 0, -1):
             for some in combinations(sorted(wanted), size):
-                for offer in self._offers.get(frozenset(some), ()):
-                    if offer.tool.name != user.name and fits(offer, name, schema, user):
-                        yield offer
+                for field in self._fields.get(frozenset(some), ()):
+                    if field.tool.name != user.name and fits(field, name, schema, user):
+                        yield field
 
 
-def outputs(tool: Tool) -> Iterator[Offer]:
+def outputs(tool: Tool) -> Iterator[OutputField]:
     """Yield the fields of a tool's output, two levels deep."""
     for name, each in properties(tool.content.get("outputSchema")).items():
-        yield Offer(tool, (name,), each)
+        yield OutputField(tool, (name,), each)
         for inner, deeper in properties(each).items():
-            yield Offer(tool, (name, inner), deeper)
+            yield OutputField(tool, (name, inner), deeper)
 
 
-def fits(offer: Offer, name: str, schema: Any, user: Tool) -> bool:
+def fits(field: OutputField, name: str, schema: Any, user: Tool) -> bool:
     """Whether a field of an output is what a tool takes under a name."""
-    given, wanted = words(offer.path[-1]), words(name)
+    given, wanted = words(field.path[-1]), words(name)
     # What is around a field says what it is of: `get_user` gives `id`, or `user.id`.
-    around = _things(offer.tool) | {word for part in offer.path[:-1] for word in words(part)}
+    around = _subject_words(field.tool) | {word for part in field.path[:-1] for word in words(part)}
     if given == wanted:
-        return _compatible(offer.schema, schema) and not (
-            given <= GENERAL_WORDS and around.isdisjoint(_things(user))
+        return _is_compatible(field.schema, schema) and not (
+            given <= GENERAL_WORDS and around.isdisjoint(_subject_words(user))
         )
-    return given < wanted and wanted - given <= around and _compatible(offer.schema, schema)
+    return given < wanted and wanted - given <= around and _is_compatible(field.schema, schema)
 
 
-def _things(tool: Tool) -> frozenset[str]:
+def _subject_words(tool: Tool) -> frozenset[str]:
     """Return what a tool is about, by its name."""
     return words(tool.name) - _DOING
 
@@ -103,7 +103,7 @@ def words(name: str) -> frozenset[str]:
     return frozenset(analysis.terms(_CASES.sub(" ", name)))
 
 
-def _compatible(produced: Any, wanted: Any) -> bool:
+def _is_compatible(produced: Any, wanted: Any) -> bool:
     one, two = _kinds(produced), _kinds(wanted)
     # A whole number is a number, and not the other way round.
     return not one or not two or bool((one | ({"number"} if "integer" in one else set())) & two)

@@ -10,11 +10,19 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
-from stratagem.gateway.advice.retrieval.texts import choices_of
+from stratagem.gateway.advice.retrieval.texts import listed_values
 from stratagem.search import analysis
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["Choice", "Fit", "Takes", "Values", "fit_of", "takes_of", "values_of"]
+__all__ = [
+    "AcceptedValues",
+    "EnumParameter",
+    "RequestValues",
+    "ValueFit",
+    "accepted_values",
+    "fit_values",
+    "request_values",
+]
 
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/\-]\d+)*")
 # Dates as numbers, in any language; in words only those of English.
@@ -30,7 +38,7 @@ _NUMBERS: Final = frozenset({"integer", "number"})
 _CHOICES_MAX: Final = 200
 
 
-class Values(NamedTuple):
+class RequestValues(NamedTuple):
     """What a request holds."""
 
     numbers: int
@@ -38,7 +46,7 @@ class Values(NamedTuple):
     terms: frozenset[str]
 
 
-class Choice(NamedTuple):
+class EnumParameter(NamedTuple):
     """A parameter with a list of values, each as the terms that would name it."""
 
     name: str
@@ -50,7 +58,7 @@ class Choice(NamedTuple):
         return any(option and all(term in terms for term in option) for option in self.options)
 
 
-class Takes(NamedTuple):
+class AcceptedValues(NamedTuple):
     """What can be told about the values that a tool takes."""
 
     numbers: tuple[str, ...]
@@ -58,15 +66,15 @@ class Takes(NamedTuple):
     number_list: bool
     dates: tuple[str, ...]
     date_required: bool
-    choices: tuple[Choice, ...]
+    choices: tuple[EnumParameter, ...]
 
 
-_NOTHING: Final = Takes(
+_NOTHING: Final = AcceptedValues(
     numbers=(), numbers_required=0, number_list=False, dates=(), date_required=False, choices=()
 )
 
 
-class Fit(NamedTuple):
+class ValueFit(NamedTuple):
     """How the values of a request and the parameters of a tool go together."""
 
     matched: int
@@ -81,15 +89,15 @@ class Fit(NamedTuple):
         return (self.matched - other) / (self.matched + other + 1)
 
 
-def values_of(request: str) -> Values:
+def request_values(request: str) -> RequestValues:
     """Return the values that a request holds."""
     text = request[: 4 * 1024]
     dated = _DATE.search(text) is not None
     numbers = len(_NUMBER.findall(_DATE.sub(" ", text) if dated else text))
-    return Values(numbers, dated, frozenset(analysis.query_terms(text)))
+    return RequestValues(numbers, dated, frozenset(analysis.query_terms(text)))
 
 
-def takes_of(schema: Any) -> Takes:
+def accepted_values(schema: Any) -> AcceptedValues:
     """Return what a tool takes, as far as it can be told from its schema."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(properties, Mapping):
@@ -98,21 +106,21 @@ def takes_of(schema: Any) -> Takes:
     required = {each for each in given if isinstance(each, str)} if isinstance(given, list) else ()
     numbers: list[str] = []
     dates: list[str] = []
-    choices: list[Choice] = []
+    choices: list[EnumParameter] = []
     number_list = False
     for name, each in properties.items():
         if not isinstance(each, Mapping):
             continue
         items = each.get("items")
-        if listed := choices_of(each):
-            choices.append(Choice(name, name in required, _options(listed)))
+        if listed := listed_values(each):
+            choices.append(EnumParameter(name, name in required, _options(listed)))
         elif _is_number(each):
             numbers.append(name)
         elif isinstance(items, Mapping) and _is_number(items):
             number_list = True
         elif _DATED.search(name):
             dates.append(name)
-    return Takes(
+    return AcceptedValues(
         tuple(numbers),
         sum(name in required for name in numbers),
         number_list,
@@ -122,7 +130,7 @@ def takes_of(schema: Any) -> Takes:
     )
 
 
-def fit_of(values: Values, takes: Takes) -> Fit:
+def fit_values(values: RequestValues, takes: AcceptedValues) -> ValueFit:
     """Return how a request and a tool go together."""
     matched = values.numbers if takes.number_list else min(values.numbers, len(takes.numbers))
     unexplained = values.numbers - matched
@@ -141,7 +149,7 @@ def fit_of(values: Values, takes: Takes) -> Fit:
             names.append(choice.name)
         elif choice.required:
             missing += 1
-    return Fit(matched, unexplained, missing, tuple(names))
+    return ValueFit(matched, unexplained, missing, tuple(names))
 
 
 def _is_number(schema: Mapping[str, Any]) -> bool:

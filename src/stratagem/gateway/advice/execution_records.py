@@ -1,4 +1,4 @@
-"""What the newest executions say: how tools and callers do, and which calls follow each other.
+"""The newest executions: how calls of tools and callers went, and which follow each other.
 
 Kept in memory is who called what, when, and how it ended; never with which arguments. Those are
 read from the log when a caller is shown its own.
@@ -18,10 +18,10 @@ from stratagem import limits
 from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
-from stratagem.gateway.advice.retrieval.intents import stream
+from stratagem.gateway.advice.retrieval.request_history import stream
 from stratagem.storage.contract import LogReader, Reader
 
-__all__ = ["Chain", "Execution", "Records", "RecordsOfViews"]
+__all__ = ["Chain", "Execution", "ExecutionRecords", "ExecutionRecordsCache"]
 
 _PAGE: Final = 1_000
 _VIEWS_MAX: Final = 4
@@ -80,7 +80,7 @@ class Chain(NamedTuple):
         )
 
 
-class Records:
+class ExecutionRecords:
     """The newest executions of one view, oldest first. Grows with the log."""
 
     def __init__(self) -> None:
@@ -170,22 +170,22 @@ class Records:
         yield from together.values()
 
 
-class RecordsOfViews:
+class ExecutionRecordsCache:
     """The records of each view that was asked about. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._views: LRUCache[tuple[int, ...], Records] = LRUCache(_VIEWS_MAX)
+        self._views: LRUCache[tuple[int, ...], ExecutionRecords] = LRUCache(_VIEWS_MAX)
         self._lock = threading.Lock()
 
-    def of(self, reader: Reader, view: View) -> Records:
+    def of(self, reader: Reader, view: View) -> ExecutionRecords:
         """Return the records of a view, up to now."""
         with self._lock:
-            records = self._views.setdefault(view.lineage.numbers, Records())
+            records = self._views.setdefault(view.lineage.numbers, ExecutionRecords())
             records.refresh(reader, view)
             return records
 
 
-def arguments_of(log: LogReader, executions: Sequence[Execution]) -> Iterable[Any]:
+def read_arguments(log: LogReader, executions: Sequence[Execution]) -> Iterable[Any]:
     """Yield the arguments of some executions, masked as they were recorded, newest first."""
     hits = log.contents([each.sequence for each in executions])
     for each in reversed(executions):

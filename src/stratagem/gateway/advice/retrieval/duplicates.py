@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from stratagem.gateway.advice.retrieval.texts import choices_of
+from stratagem.gateway.advice.retrieval.texts import listed_values
 from stratagem.search import analysis
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["difference", "grouped", "is_twin"]
+__all__ = ["difference", "group_duplicates", "is_duplicate"]
 
 # Tools that share so many of their parameters, and are so alike in what they are for.
 _PARAMETERS_MIN: Final = 0.6
@@ -24,12 +24,12 @@ _CHOICES_MAX: Final = 10
 Content = Mapping[str, Any]
 
 
-def is_twin(one: Content, two: Content, likeness: float) -> bool:
+def is_duplicate(one: Content, two: Content, likeness: float) -> bool:
     """Whether two tools do the same with nearly the same parameters."""
     return likeness >= _LIKENESS_MIN and _share(set(_properties(one)), set(_properties(two)))
 
 
-def grouped(
+def group_duplicates(
     names: Sequence[str],
     content_of: Callable[[str], Content],
     likeness: Callable[[str, str], float],
@@ -69,11 +69,11 @@ def difference(one: Content, two: Content) -> dict[str, Any]:
         },
         "choices": {
             name: {
-                "lacks": _without(choices_of(a[name]), choices_of(b[name])),
-                "adds": _without(choices_of(b[name]), choices_of(a[name])),
+                "lacks": _without(listed_values(a[name]), listed_values(b[name])),
+                "adds": _without(listed_values(b[name]), listed_values(a[name])),
             }
             for name in shared
-            if choices_of(a[name]) != choices_of(b[name])
+            if listed_values(a[name]) != listed_values(b[name])
         },
         "defaults": {
             name: [a[name].get("default"), b[name].get("default")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from stratagem.gateway.advice.advice_service import AdviceContext, AdviceService, milliseconds_since
 from stratagem.gateway.advice.answers import (
     AgentStanding,
     CallerInsights,
@@ -13,16 +14,15 @@ from stratagem.gateway.advice.answers import (
     ToolRecommendations,
     ToolTwin,
 )
-from stratagem.gateway.advice.bound import Meta, Sight, milliseconds_since
+from stratagem.gateway.advice.execution_records import Chain
 from stratagem.gateway.advice.inputs import RecommendInput
-from stratagem.gateway.advice.parts import placeholders
-from stratagem.gateway.advice.recommender import Choice
-from stratagem.gateway.advice.records import Chain
-from stratagem.gateway.advice.retrieval.catalogue import Shelf
-from stratagem.gateway.advice.retrieval.twins import difference, grouped
+from stratagem.gateway.advice.recommender import ToolChoice
+from stratagem.gateway.advice.record_services import placeholders
+from stratagem.gateway.advice.retrieval.catalogue import ViewTools
+from stratagem.gateway.advice.retrieval.duplicates import difference, group_duplicates
 from stratagem.gateway.registry.tools import Tool
 
-__all__ = ["Recommending", "chain_told", "reasoning", "recommendation", "usage_hint"]
+__all__ = ["RecommendationService", "describe_chain", "reasoning", "recommendation", "usage_hint"]
 
 _TWINS_SHOWN = 5
 # The lookalikes of a tool stand close to it.
@@ -35,23 +35,26 @@ _WORDS_SHOWN = 6
 _HELP = ("tool_help", "tools_validate")
 
 
-class Recommending(Meta):
-    """Recommends tools."""
+class RecommendationService(AdviceService):
+    """Recommends tools for a request: `tools_recommend`."""
 
     def recommend(self, given: RecommendInput) -> ToolRecommendations:
         """Return the best tools for a request."""
         started = time.perf_counter()
         services = self._recommender.services()
-        with self._looking(given.branch, settled=False) as (reader, view):
-            shelf, choices = self._recommender.choose(reader, view, given.text, services)
+        with self._snapshot(given.branch, settled=False) as (reader, view):
+            view_tools, choices = self._recommender.choose(reader, view, given.text, services)
             best = choices[: given.max_recommendations]
-            twins = _twins(shelf, choices, best)
-            sight = Sight.of(reader, view, services)
+            twins = _twins(view_tools, choices, best)
+            context = AdviceContext.of(reader, view, services)
             recommended = [
-                self._told(sight, each, given, twins.get(each.tool.name, [])) for each in best
+                self._recommendation(context, each, given, twins.get(each.tool.name, []))
+                for each in best
             ]
-            confidence = services.learned(lambda part: part.followed(reader, view), None)
-            insights = self._about(given, sight, best)
+            confidence = services.ask_patterns(
+                lambda part: part.recommendation_success(reader, view), None
+            )
+            insights = self._insights(given, context, best)
         self._recommender.remember(
             self._caller,
             self._branch(given.branch),
@@ -63,60 +66,70 @@ class Recommending(Meta):
             "agentId": given.labels.get("agentId"),
             "intent": given.intent,
             "recommendedTools": recommended,
-            "totalAvailableTools": len(shelf.tools),
+            "totalAvailableTools": len(view_tools.tools),
             "llmProvider": None,
             "confidence": confidence,
-            "mode": shelf.index.mode,
+            "mode": view_tools.index.mode,
             "processingTime": milliseconds_since(started),
             **insights,
             **services.status(),
         }
 
-    def _told(
-        self, sight: Sight, choice: Choice, given: RecommendInput, twins: list[ToolTwin]
+    def _recommendation(
+        self,
+        context: AdviceContext,
+        choice: ToolChoice,
+        given: RecommendInput,
+        twins: list[ToolTwin],
     ) -> ToolRecommendation:
         tool = choice.tool
-        told = recommendation(choice)
+        answer = recommendation(choice)
         if given.include_validation_insights:
-            told["validationInsights"] = sight.insights(tool.name, choice.counts)
+            answer["validationInsights"] = context.insights(tool.name, choice.counts)
         if given.include_parameter_examples:
-            told["parameterExamples"] = sight.examples(tool, self._caller.actor)
+            answer["parameterExamples"] = context.examples(tool, self._caller.actor)
         if given.include_pattern_recommendations:
-            chains = sight.services.learned(
-                lambda part: part.chains(sight.reader, sight.view, tool.name), None
+            chains = context.services.ask_patterns(
+                lambda part: part.chains(context.reader, context.view, tool.name), None
             )
-            told["toolChains"] = (
-                None if chains is None else [chain_told(each) for each in chains[:_CHAINS_SHOWN]]
+            answer["toolChains"] = (
+                None
+                if chains is None
+                else [describe_chain(each) for each in chains[:_CHAINS_SHOWN]]
             )
         if twins:
-            told["twins"] = twins
-        return told
+            answer["twins"] = twins
+        return answer
 
-    def _about(self, given: RecommendInput, sight: Sight, best: list[Choice]) -> CallerInsights:
-        """Return what is said about the caller, and what similar requests speak for."""
-        about: CallerInsights = {}
+    def _insights(
+        self, given: RecommendInput, context: AdviceContext, best: list[ToolChoice]
+    ) -> CallerInsights:
+        """Return how the caller did so far, and which tools worked after similar requests."""
+        insights: CallerInsights = {}
         if given.include_validation_insights:
-            about["validationInsights"] = self._standing(given, sight)
+            insights["validationInsights"] = self._caller_standing(given, context)
         if given.include_pattern_recommendations:
-            away = sight.services.is_away("patternService")
-            about["patternRecommendations"] = (
-                None if away else [_pattern(each) for each in best if _speaks_for(each)]
+            away = context.services.is_away("patternService")
+            insights["patternRecommendations"] = (
+                None if away else [_intent_support(each) for each in best if _has_support(each)]
             )
-        return about
+        return insights
 
-    def _standing(self, given: RecommendInput, sight: Sight) -> AgentStanding | None:
-        if sight.records is None:
+    def _caller_standing(
+        self, given: RecommendInput, context: AdviceContext
+    ) -> AgentStanding | None:
+        if context.records is None:
             return None
         agent = given.labels.get("agentId")
         # A label tells agents of one caller apart; it never shows one caller another's.
-        own = sight.records.of(caller=self._caller.actor, agent=agent)
-        standing = sight.services.validated(lambda part: part.performance(own), None)
-        if standing is None:
+        own = context.records.of(caller=self._caller.actor, agent=agent)
+        performance = context.services.ask_validation(lambda part: part.performance(own), None)
+        if performance is None:
             return None
         failing = [each.tool for each in own if not each.worked]
         return {
-            **standing,
-            "recommendedHelpTools": list(_HELP) if standing["riskLevel"] != "low" else [],
+            **performance,
+            "recommendedHelpTools": list(_HELP) if performance["riskLevel"] != "low" else [],
             "learningOpportunities": [
                 f"Calls of {name} failed {failing.count(name)} times: read tool_help {name}."
                 for name in sorted(set(failing), key=failing.count, reverse=True)[:3]
@@ -125,7 +138,7 @@ class Recommending(Meta):
         }
 
 
-def recommendation(choice: Choice) -> ToolRecommendation:
+def recommendation(choice: ToolChoice) -> ToolRecommendation:
     """Return a tool in the documented form, with the reasons for it."""
     tool = choice.tool
     return {
@@ -138,15 +151,15 @@ def recommendation(choice: Choice) -> ToolRecommendation:
     }
 
 
-def reasoning(choice: Choice) -> str:
-    """Say in words what speaks for a tool."""
+def reasoning(choice: ToolChoice) -> str:
+    """Say in words why a tool is recommended."""
     match, parts = choice.match, []
-    if said := match.said():
+    if said := match.matching_words():
         parts.append(f"it speaks of {', '.join(said[:_WORDS_SHOWN])}")
     if match.meaning >= _SAME_MEANING:
         parts.append("it means much the same as the request")
     elif match.meaning >= _NEAR_MEANING:
-        parts.append("it is about something similar")
+        parts.append("it is insights something similar")
     if match.fit.names:
         parts.append(f"the request may have values for {', '.join(match.fit.names[:4])}")
     if choice.support is not None:
@@ -169,7 +182,7 @@ def usage_hint(tool: Tool) -> str:
     return f"tool_execute {tool.name!r}; its schema requires no argument."
 
 
-def chain_told(chain: Chain) -> ToolChain:
+def describe_chain(chain: Chain) -> ToolChain:
     """Return a chain in the documented form."""
     return {
         "sequence": list(chain.sequence),
@@ -178,10 +191,14 @@ def chain_told(chain: Chain) -> ToolChain:
     }
 
 
-def _twins(shelf: Shelf, choices: list[Choice], best: list[Choice]) -> dict[str, list[ToolTwin]]:
-    """Return the lookalikes of what is recommended, each with what it has otherwise."""
+def _twins(
+    view_tools: ViewTools, choices: list[ToolChoice], best: list[ToolChoice]
+) -> dict[str, list[ToolTwin]]:
+    """Return the duplicates of the recommended tools, each with its differences."""
     tools = {each.tool.name: each.tool for each in choices[: len(best) + _TWINS_SOUGHT]}
-    groups = grouped(list(tools), lambda name: tools[name].content, shelf.index.likeness)
+    groups = group_duplicates(
+        list(tools), lambda name: tools[name].content, view_tools.index.likeness
+    )
     shown = {each.tool.name for each in best}
     return {
         first: [
@@ -197,11 +214,11 @@ def _twins(shelf: Shelf, choices: list[Choice], best: list[Choice]) -> dict[str,
     }
 
 
-def _speaks_for(choice: Choice) -> bool:
+def _has_support(choice: ToolChoice) -> bool:
     return choice.support is not None and choice.support.worked > 0
 
 
-def _pattern(choice: Choice) -> IntentSupport:
+def _intent_support(choice: ToolChoice) -> IntentSupport:
     support = choice.support
     assert support is not None
     return {

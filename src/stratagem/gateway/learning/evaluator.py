@@ -1,4 +1,4 @@
-"""What the engine makes of arguments, under the policy and with the lessons of a branch."""
+"""Evaluates arguments: the corrections that the policy and the lessons of a branch allow."""
 
 from __future__ import annotations
 
@@ -41,21 +41,26 @@ from stratagem.gateway.learning.answers import (
     ServiceHealth,
     ToolProfile,
 )
-from stratagem.gateway.learning.evidence import Standing, lowered, read_standing, suspects
+from stratagem.gateway.learning.evidence import (
+    PatternReliability,
+    lower_confidence,
+    read_reliability,
+    tools_with_failures,
+)
 from stratagem.gateway.learning.lessons import Lessons, belief_of
-from stratagem.gateway.learning.policies import InForce
+from stratagem.gateway.learning.policies import EffectivePolicy
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
 __all__ = [
-    "PARTS",
+    "SERVICE_NAMES",
+    "CallProfile",
     "CorrectionCache",
-    "Examiner",
-    "Health",
-    "Parameter",
-    "Part",
-    "Profile",
+    "CorrectionEvaluator",
+    "CorrectionHealth",
+    "ParameterProfile",
+    "ServiceName",
     "profile_of",
     "read_profile",
     "usual_values",
@@ -63,14 +68,14 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-Part = Literal[
+ServiceName = Literal[
     "patternService",
     "policyService",
     "validationService",
     "correctionEngine",
     "learningPipeline",
 ]
-PARTS: Final[tuple[Part, ...]] = (
+SERVICE_NAMES: Final[tuple[ServiceName, ...]] = (
     "patternService",
     "validationService",
     "policyService",
@@ -79,19 +84,19 @@ PARTS: Final[tuple[Part, ...]] = (
 )
 
 
-class Health:
-    """The faults of the parts, as they were when each was last used."""
+class CorrectionHealth:
+    """Which services of the corrections work, as of their last use."""
 
     def __init__(self) -> None:
-        self._faults: dict[Part, str] = {}
+        self._faults: dict[ServiceName, str] = {}
 
-    def failed(self, part: Part, error: BaseException) -> None:
+    def record_failure(self, part: ServiceName, error: BaseException) -> None:
         """Note that a part did not work."""
         if part not in self._faults:
             logger.warning("corrections do without the %s: %s", part, error)
         self._faults[part] = f"{type(error).__name__}: {error}"[:300]
 
-    def worked(self, part: Part) -> None:
+    def record_success(self, part: ServiceName) -> None:
         """Note that a part worked."""
         if self._faults:
             self._faults.pop(part, None)
@@ -103,13 +108,15 @@ class Health:
 
     def status(self) -> dict[str, ServiceHealth]:
         """Return the state of each part."""
-        return {part: "unavailable" if part in self._faults else "healthy" for part in PARTS}
+        return {
+            part: "unavailable" if part in self._faults else "healthy" for part in SERVICE_NAMES
+        }
 
     def faults(self) -> dict[str, str]:
         """Return what is wrong with the parts that do not work."""
         return {str(part): fault for part, fault in self._faults.items()}
 
-    def told(self) -> DegradedMode:
+    def degraded_mode(self) -> DegradedMode:
         """Return what an answer says where something is missing; nothing where all is well."""
         return {"fallbackMode": True, "serviceStatus": self.status()} if self._faults else {}
 
@@ -189,7 +196,7 @@ _TYPES: Final[Mapping[type, str]] = {
 
 
 @dataclass(slots=True)
-class Parameter:
+class ParameterProfile:
     """How often a place of the arguments was given, and what stood there."""
 
     given: int = 0
@@ -199,13 +206,13 @@ class Parameter:
 
 
 @dataclass(slots=True)
-class Profile:
+class CallProfile:
     """The parameters of a tool, by path, in the calls that worked."""
 
     calls: int = 0
-    parameters: dict[str, Parameter] = field(default_factory=dict)
+    parameters: dict[str, ParameterProfile] = field(default_factory=dict)
 
-    def usual(self, path: str) -> tuple[Any, float] | None:
+    def usual_value(self, path: str) -> tuple[Any, float] | None:
         """Return the listed value that stands mostly at a place, and how far it may be expected."""
         parameter = self.parameters.get(path)
         if parameter is None or not parameter.constants:
@@ -213,7 +220,7 @@ class Profile:
         value, count = parameter.constants.most_common(1)[0]
         return value, belief_of(count, parameter.constants.total() - count).mean
 
-    def plain(self) -> ToolProfile:
+    def to_json(self) -> ToolProfile:
         """Return the profile as JSON, the parameters that are given most often first."""
         ordered = sorted(self.parameters.items(), key=lambda item: (-item[1].given, item[0]))
         return {
@@ -221,7 +228,7 @@ class Profile:
             "parameters": [self._usage(path, each) for path, each in ordered],
         }
 
-    def _usage(self, path: str, parameter: Parameter) -> ParameterUsage:
+    def _usage(self, path: str, parameter: ParameterProfile) -> ParameterUsage:
         usage: ParameterUsage = {
             "path": path,
             "given": parameter.given,
@@ -229,13 +236,13 @@ class Profile:
             "types": dict(parameter.types),
             "forms": dict(parameter.forms),
         }
-        if (usual := self.usual(path)) is not None:
+        if (usual := self.usual_value(path)) is not None:
             usage["usual"] = usual[0]
             usage["confidence"] = round(usual[1], 4)
         return usage
 
 
-def read_profile(reader: Reader, view: View, tool: str, schema: Any) -> Profile:
+def read_profile(reader: Reader, view: View, tool: str, schema: Any) -> CallProfile:
     """Read the profile of a tool from the newest of its executions that a view shows."""
     records, _next = history.history(
         reader,
@@ -251,9 +258,9 @@ def read_profile(reader: Reader, view: View, tool: str, schema: Any) -> Profile:
     return profile_of((record.get("arguments") for record in records), schema)
 
 
-def profile_of(calls: Iterable[Any], schema: Any) -> Profile:
+def profile_of(calls: Iterable[Any], schema: Any) -> CallProfile:
     """Count what stood where in the arguments of calls."""
-    profile = Profile()
+    profile = CallProfile()
     for arguments in calls:
         if not isinstance(arguments, Mapping):
             continue
@@ -264,22 +271,22 @@ def profile_of(calls: Iterable[Any], schema: Any) -> Profile:
             if parameter is None:
                 if len(profile.parameters) >= limits.PROFILE_PATHS_MAX:
                     continue
-                parameter = profile.parameters[path] = Parameter()
+                parameter = profile.parameters[path] = ParameterProfile()
             _count(parameter, value, part, first=path not in seen)
             seen.add(path)
     return profile
 
 
-def _count(parameter: Parameter, value: Any, part: Any, *, first: bool) -> None:
+def _count(parameter: ParameterProfile, value: Any, part: Any, *, first: bool) -> None:
     parameter.given += first
     parameter.types[_TYPES.get(type(value), "string")] += 1
-    if _listed(value, part):
+    if _is_listed(value, part):
         parameter.constants[value] += 1
     elif isinstance(value, str):
         parameter.forms[_form(value)] += 1
 
 
-def _listed(value: Any, part: Any) -> bool:
+def _is_listed(value: Any, part: Any) -> bool:
     """Whether a value is one that the schema names, so that it is nobody's own."""
     if isinstance(value, bool):
         return True
@@ -299,10 +306,10 @@ def _places(
         part = known[name]
         yield f"{path}.{name}", item, part
         if depth < _DEPTH_MAX:
-            yield from _within(item, part, f"{path}.{name}", depth + 1)
+            yield from _nested_places(item, part, f"{path}.{name}", depth + 1)
 
 
-def _within(item: Any, part: Any, path: str, depth: int) -> Iterator[tuple[str, Any, Any]]:
+def _nested_places(item: Any, part: Any, path: str, depth: int) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(item, Mapping):
         yield from _places(item, part, path, depth)
     elif isinstance(item, list):
@@ -326,7 +333,7 @@ _CONFIDENCE_MAX: Final = 0.9
 
 
 def usual_values(
-    tool: Tool, arguments: Any, found: Correction, profile: Profile
+    tool: Tool, arguments: Any, found: Correction, profile: CallProfile
 ) -> Candidate | None:
     """Return arguments completed by what calls of the tool usually give, if that makes them fit."""
     missing = [fault for fault in found.errors if fault.type is FaultType.MISSING_REQUIRED]
@@ -336,7 +343,7 @@ def usual_values(
         return None
     filled, changes = dict(arguments), []
     for name in (name for fault in missing for name in fault.names):
-        usual = profile.usual(f"$.{name}")
+        usual = profile.usual_value(f"$.{name}")
         if usual is None:
             return None
         filled[name] = usual[0]
@@ -367,30 +374,30 @@ _PROFILE_SECONDS: Final = 30.0
 _KEPT_MAX: Final = 1_000
 
 
-class _Known:
-    """What was read for a branch: good for a moment, or until something of ours is written."""
+class _BranchLessons:
+    """The lessons of a branch: valid for a moment, or until this process writes new ones."""
 
-    def __init__(self, until: float, lessons: Lessons, suspected: frozenset[str]) -> None:
+    def __init__(self, until: float, lessons: Lessons, failing_tools: frozenset[str]) -> None:
         self.until = until
         self.lessons = lessons
-        self.suspected = suspected
-        self.standings: dict[tuple[str, str], Standing] = {}
+        self.failing_tools = failing_tools
+        self.reliabilities: dict[tuple[str, str], PatternReliability] = {}
 
 
-class Examiner:
-    """Reads policies and lessons, and corrects by them. Runs nothing, and notes nothing."""
+class CorrectionEvaluator:
+    """Reads policies and lessons, and corrects arguments by them. Runs and records nothing."""
 
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
-        self.health = Health()
+        self.health = CorrectionHealth()
         self.cache = CorrectionCache(time.monotonic)
         self.milliseconds: deque[float] = deque(maxlen=1_000)
-        self._in_force: dict[tuple[str, str | None], tuple[float, InForce]] = {}
-        self._known: dict[str, _Known] = {}
+        self._in_force: dict[tuple[str, str | None], tuple[float, EffectivePolicy]] = {}
+        self._known: dict[str, _BranchLessons] = {}
         # How many batches of lessons of each branch wait to be written: what is known has them
         # already, and is not read anew before the log has them too.
         self.unwritten: Counter[str] = Counter()
-        self._profiles: TTLCache[tuple[str, str, int], Profile] = TTLCache(
+        self._profiles: TTLCache[tuple[str, str, int], CallProfile] = TTLCache(
             _KEPT_MAX, _PROFILE_SECONDS
         )
         # They are read in threads.
@@ -398,7 +405,7 @@ class Examiner:
         # What is looked up over a network must not be waited for on the home loop.
         self._remote = foundation.store.remote
 
-    def look(self, tool: str | None, branch: str) -> InForce:
+    def look(self, tool: str | None, branch: str) -> EffectivePolicy:
         """Read what the correction of a call takes; return the policy as it is now.
 
         Raises:
@@ -410,7 +417,7 @@ class Examiner:
         self._read(branch, ahead=_SECONDS / 2)
         return found
 
-    def policy(self, branch: str, tool: str | None = None) -> InForce:
+    def policy(self, branch: str, tool: str | None = None) -> EffectivePolicy:
         """Return the policy that holds on a branch.
 
         Raises:
@@ -427,23 +434,23 @@ class Examiner:
             # Nothing is wrong with the policy.
             raise
         except Exception as error:
-            self.health.failed("policyService", error)
+            self.health.record_failure("policyService", error)
             raise CorrectionUnavailable("The policy of corrections cannot be read.") from error
-        self.health.worked("policyService")
+        self.health.record_success("policyService")
         if self._remote:
             if len(self._in_force) > _KEPT_MAX:
                 self._in_force.clear()
             self._in_force[key] = (now + _SECONDS, found)
         return found
 
-    def policy_at_hand(self, branch: str, tool: str, otherwise: Policy) -> Policy:
+    def cached_policy(self, branch: str, tool: str, otherwise: Policy) -> Policy:
         """Return the policy, without waiting for a network: as it was when it was last read."""
         if not self._remote:
             return self.policy(branch, tool).policy
         known = self._in_force.get((branch, tool))
         return known[1].policy if known is not None else otherwise
 
-    def lessons_at_hand(self, branch: str) -> Lessons | None:
+    def cached_lessons(self, branch: str) -> Lessons | None:
         """Return what was learned, without waiting for a network; None where that would take it."""
         known = self._known.get(branch)
         if self._remote:
@@ -455,7 +462,7 @@ class Examiner:
         known = self._read(branch)
         return known.lessons if known is not None else None
 
-    def foreseen(
+    def foresee(
         self, tool: Tool, arguments: Any, branch: str, teacher: str = ""
     ) -> tuple[Correction, Candidate | None]:
         """Return what would become of a call, and the correction that would be applied to it.
@@ -464,34 +471,36 @@ class Examiner:
             CorrectionUnavailable: The policy cannot be read, or the engine does not work.
         """
         in_force = self.look(tool.name, branch)
-        found = self.examine(tool, arguments, branch, teacher, in_force=in_force)
-        candidate, withheld = self.decided(tool, branch, found, in_force.policy)
-        lowered_ones = [self.lowered(tool.name, branch, each)[0] for each in found.candidates]
+        found = self.evaluate(tool, arguments, branch, teacher, in_force=in_force)
+        candidate, withheld = self.decide(tool, branch, found, in_force.policy)
+        lowered_ones = [
+            self.lower_confidence(tool.name, branch, each)[0] for each in found.candidates
+        ]
         lowered_ones.sort(key=lambda each: -each.confidence)
         found = replace(found, candidates=tuple(lowered_ones), withheld=withheld)
         if found.errors and withheld is not None:
             return replace(found, applied=None), None
         return found, candidate
 
-    def decided(
+    def decide(
         self, tool: Tool, branch: str, found: Correction, policy: Policy
     ) -> tuple[Candidate | None, str | None]:
         """Return the correction that a call is run with, and why it is only offered."""
         if found.chosen is None:
             return None, found.withheld
-        candidate, deprecated = self.lowered(tool.name, branch, found.chosen)
+        candidate, deprecated = self.lower_confidence(tool.name, branch, found.chosen)
         if deprecated:
             return None, "Corrections of this kind have stopped working for this tool."
         return candidate, policy.withholds(candidate, tool=tool.name, categories=(tool.category,))
 
-    def examine(
+    def evaluate(
         self,
         tool: Tool,
         arguments: Any,
         branch: str,
         teacher: str = "",
         *,
-        in_force: InForce | None = None,
+        in_force: EffectivePolicy | None = None,
         seconds: float | None = None,
     ) -> Correction:
         """Return what the engine makes of arguments; `teacher` is the caller's (`teacher_of`).
@@ -502,7 +511,7 @@ class Examiner:
             CorrectionUnavailable: The policy cannot be read, or the engine does not work.
         """
         in_force = in_force or self.policy(branch, tool.name)
-        learned, stamp = self._learned(tool, branch, teacher, in_force)
+        learned, stamp = self._lessons_for(tool, branch, teacher, in_force)
 
         def make() -> Correction:
             return correct(
@@ -521,26 +530,30 @@ class Examiner:
         try:
             found = self.cache.get(about, arguments, make)
         except Exception as error:
-            self.health.failed("correctionEngine", error)
+            self.health.record_failure("correctionEngine", error)
             raise CorrectionUnavailable("The correction engine does not work.") from error
         self.milliseconds.append((time.perf_counter() - started) * 1000)
-        self.health.worked("correctionEngine")
+        self.health.record_success("correctionEngine")
         return found
 
-    def lowered(self, tool: str, branch: str, candidate: Candidate) -> tuple[Candidate, list[str]]:
+    def lower_confidence(
+        self, tool: str, branch: str, candidate: Candidate
+    ) -> tuple[Candidate, list[str]]:
         """Return a candidate with what its past leaves of it, and its deprecated patterns."""
         known = self._read(branch)
-        if known is None or tool not in known.suspected:
+        if known is None or tool not in known.failing_tools:
             return candidate, []
-        return lowered(candidate, lambda pattern: self._standing(known, branch, tool, pattern))
+        return lower_confidence(
+            candidate, lambda pattern: self._cached_reliability(known, branch, tool, pattern)
+        )
 
-    def standing(self, branch: str, tool: str, pattern: str) -> Standing:
+    def reliability(self, branch: str, tool: str, pattern: str) -> PatternReliability:
         """Return how a pattern has been doing at a tool, from what is written by now."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, branch)
-            return read_standing(reader, view, tool, pattern)
+            return read_reliability(reader, view, tool, pattern)
 
-    def profile(self, tool: Tool, branch: str) -> Profile:
+    def profile(self, tool: Tool, branch: str) -> CallProfile:
         """Return what a tool is usually called with."""
         key = (branch, tool.name, tool.revision)
         with self._profiles_lock:
@@ -568,8 +581,8 @@ class Examiner:
         """The median time of the newest corrections, in milliseconds."""
         return round(median(self.milliseconds), 3) if self.milliseconds else None
 
-    def _learned(
-        self, tool: Tool, branch: str, teacher: str, in_force: InForce
+    def _lessons_for(
+        self, tool: Tool, branch: str, teacher: str, in_force: EffectivePolicy
     ) -> tuple[Learned, int]:
         lessons = self.lessons(branch)
         if lessons is None:
@@ -578,7 +591,7 @@ class Examiner:
         own = lessons.of(tool.name, teacher=teacher, elsewhere=pooled)
         return own, own.stamp
 
-    def _read(self, branch: str, *, ahead: float = 0.0) -> _Known | None:
+    def _read(self, branch: str, *, ahead: float = 0.0) -> _BranchLessons | None:
         """Return what is known of a branch, read anew unless it holds for so many more seconds."""
         known = self._known.get(branch)
         now = time.monotonic()
@@ -587,29 +600,31 @@ class Examiner:
         try:
             with self._foundation.store.snapshot() as reader:
                 view = self._foundation.views.view(reader, branch)
-                known = _Known(
+                known = _BranchLessons(
                     now + _SECONDS,
                     Lessons.read(reader.catalogue, view),
-                    suspects(reader.catalogue, view),
+                    tools_with_failures(reader.catalogue, view),
                 )
         except BranchNotFound:
             raise
         except Exception as error:  # noqa: BLE001 -- the schema alone has to do then
-            self.health.failed("patternService", error)
+            self.health.record_failure("patternService", error)
             return None
-        self.health.worked("patternService")
+        self.health.record_success("patternService")
         if len(self._known) > limits.CORRECTION_CACHE_MAX:
             self._known.clear()
         self._known[branch] = known
         return known
 
-    def _standing(self, known: _Known, branch: str, tool: str, pattern: str) -> Standing:
-        found = known.standings.get((tool, pattern))
+    def _cached_reliability(
+        self, known: _BranchLessons, branch: str, tool: str, pattern: str
+    ) -> PatternReliability:
+        found = known.reliabilities.get((tool, pattern))
         if found is None:
             try:
-                found = self.standing(branch, tool, pattern)
+                found = self.reliability(branch, tool, pattern)
             except StratagemError as error:
-                self.health.failed("patternService", error)
-                found = Standing()
-            known.standings[tool, pattern] = found
+                self.health.record_failure("patternService", error)
+                found = PatternReliability()
+            known.reliabilities[tool, pattern] = found
         return found

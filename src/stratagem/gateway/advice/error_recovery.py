@@ -8,22 +8,22 @@ import time
 from typing import Any, Final
 
 from stratagem.errors import StratagemError
+from stratagem.gateway.advice.advice_service import AdviceContext, AdviceService, milliseconds_since
 from stratagem.gateway.advice.answers import (
     ArgumentCorrection,
     ErrorRecovery,
     RelatedFailures,
     ToolRecommendation,
 )
-from stratagem.gateway.advice.bound import Meta, Sight, milliseconds_since
+from stratagem.gateway.advice.execution_records import Execution, ExecutionRecords
 from stratagem.gateway.advice.inputs import OnErrorInput, labels
-from stratagem.gateway.advice.recommender import Choice
-from stratagem.gateway.advice.recommending import recommendation
-from stratagem.gateway.advice.records import Execution, Records
+from stratagem.gateway.advice.recommendations import recommendation
+from stratagem.gateway.advice.recommender import ToolChoice
 from stratagem.gateway.correction import Correction, FaultType
 from stratagem.gateway.correction.tips import tips
 from stratagem.gateway.registry.tools import Tool
 
-__all__ = ["Recovering"]
+__all__ = ["ErrorRecoveryService"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,21 +51,21 @@ _WORDS: Final = (
 _OF_ARGUMENTS: Final = frozenset({"missingRequired", "typeMismatch"})
 
 
-class Recovering(Meta):
-    """Helps after a failure."""
+class ErrorRecoveryService(AdviceService):
+    """Recommends what to do after a call that failed: `tools_recommend_on_error`."""
 
     def recommend(self, given: OnErrorInput) -> ErrorRecovery:
         """Return other tools, corrected arguments and known fixes."""
         started = time.perf_counter()
         services = self._recommender.services()
-        branch, context = self._branch(given.branch), labels(given.context)
-        with self._looking(given.branch) as (reader, view):
+        branch, caller_labels = self._branch(given.branch), labels(given.context)
+        with self._snapshot(given.branch) as (reader, view):
             failed = self._parts.registry.get(reader, view, given.failed_tool)
-            found = self._examined(failed, given, branch)
-            sight = Sight.of(reader, view, services)
-            alternatives = self._alternatives(sight, given, failed)
+            found = self._correct_arguments(failed, given, branch)
+            context = AdviceContext.of(reader, view, services)
+            alternatives = self._alternatives(context, given, failed)
             name = failed.name if failed else given.failed_tool
-            insights = self._insights(given, name, sight.records, context)
+            insights = self._insights(given, name, context.records, caller_labels)
         kind = _kind(failed, found, given.error_message)
         answer: ErrorRecovery = {
             "failedTool": name,
@@ -75,8 +75,8 @@ class Recovering(Meta):
             "preventionTips": _tips(kind, found, name),
             "knownFix": self._known_fix(given, name, branch),
             "processingTime": milliseconds_since(started),
-            "agentId": context.get("agentId"),
-            "channelId": context.get("channelId"),
+            "agentId": caller_labels.get("agentId"),
+            "channelId": caller_labels.get("channelId"),
             "fallbackMode": services.status()["fallbackMode"],
             "serviceStatus": services.status()["serviceStatus"],
         }
@@ -86,43 +86,49 @@ class Recovering(Meta):
             answer["learningInsights"] = insights
         return answer
 
-    def _examined(self, tool: Tool | None, given: OnErrorInput, branch: str) -> Correction | None:
+    def _correct_arguments(
+        self, tool: Tool | None, given: OnErrorInput, branch: str
+    ) -> Correction | None:
         if tool is None or given.failed_parameters is None:
             return None
         try:
-            return self._recommender.examine(tool, given.failed_parameters, branch)
+            return self._recommender.correct_arguments(tool, given.failed_parameters, branch)
         except StratagemError as error:
-            logger.info("the arguments of %s were not examined: %s", tool.name, error)
+            logger.info("the arguments of %s were not corrected: %s", tool.name, error)
             return None
 
     def _alternatives(
-        self, sight: Sight, given: OnErrorInput, failed: Tool | None
+        self, context: AdviceContext, given: OnErrorInput, failed: Tool | None
     ) -> list[ToolRecommendation]:
         said = failed.description if failed else ""
         request = f"{given.intent or ''}\n{given.failed_tool} {said}".strip()
-        _shelf, choices = self._recommender.choose(
-            sight.reader, sight.view, request, sight.services
+        _view_tools, choices = self._recommender.choose(
+            context.reader, context.view, request, context.services
         )
         name = failed.name if failed else given.failed_tool
         fitting = [
             each for each in choices if each.tool.name != name and each.match.score >= _RELEVANT_MIN
         ]
-        return [self._alternative(sight, each) for each in fitting[: given.max_alternatives]]
+        return [self._alternative(context, each) for each in fitting[: given.max_alternatives]]
 
-    def _alternative(self, sight: Sight, choice: Choice) -> ToolRecommendation:
+    def _alternative(self, context: AdviceContext, choice: ToolChoice) -> ToolRecommendation:
         found = recommendation(choice)
-        found["validationInsights"] = sight.insights(choice.tool.name, choice.counts)
-        found["parameterExamples"] = sight.examples(choice.tool, self._caller.actor)
+        found["validationInsights"] = context.insights(choice.tool.name, choice.counts)
+        found["parameterExamples"] = context.examples(choice.tool, self._caller.actor)
         return found
 
     def _insights(
-        self, given: OnErrorInput, tool: str, records: Records | None, context: dict[str, Any]
+        self,
+        given: OnErrorInput,
+        tool: str,
+        records: ExecutionRecords | None,
+        caller_labels: dict[str, Any],
     ) -> RelatedFailures | None:
         if records is None:
             return None
         failures = [each for each in records.of(tool=tool) if not each.worked]
         own = [each for each in failures if each.caller == self._caller.actor]
-        channel = context.get("channelId")
+        channel = caller_labels.get("channelId")
         similar = (
             sum(each.labels.get("channelId") == channel for each in failures)
             if channel is not None

@@ -1,4 +1,4 @@
-"""What every meta tool stands on: the recommender, one caller, and one view."""
+"""What the services of the meta tools share: their parts, the caller, and one view."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from stratagem.engine.lineage import View
 from stratagem.gateway.advice.answers import ArgumentExample, ToolReliability, ToolSource
-from stratagem.gateway.advice.parts import Services
+from stratagem.gateway.advice.execution_records import ExecutionRecords
 from stratagem.gateway.advice.recommender import Recommender
-from stratagem.gateway.advice.records import Records
+from stratagem.gateway.advice.record_services import RecordServices
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.handlers.runners import Runners
@@ -22,26 +22,26 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
-__all__ = ["Meta", "Sight", "milliseconds_since", "source_of"]
+__all__ = ["AdviceContext", "AdviceService", "milliseconds_since", "source_of"]
 
 
-class Sight(NamedTuple):
-    """What one request looks at. `records` is absent where they cannot be read."""
+class AdviceContext(NamedTuple):
+    """The snapshot that one request reads. `records` is None where they cannot be read."""
 
     reader: Reader
     view: View
-    services: Services
-    records: Records | None
+    services: RecordServices
+    records: ExecutionRecords | None
 
     @classmethod
-    def of(cls, reader: Reader, view: View, services: Services) -> Sight:
-        """Look at a view."""
-        records = services.validated(lambda part: part.records(reader, view), None)
+    def of(cls, reader: Reader, view: View, services: RecordServices) -> AdviceContext:
+        """Return the context of a request that reads a view."""
+        records = services.ask_validation(lambda part: part.records(reader, view), None)
         return cls(reader, view, services, records)
 
     def examples(self, tool: Tool, caller: str) -> list[ArgumentExample] | None:
         """Return arguments of a tool that a caller may be shown."""
-        return self.services.learned(
+        return self.services.ask_patterns(
             lambda part: part.examples(self.reader, self.view, tool, caller), None
         )
 
@@ -50,7 +50,7 @@ class Sight(NamedTuple):
         records = self.records
         if records is None:
             return None
-        return self.services.validated(lambda part: part.insights(records, tool, counts), None)
+        return self.services.ask_validation(lambda part: part.insights(records, tool, counts), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class AdviceParts:
     runners: Runners
 
 
-class Meta:
-    """The meta tools, for one caller."""
+class AdviceService:
+    """The base of the meta tools, for one caller."""
 
     def __init__(self, parts: AdviceParts, caller: Caller) -> None:
         self._parts = parts
@@ -77,10 +77,10 @@ class Meta:
         return branch or self._caller.branch
 
     @contextmanager
-    def _looking(
+    def _snapshot(
         self, branch: str | None, *, settled: bool = True
     ) -> Iterator[tuple[Reader, View]]:
-        """Look at a branch; `settled`: only once the calls that have ended are recorded."""
+        """Open a snapshot of a branch; `settled`: after all calls that have ended are recorded."""
         foundation = self._parts.foundation
         if settled:
             self._parts.recorder.settle()

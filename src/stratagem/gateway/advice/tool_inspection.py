@@ -1,4 +1,4 @@
-"""tools_validate, tools_discover and tools_compare: what there is, and how it differs."""
+"""The registered tools for a caller: `tools_validate`, `tools_discover`, `tools_compare`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
+from stratagem.gateway.advice.advice_service import AdviceService, milliseconds_since, source_of
 from stratagem.gateway.advice.answers import (
     ComparedTool,
     DiscoveredTool,
@@ -19,17 +20,16 @@ from stratagem.gateway.advice.answers import (
     ToolEvidence,
     ToolValidation,
 )
-from stratagem.gateway.advice.bound import Meta, milliseconds_since, source_of
 from stratagem.gateway.advice.inputs import CompareInput, DiscoverInput, ValidateInput
-from stratagem.gateway.advice.parts import Services
-from stratagem.gateway.advice.retrieval.twins import difference, is_twin
+from stratagem.gateway.advice.record_services import RecordServices
+from stratagem.gateway.advice.retrieval.duplicates import difference, is_duplicate
 from stratagem.gateway.calls import history
 from stratagem.gateway.registry.answers import SecretGrant
 from stratagem.gateway.registry.secrets import grants
 from stratagem.gateway.registry.tools import Tool
 from stratagem.storage.contract import Reader
 
-__all__ = ["Looking"]
+__all__ = ["ToolInspection"]
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _WHY_NOT = {
@@ -38,20 +38,20 @@ _WHY_NOT = {
 }
 
 
-class Looking(Meta):
-    """Looks at tools."""
+class ToolInspection(AdviceService):
+    """Checks, lists and compares registered tools."""
 
     def validate(self, given: ValidateInput) -> ToolValidation:
         """Return for each tool whether it can be called now."""
         started = time.perf_counter()
-        with self._looking(given.branch) as (reader, view):
+        with self._snapshot(given.branch) as (reader, view):
             tools = [
                 (name, self._parts.registry.get(reader, view, name)) for name in given.tool_names
             ]
             default = self._parts.foundation.views.view(reader, "default")
             granted = grants(reader.records, default) if given.check_configuration else []
         results = [
-            self._checked(name, tool, granted if given.check_configuration else None)
+            self._availability(name, tool, granted if given.check_configuration else None)
             for name, tool in tools
         ]
         available = sum(each["available"] for each in results)
@@ -65,10 +65,10 @@ class Looking(Meta):
         }
 
     def discover(self, given: DiscoverInput) -> ToolDiscovery:
-        """Return the tools that fit every filter, and how they group."""
+        """Return the tools that pass every filter, and how they group by category."""
         started = time.perf_counter()
-        with self._looking(given.branch) as (reader, view):
-            every = self._recommender.catalogue.shelf(reader, view).tools
+        with self._snapshot(given.branch) as (reader, view):
+            every = self._recommender.catalogue.tools_of(reader, view).tools
         fitting = [tool for tool in every.values() if _fits(tool, given)]
         groups: dict[str, list[str]] = defaultdict(list)
         for tool in fitting:
@@ -85,50 +85,50 @@ class Looking(Meta):
         }
 
     def compare(self, given: CompareInput) -> ToolComparison:
-        """Return how tools differ: what they take, how they did, what they are for."""
+        """Return how tools differ: parameters, results of their calls, relevance for an intent."""
         started = time.perf_counter()
         services = self._recommender.services()
-        with self._looking(given.branch) as (reader, view):
+        with self._snapshot(given.branch) as (reader, view):
             registry = self._parts.registry
             tools = [registry.find(reader, view, name) for name in given.tool_names]
-            shelf, found = (
+            view_tools, found = (
                 self._recommender.choose(reader, view, given.intent, services)
                 if given.intent
-                else (self._recommender.catalogue.shelf(reader, view), [])
+                else (self._recommender.catalogue.tools_of(reader, view), [])
             )
             scores = {each.tool.name: each.match.score for each in found}
-            told = [self._compared(reader, view, tool, services) for tool in tools]
-        for each in told:
+            compared = [self._compared_tool(reader, view, tool, services) for tool in tools]
+        for each in compared:
             if given.intent:
                 each["relevanceScore"] = round(scores.get(each["name"], 0.0), 4)
         first = tools[0]
         return {
-            "tools": told,
-            "sharedParameters": _shared(tools),
+            "tools": compared,
+            "sharedParameters": _shared_parameters(tools),
             "differences": [
                 {
                     "from": first.name,
                     "to": tool.name,
-                    "twins": is_twin(
+                    "twins": is_duplicate(
                         first.content,
                         tool.content,
-                        shelf.index.likeness(first.name, tool.name),
+                        view_tools.index.likeness(first.name, tool.name),
                     ),
                     "difference": difference(first.content, tool.content),
                 }
                 for tool in tools[1:]
             ],
-            "best": _best(told),
+            "best": _leaders(compared),
             "processingTime": milliseconds_since(started),
             **services.status(),
         }
 
-    def _checked(
+    def _availability(
         self, name: str, tool: Tool | None, granted: list[SecretGrant] | None
     ) -> ToolAvailability:
         if tool is None:
             return {"toolName": name, "available": False, "reason": "There is no such tool."}
-        told: ToolAvailability = {
+        answer: ToolAvailability = {
             "toolName": tool.name,
             "available": tool.status not in _WHY_NOT,
             "category": tool.category,
@@ -136,23 +136,23 @@ class Looking(Meta):
             "source": source_of(tool),
         }
         if reason := _WHY_NOT.get(tool.status):
-            told["reason"] = reason
-        elif absent := self._absent(tool):
-            told["available"] = False
-            told["reason"] = absent
+            answer["reason"] = reason
+        elif absent := self._missing_function(tool):
+            answer["available"] = False
+            answer["reason"] = absent
         resting = {
             each["toolName"] for each in self._parts.breakers.list() if each["status"] == "open"
         }
         if tool.name in resting:
-            told["available"] = False
-            told["reason"] = "It failed too often and is given a rest."
+            answer["available"] = False
+            answer["reason"] = "It failed too often and is given a rest."
         if granted is not None:
-            told["configuration"] = self._configuration(tool, granted)
-            told["available"] = told["available"] and told["configuration"]["valid"]
-        return told
+            answer["configuration"] = self._check_handler(tool, granted)
+            answer["available"] = answer["available"] and answer["configuration"]["valid"]
+        return answer
 
-    def _absent(self, tool: Tool) -> str | None:
-        """Return what is said of a function that another process has, and this one does not."""
+    def _missing_function(self, tool: Tool) -> str | None:
+        """Return why a function of another process cannot be called in this one."""
         if tool.handler.get("type") != "python" or "callable" in tool.handler:
             return None
         try:
@@ -160,7 +160,7 @@ class Looking(Meta):
         except StratagemError as error:
             return error.message
 
-    def _configuration(self, tool: Tool, granted: list[SecretGrant]) -> HandlerCheck:
+    def _check_handler(self, tool: Tool, granted: list[SecretGrant]) -> HandlerCheck:
         """Check the handler as registration does, and that its secrets were granted."""
         errors: list[str] = []
         warnings: list[str] = []
@@ -171,12 +171,14 @@ class Looking(Meta):
         known = {each["name"] for each in granted if each["tool"] == tool.name}
         errors += [
             f"The secret {name} was not granted."
-            for name in _secrets(str(dict(tool.handler)))
+            for name in _referenced_secrets(str(dict(tool.handler)))
             if name not in known
         ]
         return {"valid": not errors, "errors": errors, "warnings": warnings}
 
-    def _compared(self, reader: Reader, view: View, tool: Tool, services: Services) -> ComparedTool:
+    def _compared_tool(
+        self, reader: Reader, view: View, tool: Tool, services: RecordServices
+    ) -> ComparedTool:
         schema = tool.content["inputSchema"]
         return {
             "name": tool.name,
@@ -187,7 +189,9 @@ class Looking(Meta):
             "parameters": sorted(schema.get("properties") or {}),
             "required": sorted(schema.get("required") or ()),
             "hasOutputSchema": tool.output is not None,
-            "evidence": services.validated(lambda _part: _evidence(reader, view, tool.name), None),
+            "evidence": services.ask_validation(
+                lambda _part: _evidence(reader, view, tool.name), None
+            ),
         }
 
 
@@ -203,7 +207,7 @@ def _evidence(reader: Reader, view: View, tool: str) -> ToolEvidence:
     }
 
 
-def _secrets(handler: str) -> list[str]:
+def _referenced_secrets(handler: str) -> list[str]:
     return list(dict.fromkeys(_REFERENCE.findall(handler)))
 
 
@@ -219,24 +223,24 @@ def _fits(tool: Tool, given: DiscoverInput) -> bool:
 
 
 def _discovered_tool(tool: Tool, given: DiscoverInput) -> DiscoveredTool:
-    told: DiscoveredTool = {
+    answer: DiscoveredTool = {
         "name": tool.name,
         "description": tool.description,
         "category": tool.category,
         "source": source_of(tool),
     }
     if given.include_schema:
-        told["inputSchema"] = tool.content["inputSchema"]
-    return told
+        answer["inputSchema"] = tool.content["inputSchema"]
+    return answer
 
 
-def _shared(tools: list[Tool]) -> list[str]:
+def _shared_parameters(tools: list[Tool]) -> list[str]:
     names = [set(tool.content["inputSchema"].get("properties") or {}) for tool in tools]
     return sorted(set.intersection(*names))
 
 
-def _best(told: list[ComparedTool]) -> dict[str, str | None]:
-    """Return which tool leads, by each measure that is known of at least one."""
+def _leaders(tools: list[ComparedTool]) -> dict[str, str | None]:
+    """Return the best tool by each measure that is known of at least one."""
 
     def leader(values: dict[str, float | None], sign: int) -> str | None:
         known = {name: value for name, value in values.items() if value is not None}
@@ -244,11 +248,11 @@ def _best(told: list[ComparedTool]) -> dict[str, str | None]:
 
     tried = {
         each["name"]: evidence
-        for each in told
+        for each in tools
         if (evidence := each["evidence"]) is not None and evidence["totalCalls"]
     }
     return {
         "reliability": leader({name: each["reliability"] for name, each in tried.items()}, 1),
         "latency": leader({name: each["avgLatency"] for name, each in tried.items()}, -1),
-        "relevance": leader({each["name"]: each.get("relevanceScore") for each in told}, 1),
+        "relevance": leader({each["name"]: each.get("relevanceScore") for each in tools}, 1),
     }
