@@ -59,6 +59,12 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run coroutines as the product does."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def postgres_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start the PostgreSQL server that all tests of a run share; each has its own workspace."""
     base = tmp_path_factory.getbasetemp()

@@ -48,11 +48,6 @@ SOCKET = "/socket.io/?EIO=4&transport=websocket"
 DEEPEST = limits.VALUE_DEPTH_MAX
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 documents = st.recursive(
     st.one_of(st.integers(0, 9), st.text('[]{}"\\,: a', max_size=8)),
     lambda inner: st.one_of(

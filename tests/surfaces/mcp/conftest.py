@@ -8,11 +8,6 @@ import pytest
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Give a path at which there is no database yet."""
     return tmp_path / "memory.db"

@@ -10,26 +10,10 @@ from stratagem.errors import PermissionDenied
 from stratagem.operation import Caller
 from tests.behaviour.gateway.workshop import Answer, Workshop
 from tests.manifest import proves
+from tests.unit.gateway.learning.test_lessons import BOOK
 
 # Enough for a lesson to be certain for its teacher.
 CERTAIN = 10
-BOOK = {
-    "type": "object",
-    "properties": {
-        "people": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "mood": {"type": "string", "enum": ["glad", "sad"]},
-                },
-                "required": ["name"],
-                "additionalProperties": False,
-            },
-        }
-    },
-}
 
 
 @proves("correction:privacy")

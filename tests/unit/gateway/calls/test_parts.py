@@ -16,11 +16,6 @@ from stratagem.gateway.calls.result_cache import Cache, key_of
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Clock:
     """A clock that a test sets."""
 

@@ -24,15 +24,10 @@ from stratagem.gateway.definitions import schemas
 from stratagem.gateway.definitions.contract import ListedTool
 from stratagem.gateway.handlers.openapi import Listing, OpenApiRunner, list_tools, load, read
 from stratagem.gateway.outbound import Outbound
-from tests.unit.gateway.handlers.calling import Granted, run_of
+from tests.unit.gateway.attempts import Granted, attempt
 from tests.unit.gateway.outbound.serving import Received, Server, guarded, json_reply, serve
 
 SERVER = "https://api.example.com/v1"
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -530,7 +525,7 @@ async def sent(
     runner.check(tool.handler)
     # As it comes back from where it is stored.
     handler = json.loads(json.dumps(tool.handler))
-    await runner.run(handler, run_of(arguments, secrets))
+    await runner.run(handler, attempt(arguments, secrets=secrets))
     return server.received[-1]
 
 

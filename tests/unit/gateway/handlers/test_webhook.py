@@ -16,7 +16,7 @@ from stratagem.errors import (
 )
 from stratagem.gateway.handlers.webhook import WebhookRunner
 from stratagem.gateway.outbound import Outbound
-from tests.unit.gateway.handlers.calling import Granted, run_of
+from tests.unit.gateway.attempts import Granted, attempt
 from tests.unit.gateway.outbound.serving import (
     Received,
     Reply,
@@ -27,11 +27,6 @@ from tests.unit.gateway.outbound.serving import (
 )
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ async def received(
 ) -> Received:
     registered = handler(server, path, **fields)
     runner.check(registered)
-    await runner.run(registered, run_of(arguments, secrets))
+    await runner.run(registered, attempt(arguments, secrets=secrets))
     return server.received[-1]
 
 
@@ -232,10 +227,10 @@ async def test_the_host_is_fixed_unless_the_handler_says_otherwise(
 
     free = {"type": "webhook", "url": url, "hostFromArguments": True}
     assert runner.check(free) == []
-    await runner.run(free, run_of({"host": "127.0.0.1"}))
+    await runner.run(free, attempt({"host": "127.0.0.1"}))
     for host in ("evil.test/", "a@b", "x:1", "169.254.169.254"):
         with pytest.raises((ValidationFailed, PermissionDenied)):
-            await runner.run(free, run_of({"host": host}))
+            await runner.run(free, attempt({"host": host}))
 
     assert len(server.received) == 1
 
@@ -243,11 +238,11 @@ async def test_the_host_is_fixed_unless_the_handler_says_otherwise(
 async def test_a_part_of_the_answer_is_picked(runner: WebhookRunner, server: Server) -> None:
     picking = handler(server, response={"path": "$.data.items[1]"})
 
-    assert await runner.run(picking, run_of({})) == 2
+    assert await runner.run(picking, attempt({})) == 2
 
     picking = handler(server, response={"path": "$.other"})
     with pytest.raises(ExecutionFailed, match=r"nothing at \$.other"):
-        await runner.run(picking, run_of({}))
+        await runner.run(picking, attempt({}))
 
 
 @pytest.mark.parametrize(
@@ -277,14 +272,14 @@ async def test_a_part_of_the_answer_is_picked(runner: WebhookRunner, server: Ser
 )
 async def test_any_answer_becomes_json(runner: WebhookRunner, reply: Reply, result: Any) -> None:
     async with serve(lambda _: reply) as server:
-        assert await runner.run(handler(server), run_of({})) == result
+        assert await runner.run(handler(server), attempt({})) == result
 
 
 async def test_broken_json_is_a_failure(runner: WebhookRunner) -> None:
     reply = (200, {"content-type": "application/json"}, b'{"a": ')
     async with serve(lambda _: reply) as server:
         with pytest.raises(ExecutionFailed, match="not JSON") as caught:
-            await runner.run(handler(server), run_of({}))
+            await runner.run(handler(server), attempt({}))
 
     assert caught.value.details["body"] == '{"a": '
 
@@ -320,7 +315,7 @@ async def test_another_status_is_a_failure_with_what_the_service_said(
     body = b"" if status == 304 else b"because " + b"x" * 10_000
     async with serve(lambda _: (status, headers, body)) as server:
         with pytest.raises(ExecutionFailed) as caught:
-            await runner.run(handler(server), run_of({}))
+            await runner.run(handler(server), attempt({}))
 
     error = caught.value
     assert (error.safe, error.details["status"]) == (safe, status)
@@ -332,7 +327,7 @@ async def test_a_service_that_is_not_there_is_safe_to_try_again(runner: WebhookR
     async with serve(lambda _: b"") as server:
         gone = handler(server)
     with pytest.raises(ExecutionFailed) as caught:
-        await runner.run(gone, run_of({}))
+        await runner.run(gone, attempt({}))
 
     assert caught.value.safe
 
@@ -340,9 +335,9 @@ async def test_a_service_that_is_not_there_is_safe_to_try_again(runner: WebhookR
 async def test_the_shorter_of_both_times_holds(runner: WebhookRunner) -> None:
     async with serve(lambda _: json_reply(1), delay=5) as server:
         with pytest.raises(ExecutionTimeout):
-            await runner.run(handler(server, timeout=50), run_of({}))
+            await runner.run(handler(server, timeout=50), attempt({}))
         with pytest.raises(ExecutionTimeout):
-            await runner.run(handler(server), run_of({}, seconds=0.05))
+            await runner.run(handler(server), attempt({}, seconds=0.05))
 
 
 @pytest.mark.parametrize(

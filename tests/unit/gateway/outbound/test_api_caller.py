@@ -10,7 +10,7 @@ import pytest
 from stratagem.errors import ExecutionTimeout, PermissionDenied, ValidationFailed
 from stratagem.gateway.builtin import api_caller
 from stratagem.gateway.definitions import schemas
-from tests.unit.gateway.handlers.calling import run_of
+from tests.unit.gateway.attempts import attempt
 from tests.unit.gateway.outbound.serving import Received, Reply, guarded, json_reply, serve
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def echo(received: Received) -> Reply:
 
 async def called(outbound: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     assert INPUT.accepts(arguments)
-    answer = await api_caller.run(arguments, run_of(arguments), outbound)
+    answer = await api_caller.run(arguments, attempt(arguments), outbound)
     assert OUTPUT.accepts(answer)
     return answer
 

@@ -18,9 +18,8 @@ import httpx2
 from stratagem.errors import PermissionDenied
 from stratagem.gateway.definitions.contract import ListedTool, Run
 from stratagem.gateway.handlers.upstream import Upstreams
-from stratagem.gateway.sandbox.permissions import Permissions
-from stratagem.operation import Caller
 from tests.registries import npm_package
+from tests.unit.gateway.attempts import attempt
 
 FOLDER = Path(__file__).parent
 SERVER = str(FOLDER / "upstream_server.py")
@@ -57,16 +56,7 @@ def run_of(
     seconds: float = 20,
     progress: Callable[[float | None, str | None], None] = lambda _done, _message: None,
 ) -> Run:
-    return Run(
-        execution_id="e1",
-        tool="t",
-        arguments=arguments or {},
-        seconds=seconds,
-        permissions=Permissions(),
-        secrets=Granted(),
-        caller=Caller(),
-        progress=progress,
-    )
+    return attempt(arguments, progress, seconds=seconds)
 
 
 def handler_of(server: str, tool: str, **more: str) -> dict[str, str]:
