@@ -13,7 +13,14 @@ FOLDER = TESTS / "behaviour"
 # What a program that uses Stratagem imports, and what tests have beside that: bounds to come up
 # against, and who calls.
 PUBLIC = frozenset(
-    {"stratagem", "stratagem.errors", "stratagem.limits", "stratagem.operation", "stratagem.sdk"}
+    {
+        "stratagem",
+        "stratagem.errors",
+        "stratagem.limits",
+        "stratagem.operation",
+        "stratagem.sdk",
+        "stratagem.sdk.answers",
+    }
 )
 Test = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -22,7 +22,6 @@ from stratagem.errors import (
     ToolNotFound,
     ValidationFailed,
 )
-from stratagem.gateway.calls.answers import CallAnswer
 from stratagem.operation import Caller
 from tests.behaviour.gateway.workshop import Gateway
 from tests.manifest import proves
@@ -121,16 +120,11 @@ def test_a_retry_happens_only_where_nothing_was_done_or_twice_is_once(db: Strata
     ):
         db.gateway.add(counted.tool(), name=name, configuration={"retries": 3, **more})
 
-    assert run(db, "safe")["metadata"]["attempts"] == 3
+    assert db.gateway.execute("safe")["metadata"]["attempts"] == 3
     with pytest.raises(ExecutionFailed):
-        run(db, "risky")
-    assert run(db, "same")["result"] == {"calls": 3}
+        db.gateway.execute("risky")
+    assert db.gateway.execute("same")["result"] == {"calls": 3}
     assert (safe.calls, risky.calls, same.calls) == (3, 1, 3)
-
-
-def run(db: Stratagem, name: str) -> CallAnswer:
-    # Each function has the same name of its own; the handler says which is meant.
-    return db.gateway.execute(name)
 
 
 @proves("call:timeout", "call:retry")
