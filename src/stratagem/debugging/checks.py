@@ -17,8 +17,6 @@ __all__ = [
     "Place",
     "boolean",
     "environment",
-    "identifier",
-    "limit",
     "line",
     "optional",
     "place",
@@ -60,9 +58,9 @@ def place(env: object, env_bucket: object, *, local: bool, redaction: Level) -> 
     return Place(named, {"env": given, "env_bucket": named.bucket}, note)
 
 
-def query(text: object) -> None:
+def query(text: str) -> None:
     """Refuse what cannot be searched for."""
-    if not isinstance(text, str) or not text.strip():
+    if not text.strip():
         raise ValidationFailed(
             "`query_text` must be text with something in it.",
             field="query_text",
@@ -79,28 +77,10 @@ def query(text: object) -> None:
     values.encode(text, field="query_text", bytes_max=4 * limits.LOG_CHARS_MAX)
 
 
-def limit(count: object) -> None:
-    """Refuse a number of solutions out of range."""
-    known = isinstance(count, int) and not isinstance(count, bool)
-    if not known or not 1 <= count <= limits.SOLUTIONS_MAX:  # type: ignore[operator]
-        raise ValidationFailed(
-            f"`limit` is a whole number from 1 to {limits.SOLUTIONS_MAX}; it was {count!r}.",
-            field="limit",
-            limit=limits.SOLUTIONS_MAX,
-        )
-
-
 def boolean(value: object, *, field: str) -> None:
     """Refuse anything but true and false."""
     if not isinstance(value, bool):
         raise ValidationFailed(f"`{field}` must be true or false.", field=field)
-
-
-def identifier(value: object, field: str) -> str:
-    """Return an id; whether it names anything, the view will tell."""
-    if not isinstance(value, str):
-        raise ValidationFailed(f"`{field}` must be text.", field=field)
-    return value
 
 
 def line(text: object, field: str, chars_max: int) -> str:

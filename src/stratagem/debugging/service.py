@@ -69,7 +69,6 @@ class Debugging(BoundSystem):
     ) -> RankedSolutions:
         """Find incidents like a problem and rank their fixes for an environment."""
         checks.query(query_text)
-        checks.limit(limit)
         caller = checks.environment(
             env, local=self._caller.local, redaction=self._foundation.redaction
         )
@@ -122,8 +121,6 @@ class Debugging(BoundSystem):
         request_id: RequestId = None,
     ) -> OutcomeRecorded:
         """Record whether a solution worked, and say what that changed."""
-        checks.boolean(worked, field="worked")
-        checks.identifier(solution_id, "solution_id")
         place = self._place(env, env_bucket)
         text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
         name = branch or self._caller.branch
@@ -181,7 +178,6 @@ class Debugging(BoundSystem):
         request_id: RequestId = None,
     ) -> SolutionAdded:
         """Add a fix to an incident; evidence comes later, by record_outcome."""
-        checks.identifier(incident_id, "incident_id")
         listed = self._mask_steps(checks.steps(steps))
         place = self._place(env, env_bucket)
         name = branch or self._caller.branch
@@ -234,8 +230,6 @@ class Debugging(BoundSystem):
         request_id: RequestId = None,
     ) -> IncidentAdded:
         """Add an incident with its fix and the fix's outcome: all of it, or nothing."""
-        checks.boolean(worked, field="worked")
-        checks.boolean(distinct, field="distinct")
         listed = self._mask_steps(checks.steps(steps))
         place = self._place(env, env_bucket)
         kept = self._told(title, error_signature, summary, tags, lookup_id)

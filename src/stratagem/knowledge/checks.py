@@ -8,13 +8,11 @@ from typing import Any
 
 from stratagem import limits
 from stratagem.engine import values
-from stratagem.engine.lineage import OPEN_END
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge.spaces import TYPES
 
 __all__ = [
     "concept_id",
-    "count",
     "created",
     "direction",
     "fields",
@@ -26,7 +24,6 @@ __all__ = [
     "query",
     "relationship",
     "strength",
-    "version",
 ]
 
 _DIRECTIONS = ("incoming", "outgoing", "both")
@@ -114,32 +111,6 @@ def strength(value: object) -> float:
     checked = optional_number(value, "strength", 0.0, 1.0)
     assert checked is not None
     return checked
-
-
-def count(value: object, field: str, most: int) -> int:
-    """Return a whole number from 1 to `most`."""
-    known = isinstance(value, int) and not isinstance(value, bool)
-    if not known or not 1 <= value <= most:  # type: ignore[operator]
-        raise ValidationFailed(
-            f"`{field}` is a whole number from 1 to {most}; it was {_shown(value)}.",
-            field=field,
-            invalid_value=_shown(value),
-            limit=most,
-        )
-    return value  # type: ignore[return-value]
-
-
-def version(value: object) -> int | None:
-    """Return the version that a concept must be at, or None."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= OPEN_END:
-        raise ValidationFailed(
-            "`expected_version` is a version that get_concept gave.",
-            field="expected_version",
-            invalid_value=_shown(value),
-        )
-    return value
 
 
 def label(value: object, *, optional: bool = False) -> str | None:

@@ -140,7 +140,6 @@ class Concepts(BoundSystem):
         """
         self._services.require("update_concept")
         checks.concept_id(concept_id)
-        expected = checks.version(expected_version)
         texts = {"explanation": explanation, "name": name, "certainty_score": certainty_score}
         places = {"area": area, "topic": topic, "subtopic": subtopic}
         given: dict[str, Any] = {field: each for field, each in texts.items() if each is not None}
@@ -155,7 +154,7 @@ class Concepts(BoundSystem):
 
         def work(book: Book, transaction: Transaction) -> dict[str, Any]:
             concept = book.concept(concept_id)
-            _compare(concept, expected)
+            _compare(concept, expected_version)
             whole = _changed(concept.content, changes)
             if values.same(whole, dict(concept.content)):
                 return {"concept_id": concept_id, "version": concept.sequence}
@@ -163,7 +162,7 @@ class Concepts(BoundSystem):
             appended = transaction.append(book.view.branch, [draft])[0]
             return {"concept_id": concept_id, "version": appended.sequence}
 
-        arguments = {"concept_id": concept_id, "expected_version": expected, **changes}
+        arguments = {"concept_id": concept_id, "expected_version": expected_version, **changes}
         answer = self._change(work, "update_concept", arguments, branch, request_id)
         return Written(message="Updated", **answer)
 

@@ -64,7 +64,7 @@ class Relationships(Concepts):
             "source_id": source_id,
             "target_id": target_id,
             "relationship_type": label,
-            "strength": checks.strength(strength),
+            "strength": strength,
         }
         if (told := checks.notes(notes)) is not None:
             content["notes"] = told
@@ -123,15 +123,14 @@ class Relationships(Concepts):
         checks.concept_id(concept_id)
         way = checks.direction(direction)
         label = checks.label(relationship_type, optional=True)
-        most = checks.count(limit, "limit", limits.RELATED_MAX)
         with self._store.snapshot() as reader:
             book = self._book(reader, branch, as_of)
             book.concept(concept_id)
             graph = self._services.graph(reader, book.view)
-            found = graph.related(concept_id, direction=way, label=label, limit=most + 1)
-        kept = found[:most]
+            found = graph.related(concept_id, direction=way, label=label, limit=limit + 1)
+        kept = found[:limit]
         message = f"Found {len(kept)} related concepts"
-        return Results(kept, message, truncated=len(found) > most or None)
+        return Results(kept, message, truncated=len(found) > limit or None)
 
     def get_prerequisites(
         self,
@@ -144,12 +143,11 @@ class Relationships(Concepts):
         """Return what to know before a concept, nearest first, each at its smallest depth."""
         self._services.require("get_prerequisites")
         checks.concept_id(concept_id)
-        steps = checks.count(depth, "depth", limits.PREREQUISITE_DEPTH_MAX)
         with self._store.snapshot() as reader:
             book = self._book(reader, branch, as_of)
             book.concept(concept_id)
-            walk = self._services.graph(reader, book.view).prerequisites(concept_id, steps)
-            cycle, note = _circle(book, concept_id, steps) if walk.circular else (None, None)
+            walk = self._services.graph(reader, book.view).prerequisites(concept_id, depth)
+            cycle, note = _circle(book, concept_id, depth) if walk.circular else (None, None)
         message = f"Found {len(walk.found)} prerequisites"
         return Prerequisites(walk.found, message, walk.more or None, cycle, note)
 
@@ -170,19 +168,18 @@ class Relationships(Concepts):
         self._services.require("get_concept_chain")
         checks.concept_id(start_concept_id, field="start_concept_id")
         checks.concept_id(end_concept_id, field="end_concept_id")
-        most = checks.count(max_depth, "max_depth", limits.PATH_DEPTH_MAX)
         with self._store.snapshot() as reader:
             book = self._book(reader, branch, as_of)
             book.concept(start_concept_id, field="start_concept_id")
             book.concept(end_concept_id, field="end_concept_id")
             graph = self._services.graph(reader, book.view)
-            path = graph.path(start_concept_id, end_concept_id, most)
+            path = graph.path(start_concept_id, end_concept_id, max_depth)
         if path is None:
             raise PathNotFound(
-                f"There is no path of at most {most} relationships between these concepts.",
+                f"There is no path of at most {max_depth} relationships between these concepts.",
                 start_concept_id=start_concept_id,
                 end_concept_id=end_concept_id,
-                max_depth=most,
+                max_depth=max_depth,
             )
         length = len(path) - 1
         return Path(path, length, f"Found path of length {length}")

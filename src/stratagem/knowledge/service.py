@@ -98,21 +98,19 @@ class Knowledge(Relationships):
         """Find concepts by what they mean and by their words, the most similar first."""
         self._services.require("search_concepts_semantic")
         text = checks.query(query)
-        most = checks.count(limit, "limit", limits.SEARCH_K_MAX)
-        floor = checks.optional_number(min_certainty, "min_certainty", 0, 100)
         places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             book = self._book(reader, branch, as_of)
-            hits, ranking = self._similar(book, text, tags, floor, most + 1)
+            hits, ranking = self._similar(book, text, tags, min_certainty, limit + 1)
         note = None
         if ranking.waiting:
             note = f"{ranking.waiting} texts wait for their vectors; words find them already."
         return Results(
-            hits[:most],
+            hits[:limit],
             "Found",
-            truncated=len(hits) > most or None,
+            truncated=len(hits) > limit or None,
             mode="lexical" if ranking.mode == "lexical" else None,
             note=note,
         )
@@ -136,14 +134,13 @@ class Knowledge(Relationships):
             checks.level(area, "area"),
             checks.level(topic, "topic"),
             checks.level(subtopic, "subtopic"),
-            checks.optional_number(min_certainty, "min_certainty", 0, 100),
+            min_certainty,
         )
-        most = checks.count(limit, "limit", limits.CONCEPTS_MAX)
         with self._store.snapshot() as reader:
-            found = listing.matching(self._book(reader, branch, as_of), wanted, most + 1)
-        kept = [listing.listed(*each) for each in found[:most]]
+            found = listing.matching(self._book(reader, branch, as_of), wanted, limit + 1)
+        kept = [listing.listed(*each) for each in found[:limit]]
         message = f"Found {len(kept)} concepts matching criteria"
-        return Results(kept, message, truncated=len(found) > most or None)
+        return Results(kept, message, truncated=len(found) > limit or None)
 
     def get_recent_concepts(
         self,
@@ -154,9 +151,8 @@ class Knowledge(Relationships):
     ) -> Results[RecentConcept]:
         """Return the concepts that were created last, newest first."""
         self._services.require("get_recent_concepts")
-        most = checks.count(limit, "limit", limits.RELATED_MAX)
         with self._store.snapshot() as reader:
-            found = listing.newest(self._book(reader, branch, as_of), most + 1)
+            found = listing.newest(self._book(reader, branch, as_of), limit + 1)
         kept = [
             RecentConcept(
                 each.id,
@@ -165,9 +161,9 @@ class Knowledge(Relationships):
                 each.content.get("topic"),
                 moments.iso(each.content["created_at"]),
             )
-            for each in found[:most]
+            for each in found[:limit]
         ]
-        return Results(kept, "Found", truncated=len(found) > most or None)
+        return Results(kept, "Found", truncated=len(found) > limit or None)
 
     def list_hierarchy(self, *, branch: BranchName = None, as_of: AsOf = None) -> Hierarchy:
         """Return how many concepts each area, topic and subtopic has, by name.
@@ -197,9 +193,7 @@ class Knowledge(Relationships):
     ) -> Results[ConceptListed]:
         """Return the concepts in a range of certainty, the least certain first."""
         self._services.require("get_concepts_by_certainty")
-        low = checks.optional_number(min_certainty, "min_certainty", 0, 100) or 0
-        high = checks.optional_number(max_certainty, "max_certainty", 0, 100)
-        high = 100 if high is None else high
+        low, high = min_certainty, max_certainty
         if low > high:
             raise ValidationFailed(
                 f"`min_certainty` {low:g} is above `max_certainty` {high:g}.",
@@ -207,12 +201,11 @@ class Knowledge(Relationships):
                 invalid_value=low,
                 hint="Exchange the two.",
             )
-        most = checks.count(limit, "limit", limits.RELATED_MAX)
         with self._store.snapshot() as reader:
-            found = listing.by_certainty(self._book(reader, branch, as_of), low, high, most + 1)
-        kept = [listing.listed(*each) for each in found[:most]]
+            found = listing.by_certainty(self._book(reader, branch, as_of), low, high, limit + 1)
+        kept = [listing.listed(*each) for each in found[:limit]]
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
-        return Results(kept, message, truncated=len(found) > most or None)
+        return Results(kept, message, truncated=len(found) > limit or None)
 
     def _similar(
         self, book: Book, query: str, tags: list[str], floor: float | None, limit: int

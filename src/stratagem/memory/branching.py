@@ -203,7 +203,6 @@ class Branching(BoundSystem):
         """
         name = _required(source, "merge", field="source")
         target = branch or self._caller.branch
-        _check_strategy(strategy)
         chosen = _check_decisions(decisions)
 
         def plan(reader: Reader) -> tuple[Branch, Branch, branch_merge.MergePlan]:
@@ -293,17 +292,6 @@ def _required(value: str | None, action: str, *, field: str = "name") -> str:
             hint=f"Add `{field}`: the name of a branch.",
         )
     return values.check_text(value, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
-
-
-def _check_strategy(strategy: str | None) -> None:
-    known = get_args(branch_merge.Strategy)
-    if strategy is not None and strategy not in known:
-        raise ValidationFailed(
-            f"There is no strategy {strategy!r}.",
-            field="strategy",
-            allowed=list(known),
-            hint=f"Choose one of {', '.join(known)}, or leave it out to be shown the conflicts.",
-        )
 
 
 def _check_decisions(decisions: Mapping[str, Any] | None) -> dict[str, Any]:
