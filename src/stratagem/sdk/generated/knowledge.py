@@ -335,7 +335,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             as_of: Past moment: ISO 8601, 1h ago, yesterday 14:00, @version.
 
         Raises:
-            PathNotFound: There is none of at max_depth `max_depth` relationships.
+            PathNotFound: There is none of at most `max_depth` relationships.
         """
         return self._invoke(
             Knowledge.get_concept_chain,
@@ -810,7 +810,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             as_of: Past moment: ISO 8601, 1h ago, yesterday 14:00, @version.
 
         Raises:
-            PathNotFound: There is none of at max_depth `max_depth` relationships.
+            PathNotFound: There is none of at most `max_depth` relationships.
         """
         return await self._invoke(
             Knowledge.get_concept_chain,
