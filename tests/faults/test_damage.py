@@ -101,7 +101,15 @@ def test_an_altered_result_is_not_given_to_whoever_repeats_the_request(path: Pat
     assert [each.part for each in examine(path)] == ["derived"]
 
 
-FLIPPED = ("sqlite_autoindex_subjects_1", "events_at", "vectors", "texts_docsize", "settings")
+FLIPPED = (
+    "sqlite_autoindex_subjects_1",
+    "events_at",
+    "vectors",
+    "texts_docsize",
+    "settings",
+    "spaces",
+    "subjects",
+)
 
 
 @pytest.mark.parametrize("name", FLIPPED)

@@ -65,7 +65,7 @@ def _copy(
     reader = make_reader(connection, store.kinds)
     try:
         fill(target, _with_progress(reader.log.events(0), reader.log.head().sequence, progress))
-    except (*_UNREADABLE, ImportRefused):
+    except (*_UNREADABLE, DatabaseCorrupt, ImportRefused):
         _copy_pages(store, target, progress)
     # None of these is worth giving up the rest for.
     with suppress(*_UNREADABLE):
