@@ -64,6 +64,26 @@ class SnippetWrong(AssertionError):
     """A snippet does not do what its page says."""
 
 
+def test_the_example_of_the_readme_is_typed(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    example = tmp_path / "example.py"
+    example.write_text(
+        "\n".join(each.text for each in blocks_of(page) if each.language == "python")
+    )
+
+    checked = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--config-file="),
+            *("--cache-dir", str(tmp_path / "cache"), str(example)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert checked.returncode == 0, checked.stdout
+
+
 def blocks_of(page: str) -> Iterator[Block]:
     lines = page.splitlines()
     notes: dict[str, str] = {}

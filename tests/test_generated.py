@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import pydoc
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+import stratagem
 from scripts import generate
 from stratagem import parameters, schemas
 from stratagem.operations import TABLE
@@ -33,6 +37,23 @@ def test_every_parameter_is_explained_and_every_keyword_is_checked(name: str) ->
     for place, schema in described(found["input"], name):
         assert set(schema) <= KEYWORDS, place
         assert place == name or schema.get("description"), place
+
+
+@pytest.mark.parametrize("system", ["memory", "debugging", "knowledge", "gateway"])
+def test_help_of_a_method_has_every_parameter_with_its_words(system: str) -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        methods = inspect.getmembers(getattr(db, system), inspect.ismethod)
+    pages = {name: pydoc.render_doc(method) for name, method in methods if name[0] != "_"}
+
+    assert pages
+    silent = [
+        f"{name}: {parameter}"
+        for name, method in methods
+        if name in pages
+        for parameter in inspect.signature(method).parameters
+        if not re.search(rf"^ +{parameter}: \S", pages[name], re.MULTILINE)
+    ]
+    assert silent == []
 
 
 def described(schema: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str, Any]]]:

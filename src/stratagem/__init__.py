@@ -3,7 +3,52 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from stratagem.errors import StratagemError
+from stratagem.errors import (
+    BranchExists,
+    BranchNotFound,
+    BranchProtected,
+    ConceptNotFound,
+    CopyUnfinished,
+    CorrectionUnavailable,
+    DatabaseCorrupt,
+    DatabaseTooNew,
+    EmbeddingFailed,
+    ExecutionFailed,
+    ExecutionNotFound,
+    ExecutionTimeout,
+    GraphServiceFailed,
+    ImportRefused,
+    IncidentNotFound,
+    InternalFault,
+    InvalidInput,
+    LookupNotFound,
+    MergeConflict,
+    MissingRequired,
+    OperationNotFound,
+    PathNotFound,
+    PermissionDenied,
+    RateLimited,
+    ReadOnly,
+    RelationshipNotFound,
+    RequestReused,
+    RequestTimedOut,
+    RequestTooLarge,
+    ResourceNotFound,
+    ServiceUnavailable,
+    ShuttingDown,
+    SolutionNotFound,
+    StorageBusy,
+    StorageFull,
+    StorageUnavailable,
+    StratagemError,
+    SwitchUnavailable,
+    ToolExists,
+    ToolNotFound,
+    Unauthenticated,
+    ValidationFailed,
+    VectorServiceFailed,
+    VersionConflict,
+)
 
 if TYPE_CHECKING:
     from stratagem.gateway.handlers.functions import tool
@@ -11,7 +56,57 @@ if TYPE_CHECKING:
     from stratagem.sdk.embedded import open_database as open  # noqa: A004 -- reads like `open`
     from stratagem.sdk.remote import connect, connect_async
 
-__all__ = ["Stratagem", "StratagemError", "connect", "connect_async", "open", "tool"]
+__all__ = [
+    "BranchExists",
+    "BranchNotFound",
+    "BranchProtected",
+    "ConceptNotFound",
+    "CopyUnfinished",
+    "CorrectionUnavailable",
+    "DatabaseCorrupt",
+    "DatabaseTooNew",
+    "EmbeddingFailed",
+    "ExecutionFailed",
+    "ExecutionNotFound",
+    "ExecutionTimeout",
+    "GraphServiceFailed",
+    "ImportRefused",
+    "IncidentNotFound",
+    "InternalFault",
+    "InvalidInput",
+    "LookupNotFound",
+    "MergeConflict",
+    "MissingRequired",
+    "OperationNotFound",
+    "PathNotFound",
+    "PermissionDenied",
+    "RateLimited",
+    "ReadOnly",
+    "RelationshipNotFound",
+    "RequestReused",
+    "RequestTimedOut",
+    "RequestTooLarge",
+    "ResourceNotFound",
+    "ServiceUnavailable",
+    "ShuttingDown",
+    "SolutionNotFound",
+    "StorageBusy",
+    "StorageFull",
+    "StorageUnavailable",
+    "Stratagem",
+    "StratagemError",
+    "SwitchUnavailable",
+    "ToolExists",
+    "ToolNotFound",
+    "Unauthenticated",
+    "ValidationFailed",
+    "VectorServiceFailed",
+    "VersionConflict",
+    "connect",
+    "connect_async",
+    "open",
+    "tool",
+]
 
 # Imported on first use: a server answers the handshake before it needs a database.
 _LATER = {
@@ -29,3 +124,8 @@ def __getattr__(name: str) -> Any:
     module, attribute = _LATER[name]
     value = globals()[name] = getattr(import_module(module), attribute)
     return value
+
+
+def __dir__() -> list[str]:
+    # What is for users, and not the modules that happen to be imported.
+    return sorted(__all__)

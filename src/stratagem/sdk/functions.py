@@ -28,6 +28,10 @@ class EmbeddedGateway(GatewayOperations):
         """Register a function; its schema comes from its type hints.
 
         A function that was registered before under the same name takes its place again.
+
+        Args:
+            function: What the tool runs; its docstring describes the tool.
+            definition: What the definition of the tool says otherwise, as its `name`.
         """
         runner = self._gateway().runners["python"]
         assert isinstance(runner, PythonRunner)
@@ -51,6 +55,11 @@ class EmbeddedGateway(GatewayOperations):
 
         Its tools can be called for as long as this database is open; adding it again, after a
         restart say, brings them back.
+
+        Args:
+            name: What the provider is called.
+            provider: What lists the tools and runs them.
+            config: What the provider is initialised with.
         """
         gateway = self._gateway()
         runner = gateway.runners["client"]

@@ -1,0 +1,81 @@
+"""What `import stratagem` offers, and what its everyday paths do not import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stratagem
+from stratagem import errors
+
+SDK = """
+import stratagem
+with stratagem.open(":memory:") as db:
+    db.memory.store("city", "Oslo")
+    db.memory.recall("city")
+    db.memory.log("note", "rain")
+    db.memory.search("rain")
+    db.debugging.ranked_solutions("boom", "auto")
+"""
+COMMAND = """
+import sys
+sys.argv = ["stratagem", *{words!r}]
+from stratagem.surfaces.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+"""
+SETTINGS = """
+from stratagem.bootstrap import Settings
+from stratagem.surfaces.serving.settings import ServerSettings
+Settings(":memory:")
+ServerSettings(":memory:")
+"""
+COMMANDS = (
+    ("store", "city", "Oslo"),
+    ("recall", "city"),
+    ("log", "note", "rain"),
+    ("search", "rain"),
+    ("ranked-solutions", "--query-text", "boom", "--env", "auto"),
+    ("config",),
+)
+
+
+@pytest.mark.parametrize(
+    "code", [SDK, SETTINGS, *(COMMAND.format(words=words) for words in COMMANDS)],
+    ids=["SDK", "settings", *(" ".join(words[:2]) for words in COMMANDS)],
+)  # fmt: skip
+def test_pydantic_is_not_imported(code: str, tmp_path: Path) -> None:
+    asked = f"{code}\nimport sys\nprint([name for name in sys.modules if 'pydantic' in name])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, "STRATAGEM_DB": str(tmp_path / "a.db")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_the_package_offers_is_for_users() -> None:
+    offered = set(dir(stratagem))
+
+    assert {"open", "connect", "connect_async", "tool", "Stratagem"} <= offered
+    kinds = {each.__name__ for each in errors.StratagemError.__subclasses__()}
+    rest = offered - {"open", "connect", "connect_async", "tool", "Stratagem", "StratagemError"}
+    assert rest == {name for name in kinds if getattr(errors, name, None)}
+    assert all(getattr(stratagem, name) for name in offered)
+
+
+def test_errors_are_the_same_wherever_they_are_imported_from() -> None:
+    assert stratagem.BranchNotFound is errors.BranchNotFound
+    with pytest.raises(AttributeError):
+        _ = stratagem.bootstrapp  # type: ignore[attr-defined]
