@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 
-from stratagem.operations import TABLE
+from stratagem.operations import TABLE, find
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.routes import all_routes
 from tests.surfaces.serving import Served, serving
@@ -88,3 +88,13 @@ def test_no_request_makes_the_server_fail(case: Case[Any], rest: Served) -> None
 @settings(max_examples=200, deadline=None, phases=[Phase.generate], suppress_health_check=_HEALTH)
 def test_many_requests_do_not_make_the_server_fail(case: Case[Any], rest: Served) -> None:
     send(rest, case)
+
+
+def test_what_needs_no_body_takes_every_parameter_with_its_words() -> None:
+    for route in all_routes():
+        if route.body:
+            continue
+        described = document()["paths"][route.path][route.method.lower()]["parameters"]
+        named = {each["name"] for each in described} | set(route.without)
+        assert named == set(find(route.operation).parameters["properties"]), route.path
+        assert all(each["description"] for each in described if each["in"] == "query")

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from stratagem.errors import InvalidInput, ValidationFailed
 from stratagem.operations import input_schema
-from stratagem.surfaces.rest.routes import Route
+from stratagem.surfaces.rest.routes import Route, query_parameters
 from stratagem.surfaces.serving.json_bodies import read_json
 from stratagem.surfaces.serving.large_bodies import LargeBodyQueue
 
@@ -41,10 +41,11 @@ async def arguments_of(
 
 def _query(request: Request, route: Route) -> dict[str, Any]:
     properties = input_schema(route.operation)["properties"]
+    taken = query_parameters(route)
     found: dict[str, Any] = {}
     for name, text in request.query_params.multi_items():
-        if name not in route.query:
-            known = ", ".join(route.query) or "none"
+        if name not in taken:
+            known = ", ".join(taken) or "none"
             raise ValidationFailed(
                 f"There is no query parameter `{name}`.", field=name, hint=f"There are: {known}."
             )

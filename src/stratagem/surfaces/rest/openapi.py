@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from stratagem.operation import Operation
 from stratagem.operations import find, full_schema, input_schema
-from stratagem.surfaces.rest.routes import Route, all_routes
+from stratagem.surfaces.rest.routes import Route, all_routes, path_parameters, query_parameters
 from stratagem.version import package_version
 
 __all__ = ["document"]
 
-_IN_PATH: Final = re.compile(r"\{(\w+)\}")
 _STATUSES: Final = {
     "400": "The request is no JSON object, or lacks something.",
     "401": "A token is needed.",
@@ -57,7 +56,7 @@ def document() -> dict[str, Any]:
 
 
 def _operation(route: Route, operation: Operation) -> dict[str, Any]:
-    in_path = _IN_PATH.findall(route.path)
+    in_path = path_parameters(route)
     described: dict[str, Any] = {
         "operationId": f"{route.method.lower()}_{_identifier(route.path)}",
         "summary": operation.title,
@@ -86,9 +85,11 @@ def _parameters(route: Route, in_path: list[str]) -> list[dict[str, Any]]:
         }
         for name in in_path
     ]
-    for name in route.query:
-        schema = dict(properties.get(name, {"type": "string"}))
-        parameter = {"name": name, "in": "query", "description": schema.pop("description", "")}
+    explained = find(route.operation).parameters["properties"]
+    for name in query_parameters(route):
+        schema = {field: each for field, each in properties[name].items() if field != "description"}
+        words = explained[name].get("description", "")
+        parameter = {"name": name, "in": "query", "description": words}
         if schema.get("type") == "object":
             parameter["content"] = {"application/json": {"schema": schema}}
         elif schema.get("type") == "array":

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
-from stratagem.operations import TABLE
+from stratagem.operations import TABLE, find
 
-__all__ = ["ROUTES", "Route", "all_routes"]
+__all__ = ["ROUTES", "Route", "all_routes", "path_parameters", "query_parameters"]
 
-_PAGE: Final = ("limit", "offset")
-_VIEW: Final = ("branch", "asOf")
+_IN_PATH: Final = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route. `query` are the parameters that may stand in the query.
+    """One route. The parameters of its operation stand in the path, in the query or in the body.
 
-    `enveloped`: answers and errors have the gateway's form. `flat`: an answer of a built-in tool
-    is the tool's own, without what was recorded of the call.
+    `without` are parameters that the route does not take. `enveloped`: answers and errors have the
+    gateway's form. `flat`: an answer of a built-in tool is the tool's own, without what was
+    recorded of the call.
     """
 
     method: str
     path: str
     operation: str
-    query: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     status: int = 200
     enveloped: bool = True
     body: bool = False
@@ -33,73 +35,43 @@ class Route:
 
 # Named as in the gateway's document; `{toolId}` takes a name as well.
 ROUTES: Final = (
-    Route(
-        "GET",
-        "/api/mcp/tools",
-        "tools_list",
-        ("category", "provider", "capabilities", "search", "tags", "status", *_PAGE, *_VIEW),
-    ),
+    Route("GET", "/api/mcp/tools", "tools_list"),
     Route("POST", "/api/mcp/tools", "tool_register", status=201, body=True),
-    Route("GET", "/api/mcp/tools/{toolId}", "tool_get", _VIEW),
+    Route("GET", "/api/mcp/tools/{toolId}", "tool_get"),
     Route("PUT", "/api/mcp/tools/{toolId}", "tool_update", body=True),
-    Route("DELETE", "/api/mcp/tools/{toolId}", "tool_remove", ("branch", "requestId")),
+    Route("DELETE", "/api/mcp/tools/{toolId}", "tool_remove"),
     Route("POST", "/api/mcp/tools/{toolName}/execute", "tool_execute", body=True, flat=True),
+    Route("GET", "/api/mcp/tools/{toolId}/executions", "tool_executions", ("executionId",)),
+    Route("GET", "/api/mcp/tools/{toolName}/help", "tool_help"),
+    Route("GET", "/api/mcp/executions", "tool_executions", ("executionId",)),
+    Route("DELETE", "/api/mcp/executions", "executions_erase"),
     Route(
         "GET",
-        "/api/mcp/tools/{toolId}/executions",
+        "/api/mcp/executions/{executionId}",
         "tool_executions",
-        ("agentId", "from", "to", "status", "limit", "cursor", "branch"),
+        ("toolId", "agentId", "status", "from", "to", "limit", "cursor"),
     ),
-    Route("GET", "/api/mcp/tools/{toolName}/help", "tool_help", ("branch",)),
-    Route(
-        "GET",
-        "/api/mcp/executions",
-        "tool_executions",
-        ("agentId", "from", "to", "status", "limit", "cursor", "branch"),
-    ),
-    Route("DELETE", "/api/mcp/executions", "executions_erase", ("days",)),
-    Route("GET", "/api/mcp/executions/{executionId}", "tool_executions", ("branch",)),
     Route("POST", "/api/mcp/batch", "tools_batch", body=True),
     Route("POST", "/api/mcp/pipelines", "tools_pipeline", body=True),
-    Route(
-        "GET", "/api/mcp/resources", "resources_list", ("type", "tags", "search", *_PAGE, *_VIEW)
-    ),
+    Route("GET", "/api/mcp/resources", "resources_list"),
     Route("POST", "/api/mcp/resources", "resource_create", status=201, body=True),
-    Route("GET", "/api/mcp/resources/{resourceId}", "resource_get", ("variables", *_VIEW)),
+    Route("GET", "/api/mcp/resources/{resourceId}", "resource_get"),
     Route("PUT", "/api/mcp/resources/{resourceId}", "resource_update", body=True),
-    Route("DELETE", "/api/mcp/resources/{resourceId}", "resource_remove", ("branch", "requestId")),
-    Route("GET", "/api/mcp/resources/{resourceId}/versions", "resource_versions", _VIEW),
+    Route("DELETE", "/api/mcp/resources/{resourceId}", "resource_remove"),
+    Route("GET", "/api/mcp/resources/{resourceId}/versions", "resource_versions", ("variables",)),
     Route("GET", "/api/mcp/servers", "servers_list"),
     Route("POST", "/api/mcp/servers", "server_add", status=201, body=True),
     Route("POST", "/api/mcp/servers/{name}/refresh", "server_refresh", body=True),
-    Route("DELETE", "/api/mcp/servers/{name}", "server_remove"),
+    Route("DELETE", "/api/mcp/servers/{name}", "server_remove", ("approve",)),
     Route("POST", "/api/mcp/openapi", "openapi_add", status=201, body=True),
-    Route("GET", "/api/mcp/providers", "providers_list", ("branch",)),
+    Route("GET", "/api/mcp/providers", "providers_list"),
     Route("PUT", "/api/mcp/providers/{provider}", "provider_configure", body=True),
-    Route("GET", "/api/mcp/providers/{provider}/tools", "provider_tools", ("tools", "branch")),
+    Route("GET", "/api/mcp/providers/{provider}/tools", "provider_tools"),
     Route("POST", "/api/mcp/providers/{provider}/calls", "provider_call", body=True),
-    Route(
-        "GET",
-        "/api/auto-correction/status",
-        "auto_correction_status",
-        ("timeRange", "includeMetrics", "includeActiveCorrections", *_VIEW),
-    ),
-    Route(
-        "GET",
-        "/api/auto-correction/analytics",
-        "auto_correction_insights",
-        (
-            "timeRange",
-            "includePatterns",
-            "includeAgentBreakdown",
-            "includeToolBreakdown",
-            "includeFailures",
-            "minPatternUsage",
-            *_VIEW,
-        ),
-    ),
+    Route("GET", "/api/auto-correction/status", "auto_correction_status"),
+    Route("GET", "/api/auto-correction/analytics", "auto_correction_insights"),
     Route("PUT", "/api/mcp/cache", "cache_configure", body=True),
-    Route("DELETE", "/api/mcp/cache", "cache_clear", ("toolId",)),
+    Route("DELETE", "/api/mcp/cache", "cache_clear"),
     Route("GET", "/api/mcp/secrets", "secrets_list"),
     Route("POST", "/api/mcp/secrets", "secret_grant", status=201, body=True),
     Route("DELETE", "/api/mcp/secrets/{tool}/{name}", "secret_withdraw"),
@@ -112,3 +84,18 @@ def all_routes() -> tuple[Route, ...]:
         Route("POST", f"/api/{each.toolset}/{each.name}", each.name, enveloped=False, body=True)
         for each in TABLE.values()
     )
+
+
+def path_parameters(route: Route) -> list[str]:
+    """Return the parameters that stand in the path of a route."""
+    return _IN_PATH.findall(route.path)
+
+
+@cache
+def query_parameters(route: Route) -> tuple[str, ...]:
+    """Return the parameters that may stand in the query of a route: none where there is a body."""
+    if route.body:
+        return ()
+    elsewhere = {*path_parameters(route), *route.without}
+    properties = find(route.operation).parameters["properties"]
+    return tuple(name for name in properties if name not in elsewhere)
