@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 import stratagem
 from stratagem import connect
 from stratagem.errors import BranchNotFound, SwitchUnavailable, ToolNotFound, Unauthenticated
+from stratagem.sdk import remote
 from stratagem.surfaces.cli.app import app
 from tests.sdk.reading import logged
 from tests.surfaces.server.conftest import Team
@@ -57,7 +58,7 @@ def test_a_worker_that_is_killed_under_load_loses_no_acknowledged_write(team: Te
     assert len(set(team.answered("/api/memory"))) >= 2
 
 
-def fresh(team: Team, ask: Callable[[stratagem.sdk.remote.Client], Any]) -> list[Any]:
+def fresh(team: Team, ask: Callable[[remote.Client], Any]) -> list[Any]:
     """Ask several times, each on a connection of its own: both processes are met."""
     answers = []
     for _ in range(6):
