@@ -73,7 +73,7 @@ class DebuggingAdvisor:
             "tool": tool,
         }
 
-    def worked(self, fix: Mapping[str, Any], branch: str) -> None:
+    def record_success(self, fix: Mapping[str, Any], branch: str) -> None:
         """Record that a fix which was recommended led to success."""
         self._debugging(branch).record_outcome(
             fix["solutionId"],

@@ -23,7 +23,7 @@ from stratagem.gateway.advice.retrieval.tool_outputs import (
 )
 from stratagem.gateway.registry.tools import Tool
 
-__all__ = ["PlanBuilder", "PlannedCall", "Supplier", "required"]
+__all__ = ["PlanBuilder", "PlannedCall", "Supplier", "required_parameters"]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -70,7 +70,7 @@ class PlanBuilder:
 
     def add(self, tool: Tool, why: str, *, room: int) -> None:
         """Add a step, and before it the suppliers of what it lacks, as far as there is room."""
-        for name, schema in required(tool):
+        for name, schema in required_parameters(tool):
             for made in self._suppliers(name, schema, tool, room - 1):
                 self._append(made.tool, f"It gives {made.given}, which {made.user.name} needs.")
                 room -= 1
@@ -132,7 +132,7 @@ class PlanBuilder:
     ) -> list[Supplier] | None:
         """Return the tools that supply all that a tool lacks; None where one is missing."""
         added: list[Supplier] = []
-        for name, schema in required(tool):
+        for name, schema in required_parameters(tool):
             now = [*here, *(each.tool for each in added)]
             if self._is_available(name, schema, tool, now):
                 continue
@@ -155,11 +155,11 @@ class PlanBuilder:
 
     def _append(self, tool: Tool, why: str) -> None:
         step = PlannedCall(self._free_id(tool.name), tool, why)
-        for name, schema in required(tool):
+        for name, schema in required_parameters(tool):
             step.sources[name] = self._source(name, schema, step) or self._requested_input(
                 name, schema, step
             )
-        for name, schema in _optional(tool):
+        for name, schema in _optional_parameters(tool):
             known = self._source(name, schema, step, optional=True)
             if known is not None:
                 step.sources[name] = known
@@ -246,7 +246,7 @@ class PlanBuilder:
         )
 
 
-def required(tool: Tool) -> list[tuple[str, Any]]:
+def required_parameters(tool: Tool) -> list[tuple[str, Any]]:
     """Return the required parameters of a tool, with their schemas."""
     schema = tool.content["inputSchema"]
     names = schema.get("required")
@@ -254,8 +254,8 @@ def required(tool: Tool) -> list[tuple[str, Any]]:
     return [(name, known.get(name, {})) for name in names] if isinstance(names, list) else []
 
 
-def _optional(tool: Tool) -> list[tuple[str, Any]]:
-    needed = {name for name, _ in required(tool)}
+def _optional_parameters(tool: Tool) -> list[tuple[str, Any]]:
+    needed = {name for name, _ in required_parameters(tool)}
     known = properties(tool.content["inputSchema"])
     return [(name, each) for name, each in known.items() if name not in needed]
 

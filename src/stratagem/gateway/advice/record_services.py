@@ -111,7 +111,7 @@ class PatternService:
 
     def recommendation_success(self, reader: Reader, view: View) -> float | None:
         """Return how likely it is that what is called after a recommendation works."""
-        ended = self._catalogue.intents(reader, view).ended()
+        ended = self._catalogue.intents(reader, view).results()
         if not ended:
             return None
         return round(believe([Observation(worked=each, weight=1) for each in ended]).mean, 4)

@@ -41,8 +41,9 @@ from stratagem.gateway.learning.attempts import (
     is_brief,
     offer_id,
 )
+from stratagem.gateway.learning.call_profiles import usual_values
 from stratagem.gateway.learning.debugging_advice import Advisor, DebuggingAdvice, FailureHistory
-from stratagem.gateway.learning.evaluator import CorrectionEvaluator, usual_values
+from stratagem.gateway.learning.evaluator import CorrectionEvaluator
 from stratagem.gateway.learning.evidence import (
     AuditRecord,
     CorrectionRecord,

@@ -145,7 +145,7 @@ class Advisor(Protocol):
         """Return the best known fix for an error that a caller may know of."""
         ...
 
-    def worked(self, fix: Mapping[str, Any], branch: str) -> None:
+    def record_success(self, fix: Mapping[str, Any], branch: str) -> None:
         """Record that a fix which was recommended led to success."""
         ...
 
@@ -230,7 +230,7 @@ class DebuggingAdvice:
         def credit() -> None:
             given = fix or self._failure_history.fix(problem, but=execution)
             if given is not None and given.get("lookupId"):
-                advisor.worked(given, problem.branch)
+                advisor.record_success(given, problem.branch)
 
         self._later(_log_errors(credit))
 

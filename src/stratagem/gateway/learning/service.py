@@ -535,7 +535,7 @@ class CorrectionAnalysis(LearningService):
         return self._corrector.advice.look_up(text, name, branch, self._caller)
 
     def _deprecated_patterns(
-        self, reader: Reader, view: Any, outcomes: Outcomes
+        self, reader: Reader, view: View, outcomes: Outcomes
     ) -> list[tuple[str, str]]:
         """Return the patterns that stopped working in this time, with their tools."""
         pairs = {(row["tool"], pattern) for row in outcomes.fell for pattern in row["patterns"]}

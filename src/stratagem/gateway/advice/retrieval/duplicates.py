@@ -80,8 +80,8 @@ def difference(one: Content, two: Content) -> dict[str, Any]:
             for name in shared
             if a[name].get("default") != b[name].get("default")
         },
-        "requires": _without(_required(two), _required(one)),
-        "leavesOptional": _without(_required(one), _required(two)),
+        "requires": _without(_required_names(two), _required_names(one)),
+        "leavesOptional": _without(_required_names(one), _required_names(two)),
         "words": _words(one, two),
     }
     return {name: each for name, each in found.items() if each}
@@ -95,7 +95,7 @@ def _properties(content: Content) -> dict[str, Mapping[str, Any]]:
     return {name: each if isinstance(each, Mapping) else {} for name, each in properties.items()}
 
 
-def _required(content: Content) -> list[Any]:
+def _required_names(content: Content) -> list[Any]:
     schema = content.get("inputSchema")
     required = schema.get("required") if isinstance(schema, Mapping) else None
     return required if isinstance(required, list) else []

@@ -165,7 +165,7 @@ class ToolIndex:
     def search(self, request: str, *, candidates: int = weights.CANDIDATES) -> list[ToolMatch]:
         """Return the best tools for a request, best first."""
         with self._lock:
-            found = self._judged(request)
+            found = self._score(request)
             first = found.first
             # What shares no word and next to no meaning is no answer at all.
             unlike = (found.words == 0) & (found.cosines < ranking.UNLIKE_COSINE)
@@ -181,7 +181,7 @@ class ToolIndex:
         """Return how one tool goes with a request."""
         with self._lock:
             entry = self._entries.get(name)
-            return None if entry is None else self._match(entry.slot, self._judged(request))
+            return None if entry is None else self._match(entry.slot, self._score(request))
 
     def likeness(self, name: str, other: str) -> float:
         """Return how alike two tools are in what they are for, from 0 to 1."""
@@ -196,7 +196,7 @@ class ToolIndex:
                     return max(0.0, min(1.0, float(a @ b) / product))
             return _overlap(one.terms, two.terms)
 
-    def _judged(self, text: str) -> _Found:
+    def _score(self, text: str) -> _Found:
         request = read(text, Vocabulary(self._places.__contains__, self._nearest))
         words, covered = self._words(request)
         cosines = self._cosines(request.text)
@@ -303,7 +303,7 @@ class ToolIndex:
 
     def _add(self, tools: Sequence[Definition]) -> None:
         texts = [field_texts(tool.content) for tool in tools]
-        vectors = self._embedded(texts)
+        vectors = self._embed(texts)
         for at, (tool, said) in enumerate(zip(tools, texts, strict=True)):
             slot = self._slot()
             every: set[str] = set()
@@ -324,7 +324,7 @@ class ToolIndex:
             takes = accepted_values(tool.content.get("inputSchema"))
             self._entries[tool.name] = _Entry(slot, tool.revision, said, takes, frozenset(every))
 
-    def _embedded(self, texts: Sequence[FieldTexts]) -> NDArray[np.float32] | None:
+    def _embed(self, texts: Sequence[FieldTexts]) -> NDArray[np.float32] | None:
         if self._embedder is None or not texts:
             return None
         purpose = self._embedder.embed([each.purpose for each in texts])

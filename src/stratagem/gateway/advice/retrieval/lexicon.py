@@ -16,7 +16,7 @@ from typing import Final
 from stratagem.search.characters import fold
 from stratagem.search.stopwords import STOP_WORDS
 
-__all__ = ["FUNCTION_WORDS", "folded", "of_eastern_asia", "phrase", "translated"]
+__all__ = ["FUNCTION_WORDS", "fold_word", "known_phrases", "phrase", "translate"]
 
 # Words that only build sentences, of the languages with Latin letters in the lexicon, folded.
 _FUNCTION_WORDS: Final = """
@@ -45,13 +45,13 @@ _ENDING_CHARS_MAX: Final = 3
 _STEM_CHARS_MIN: Final = 4
 
 
-def folded(word: str) -> str:
+def fold_word(word: str) -> str:
     """Return a word as the lexicon spells it."""
     return fold(word).casefold()
 
 
-def translated(word: str) -> tuple[str, ...]:
-    """Return what a folded word is in English, where it is known: a compound in two parts.
+def translate(word: str) -> tuple[str, ...]:
+    """Return the English for a folded word, where it is known: for a compound, two words.
 
     A word with an ending is known by what comes before it.
     """
@@ -69,12 +69,12 @@ def translated(word: str) -> tuple[str, ...]:
 
 
 def phrase(words: Sequence[str]) -> str | None:
-    """Return what several folded words are together."""
+    """Return the English for a phrase of folded words."""
     return _lexicon().get("-".join(words))
 
 
-def of_eastern_asia(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what is known of a text in a script without spaces, with its English."""
+def known_phrases(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the known phrases of a text in an East Asian script, each with its English."""
     known = _lexicon()
     for run in _EASTERN.finditer(text):
         at, end = run.span()
@@ -95,7 +95,7 @@ def _lexicon() -> dict[str, str]:
         if line.startswith("#") or not others:
             continue
         for other in others.split():
-            key = folded(other)
+            key = fold_word(other)
             # A word that means several things stands for all of them.
             meanings = found.setdefault(key, {})
             meanings.update(dict.fromkeys(english.split()))

@@ -160,8 +160,8 @@ class RequestHistory:
             if request.outcomes:
                 self._end(request)
 
-    def ended(self) -> list[bool]:
-        """Return, of each recommendation that was followed, whether something of it worked."""
+    def results(self) -> list[bool]:
+        """Return for each recommendation that was followed whether a tool of it worked."""
         with self._lock:
             return [any(each.outcomes.values()) for each in self._ended]
 

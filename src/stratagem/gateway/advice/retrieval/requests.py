@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from stratagem import limits
 from stratagem.gateway.advice.retrieval.lexicon import (
     FUNCTION_WORDS,
-    folded,
-    of_eastern_asia,
+    fold_word,
+    known_phrases,
     phrase,
-    translated,
+    translate,
 )
 from stratagem.search import analysis
 from stratagem.search.stopwords import STOP_WORDS
@@ -60,7 +60,7 @@ def read(text: str, vocabulary: Vocabulary) -> Request:
     """Return what a request asks for."""
     text = text[: limits.QUERY_CHARS_MAX]
     chunks = text.split()
-    bare = [folded(chunk.strip(_EDGES)) for chunk in chunks]
+    bare = [fold_word(chunk.strip(_EDGES)) for chunk in chunks]
     foreign = _is_foreign(bare)
     words: dict[tuple[str, ...], Word] = {}
     meant: list[str] = []
@@ -83,7 +83,7 @@ def _parts(
         size, english = _phrase(bare, at)
         if english:
             said = " ".join(chunks[at : at + size])
-            yield [_guess(said, english)], [english]
+            yield [_translated_word(said, english)], [english]
         elif not (foreign and bare[at] in FUNCTION_WORDS):
             yield _read(chunks[at], bare[at], vocabulary, foreign=foreign)
         at += size
@@ -94,36 +94,39 @@ def _read(
 ) -> tuple[list[Word], list[str]]:
     terms = analysis.query_terms(chunk)
     written = (
-        [Word(_said(chunk, term), {term: 1.0}) for term in terms]
+        [Word(_written_form(chunk, term), {term: 1.0}) for term in terms]
         if len(terms) != 1
         else [Word(chunk.strip(_EDGES) or chunk, {terms[0]: 1.0})]
     )
-    if not chunk.isascii() and (pieces := list(of_eastern_asia(chunk))):
-        return _pieced(pieces, written, vocabulary)
+    if not chunk.isascii() and (pieces := list(known_phrases(chunk))):
+        return _words_of_pieces(pieces, written, vocabulary)
     known = any(map(vocabulary.has, terms))
     if known and not foreign:
         return written, []
-    if english := list(translated(bare)):
-        words = [_guess(chunk, each) for each in english]
-        words[0] = _also(words[0], terms)
+    if english := list(translate(bare)):
+        words = [_translated_word(chunk, each) for each in english]
+        words[0] = _with_own_terms(words[0], terms)
         return words, [*english, chunk] if known else english
     if not known and (near := vocabulary.nearest(bare)) is not None:
-        return [_guess(chunk, near)], [near]
+        return [_translated_word(chunk, near)], [near]
     return written, []
 
 
-def _pieced(
+def _words_of_pieces(
     pieces: list[tuple[str, str]], written: list[Word], vocabulary: Vocabulary
 ) -> tuple[list[Word], list[str]]:
     """Return the words of a text without spaces: what is known of it, and the rest."""
-    words = [_also(_guess(said, english), analysis.query_terms(said)) for said, english in pieces]
+    words = [
+        _with_own_terms(_translated_word(said, english), analysis.query_terms(said))
+        for said, english in pieces
+    ]
     there = {term for word in words for term in word.terms}
     # What a tool says in the same language is not to be compared in English.
     meant = [word.said if vocabulary.has(word.said) else word.meant for word in words]
     return [*words, *(word for word in written if there.isdisjoint(word.terms))], meant
 
 
-def _also(word: Word, terms: list[str]) -> Word:
+def _with_own_terms(word: Word, terms: list[str]) -> Word:
     """Return a word that also stands for itself: a tool may speak the language of the request."""
     return word._replace(terms={**word.terms, **dict.fromkeys(terms, 1.0)})
 
@@ -136,12 +139,12 @@ def _phrase(bare: list[str], at: int) -> tuple[int, str | None]:
     return 1, None
 
 
-def _guess(said: str, english: str) -> Word:
+def _translated_word(said: str, english: str) -> Word:
     terms = [term for term in analysis.terms(english) if term not in STOP_WORDS]
     return Word(said.strip(_EDGES), dict.fromkeys(terms, _GUESSED), english)
 
 
-def _said(chunk: str, term: str) -> str:
+def _written_form(chunk: str, term: str) -> str:
     place = next(analysis.spans(chunk, frozenset([term])), None)
     return chunk[place.start : place.end] if place else chunk.strip(_EDGES) or chunk
 

@@ -30,7 +30,7 @@ class Spelling:
         for word in _words(text):
             self._counts[word] += 1
             if self._counts[word] == 1:
-                for each in _shortened(word):
+                for each in _deletions(word):
                     self._near.setdefault(each, []).append(word)
 
     def remove(self, text: str) -> None:
@@ -39,7 +39,7 @@ class Spelling:
             self._counts[word] -= 1
             if not self._counts[word]:
                 del self._counts[word]
-                for each in _shortened(word):
+                for each in _deletions(word):
                     self._near[each].remove(word)
 
     def nearest(self, word: str) -> str | None:
@@ -51,7 +51,7 @@ class Spelling:
             return None
         near = {
             other
-            for each in _shortened(word)
+            for each in _deletions(word)
             for other in self._near.get(each, ())
             if other[0] == word[0]
         }
@@ -62,6 +62,6 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
-def _shortened(word: str) -> set[str]:
+def _deletions(word: str) -> set[str]:
     """Return a word, and the word without each of its letters."""
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
