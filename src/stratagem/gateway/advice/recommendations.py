@@ -159,7 +159,7 @@ def reasoning(choice: ToolChoice) -> str:
     if match.meaning >= _SAME_MEANING:
         parts.append("it means much the same as the request")
     elif match.meaning >= _NEAR_MEANING:
-        parts.append("it is insights something similar")
+        parts.append("it is about something similar")
     if match.fit.names:
         parts.append(f"the request may have values for {', '.join(match.fit.names[:4])}")
     if choice.support is not None:
