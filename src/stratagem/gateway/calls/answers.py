@@ -20,6 +20,7 @@ __all__ = [
     "CallMetadata",
     "CallProgress",
     "ClearedCache",
+    "CorrectionNote",
     "ErasedExecutions",
     "ExecutionDetails",
     "ExecutionFacts",
@@ -53,6 +54,29 @@ class CallProgress(TypedDict):
     caller: str
 
 
+class CorrectionNote(TypedDict):
+    """How the arguments of a call were corrected; `processingTime` in milliseconds.
+
+    What is recorded of it has no `correctedParameters`: the record has the arguments already.
+    """
+
+    type: str
+    strategies: list[str]
+    description: str
+    correctedParameters: NotRequired[dict[str, Any]]
+    confidence: float
+    reasoning: str
+    riskLevel: Literal["low", "medium", "high"]
+    appliedPattern: str
+    correctionId: str
+    confirmed: bool
+    errors: list[str]
+    processingTime: float
+    fallbackMode: NotRequired[bool]
+    serviceStatus: NotRequired[dict[str, Literal["healthy", "unavailable", "disabled"]]]
+    debug: NotRequired[dict[str, Any]]
+
+
 class CallMetadata(TypedDict):
     """How a call went: `duration` in milliseconds, `correction` where its arguments were changed.
 
@@ -63,7 +87,7 @@ class CallMetadata(TypedDict):
     cached: bool
     provider: str | None
     attempts: int
-    correction: NotRequired[dict[str, Any]]
+    correction: NotRequired[CorrectionNote]
     warnings: NotRequired[list[str]]
     repeated: NotRequired[bool]
 
@@ -129,7 +153,7 @@ class ExecutionFacts(TypedDict):
 class _ExecutionContents(TypedDict, total=False):
     context: dict[str, Any]
     arguments: Any
-    correction: dict[str, Any]
+    correction: CorrectionNote
     warnings: list[str]
     error: RecordedError
     result: Any

@@ -33,6 +33,7 @@ from stratagem.gateway.calls import tracing
 from stratagem.gateway.calls.answers import (
     CallMetadata,
     CallProgress,
+    CorrectionNote,
     ExecutionRecord,
     ExecutionStatus,
     RecordedError,
@@ -44,7 +45,7 @@ from stratagem.gateway.calls.rate_limits import Rates
 from stratagem.gateway.calls.recorder import Entry
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.definitions.contract import Run, Runner
-from stratagem.gateway.definitions.schemas import pointer
+from stratagem.gateway.definitions.schemas import Violation, pointer
 from stratagem.gateway.handlers.operation import CheckOperation
 from stratagem.gateway.registry.secrets import GrantedSecrets
 from stratagem.gateway.registry.tools import Tool
@@ -63,21 +64,24 @@ _SAME_FOR_ALL: Final = frozenset({"builtin", "code", "mcp", "openapi", "webhook"
 
 @dataclass(frozen=True, slots=True)
 class CorrectionDecision:
-    """What becomes of arguments that do not fit: corrected ones, or what to say instead.
+    """What becomes of arguments that do not fit: corrected ones, or why there are none.
+
+    `note` describes the correction in the answer. `refusal` are details of the error otherwise.
 
     The call carries it to its end, and the corrector learns from both: its own state stands in a
     class of its own below this one.
     """
 
     applied: Mapping[str, Any] | None
-    told: dict[str, Any]
+    note: CorrectionNote | None
+    refusal: Mapping[str, Any]
 
 
 class Corrector(Protocol):
     """Corrects arguments, and learns from how calls end."""
 
     async def correct(
-        self, tool: Tool, call: Call, violations: list[dict[str, Any]]
+        self, tool: Tool, call: Call, violations: list[Violation]
     ) -> CorrectionDecision:
         """Return arguments that fit, or what could be offered instead."""
         ...
@@ -273,18 +277,18 @@ class Executor:
         confirms = call.correction_id is not None
         if isinstance(given, Mapping) and not confirms and tool.input.accepts(given):
             return given
-        violations = (
+        violations: list[Violation] = (
             tool.input.violations(given)
             if isinstance(given, Mapping)
             else [{"path": "$", "message": "the arguments are text, not an object", "rule": "type"}]
         )
-        told: dict[str, Any] = {}
+        details: dict[str, Any] = {}
         corrected = confirms or (call.correct and tool.input.is_quick(given))
         # Nobody guesses what is to be erased for good.
         corrected = corrected and not tool.handler.get("erases")
         if corrected and self._parts.corrector is not None:
             decision = await self._parts.corrector.correct(tool, call, violations)
-            told = decision.told
+            details = dict(decision.refusal)
             if decision.applied is not None:
                 course.decision = decision
                 return decision.applied
@@ -294,9 +298,9 @@ class Executor:
             f"The arguments of {tool.name} do not fit: {first['path']}: {first['message']}{more}.",
             **pointer(first),
             violations=violations,
-            hint=told.pop("hint", None)
+            hint=details.pop("hint", None)
             or first.get("hint", f"Read the schema with tool_help {tool.name}."),
-            **told,
+            **details,
         )
 
     async def _cache_key(self, tool: Tool, course: _Course, view: View) -> bytes | None:
@@ -491,8 +495,8 @@ class Executor:
             "provider": tool.provider if tool else None,
             "attempts": course.attempts,
         }
-        if course.decision is not None:
-            metadata["correction"] = course.decision.told
+        if course.decision is not None and course.decision.note is not None:
+            metadata["correction"] = course.decision.note
         if tool is not None and tool.status == "deprecated":
             metadata["warnings"] = [f"{tool.name} is deprecated."]
         return metadata

@@ -30,7 +30,6 @@ __all__ = ["Entry", "Extra", "Recorder"]
 
 logger = logging.getLogger(__name__)
 
-_UNMASKED: Final = frozenset({"correctedParameters", "debug"})
 _ARGUMENT_BYTES_MAX: Final = 64 * 1024
 # How often a batch is tried before it is given up, when the store is away.
 _TRIES_MAX: Final = 5
@@ -190,10 +189,11 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
     # Bounded first: what is not kept need not be masked.
     content["arguments"] = mask_json(_bounded(content.get("arguments")), level)
     if correction := content.get("correction"):
+        kept_correction = correction.copy()
         # The arguments are there already, and masked.
-        content["correction"] = {
-            name: each for name, each in correction.items() if name not in _UNMASKED
-        }
+        kept_correction.pop("correctedParameters", None)
+        kept_correction.pop("debug", None)
+        content["correction"] = kept_correction
     if error := content.get("error"):
         content["error"] = _masked_error(error, level)
     kind, space = (

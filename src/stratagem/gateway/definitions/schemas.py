@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 import jsonschema_rs
 import orjson
@@ -41,8 +41,30 @@ PATTERNS: Final = (
     jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKING_MAX),
 )
 
-# A violation as it is told: the place in the arguments, what is wrong there, and the rule.
-Violation = dict[str, Any]
+
+class ViolationDetails(TypedDict, total=False):
+    """What a program can act on without reading the message."""
+
+    missing: str
+    unexpected: list[str]
+    limit: float
+    allowed: list[Any]
+    hint: str
+
+
+class Violation(ViolationDetails):
+    """What is wrong with a value: the place, what is wrong there, and the rule."""
+
+    path: str
+    message: str
+    rule: str
+
+
+class ViolationField(TypedDict):
+    """The parameter that a violation is about, and the limit that it is over."""
+
+    field: str
+    limit: NotRequired[float]
 
 
 def _compiled(schema: Mapping[str, Any]) -> tuple[Any, Work, int | None]:
@@ -235,12 +257,12 @@ def _violation(error: Any) -> Violation:
     path = "".join(
         f"[{part}]" if isinstance(part, int) else f".{_short(part)}" for part in error.instance_path
     )
-    told = {
+    return {
         "path": _short(f"${path}"),
         "message": _short(str(error.message)),
         "rule": _short(str(error.schema_path[-1])) if error.schema_path else "",
+        **_about(error.kind),
     }
-    return told | _about(error.kind)
 
 
 def _short(text: str) -> str:
@@ -258,7 +280,7 @@ def _is_null_wanted(error: Any) -> bool:
     return list(getattr(error.kind, "types", ())) == ["null"]
 
 
-def _about(kind: Any) -> dict[str, Any]:
+def _about(kind: Any) -> ViolationDetails:
     """Return what a program can act on without reading the message."""
     if isinstance(missing := getattr(kind, "property", None), str):
         return {"missing": _short(missing)}
@@ -267,19 +289,23 @@ def _about(kind: Any) -> dict[str, Any]:
     if isinstance(limit := getattr(kind, "limit", None), int | float):
         return {"limit": limit}
     allowed = getattr(kind, "options", None)
-    is_short = (
+    if (
         isinstance(allowed, list)
         and len(allowed) <= limits.VIOLATIONS_MAX
         and len(_encoded(allowed)) <= limits.VIOLATIONS_MAX * _SHOWN_CHARS
-    )
-    return {"allowed": allowed} if is_short else {}
+    ):
+        return {"allowed": allowed}
+    return {}
 
 
-def pointer(violation: Violation) -> dict[str, Any]:
+def pointer(violation: Violation) -> ViolationField:
     """Return the parameter that a violation is about, and the limit that it is over."""
     path, named = violation["path"], [violation.get("missing"), *violation.get("unexpected", ())]
     field = next((f"{path}.{each}" for each in named if each is not None), path)
-    return {"field": field} | ({"limit": violation["limit"]} if "limit" in violation else {})
+    place: ViolationField = {"field": field}
+    if "limit" in violation:
+        place["limit"] = violation["limit"]
+    return place
 
 
 def check(document: Any, *, field: str) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from cachetools import TTLCache
 
@@ -25,11 +25,13 @@ from stratagem.errors import (
     blame_of,
 )
 from stratagem.gateway import names
+from stratagem.gateway.calls.answers import CorrectionNote
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.call import Call
 from stratagem.gateway.calls.executor import CorrectionDecision
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.correction import Candidate, Correction, Policy
+from stratagem.gateway.definitions.schemas import Violation
 from stratagem.gateway.events import Publish
 from stratagem.gateway.learning import lessons
 from stratagem.gateway.learning import lessons as counting
@@ -344,6 +346,12 @@ _NO_ANSWER: Final = (ExecutionTimeout, InternalFault)
 _UNAUDITED: Final = "Corrections have to be recorded, and nothing can be written."
 
 
+class _DebugNote(TypedDict, total=False):
+    """How a correction was found, where the policy asks for it."""
+
+    debug: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class _AppliedDecision(CorrectionDecision):
     """A correction that a call runs with, until that call ends."""
@@ -407,7 +415,7 @@ class LearningCorrector:
         self.advice.clear()
 
     async def correct(
-        self, tool: Tool, call: Call, violations: list[dict[str, Any]]
+        self, tool: Tool, call: Call, violations: list[Violation]
     ) -> CorrectionDecision:
         """Return arguments that fit, or what could be offered instead.
 
@@ -586,17 +594,19 @@ class LearningCorrector:
         attempt = self.attempts.start(
             call, tool.name, applied.attempt, self._foundation.store.now()
         )
-        report: dict[str, Any] = {
+        debug: _DebugNote = {}
+        if policy.debug_mode:
+            debug["debug"] = self._debug_report(tool, applied.found, policy)
+        note: CorrectionNote = {
             **describe_offer(tool.name, applied.candidate),
             "confirmed": applied.confirmed,
             "errors": sorted({fault.type.value for fault in applied.found.errors}),
             "processingTime": round(applied.took, 3),
             **self.health.degraded_mode(),
+            **debug,
         }
-        if policy.debug_mode:
-            report["debug"] = self._debug_report(tool, applied.found, policy)
         correction = _with_given(applied, call, policy)
-        return _AppliedDecision(applied.candidate.arguments, report, correction, attempt)
+        return _AppliedDecision(applied.candidate.arguments, note, {}, correction, attempt)
 
     def _offer(
         self,
@@ -613,12 +623,12 @@ class LearningCorrector:
         candidates = self._candidates(tool, call, found, policy)
         for each in candidates:
             self._offers.put(call.caller.actor, tool.name, (each, found.errors))
-        report: dict[str, Any] = {
+        details: dict[str, Any] = {
             **describe_refusal(tool.name, found, candidates, reason),
             **self.health.degraded_mode(),
         }
         if policy.debug_mode:
-            report["debug"] = self._debug_report(tool, found, policy)
+            details["debug"] = self._debug_report(tool, found, policy)
         self._outcomes.record_refusal(
             tool,
             call,
@@ -628,7 +638,7 @@ class LearningCorrector:
             took=took,
             audited=policy.require_audit_log,
         )
-        return CorrectionDecision(None, report)
+        return CorrectionDecision(None, None, details)
 
     def _candidates(
         self, tool: Tool, call: Call, found: Correction, policy: Policy
@@ -673,15 +683,16 @@ class LearningCorrector:
         self,
         tool: Tool,
         call: Call,
-        violations: list[dict[str, Any]],
+        violations: list[Violation],
         error: StratagemError,
     ) -> CorrectionUnavailable:
         self.publisher.publish_failure(call, tool.name, {"error": "Corrections are not available."})
-        first = violations[0] if violations else {"path": "$", "message": str(error)}
+        path = violations[0]["path"] if violations else "$"
+        message = violations[0]["message"] if violations else str(error)
         return CorrectionUnavailable(
-            f"The arguments of {tool.name} do not fit ({first['path']}: {first['message']}), and "
+            f"The arguments of {tool.name} do not fit ({path}: {message}), and "
             "corrections are not available.",
-            field=first["path"],
+            field=path,
             violations=violations,
             **self.health.degraded_mode(),
         )

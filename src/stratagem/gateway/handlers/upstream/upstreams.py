@@ -12,7 +12,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import httpx2
 
@@ -32,11 +32,24 @@ from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, re
 from stratagem.gateway.handlers.upstream.listing import Changes, Listing
 from stratagem.gateway.handlers.upstream.results import read_result
 
-__all__ = ["Upstreams"]
+__all__ = ["UpstreamStatus", "Upstreams"]
 
 _log = logging.getLogger(__name__)
 
 OnChange = Callable[[str, Sequence[ListedTool]], None]
+
+
+class UpstreamStatus(TypedDict):
+    """How things stand with a server; `failures` are those in a row."""
+
+    name: str
+    connected: bool
+    protocolVersion: str | None
+    pid: int | None
+    followsChanges: bool
+    tools: int
+    failures: int
+    lastError: str | None
 
 
 class Upstreams:
@@ -91,7 +104,7 @@ class Upstreams:
         if link is not None:
             await link.close()
 
-    def status(self, name: str) -> dict[str, Any]:
+    def status(self, name: str) -> UpstreamStatus:
         """Return how things stand with a server, without touching it."""
         return self._link(name).status()
 
@@ -216,7 +229,7 @@ class _Link:
         self._retry_at = 0.0
         self._last_error: str | None = None
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> UpstreamStatus:
         connection = self._connection
         live = connection is not None and not connection.is_over()
         return {

@@ -85,6 +85,7 @@ async def test_a_killed_server_is_started_anew(everything: dict[str, Any]) -> No
     async with upstreams_of(everything) as upstreams:
         await upstreams.list_tools("everything")
         pid = upstreams.status("everything")["pid"]
+        assert pid is not None
         os.kill(pid, signal.SIGKILL)
         await eventually(lambda: not upstreams.status("everything")["connected"])
 

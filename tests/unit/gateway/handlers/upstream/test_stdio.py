@@ -162,6 +162,7 @@ async def test_a_killed_server_is_started_anew() -> None:
     async with upstreams_of(stdio()) as upstreams:
         await upstreams.list_tools("up")
         first = upstreams.status("up")["pid"]
+        assert first is not None
         os.kill(first, signal.SIGKILL)
         await eventually(lambda: not upstreams.status("up")["connected"])
 
@@ -218,15 +219,16 @@ async def test_closing_ends_the_processes() -> None:
     async with upstreams_of(stdio("one"), stdio("two")) as upstreams:
         await asyncio.gather(upstreams.list_tools("one"), upstreams.list_tools("two"))
         pids = [upstreams.status(name)["pid"] for name in ("one", "two")]
-        assert all(is_alive(pid) for pid in pids)
+        assert all(pid is not None and is_alive(pid) for pid in pids)
 
-    assert not any(is_alive(pid) for pid in pids)
+    assert not any(pid is not None and is_alive(pid) for pid in pids)
 
 
 async def test_changing_a_definition_ends_the_old_process_and_uses_the_new_one() -> None:
     async with upstreams_of(stdio(MARK="old")) as upstreams:
         await upstreams.list_tools("up")
         pid = upstreams.status("up")["pid"]
+        assert pid is not None
         await upstreams.define(stdio(MARK="old"))
         assert upstreams.status("up")["pid"] == pid
 
