@@ -14,10 +14,10 @@ import orjson
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, ValidationFailed
 from stratagem.gateway.definitions.contract import Run
-from stratagem.gateway.outbound.calling import percent
 from stratagem.gateway.outbound.client import METHODS, Outbound
-from stratagem.gateway.outbound.guarding import check_url
+from stratagem.gateway.outbound.guard import check_url
 from stratagem.gateway.outbound.results import body_of
+from stratagem.gateway.outbound.service_requests import percent_encode
 from stratagem.gateway.outbound.templates import text_of
 
 __all__ = ["TOOL", "run"]
@@ -125,7 +125,7 @@ async def run(arguments: Mapping[str, Any], run: Run, outbound: Outbound) -> dic
 def _url(arguments: Mapping[str, Any]) -> str:
     url = str(check_url(arguments["url"]))
     pairs = [
-        f"{percent(name)}={percent(text_of(each))}"
+        f"{percent_encode(name)}={percent_encode(text_of(each))}"
         for name, value in (arguments.get("query") or {}).items()
         for each in (value if isinstance(value, list) else [value])
         if each is not None

@@ -19,16 +19,16 @@ from stratagem.gateway.openapi.document import Document, load, read
 from stratagem.gateway.openapi.inputs import placeholders
 from stratagem.gateway.openapi.parameters import in_cookie, in_header, in_path, in_query
 from stratagem.gateway.openapi.tools import Listing, list_tools
-from stratagem.gateway.outbound.calling import (
-    Call,
+from stratagem.gateway.outbound.client import METHODS, Outbound, check_headers
+from stratagem.gateway.outbound.guard import check_url
+from stratagem.gateway.outbound.service_requests import (
+    ServiceRequest,
     handler_seconds,
-    percent,
+    percent_encode,
     secrets_for,
     send,
     text_fields,
 )
-from stratagem.gateway.outbound.client import METHODS, Outbound, check_headers
-from stratagem.gateway.outbound.guarding import check_url
 from stratagem.gateway.outbound.templates import Template
 
 __all__ = ["Document", "Listing", "OpenApiRunner", "list_tools", "load", "read"]
@@ -79,7 +79,7 @@ class OpenApiRunner:
         headers |= _headers(handler, parameters, given, secret)
         pairs = _pairs(handler, parameters, given, secret)
         url = base + _filled(path, parameters, given)
-        call = Call(
+        call = ServiceRequest(
             handler["method"],
             f"{url}?{'&'.join(pairs)}" if pairs else url,
             headers,
@@ -173,7 +173,7 @@ def _pairs(
     ]
     fixed = text_fields(handler.get("query"), name="handler.query")
     return pairs + [
-        f"{percent(name)}={percent(Template.read(text).fill({}, secret))}"
+        f"{percent_encode(name)}={percent_encode(Template.parse(text).fill({}, secret))}"
         for name, text in fixed.items()
     ]
 
@@ -194,11 +194,11 @@ def _headers(
         in_cookie(each, given[each["argument"]]) for each in present if each["in"] == "cookie"
     ]
     for name, text in text_fields(handler.get("cookies"), name="handler.cookies").items():
-        cookies.append(f"{name}={Template.read(text).fill({}, secret)}")
+        cookies.append(f"{name}={Template.parse(text).fill({}, secret)}")
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
     for name, text in text_fields(handler.get("headers"), name="handler.headers").items():
         # What shows who calls is never for an argument to replace.
         headers = {each: value for each, value in headers.items() if each.lower() != name.lower()}
-        headers[name] = Template.read(text).fill({}, secret)
+        headers[name] = Template.parse(text).fill({}, secret)
     return headers

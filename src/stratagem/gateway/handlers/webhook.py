@@ -29,16 +29,16 @@ import orjson
 from stratagem.engine.paths import Steps, parse
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.contract import Handler, Run
-from stratagem.gateway.outbound.calling import (
-    Call,
+from stratagem.gateway.outbound.client import METHODS, Outbound, check_headers
+from stratagem.gateway.outbound.guard import check_url
+from stratagem.gateway.outbound.service_requests import (
+    ServiceRequest,
     handler_seconds,
-    percent,
+    percent_encode,
     secrets_for,
     send,
     text_fields,
 )
-from stratagem.gateway.outbound.client import METHODS, Outbound, check_headers
-from stratagem.gateway.outbound.guarding import check_url
 from stratagem.gateway.outbound.templates import (
     ABSENT,
     Template,
@@ -119,7 +119,7 @@ class WebhookRunner:
         }
         given = {name.lower() for name in filled}
         defaults = {name: value for name, value in body_headers.items() if name not in given}
-        call = Call(
+        call = ServiceRequest(
             webhook.method,
             _url(webhook, base, run.arguments, rest, secret),
             {**defaults, **filled},
@@ -152,7 +152,7 @@ def _read(handler: Handler) -> _Webhook:
         path=path,
         pairs=(*_query_pairs(query), *_query_fields(handler.get("query"))),
         method=method,
-        headers={name: Template.read(value) for name, value in headers.items()},
+        headers={name: Template.parse(value) for name, value in headers.items()},
         body=body,
         seconds=handler_seconds(handler),
         picked=_picked(handler.get("response")),
@@ -168,7 +168,7 @@ def _split(handler: Handler) -> tuple[str, Template, Template, str]:
             field="handler.url",
             hint="Write an address such as https://api.example.com/users/{id}.",
         )
-    host = Template.read(found["host"])
+    host = Template.parse(found["host"])
     if host.names("secret"):
         raise ValidationFailed("`handler.url` has a secret in its host.", field="handler.url")
     if host.names("argument") and handler.get("hostFromArguments") is not True:
@@ -177,13 +177,13 @@ def _split(handler: Handler) -> tuple[str, Template, Template, str]:
             field="handler.url",
             hint="Write the host out, or set handler.hostFromArguments to true.",
         )
-    return found["scheme"].lower(), host, Template.read(found["path"] or "/"), found["query"] or ""
+    return found["scheme"].lower(), host, Template.parse(found["path"] or "/"), found["query"] or ""
 
 
 def _query_pairs(query: str) -> Iterator[tuple[Template, Template | None]]:
     for pair in filter(None, query.split("&")):
         name, equals, value = pair.partition("=")
-        yield Template.read(name), Template.read(value) if equals else None
+        yield Template.parse(name), Template.parse(value) if equals else None
 
 
 def _query_fields(given: Any) -> Iterator[tuple[Template, Template | None]]:
@@ -196,13 +196,13 @@ def _query_fields(given: Any) -> Iterator[tuple[Template, Template | None]]:
             raise ValidationFailed(
                 f"`handler.query.{name}` is a text or a number.", field=f"handler.query.{name}"
             )
-        template = Template.read(text_of(value))
+        template = Template.parse(text_of(value))
         # What is plain here was not written as part of an address: it is encoded now.
         plain = tuple(
-            type(part)(part.kind, percent(part.value)) if part.kind == "text" else part
-            for part in template.parts
+            type(part)(part.kind, percent_encode(part.value)) if part.kind == "text" else part
+            for part in template.segments
         )
-        yield Template.read(percent(name)), Template(plain)
+        yield Template.parse(percent_encode(name)), Template(plain)
 
 
 def _picked(response: Any) -> Steps | None:
@@ -240,7 +240,7 @@ def _url(
     pairs = list(_filled_pairs(webhook, arguments, secret))
     if webhook.body is ABSENT and webhook.method not in _BODY_METHODS:
         pairs += [
-            f"{percent(name)}={percent(text)}"
+            f"{percent_encode(name)}={percent_encode(text)}"
             for name, value in rest.items()
             for text in _texts(value)
         ]
@@ -251,7 +251,7 @@ def _url(
 def _segments(path: Template, arguments: Mapping[str, Any], secret: _Secret) -> Iterator[str]:
     """Yield the pieces of a path, none of which an argument may turn into a step elsewhere."""
     templates: list[list[Any]] = [[]]
-    for part in path.parts:
+    for part in path.segments:
         if part.kind != "text":
             templates[-1].append(part)
             continue
@@ -259,7 +259,7 @@ def _segments(path: Template, arguments: Mapping[str, Any], secret: _Secret) -> 
         templates[-1].append(type(part)("text", first))
         templates += [[type(part)("text", other)] for other in others]
     for parts in templates:
-        segment = Template(tuple(parts)).fill(arguments, secret, percent)
+        segment = Template(tuple(parts)).fill(arguments, secret, percent_encode)
         names = Template(tuple(parts)).names("argument")
         if names and unquote(segment) in {"", ".", ".."}:
             raise ValidationFailed(
@@ -272,16 +272,16 @@ def _filled_pairs(
     webhook: _Webhook, arguments: Mapping[str, Any], secret: _Secret
 ) -> Iterator[str]:
     for name, value in webhook.pairs:
-        filled_name = name.fill(arguments, secret, percent)
+        filled_name = name.fill(arguments, secret, percent_encode)
         if value is None:
             yield filled_name
             continue
         only = value.only_argument
         if only is None:
-            yield f"{filled_name}={value.fill(arguments, secret, percent)}"
+            yield f"{filled_name}={value.fill(arguments, secret, percent_encode)}"
         else:
             for text in _texts(arguments.get(only)):
-                yield f"{filled_name}={percent(text)}"
+                yield f"{filled_name}={percent_encode(text)}"
 
 
 def _texts(value: Any) -> list[str]:
@@ -327,5 +327,5 @@ def _body(
 
 
 def _plain_url(webhook: _Webhook) -> str:
-    host = "".join(part.value for part in webhook.host.parts)
+    host = "".join(part.value for part in webhook.host.segments)
     return f"{webhook.scheme}://{host}/"

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import orjson
 
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.outbound.results import is_json, unpacked_base64
+from stratagem.gateway.outbound.results import decode_base64, is_json
 from stratagem.gateway.outbound.templates import text_of
 
 __all__ = ["FORM", "MULTIPART", "chosen_kind", "written_body"]
@@ -114,7 +114,7 @@ def _part(name: str, value: Any, *, is_file: bool) -> bytes:
 
 
 def _bytes(value: Any, name: str) -> bytes:
-    data = unpacked_base64(value) if isinstance(value, str) else None
+    data = decode_base64(value) if isinstance(value, str) else None
     if data is None:
         raise ValidationFailed(
             f"`{name}` is not base64.", field=name, hint="Send the bytes encoded as base64."

@@ -19,7 +19,7 @@ from stratagem.gateway.openapi.inputs import Inputs, input_schemas, inputs_of
 from stratagem.gateway.openapi.schemas import Direction, SchemaWriter, Written
 from stratagem.gateway.openapi.security import Credentials, credentials_for
 from stratagem.gateway.openapi.sizes import Sizes
-from stratagem.gateway.outbound.guarding import check_url
+from stratagem.gateway.outbound.guard import check_url
 from stratagem.gateway.outbound.results import is_json
 
 __all__ = ["Listing", "list_tools"]

@@ -2,9 +2,9 @@
 
 The standard library's `is_global` follows the registries of the release it came with, and older
 releases take translated and embedded addresses for public ones. So the ranges are written down
-here: of IPv4 all but those listed, of IPv6 only what is given out to the public, less those listed.
-An IPv6 address that carries an IPv4 address inside (mapped, NAT64, 6to4, Teredo) is never public:
-a service that means the IPv4 address can say so.
+here. Every IPv4 address outside the listed ranges is public. An IPv6 address is public if it lies
+in the globally allocated range and outside the listed ones. An IPv6 address that embeds an IPv4
+address (mapped, NAT64, 6to4, Teredo) is never public; the IPv4 address can be called directly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ipaddress import (
 )
 from typing import Final, TypeAlias
 
-__all__ = ["Address", "as_address", "is_public", "kind_of", "needs_own_permission"]
+__all__ = ["Address", "is_public", "needs_own_permission", "non_public_kind", "parse_address"]
 
 Address: TypeAlias = IPv4Address | IPv6Address
 _Network: TypeAlias = IPv4Network | IPv6Network
@@ -72,16 +72,16 @@ _OWN_PERMISSION: Final = frozenset(
 _METADATA: Final = frozenset(map(ip_address, ("100.100.100.200", "192.0.0.192", "fd00:ec2::254")))
 
 
-def as_address(host: str) -> Address | None:
-    """Return the address that a host is, or None where it is a name."""
+def parse_address(host: str) -> Address | None:
+    """Return the IP address that a host is written as, or None if it is a name."""
     try:
         return ip_address(host)
     except ValueError:
         return None
 
 
-def kind_of(address: Address) -> str | None:
-    """Return in words why an address is not public, or None where it is."""
+def non_public_kind(address: Address) -> str | None:
+    """Return the kind of a non-public address in words, or None if the address is public."""
     for network, kind in _CLOSED:
         if address.version == network.version and address in network:
             return kind
@@ -94,12 +94,13 @@ def kind_of(address: Address) -> str | None:
 
 def is_public(address: Address) -> bool:
     """Tell whether an address belongs to the public internet."""
-    return kind_of(address) is None
+    return non_public_kind(address) is None
 
 
 def needs_own_permission(address: Address) -> bool:
-    """Tell whether an address is opened only by its own entry, never by that of a name.
+    """Tell whether an address must be allowed by itself, even if a name that leads to it is.
 
-    Whoever answers for an allowed name could otherwise lead it to the credentials of the machine.
+    Otherwise the DNS server of an allowed name could point it at the metadata service of a cloud,
+    which holds the credentials of the machine.
     """
-    return address in _METADATA or kind_of(address) in _OWN_PERMISSION
+    return address in _METADATA or non_public_kind(address) in _OWN_PERMISSION

@@ -1,9 +1,9 @@
-"""The one client for everything that leaves the house.
+"""The client for all outbound HTTP.
 
-`request` makes a whole request: checked, pinned, followed through redirects, bounded in bytes and
-time. `client` is for the remote MCP client, which streams: the same guard and bounds below
-httpx's own client. Neither reads proxies or passwords from the environment, and `request` keeps
-no cookies, so that no call can leave anything behind for another.
+`request` makes a complete request: it checks the URL, pins the resolved address, follows
+redirects, and bounds bytes and time. `client` returns an httpx client with the same guard and
+bounds, for the remote MCP client, which streams. Neither reads proxies or passwords from the
+environment, and `request` keeps no cookies, so that calls share no state.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.outbound.addresses import Address, is_public
-from stratagem.gateway.outbound.allowing import AllowedHost, parse_allowed_hosts
-from stratagem.gateway.outbound.guarding import (
+from stratagem.gateway.outbound.allowed_hosts import parse_allowed_hosts
+from stratagem.gateway.outbound.guard import (
     Guard,
     Resolver,
     check_url,
     port_of,
     system_resolver,
 )
-from stratagem.gateway.outbound.reading import Response
 from stratagem.gateway.outbound.redirects import Hop, next_hop
+from stratagem.gateway.outbound.responses import Response
 from stratagem.gateway.outbound.transport import BYTES_MAX, GuardedTransport
 
 __all__ = ["METHODS", "Outbound", "check_headers"]
@@ -47,7 +47,7 @@ _DEFAULT_HEADERS: Final = (
 )
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _FORBIDDEN_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
-# They frame the request or belong to the connection: the client sets them, or nobody does.
+# They frame the request or belong to the connection: only the client itself may set them.
 _FRAMING: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te"}
     | {"trailer", "expect", "proxy-authorization", "proxy-connection", "accept-encoding"}
@@ -72,18 +72,13 @@ class Outbound:
         self._tls = tls
         self._transport: GuardedTransport | None = None
 
-    @property
-    def allowed(self) -> tuple[AllowedHost, ...]:
-        """Return what may be called although it is not public."""
-        return self._guard.allow
-
     def warnings(self, url: str, *, field: str = "url") -> list[str]:
-        """Check an address as far as that goes without touching the network.
+        """Check a URL without touching the network.
 
-        Returns why it will be refused, unless an administrator allows it until then.
+        Returns a warning if a call would be refused unless an administrator allows the host.
 
         Raises:
-            ValidationFailed: It cannot be called at all.
+            ValidationFailed: The URL can never be called.
         """
         try:
             self._guard.check(check_url(url, field=field))
@@ -101,7 +96,7 @@ class Outbound:
         seconds: float = limits.OUTBOUND_SECONDS_DEFAULT,
         bytes_max: int = limits.OUTBOUND_BYTES_DEFAULT,
     ) -> Response:
-        """Make a request, follow its redirects, and read the answer, whatever its status.
+        """Make a request, follow its redirects, and read the response, whatever its status.
 
         Raises:
             ValidationFailed: The address, the method or a header cannot be sent.
@@ -143,9 +138,9 @@ class Outbound:
         auth: httpx2.Auth | None = None,
         bytes_max: int = limits.OUTBOUND_BYTES_DEFAULT,
     ) -> httpx2.AsyncClient:
-        """Return a client that may stream; whoever asked for it closes it.
+        """Return a client that may stream; the caller closes it.
 
-        It follows no redirects. Streams of events have no end, but each line of them is bounded.
+        It follows no redirects. An event stream may be endless; each line of it is bounded.
         """
         return httpx2.AsyncClient(
             transport=self.transport(bytes_max=bytes_max),
@@ -191,22 +186,22 @@ class Outbound:
             content=hop.body,
             extensions={"timeout": timeout, BYTES_MAX: bytes_max},
         )
-        with _explained(hop.url, redirected=redirected):
+        with _translate_errors(hop.url, redirected=redirected):
             answer = await self._transport.handle_async_request(request)
             try:
                 body = await answer.aread()
             finally:
                 await answer.aclose()
-        return Response(answer.status_code, _joined(answer.headers), body, str(hop.url))
+        return Response(answer.status_code, _join_headers(answer.headers), body, str(hop.url))
 
 
 def check_headers(
     headers: Mapping[str, Any], *, field: str = "headers"
 ) -> tuple[tuple[str, str], ...]:
-    """Return headers as they can be sent.
+    """Check the headers of a caller and return them as pairs.
 
     Raises:
-        ValidationFailed: One of them cannot, or is not for a caller to set.
+        ValidationFailed: One is malformed, too long, or reserved for the client.
     """
     if len(headers) > limits.OUTBOUND_HEADERS_MAX:
         raise ValidationFailed(
@@ -214,10 +209,10 @@ def check_headers(
             field=field,
             limit=limits.OUTBOUND_HEADERS_MAX,
         )
-    return tuple(_header(name, value, field) for name, value in headers.items())
+    return tuple(_check_header(name, value, field) for name, value in headers.items())
 
 
-def _header(name: str, value: Any, field: str) -> tuple[str, str]:
+def _check_header(name: str, value: Any, field: str) -> tuple[str, str]:
     where = f"{field}.{name[:100]}"
     if not _NAME.fullmatch(name):
         raise ValidationFailed(f"`{where}` is not the name of a header.", field=field)
@@ -236,7 +231,7 @@ def _header(name: str, value: Any, field: str) -> tuple[str, str]:
     return name, value.strip()
 
 
-def _joined(headers: httpx2.Headers) -> dict[str, str]:
+def _join_headers(headers: httpx2.Headers) -> dict[str, str]:
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers.raw:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -245,8 +240,8 @@ def _joined(headers: httpx2.Headers) -> dict[str, str]:
 
 
 @contextmanager
-def _explained(url: httpx2.URL, *, redirected: bool) -> Iterator[None]:
-    """Raise what went wrong on the way as our own errors, naming the host and no address."""
+def _translate_errors(url: httpx2.URL, *, redirected: bool) -> Iterator[None]:
+    """Raise errors of httpx as errors of the gateway, which name the host but no IP address."""
     place = f"{url.host}:{port_of(url)}"
     # After a redirect something has answered already: it may have done its work.
     safe = not redirected
@@ -287,7 +282,7 @@ def _explained(url: httpx2.URL, *, redirected: bool) -> Iterator[None]:
 
 
 def _certificate_fault(error: BaseException) -> str:
-    """Say that it was the certificate, where it was: nothing else about it helps a caller."""
+    """Return the words that blame TLS if it caused the error; further details help no caller."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError):

@@ -1,7 +1,7 @@
-"""Where an answer sends us on to, and what may be taken along.
+"""Redirects: the next request, and which headers it may carry.
 
-Another origin gets none of the headers it was not meant for: only those that say nothing about
-anybody are kept. A body does not cross over at all, and nothing goes on from https to http.
+A redirect to another origin keeps only headers that identify nobody, and is not followed if it
+would send a body. A redirect from https to http is never followed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 import httpx2
 
 from stratagem.errors import ExecutionFailed, StratagemError
-from stratagem.gateway.outbound.guarding import check_url, port_of
+from stratagem.gateway.outbound.guard import check_url, port_of
 
 __all__ = ["Hop", "next_hop", "origin_of"]
 
@@ -24,7 +24,7 @@ _BODY_HEADERS: Final = frozenset({"content-type", "content-encoding", "content-l
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One request of a chain."""
+    """One request in a chain of redirects."""
 
     method: str
     url: httpx2.URL
@@ -33,19 +33,19 @@ class Hop:
 
 
 def origin_of(url: httpx2.URL) -> tuple[str, bytes, int]:
-    """Return what two addresses must share for credentials to go from one to the other."""
+    """Return the origin of a URL: two URLs with the same one may share credentials."""
     return url.scheme, url.raw_host, port_of(url)
 
 
 def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
-    """Return the request to make next, or None where the answer is the last one.
+    """Return the request to make next, or None if the response is no redirect.
 
     Raises:
-        ExecutionFailed: The answer sends us somewhere we do not follow.
+        ExecutionFailed: The redirect may not be followed.
     """
     if status not in _REDIRECTS or not location:
         return None
-    url = _target(hop.url, location)
+    url = _redirect_target(hop.url, location)
     following = replace(hop, url=url)
     if status not in _KEEP_METHOD and hop.method != "HEAD":
         headers = tuple(pair for pair in hop.headers if pair[0].lower() not in _BODY_HEADERS)
@@ -53,14 +53,14 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
     if origin_of(url) == origin_of(hop.url):
         return following
     if hop.url.scheme == "https" and url.scheme != "https":
-        raise _not_followed("from https to http", url)
+        raise _redirect_refusal("from https to http", url)
     if following.body is not None:
-        raise _not_followed("with its body to another origin", url)
+        raise _redirect_refusal("with its body to another origin", url)
     kept = tuple(pair for pair in following.headers if pair[0].lower() in _CROSSING_HEADERS)
     return replace(following, headers=kept)
 
 
-def _target(base: httpx2.URL, location: str) -> httpx2.URL:
+def _redirect_target(base: httpx2.URL, location: str) -> httpx2.URL:
     try:
         return check_url(base.join(location).copy_with(fragment=None), field="location")
     except (StratagemError, httpx2.InvalidURL, ValueError) as error:
@@ -70,7 +70,7 @@ def _target(base: httpx2.URL, location: str) -> httpx2.URL:
         ) from None
 
 
-def _not_followed(how: str, url: httpx2.URL) -> ExecutionFailed:
+def _redirect_refusal(how: str, url: httpx2.URL) -> ExecutionFailed:
     return ExecutionFailed(
         f"The service redirects {how}; that is not followed.",
         reason="redirect",

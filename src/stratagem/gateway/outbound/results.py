@@ -1,4 +1,4 @@
-"""From the answer of a service to the result of a tool."""
+"""Converts the response of a web service into the result of a tool."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import orjson
 from stratagem import limits
 from stratagem.engine.paths import Steps, get, render
 from stratagem.errors import ExecutionFailed
-from stratagem.gateway.outbound.reading import Response
+from stratagem.gateway.outbound.responses import Response
 
-__all__ = ["body_of", "is_json", "result_of", "retry_after", "unpacked_base64"]
+__all__ = ["body_of", "decode_base64", "is_json", "result_of", "retry_after"]
 
-# The service says that it did nothing: too many requests, not available.
+# Too many requests, unavailable: the service did nothing, so a retry is safe.
 _NOTHING_DONE: Final = frozenset({429, 503})
 _CHARSET: Final = re.compile(r"charset=\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _TEXTUAL: Final = re.compile(
@@ -36,13 +36,13 @@ def is_json(content_type: str) -> bool:
 
 
 def result_of(response: Response, path: Steps | None = None) -> Any:
-    """Return what a service answered, or the part of it that the handler asks for.
+    """Return the body of a response, or the part of it that the handler selects by `path`.
 
     Raises:
-        ExecutionFailed: The service says that it failed, or its answer is not what it says.
+        ExecutionFailed: The status is an error, the body is malformed, or `path` is missing in it.
     """
     if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise _failure(response)
+        raise _status_error(response)
     body = body_of(response, as_json=path is not None)
     if path is None:
         return body
@@ -61,19 +61,19 @@ def body_of(response: Response, *, as_json: bool = False) -> Any:
     """Return the body as JSON: parsed, or as text, or as base64, with its media type.
 
     Raises:
-        ExecutionFailed: It says that it is JSON and is not.
+        ExecutionFailed: It is declared as JSON and cannot be parsed.
     """
     kind = response.content_type
     if not response.body:
         return None
     if as_json or is_json(kind):
-        return _parsed(response)
+        return _parse_json(response)
     if not kind:
         try:
             return orjson.loads(response.body)
         except orjson.JSONDecodeError:
             pass
-    text = _text(response)
+    text = _decode_text(response)
     if text is not None:
         return {"text": text, "content_type": kind or "text/plain"}
     return {
@@ -84,28 +84,28 @@ def body_of(response: Response, *, as_json: bool = False) -> Any:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return for how many seconds the service wants to be left alone, if it says so.
+    """Return the seconds of the Retry-After header, or None if there is none.
 
-    A date is measured from the service's own clock, as its answer gives it.
+    A date is compared with the Date header of the response, so that our clock does not matter.
     """
     given = headers.get("retry-after", "").strip()
     if given.isascii() and given.isdecimal():
         return float(min(int(given[:9]), _DELAY_SECONDS_MAX))
-    until, now = _date(given), _date(headers.get("date", ""))
+    until, now = _parse_date(given), _parse_date(headers.get("date", ""))
     if until is None or now is None:
         return None
     return min(max((until - now).total_seconds(), 0.0), _DELAY_SECONDS_MAX)
 
 
-def unpacked_base64(text: str) -> bytes | None:
-    """Return the bytes that a text stands for, or None where it is no base64."""
+def decode_base64(text: str) -> bytes | None:
+    """Return the bytes that a text encodes, or None if it is not base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
 
 
-def _date(text: str) -> datetime | None:
+def _parse_date(text: str) -> datetime | None:
     try:
         found = parsedate_to_datetime(text)
     except (TypeError, ValueError):
@@ -113,7 +113,7 @@ def _date(text: str) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def _parsed(response: Response) -> Any:
+def _parse_json(response: Response) -> Any:
     try:
         return orjson.loads(response.body.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError:
@@ -125,8 +125,8 @@ def _parsed(response: Response) -> Any:
         ) from None
 
 
-def _text(response: Response) -> str | None:
-    """Return the body as text where it is text."""
+def _decode_text(response: Response) -> str | None:
+    """Return the body as text, or None if it is binary or empty."""
     kind = response.content_type
     if kind and not _TEXTUAL.fullmatch(kind):
         return None
@@ -138,7 +138,7 @@ def _text(response: Response) -> str | None:
     return None if "\x00" in text or not text else text
 
 
-def _failure(response: Response) -> ExecutionFailed:
+def _status_error(response: Response) -> ExecutionFailed:
     try:
         phrase = f" {HTTPStatus(response.status).phrase}"
     except ValueError:
@@ -156,12 +156,12 @@ def _failure(response: Response) -> ExecutionFailed:
 
 
 def _excerpt(response: Response) -> str:
-    """Return the beginning of what the service said, as far as it can be read."""
+    """Return the printable beginning of the body, for an error message."""
     if response.content_type and not (
         is_json(response.content_type) or _TEXTUAL.fullmatch(response.content_type)
     ):
         return f"({len(response.body)} bytes of {response.content_type[:100]})"
-    # Four bytes for each character at most; decoding a long body whole would be for nothing.
+    # UTF-8 takes at most four bytes a character, so a long body need not be decoded whole.
     head = response.body[: 4 * limits.OUTBOUND_EXCERPT_CHARS].decode("utf-8", "replace")
     head = "".join(char if char.isprintable() or char in "\n\t" else "�" for char in head)
     if len(head) > limits.OUTBOUND_EXCERPT_CHARS:

@@ -1,7 +1,7 @@
-"""Texts and JSON with places to fill in.
+"""Templates: texts and JSON with placeholders for arguments and secrets.
 
-A template is read into its parts before anything is filled in, so that what is filled in is never
-read as a template itself: an argument that says `${TOKEN}` stays those eight characters.
+A template is parsed before anything is filled in, so that a value is never parsed as a template:
+an argument `${TOKEN}` stays those eight characters.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import orjson
 
 from stratagem.errors import MissingRequired
 
-__all__ = ["ABSENT", "Part", "Template", "fill_json", "json_arguments", "text_of"]
+__all__ = ["ABSENT", "Segment", "Template", "fill_json", "json_arguments", "text_of"]
 
-# `{name}` in addresses and headers; `{{name}}` in JSON, where single braces are common.
+# `{name}` in URLs and headers; `{{name}}` in JSON, where single braces are common.
 _SINGLE: Final = re.compile(
     r"\$\{(?P<secret>[A-Za-z_][A-Za-z0-9_]*)\}|\{(?P<argument>[A-Za-z_][\w.-]*)\}"
 )
@@ -29,8 +29,8 @@ ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a template: plain text, or the name of what stands there."""
+class Segment:
+    """A segment of a template: plain text, or the name of a secret or argument."""
 
     kind: Literal["text", "secret", "argument"]
     value: str
@@ -38,24 +38,26 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with its places."""
+    """A parsed template."""
 
-    parts: tuple[Part, ...]
+    segments: tuple[Segment, ...]
 
     @classmethod
-    def read(cls, text: str, *, double: bool = False) -> Template:
-        """Read a text; `double` for places in double braces."""
-        return cls(tuple(_parts(text, _DOUBLE if double else _SINGLE)))
+    def parse(cls, text: str, *, double: bool = False) -> Template:
+        """Parse a text; `double` for placeholders in double braces."""
+        return cls(tuple(_split(text, _DOUBLE if double else _SINGLE)))
 
     def names(self, kind: Literal["secret", "argument"]) -> list[str]:
-        """Return the names of its arguments or secrets, in order, each once."""
-        return list(dict.fromkeys(part.value for part in self.parts if part.kind == kind))
+        """Return the distinct names of its arguments or secrets, in order."""
+        return list(
+            dict.fromkeys(segment.value for segment in self.segments if segment.kind == kind)
+        )
 
     @property
     def only_argument(self) -> str | None:
-        """Return the name of the argument that is all there is to it, if so."""
-        if len(self.parts) == 1 and self.parts[0].kind == "argument":
-            return self.parts[0].value
+        """Return the argument's name if the template is a single placeholder, else None."""
+        if len(self.segments) == 1 and self.segments[0].kind == "argument":
+            return self.segments[0].value
         return None
 
     def fill(
@@ -64,35 +66,36 @@ class Template:
         secret: Callable[[str], str],
         encode: Callable[[str], str] = str,
     ) -> str:
-        """Return the text with everything filled in; `encode` makes it fit its surroundings.
+        """Return the text with every placeholder replaced by its encoded value.
 
         Raises:
-            MissingRequired: An argument that it needs is not there.
+            MissingRequired: An argument of the template is missing.
         """
         filled = []
-        for part in self.parts:
-            if part.kind == "text":
-                filled.append(part.value)
-            elif part.kind == "secret":
-                filled.append(encode(secret(part.value)))
+        for segment in self.segments:
+            if segment.kind == "text":
+                filled.append(segment.value)
+            elif segment.kind == "secret":
+                filled.append(encode(secret(segment.value)))
             else:
-                filled.append(encode(text_of(_needed(arguments, part.value))))
+                filled.append(encode(text_of(_require_argument(arguments, segment.value))))
         return "".join(filled)
 
 
 def text_of(value: Any) -> str:
-    """Return an argument as it is written into a text."""
+    """Return an argument as text: itself if it is one, else its JSON."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def fill_json(template: Any, arguments: Mapping[str, Any], secret: Callable[[str], str]) -> Any:
-    """Return JSON with its places filled in.
+    """Return a JSON template with its placeholders filled in.
 
-    A text that is nothing but a place becomes the argument itself, whatever its type; where that
-    is missing, the field or element is left out, and `ABSENT` stands for the whole.
+    A text that is a single placeholder becomes the argument itself, whatever its type. If the
+    argument is missing, its field or element is left out; for a whole template, the result is
+    `ABSENT`.
     """
     if isinstance(template, str):
-        read = Template.read(template, double=True)
+        read = Template.parse(template, double=True)
         name = read.only_argument
         if name is None:
             return read.fill(arguments, secret)
@@ -109,7 +112,7 @@ def fill_json(template: Any, arguments: Mapping[str, Any], secret: Callable[[str
 def json_arguments(template: Any) -> Iterator[str]:
     """Yield the names of the arguments that a JSON template uses."""
     if isinstance(template, str):
-        yield from Template.read(template, double=True).names("argument")
+        yield from Template.parse(template, double=True).names("argument")
     elif isinstance(template, Mapping):
         for each in template.values():
             yield from json_arguments(each)
@@ -118,21 +121,21 @@ def json_arguments(template: Any) -> Iterator[str]:
             yield from json_arguments(each)
 
 
-def _parts(text: str, places: re.Pattern[str]) -> Iterator[Part]:
+def _split(text: str, places: re.Pattern[str]) -> Iterator[Segment]:
     at = 0
     for found in places.finditer(text):
         if found.start() > at:
-            yield Part("text", text[at : found.start()])
+            yield Segment("text", text[at : found.start()])
         if found["secret"] is not None:
-            yield Part("secret", found["secret"])
+            yield Segment("secret", found["secret"])
         else:
-            yield Part("argument", found["argument"])
+            yield Segment("argument", found["argument"])
         at = found.end()
     if at < len(text):
-        yield Part("text", text[at:])
+        yield Segment("text", text[at:])
 
 
-def _needed(arguments: Mapping[str, Any], name: str) -> Any:
+def _require_argument(arguments: Mapping[str, Any], name: str) -> Any:
     value = dict(arguments) if name == "*" else arguments.get(name)
     if value is None:
         raise MissingRequired(f"`{name}` is needed for this call.", field=name)

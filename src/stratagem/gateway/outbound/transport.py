@@ -1,7 +1,7 @@
-"""The transport of httpx with the guard below it.
+"""The httpx transport whose connections pass the guard.
 
-Built from the public parts of httpx2 and httpcore2 only: a pool of connections for each origin
-that opens them through `GuardedBackend`. A connection stays with the address it was opened to.
+It uses only the public parts of httpx2 and httpcore2: a connection pool that opens connections
+through `GuardedBackend`. A connection never changes the address it was opened to.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import httpcore2
 import httpx2
 
 from stratagem import limits
-from stratagem.gateway.outbound.guarding import Guard, GuardedBackend, check_url
-from stratagem.gateway.outbound.reading import BoundedStream, too_large, unpacking_for
+from stratagem.gateway.outbound.guard import Guard, GuardedBackend, check_url
+from stratagem.gateway.outbound.responses import BoundedStream, decompressor_for, too_large
 
 __all__ = ["BYTES_MAX", "GuardedTransport"]
 
-# The extension of a request that says how large its answer may be.
+# The request extension that holds the size limit of the response.
 BYTES_MAX: Final = "stratagem_bytes_max"
-# Set from the address itself, or meant for a proxy: nobody above may choose them.
+# Derived from the URL, or meant for a proxy: callers may not set them.
 _OWN_HEADERS: Final = frozenset({b"host", b"proxy-authorization", b"proxy-connection"})
-_UNPACKED_HEADERS: Final = frozenset({b"content-encoding", b"content-length"})
+_COMPRESSION_HEADERS: Final = frozenset({b"content-encoding", b"content-length"})
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over connections that the guard has passed."""
+    """Sends requests over connections that the guard has checked."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request and return its answer, unpacked and bounded while it is read.
+        """Send one request; the body of the response is decompressed and bounded while it is read.
 
         Raises:
-            ValidationFailed: The address is not one of http or https.
+            ValidationFailed: The URL is not http or https.
             PermissionDenied: It leads to an address that is not public.
         """
         url = check_url(request.url)
@@ -68,11 +68,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             content=request.stream,
             extensions={"timeout": request.extensions.get("timeout", {})},
         )
-        with _translated():
+        with _translate_errors():
             answer = await self._pool.handle_async_request(outgoing)
         bytes_max = request.extensions.get(BYTES_MAX, self._bytes_max)
         try:
-            return _bounded(answer, bytes_max)
+            return _bound_response(answer, bytes_max)
         except BaseException:
             await answer.aclose()
             raise
@@ -82,29 +82,31 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         await self._pool.aclose()
 
 
-def _bounded(answer: httpcore2.Response, bytes_max: int) -> httpx2.Response:
+def _bound_response(answer: httpcore2.Response, bytes_max: int) -> httpx2.Response:
     headers = httpx2.Headers(answer.headers)
     by_line = headers.get("content-type", "").lower().startswith("text/event-stream")
     length = headers.get("content-length", "")
     if not by_line and length.isdecimal() and int(length[:20]) > bytes_max:
         raise too_large(bytes_max)
-    unpacking = unpacking_for(headers.get("content-encoding", ""))
-    kept: list[tuple[bytes, bytes]] = list(answer.headers)
-    if unpacking is not None:
-        kept = [pair for pair in kept if pair[0].lower() not in _UNPACKED_HEADERS]
-    stream = BoundedStream(_Arriving(answer), unpacking, bytes_max, by_line=by_line)
-    return httpx2.Response(status_code=answer.status, headers=kept, stream=stream)
+    decompressor = decompressor_for(headers.get("content-encoding", ""))
+    headers_left: list[tuple[bytes, bytes]] = list(answer.headers)
+    if decompressor is not None:
+        headers_left = [
+            pair for pair in headers_left if pair[0].lower() not in _COMPRESSION_HEADERS
+        ]
+    stream = BoundedStream(_RawBody(answer), decompressor, bytes_max, by_line=by_line)
+    return httpx2.Response(status_code=answer.status, headers=headers_left, stream=stream)
 
 
-class _Arriving(httpx2.AsyncByteStream):
-    """The bytes of an answer as they come from the connection."""
+class _RawBody(httpx2.AsyncByteStream):
+    """The bytes of a response as they arrive on the connection."""
 
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         stream: Any = self._answer.stream
-        with _translated():
+        with _translate_errors():
             async for chunk in stream:
                 yield chunk
 
@@ -113,8 +115,8 @@ class _Arriving(httpx2.AsyncByteStream):
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Raise the errors of the connection pool as those of httpx, which have the same names."""
+def _translate_errors() -> Iterator[None]:
+    """Raise errors of httpcore as the httpx errors of the same names."""
     try:
         yield
     except (

@@ -232,7 +232,7 @@ async def test_an_unknown_name_fails_safely() -> None:
 
 
 async def test_unix_sockets_are_refused() -> None:
-    from stratagem.gateway.outbound.guarding import Guard, GuardedBackend
+    from stratagem.gateway.outbound.guard import Guard, GuardedBackend
 
     with pytest.raises(PermissionDenied):
         await GuardedBackend(Guard()).connect_unix_socket("/var/run/docker.sock")

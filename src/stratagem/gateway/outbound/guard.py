@@ -1,9 +1,9 @@
-"""The guard itself: which address a connection may be opened to.
+"""The guard against server-side request forgery: which IP address a connection may be opened to.
 
-It stands where connections are opened, below everything that reads addresses (URLs), follows
-redirects or keeps connections. Whatever goes on above it, no connection is opened to an address
-it did not see: a name is resolved once, every answer is looked at, and one of those very answers
-is dialled. TLS and the Host header go on with the name.
+It works where connections are opened, below the code that parses URLs, follows redirects and
+pools connections, so that none of these can bypass it. A name is resolved once, every resulting
+address is checked, and the connection is opened to one of the checked addresses, which rules out
+DNS rebinding. TLS and the Host header use the name.
 """
 
 from __future__ import annotations
@@ -22,12 +22,17 @@ from stratagem import limits
 from stratagem.errors import ExecutionFailed, PermissionDenied, ValidationFailed
 from stratagem.gateway.outbound.addresses import (
     Address,
-    as_address,
     is_public,
-    kind_of,
     needs_own_permission,
+    non_public_kind,
+    parse_address,
 )
-from stratagem.gateway.outbound.allowing import PORT_MAX, AllowedHost, host_fault, normal_host
+from stratagem.gateway.outbound.allowed_hosts import (
+    PORT_MAX,
+    AllowedHost,
+    host_fault,
+    normalize_host,
+)
 
 __all__ = ["Guard", "GuardedBackend", "Resolver", "check_url", "port_of", "system_resolver"]
 
@@ -46,10 +51,10 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
 
 
 def check_url(url: str | httpx2.URL, *, field: str = "url") -> httpx2.URL:
-    """Read an address of http or https that names a host plainly.
+    """Parse an http or https URL whose host is unambiguous.
 
     Raises:
-        ValidationFailed: It is something else, or its host can be read in more than one way.
+        ValidationFailed: It is not such a URL, or parsers disagree about its host.
     """
     if len(str(url)) > limits.OUTBOUND_URL_CHARS_MAX:
         raise ValidationFailed(
@@ -60,24 +65,24 @@ def check_url(url: str | httpx2.URL, *, field: str = "url") -> httpx2.URL:
     try:
         parsed = httpx2.URL(url)
     except (httpx2.InvalidURL, ValueError, TypeError):
-        raise _unusable(field, "it is malformed") from None
+        raise _url_error(field, "it is malformed") from None
     if parsed.scheme not in _PORTS:
-        raise _unusable(field, "only http and https are called")
+        raise _url_error(field, "only http and https are called")
     if parsed.userinfo or "@" in parsed.netloc.decode("ascii"):
-        raise _unusable(field, "it must not hold a user or a password")
+        raise _url_error(field, "it must not hold a user or a password")
     if not 0 < port_of(parsed) <= PORT_MAX:
-        raise _unusable(field, f"the port must be from 1 to {PORT_MAX}")
-    if fault := host_fault(normal_host(parsed.raw_host.decode("ascii"))):
-        raise _unusable(field, f"its host cannot be called: {fault}")
+        raise _url_error(field, f"the port must be from 1 to {PORT_MAX}")
+    if fault := host_fault(normalize_host(parsed.raw_host.decode("ascii"))):
+        raise _url_error(field, f"its host cannot be called: {fault}")
     return parsed
 
 
 def port_of(url: httpx2.URL) -> int:
-    """Return the port that an address is served on."""
+    """Return the port of a URL, by default that of its scheme."""
     return _PORTS.get(url.scheme, 0) if url.port is None else url.port
 
 
-def _unusable(field: str, why: str) -> ValidationFailed:
+def _url_error(field: str, why: str) -> ValidationFailed:
     return ValidationFailed(
         f"`{field}` cannot be called: {why}.",
         field=field,
@@ -89,8 +94,8 @@ def _unusable(field: str, why: str) -> ValidationFailed:
 class Guard:
     """Decides where a connection may lead.
 
-    `public` tells which addresses need no permission; tests on one machine let an address of the
-    loopback network play a public one.
+    `public` tells which addresses need no entry in the allow list; tests replace it so that a
+    loopback address counts as public.
     """
 
     allow: tuple[AllowedHost, ...] = ()
@@ -98,40 +103,42 @@ class Guard:
     public: Callable[[Address], bool] = is_public
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """Return the addresses that a host may be dialled at, having looked at all of them.
+        """Resolve a host, check every address, and return them in the order to try.
 
         Raises:
             PermissionDenied: One of them is not public, and the host is not allowed by name.
             ExecutionFailed: The name has no address.
         """
-        host = normal_host(host)
+        host = normalize_host(host)
         if fault := host_fault(host):
             raise PermissionDenied(f"This host cannot be called: {fault}.", host=host[:100])
         allowed = any(entry.covers(host, port) for entry in self.allow)
-        literal = as_address(host)
+        literal = parse_address(host)
         if literal is not None:
-            return [self._literal(literal, port, allowed=allowed)]
+            return [self._check_literal(literal, port, allowed=allowed)]
         found = await self._resolve(host, port)
         if allowed:
             refused = any(map(needs_own_permission, found))
         else:
             refused = not all(map(self.public, found))
         if refused:
-            raise _refused(host, port, "an address that is not public")
+            raise _refusal(host, port, "an address that is not public")
         return list(dict.fromkeys(map(str, found)))
 
     def check(self, url: httpx2.URL) -> None:
-        """Refuse at once what needs no resolving to be refused."""
-        host = normal_host(url.raw_host.decode("ascii"))
+        """Refuse a URL whose host is an IP address that may not be called; names pass."""
+        host = normalize_host(url.raw_host.decode("ascii"))
         port = port_of(url)
-        literal = as_address(host)
+        literal = parse_address(host)
         if literal is not None:
             covered = any(entry.covers(host, port) for entry in self.allow)
-            self._literal(literal, port, allowed=covered)
+            self._check_literal(literal, port, allowed=covered)
 
-    def _literal(self, address: Address, port: int, *, allowed: bool) -> str:
+    def _check_literal(self, address: Address, port: int, *, allowed: bool) -> str:
         if not allowed and not self.public(address):
-            raise _refused(str(address), port, kind_of(address) or "an address that is not public")
+            raise _refusal(
+                str(address), port, non_public_kind(address) or "an address that is not public"
+            )
         return str(address)
 
     async def _resolve(self, host: str, port: int) -> list[Address]:
@@ -139,7 +146,7 @@ class Guard:
             texts = await self.resolver(host, port)
         except (OSError, UnicodeError):
             texts = ()
-        found = [as_address(text) for text in texts]
+        found = [parse_address(text) for text in texts]
         addresses = [address for address in found if address is not None]
         if not found or len(addresses) < len(found) or len(found) > limits.OUTBOUND_ADDRESSES_MAX:
             raise ExecutionFailed(
@@ -152,11 +159,11 @@ class Guard:
         return addresses
 
 
-def _refused(host: str, port: int, why: str) -> PermissionDenied:
+def _refusal(host: str, port: int, why: str) -> PermissionDenied:
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return PermissionDenied(
         f"{place} may not be called: it is {why}."
-        if as_address(host)
+        if parse_address(host)
         else f"{place} may not be called: it leads to {why}.",
         host=host,
         port=port,
@@ -203,7 +210,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109 - the signature of the library
         socket_options: typing.Iterable[typing.Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Refuse: a socket of this machine is no service of the internet."""
+        """Refuse: a Unix socket leads to a process of this machine."""
         del path, timeout, socket_options
         raise PermissionDenied("A unix socket may not be called.", reason="unix_socket")
 

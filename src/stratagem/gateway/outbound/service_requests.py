@@ -1,4 +1,4 @@
-"""What the runners of services have in common: secrets for one host, one request, one result."""
+"""Requests to web services, sent by the webhook and OpenAPI runners."""
 
 from __future__ import annotations
 
@@ -14,18 +14,25 @@ from stratagem.engine.paths import Steps
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.contract import Handler, Run
 from stratagem.gateway.outbound.client import Outbound
-from stratagem.gateway.outbound.guarding import port_of
+from stratagem.gateway.outbound.guard import port_of
 from stratagem.gateway.outbound.results import result_of
 
-__all__ = ["Call", "handler_seconds", "percent", "place_of", "secrets_for", "send"]
+__all__ = [
+    "ServiceRequest",
+    "handler_seconds",
+    "host_with_port",
+    "percent_encode",
+    "secrets_for",
+    "send",
+]
 
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A request that is ready to be sent, secrets and all: it must not be kept."""
+class ServiceRequest:
+    """A request that is ready to be sent. It contains secrets and must not be stored."""
 
     method: str
     url: str
@@ -35,28 +42,28 @@ class Call:
     path: Steps | None = None
 
 
-def percent(text: str) -> str:
-    """Encode a text so that it stays one piece of a path or query."""
+def percent_encode(text: str) -> str:
+    """Percent-encode a text so that it stays one segment of a path or one value of a query."""
     return quote(text, safe="")
 
 
-def place_of(url: httpx2.URL) -> str:
-    """Return the host that secrets are bound to, with its port where that is not the usual one."""
+def host_with_port(url: httpx2.URL) -> str:
+    """Return the host that secrets are bound to, with its port unless it is the default."""
     port = port_of(url)
     return url.host if port == _DEFAULT_PORTS[url.scheme] else f"{url.host}:{port}"
 
 
 def secrets_for(run: Run, url: httpx2.URL) -> Callable[[str], str]:
-    """Return what gives a secret by its name, for this one host."""
-    place = place_of(url)
+    """Return a function that resolves a secret by its name, for the host of this URL only."""
+    place = host_with_port(url)
     return lambda name: run.secrets.resolve(f"${{{name}}}", host=place)
 
 
-async def send(outbound: Outbound, call: Call, run: Run) -> Any:
-    """Make the request and return its result.
+async def send(outbound: Outbound, call: ServiceRequest, run: Run) -> Any:
+    """Send the request and return its result.
 
-    The key of the request goes along with whatever may change something, so that a service that
-    knows such keys does it once however often it is asked.
+    Requests that may change something carry the idempotency key of the call, so that a service
+    that supports such keys performs a repeated request once.
     """
     headers = dict(call.headers)
     present = {name.lower() for name in headers}
@@ -73,10 +80,10 @@ async def send(outbound: Outbound, call: Call, run: Run) -> Any:
 
 
 def handler_seconds(handler: Handler) -> float:
-    """Return how long a handler's service may take, given in milliseconds.
+    """Return a handler's timeout in seconds; the handler gives it in milliseconds.
 
     Raises:
-        ValidationFailed: It is no such time.
+        ValidationFailed: It is not a number, or out of range.
     """
     given = handler.get("timeout")
     if given is None:
@@ -92,10 +99,10 @@ def handler_seconds(handler: Handler) -> float:
 
 
 def text_fields(value: Any, *, name: str) -> Mapping[str, str]:
-    """Return an object of texts.
+    """Return a mapping of texts, empty for None.
 
     Raises:
-        ValidationFailed: It is something else.
+        ValidationFailed: The value is not an object whose values are all texts.
     """
     if value is None:
         return {}
