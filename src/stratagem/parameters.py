@@ -9,7 +9,7 @@ checked against these schemas alone, so that nothing has to build models when it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING as _NO_DEFAULT
 from dataclasses import dataclass, field, fields
@@ -237,7 +237,84 @@ def check(schema: Schema, arguments: object, operation: str) -> dict[str, Any]:
         raise InvalidInput(
             f"The arguments of {operation} are a JSON object, not {type(arguments).__name__}."
         )
-    return _Check(operation).properties(schema, arguments, ())
+    checked = _check_exact(schema, arguments)
+    if checked is not None:
+        return checked
+    given = {name: value for name, value in arguments.items() if value is not MISSING}
+    return _Check(operation).properties(schema, given, ())
+
+
+class _AnyType:
+    """The types of a parameter that takes any JSON."""
+
+    def __contains__(self, kind: object) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _ExactTypes:
+    """What can be accepted by a look at types alone: most calls, and those that should be fast.
+
+    `parameters` gives each declared name its Python name and the types of values that need no
+    further check.
+    """
+
+    parameters: Mapping[str, tuple[str, Container[type]]]
+    required: frozenset[str]
+
+
+# By identity: a schema is a constant of the program, and its mappings have no hash. The schema is
+# kept with its types so that its identity is never reused.
+_EXACT: dict[int, tuple[Schema, _ExactTypes]] = {}
+
+
+def _check_exact(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return arguments whose types alone say that they fit; None where one needs a closer look."""
+    known = _EXACT.get(id(schema))
+    if known is None:
+        known = _EXACT[id(schema)] = (schema, _exact_types(schema))
+    exact = known[1]
+    declared = exact.parameters
+    checked: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if value is MISSING:
+            continue
+        parameter = declared.get(name)
+        if parameter is None or type(value) not in parameter[1]:
+            return None
+        checked[parameter[0]] = value
+    return checked if exact.required <= checked.keys() else None
+
+
+def _exact_types(schema: Schema) -> _ExactTypes:
+    declared: Mapping[str, Schema] = schema.get("properties", {})
+    return _ExactTypes(
+        {name: (python_name(name), _accepted_types(each)) for name, each in declared.items()},
+        frozenset(map(python_name, schema.get("required", ()))),
+    )
+
+
+def _accepted_types(schema: Schema) -> Container[type]:
+    """Return the types whose every value fits a schema."""
+    if "anyOf" in schema:
+        choices = [_accepted_types(each) for each in schema["anyOf"]]
+        exact = [each for each in choices if isinstance(each, frozenset)]
+        return _AnyType() if len(exact) < len(choices) else frozenset().union(*exact)
+    says = schema.keys() - {"type", "default", "description", STRICT, QUIET, ADVERTISED}
+    if says or schema.get("type") == "array":
+        return frozenset()
+    return _PYTHON_TYPES.get(schema.get("type", ""), _AnyType())
+
+
+_PYTHON_TYPES: Final[Mapping[str, Container[type]]] = {
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    # A float may be infinite, which is no number of JSON.
+    "number": frozenset({int}),
+    "boolean": frozenset({bool}),
+    "object": frozenset({dict}),
+    "null": frozenset({type(None)}),
+}
 
 
 class _Mismatch(Exception):

@@ -12,7 +12,7 @@ from stratagem.debugging.service import Debugging
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
-from stratagem.parameters import MISSING, check
+from stratagem.parameters import check
 from stratagem.schemas import method_schema
 from stratagem.sdk.generated.debugging import DebuggingMethods
 from stratagem.sdk.generated.knowledge import KnowledgeMethods
@@ -41,8 +41,7 @@ class _Checked(Generic[ServiceT]):
         /,
     ) -> ResultT:
         name = method.__name__
-        given = {each: value for each, value in arguments.items() if value is not MISSING}
-        return method(self._service, **check(method_schema(self._system, name), given, name))
+        return method(self._service, **check(method_schema(self._system, name), arguments, name))
 
 
 class Stratagem:
