@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import orjson
 
-from stratagem.debugging.drafting import draft_incident
 from stratagem.debugging.kinds import INCIDENTS
 from stratagem.debugging.service import Debugging
+from stratagem.debugging.unsolved_incidents import draft_incident
 from stratagem.operation import Caller
 from stratagem.search import analysis
 from stratagem.search.foundation import Foundation

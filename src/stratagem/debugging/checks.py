@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something was tried: the environment, and as it is kept."""
+    """Where something was tried: the environment, and the form in which events store it."""
 
     environment: Environment
     content: Mapping[str, Any]
@@ -37,12 +37,12 @@ class Place:
 
 def environment(env: object, *, local: bool, redaction: Level) -> Environment:
     """Return the environment that a caller gives, or has, without what may be secret in it."""
-    return canonical(_given(env, local=local, redaction=redaction))
+    return canonical(_resolve_env(env, local=local, redaction=redaction))
 
 
 def place(env: object, env_bucket: object, *, local: bool, redaction: Level) -> Place:
     """Return where something was tried; a bucket in canonical form overrides the environment."""
-    given = _given(env, local=local, redaction=redaction)
+    given = _resolve_env(env, local=local, redaction=redaction)
     computed = canonical(given)
     if env_bucket is None or env_bucket == computed.bucket:
         return Place(computed, {"env": given, "env_bucket": computed.bucket})
@@ -143,7 +143,7 @@ def tags(given: object) -> list[str]:
     )
 
 
-def _given(env: object, *, local: bool, redaction: Level) -> Mapping[str, Any]:
+def _resolve_env(env: object, *, local: bool, redaction: Level) -> Mapping[str, Any]:
     if env == "auto":
         if not local:
             raise ValidationFailed(

@@ -32,7 +32,7 @@ from typing import Any, Final, NamedTuple
 
 from stratagem import limits
 from stratagem.debugging import spelling, vocabulary
-from stratagem.debugging.reading import VERSIONED, Part, read, role_of
+from stratagem.debugging.environment_fields import VERSIONED, SlotValue, parse_fields, role_of
 from stratagem.errors import ValidationFailed
 
 __all__ = ["Environment", "canonical", "from_bucket", "similarity"]
@@ -117,10 +117,10 @@ def canonical(env: Mapping[str, Any] | Environment) -> Environment:
             hint='Describe the environment, as in {"os": "linux", "python": "3.12"}.',
         )
     try:
-        return _remembered(_essence(env)) if len(env) <= limits.ENV_FIELDS_MAX else _read(env)
+        return _parse_cached(_cache_key(env)) if len(env) <= limits.ENV_FIELDS_MAX else _parse(env)
     except TypeError:
         # It has objects or lists inside, which cannot be remembered.
-        return _read(env)
+        return _parse(env)
 
 
 def from_bucket(text: str) -> Environment | None:
@@ -133,7 +133,7 @@ def from_bucket(text: str) -> Environment | None:
 def _from_bucket(text: str) -> Environment | None:
     fields: dict[str, str] = {}
     for token in text.split("|"):
-        slot, name, version = _parsed(token)
+        slot, name, version = _parse_token(token)
         if slot in fields:
             return None
         fields[slot] = name
@@ -174,7 +174,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in numbers.split(".")) if numbers else ()
 
 
-def _essence(env: Mapping[str, Any]) -> tuple[tuple[str, Any, type], ...]:
+def _cache_key(env: Mapping[str, Any]) -> tuple[tuple[str, Any, type], ...]:
     """Return what decides how an environment is read; the types, for True is equal to 1."""
     cut = limits.ENV_VALUE_CHARS_MAX
     return tuple(
@@ -185,14 +185,14 @@ def _essence(env: Mapping[str, Any]) -> tuple[tuple[str, Any, type], ...]:
 
 # Agents ask again and again from the same few environments, and every outcome has one.
 @lru_cache(maxsize=4096)
-def _remembered(essence: tuple[tuple[str, Any, type], ...]) -> Environment:
-    return _read({key: value for key, value, _ in essence})
+def _parse_cached(cache_key: tuple[tuple[str, Any, type], ...]) -> Environment:
+    return _parse({key: value for key, value, _ in cache_key})
 
 
-def _read(env: Mapping[str, Any]) -> Environment:
+def _parse(env: Mapping[str, Any]) -> Environment:
     given = sorted(set(spelling.flatten(env)), key=lambda pair: (role_of(pair[0]) is None, pair))
     # What is known comes first, so that any number of free fields crowds out nothing.
-    parts, other = read(given[: 4 * limits.ENV_FIELDS_MAX])
+    parts, other = parse_fields(given[: 4 * limits.ENV_FIELDS_MAX])
     fields = {}
     for slot in _WEIGHTS:
         if slot in parts:
@@ -204,7 +204,7 @@ def _read(env: Mapping[str, Any]) -> Environment:
     return Environment((*fields.items(), *kept), _bucket(parts))
 
 
-def _bucket(parts: Mapping[str, Part]) -> str:
+def _bucket(parts: Mapping[str, SlotValue]) -> str:
     anchored = "os" in parts or "language" in parts
     tokens = [
         _token(slot, parts[slot], anchored=anchored)
@@ -214,15 +214,15 @@ def _bucket(parts: Mapping[str, Part]) -> str:
     return "|".join(tokens) or _UNKNOWN
 
 
-def _token(slot: str, part: Part, *, anchored: bool) -> str:
+def _token(slot: str, part: SlotValue, *, anchored: bool) -> str:
     """Return a part as a bucket shows it: bare if it can be read back, else with its slot."""
     major = part.version.partition(".")[0]
     text = f"{part.name}{major}"
     placed = anchored or part.name in _OWNER
-    return text if placed and _parsed(text) == (slot, part.name, major) else f"{slot}:{text}"
+    return text if placed and _parse_token(text) == (slot, part.name, major) else f"{slot}:{text}"
 
 
-def _parsed(token: str) -> tuple[str, str, str]:
+def _parse_token(token: str) -> tuple[str, str, str]:
     """Return the slot, the name and the major version that a token of a bucket stands for."""
     found = _TOKEN.fullmatch(token)
     assert found is not None

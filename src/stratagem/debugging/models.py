@@ -13,9 +13,9 @@ __all__ = [
     "OutcomeRecorded",
     "RankedSolution",
     "RankedSolutions",
+    "RecommendationStatistics",
     "SolutionAdded",
     "SolutionStats",
-    "Statistics",
 ]
 
 
@@ -134,7 +134,7 @@ class IncidentAdded:
 
 
 @dataclass(slots=True)
-class Statistics:
+class RecommendationStatistics:
     """How well the recommendations did."""
 
     incidents: int

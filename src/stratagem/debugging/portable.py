@@ -61,22 +61,22 @@ def read(path: Path, redaction: Level) -> tuple[str, list[Record]]:
     except OSError as error:
         raise StorageUnavailable(f"{path} cannot be read: {error}.", path=str(path)) from error
     lines = data.splitlines()
-    parsed = [_parsed(path, number, line) for number, line in enumerate(lines, 1)]
+    parsed = [_parse_line(path, number, line) for number, line in enumerate(lines, 1)]
     header = parsed[0] if parsed else {}
     if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise _refused(path, 1, f"it does not begin a {FORMAT} file of version {VERSION}")
+        raise _refusal(path, 1, f"it does not begin a {FORMAT} file of version {VERSION}")
     _check_end(path, lines, parsed[-1])
-    reading = _Reading(redaction)
+    reader = _LineReader(redaction)
     records = []
     for number, record in enumerate(parsed[1:-1], 2):
         try:
-            records.append(reading.take(record))
+            records.append(reader.read_record(record))
         except ValidationFailed as error:
-            raise _refused(path, number, error.message.rstrip(".")) from error
+            raise _refusal(path, number, error.message.rstrip(".")) from error
     return str(header.get("source", ""))[: limits.TITLE_CHARS_MAX], records
 
 
-class _Reading:
+class _LineReader:
     """The lines of a file so far: what they say, and what later ones may refer to."""
 
     def __init__(self, redaction: Level) -> None:
@@ -84,17 +84,17 @@ class _Reading:
         self._incidents: set[str] = set()
         self._solutions: dict[str, str] = {}
 
-    def take(self, record: Mapping[str, Any]) -> Record:
+    def read_record(self, record: Mapping[str, Any]) -> Record:
         """Return the kind of a line, and its content as it may be kept."""
-        takers: Mapping[Any, Callable[[Mapping[str, Any]], Content]] = {
+        readers: Mapping[Any, Callable[[Mapping[str, Any]], Content]] = {
             "incident": self._incident,
             "solution": self._solution,
             "outcome": self._outcome,
         }
         kind = record.get("type")
-        if not isinstance(kind, str) or kind not in takers:
+        if not isinstance(kind, str) or kind not in readers:
             raise ValidationFailed("its type is not incident, solution or outcome")
-        content = takers[kind](record)
+        content = readers[kind](record)
         origin = record.get("origin")
         if isinstance(origin, dict):
             content["origin"] = {
@@ -175,24 +175,24 @@ def _id(record: Mapping[str, Any], field: str) -> str:
     return values.check_text(record.get(field), field=field, chars_max=limits.KEY_CHARS_MAX)
 
 
-def _parsed(path: Path, number: int, line: bytes) -> Content:
+def _parse_line(path: Path, number: int, line: bytes) -> Content:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise _refused(path, number, f"it is not JSON: {error}") from error
+        raise _refusal(path, number, f"it is not JSON: {error}") from error
     if not isinstance(record, dict):
-        raise _refused(path, number, "it is not an object")
+        raise _refusal(path, number, "it is not an object")
     return record
 
 
 def _check_end(path: Path, lines: list[bytes], end: Mapping[str, Any]) -> None:
     before = len(lines) - 1
     if end.get("type") != "end" or end.get("lines") != before:
-        raise _refused(path, len(lines), "the file was cut short or altered")
+        raise _refusal(path, len(lines), "the file was cut short or altered")
     digest = hashlib.sha256(b"".join(line + b"\n" for line in lines[:-1])).hexdigest()
     if end.get("sha256", digest) != digest:
-        raise _refused(path, len(lines), "the lines before it are not those that were written")
+        raise _refusal(path, len(lines), "the lines before it are not those that were written")
 
 
-def _refused(path: Path, number: int, why: str) -> ImportRefused:
+def _refusal(path: Path, number: int, why: str) -> ImportRefused:
     return ImportRefused(f"{path}, line {number}: {why}.", path=str(path), line=number)

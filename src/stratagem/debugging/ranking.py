@@ -25,7 +25,7 @@ from stratagem.debugging.models import RankedSolution, SolutionStats
 from stratagem.engine import evidence
 from stratagem.engine.evidence import Belief, Observation
 
-__all__ = ["Candidate", "Outcome", "Solution", "counted", "rank", "stats"]
+__all__ = ["Outcome", "Solution", "SolutionGroup", "deduplicate_outcomes", "rank", "stats"]
 
 # Ties only: the difference that one weak outcome makes is larger.
 RECENCY_BOOST_MAX: Final = 0.01
@@ -61,7 +61,7 @@ class Solution:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SolutionGroup:
     """A fix with all its variants and outcomes, and how well its incident fits."""
 
     incident_title: str
@@ -70,10 +70,10 @@ class Candidate:
     outcomes: tuple[Outcome, ...]
 
 
-def counted(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return the outcomes that count: of several from one lookup for one fix, the last.
+def deduplicate_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return each outcome once: of several from one lookup for one fix, the last.
 
-    What came in twice, by an import on each of two branches that were merged, counts once.
+    An outcome that was imported on two branches, which were then merged, also counts once.
     """
     last: dict[tuple[str, str], int] = {}
     listed = list({each.outcome_id or each.sequence: each for each in outcomes}.values())
@@ -107,7 +107,7 @@ def believe(outcomes: Sequence[Outcome], caller: Environment, now: int, *, prior
 
 
 def rank(
-    candidates: Iterable[Candidate],
+    candidates: Iterable[SolutionGroup],
     caller: Environment,
     now: int,
     *,
@@ -116,9 +116,9 @@ def rank(
     """Return the fixes, the one to try first first; `priors` is by incident."""
     ranked = [
         (
-            _ranked(candidate, caller, now, priors[candidate.variants[0].incident_id]),
+            _score_group(candidate, caller, now, priors[candidate.variants[0].incident_id]),
             # No outcome moves it, so that a tie is no way around the evidence.
-            similarity(caller, _speaker(candidate, caller).environment),
+            similarity(caller, _representative(candidate, caller).environment),
         )
         for candidate in candidates
     ]
@@ -146,19 +146,21 @@ def stats(
     )
 
 
-def _ranked(candidate: Candidate, caller: Environment, now: int, prior: float) -> RankedSolution:
+def _score_group(
+    candidate: SolutionGroup, caller: Environment, now: int, prior: float
+) -> RankedSolution:
     belief = believe(candidate.outcomes, caller, now, prior=prior)
-    speaker = _speaker(candidate, caller)
-    nearest = _nearest(candidate, caller)
+    representative = _representative(candidate, caller)
+    nearest = _nearest_environment(candidate, caller)
     here = [each for each in candidate.outcomes if each.environment.bucket == nearest.bucket]
-    boost = _recency(candidate.outcomes, now)
+    boost = _recency_boost(candidate.outcomes, now)
     likeness = similarity(caller, nearest)
     final = min(1.0, candidate.relevance * belief.mean + boost)
     return RankedSolution(
-        solution_id=speaker.solution_id,
-        incident_id=speaker.incident_id,
+        solution_id=representative.solution_id,
+        incident_id=representative.incident_id,
         incident_title=candidate.incident_title,
-        steps=list(speaker.steps),
+        steps=list(representative.steps),
         best_env_bucket_match=nearest.bucket,
         env_match_score=round(likeness, 4),
         reliability_score=round(belief.mean, 6),
@@ -169,16 +171,16 @@ def _ranked(candidate: Candidate, caller: Environment, now: int, prior: float) -
         interval_90=[round(belief.low, 4), round(belief.high, 4)],
         nearest_bucket=_counts(here),
         overall=_counts(candidate.outcomes),
-        why=_why(candidate, nearest.bucket, likeness, _counts(here)),
+        why=_explain_rank(candidate, nearest.bucket, likeness, _counts(here)),
         variants=[
             each.solution_id
             for each in candidate.variants
-            if each.solution_id != speaker.solution_id
+            if each.solution_id != representative.solution_id
         ],
     )
 
 
-def _speaker(candidate: Candidate, caller: Environment) -> Solution:
+def _representative(candidate: SolutionGroup, caller: Environment) -> Solution:
     """Return the variant that was made for the environment most like the caller's."""
     return max(
         candidate.variants,
@@ -186,14 +188,14 @@ def _speaker(candidate: Candidate, caller: Environment) -> Solution:
     )
 
 
-def _nearest(candidate: Candidate, caller: Environment) -> Environment:
+def _nearest_environment(candidate: SolutionGroup, caller: Environment) -> Environment:
     """Return the environment most like the caller's for which there is any evidence."""
     known = [each.environment for each in candidate.outcomes]
     known = known or [each.environment for each in candidate.variants]
     return max(known, key=lambda each: (similarity(caller, each), each.bucket))
 
 
-def _recency(outcomes: Sequence[Outcome], now: int) -> float:
+def _recency_boost(outcomes: Sequence[Outcome], now: int) -> float:
     """Return the boost of the newest success; failures never give one."""
     newest = max((each.at for each in outcomes if each.worked), default=None)
     if newest is None:
@@ -207,7 +209,9 @@ def _counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
     return {"worked": worked, "failed": len(outcomes) - worked}
 
 
-def _why(candidate: Candidate, bucket: str, likeness: float, here: Mapping[str, int]) -> str:
+def _explain_rank(
+    candidate: SolutionGroup, bucket: str, likeness: float, here: Mapping[str, int]
+) -> str:
     """Say in a sentence why a fix ranks where it does."""
     problem = (
         "The same error signature"

@@ -19,24 +19,27 @@ from stratagem.debugging.kinds import (
     facet_lookup,
     facet_solution,
 )
-from stratagem.debugging.ranking import Outcome, Solution, counted
+from stratagem.debugging.ranking import Outcome, Solution, deduplicate_outcomes
 from stratagem.engine import evidence
 from stratagem.engine.lineage import View
 from stratagem.errors import IncidentNotFound, LookupNotFound, SolutionNotFound
 from stratagem.storage.contract import EventContent, Reader
 
-__all__ = ["Book"]
+__all__ = ["IncidentRecords"]
 
 T = TypeVar("T")
 
 
-class Book:
-    """What debugging knows, in one view. `settled`: nothing is written while it is read."""
+class IncidentRecords:
+    """Incidents, solutions and outcomes as one view shows them.
 
-    def __init__(self, reader: Reader, view: View, *, settled: bool = False) -> None:
+    With `snapshot`, the reader's data cannot change meanwhile, and what was read is cached.
+    """
+
+    def __init__(self, reader: Reader, view: View, *, snapshot: bool = False) -> None:
         self.reader = reader
         self.view = view
-        self._settled = settled
+        self._snapshot = snapshot
         self._read: dict[str, list[Any]] = {}
 
     def incident(self, incident_id: str) -> Mapping[str, Any]:
@@ -85,14 +88,14 @@ class Book:
 
     def solutions(self, incident_id: str) -> list[Solution]:
         """Return the solutions of an incident, oldest first."""
-        return self._faceted(
+        return self._read_by_facet(
             facet_incident(incident_id),
             lambda hit: _solution(orjson.loads(hit.payload), hit.sequence),
         )
 
     def outcomes(self, solutions: Sequence[Solution]) -> list[Outcome]:
         """Return the outcomes of some solutions that count, oldest first."""
-        return counted(self._outcomes(solutions))
+        return deduplicate_outcomes(self._outcomes(solutions))
 
     def report(self, solution: Solution, lookup_id: str) -> tuple[str, bool] | None:
         """Return the first report of a lookup on a fix: its id, and what the last one says."""
@@ -125,19 +128,19 @@ class Book:
         outcomes = [
             outcome
             for solution in solutions
-            for outcome in self._faceted(facet_solution(solution.solution_id), _outcome)
+            for outcome in self._read_by_facet(facet_solution(solution.solution_id), _outcome)
         ]
         return sorted(outcomes, key=lambda outcome: outcome.sequence)
 
-    def _faceted(self, facet: str, made: Callable[[EventContent], T]) -> list[T]:
+    def _read_by_facet(self, facet: str, parse: Callable[[EventContent], T]) -> list[T]:
         if facet in self._read:
             return self._read[facet]
         sequences = self.reader.catalogue.with_facet(
             self.view, facet, limit=limits.OUTCOMES_READ_MAX
         )
         hits = self.reader.log.contents(sequences)
-        found = [made(hits[sequence]) for sequence in sequences]
-        if self._settled:
+        found = [parse(hits[sequence]) for sequence in sequences]
+        if self._snapshot:
             self._read[facet] = found
         return found
 

@@ -1,10 +1,10 @@
-"""Finding the incidents that are like a problem.
+"""Find the incidents that are like a problem.
 
-The same normalised signature is the same problem: relevance 1. Everything else is found by
-words and meaning, with title, summary and signature as fields of their own. Those scores only
-compare what one search found, so the best of them is also held against what the words and the
-meaning of two texts about one problem have in common: a question about something that was never
-seen must not look like an answer.
+The same normalised signature is the same problem: relevance 1. All others are found by words and
+meaning, with title, summary and signature as separate fields. Search scores only compare the
+results of one search, so the best result must also reach an absolute likeness: the share of words
+and the similarity of meaning that two texts about one problem usually have. Without that, a
+problem that was never seen would get an answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stratagem.search.foundation import Foundation
 from stratagem.search.index import Ranked
 from stratagem.storage.contract import Reader
 
-__all__ = ["Match", "Problem", "exact", "find", "read"]
+__all__ = ["Problem", "SimilarIncident", "find_exact", "find_incidents", "parse_problem"]
 
 # Title, summary, signature.
 _WEIGHTS: Final = (3.0, 1.0, 1.0)
@@ -51,7 +51,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class SimilarIncident:
     """An incident that may be the problem at hand."""
 
     incident_id: str
@@ -61,7 +61,7 @@ class Match:
     likeness: float
 
 
-def read(text: str) -> Problem:
+def parse_problem(text: str) -> Problem:
     """Find the error in a text of any length."""
     error = text if len(text) <= limits.QUERY_CHARS_MAX else find_error(text)
     error = error[: limits.QUERY_CHARS_MAX]
@@ -76,11 +76,11 @@ def _title(error: str) -> str:
     return first[: limits.TITLE_CHARS_MAX]
 
 
-def find(
+def find_incidents(
     foundation: Foundation, reader: Reader, view: View, problem: Problem, *, limit: int
-) -> tuple[list[Match], str]:
+) -> tuple[list[SimilarIncident], str]:
     """Return the incidents like a problem, most relevant first, and how it was searched."""
-    same = exact(reader, view, problem)
+    same = find_exact(reader, view, problem)
     known = {match.incident_id for match in same}
     spaces = [number for number, space in reader.records.spaces().items() if space == INCIDENTS]
     if not spaces:
@@ -95,45 +95,52 @@ def find(
         title=problem.title,
         weights=_WEIGHTS,
     )
-    similar = _similar(foundation, reader, ranking.found, ranking.asked)
+    similar = _find_similar(foundation, reader, ranking.found, ranking.asked)
     found = same + [match for match in similar if match.incident_id not in known]
     return found[:limit], ranking.mode
 
 
-def exact(reader: Reader, view: View, problem: Problem) -> list[Match]:
+def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarIncident]:
     """Return the incidents with the same signature, oldest first."""
     if not problem.fingerprint:
         return []
     sequences = reader.catalogue.with_facet(view, facet_signature(problem.fingerprint))
     hits = reader.log.contents(sequences)
     contents = [orjson.loads(hits[sequence].payload) for sequence in sequences]
-    return [Match(each["incident_id"], each, 1.0, exact=True, likeness=1.0) for each in contents]
+    return [
+        SimilarIncident(each["incident_id"], each, 1.0, exact=True, likeness=1.0)
+        for each in contents
+    ]
 
 
-def _similar(
+def _find_similar(
     foundation: Foundation, reader: Reader, found: Sequence[Ranked], terms: Sequence[str]
-) -> list[Match]:
+) -> list[SimilarIncident]:
     hits = reader.log.contents([ranked.sequence for ranked in found])
     rarity = foundation.index.rarity(reader, terms)
     compared = []
     for ranked in found:
         content = orjson.loads(hits[ranked.sequence].payload)
         near = 0.0 if math.isnan(ranked.cosine) else ranked.cosine
-        likeness = max(near, min(1.0, _COVERAGE_COUNTS * _covered(content, rarity)))
+        likeness = max(near, min(1.0, _COVERAGE_COUNTS * _coverage(content, rarity)))
         if likeness >= _LIKENESS_MIN:
             compared.append((ranked, content, likeness))
     # One factor for all: how alike the best is, never the order, which the fused score knows best.
     best = max((likeness for _, _, likeness in compared), default=0.0)
     factor = _RELEVANCE_MAX * min(1.0, best / _LIKENESS_USUAL)
     return [
-        Match(
-            content["incident_id"], content, factor * ranked.score, exact=False, likeness=likeness
+        SimilarIncident(
+            content["incident_id"],
+            content,
+            factor * ranked.score,
+            exact=False,
+            likeness=likeness,
         )
         for ranked, content, likeness in compared
     ]
 
 
-def _covered(content: Mapping[str, Any], rarity: Mapping[str, float]) -> float:
+def _coverage(content: Mapping[str, Any], rarity: Mapping[str, float]) -> float:
     """Return the share of what is asked for that an incident speaks of, rare words first."""
     text = "\n".join(content.get(name) or "" for name in ("title", "error_signature", "summary"))
     there = set(analysis.terms(text))

@@ -23,9 +23,9 @@ from stratagem.debugging.models import (
     SolutionAdded,
     SolutionStats,
 )
-from stratagem.debugging.ranking import Candidate, Outcome, Solution
-from stratagem.debugging.records import Book
-from stratagem.debugging.retrieval import Match
+from stratagem.debugging.ranking import Outcome, Solution, SolutionGroup
+from stratagem.debugging.records import IncidentRecords
+from stratagem.debugging.retrieval import SimilarIncident
 from stratagem.debugging.signatures import VERSION, fingerprint
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
@@ -72,26 +72,28 @@ class Debugging(BoundSystem):
         caller = checks.environment(
             env, local=self._caller.local, redaction=self._foundation.redaction
         )
-        problem = retrieval.read(query_text)
+        problem = retrieval.parse_problem(query_text)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
-            matches, mode = retrieval.find(
+            matches, mode = retrieval.find_incidents(
                 self._foundation,
                 reader,
                 view,
                 problem,
                 limit=max(limits.INCIDENTS_LISTED, limit),
             )
-            book = Book(reader, view, settled=True)
-            solutions = {match.incident_id: book.solutions(match.incident_id) for match in matches}
+            records = IncidentRecords(reader, view, snapshot=True)
+            solutions = {
+                match.incident_id: records.solutions(match.incident_id) for match in matches
+            }
             candidates = [
                 candidate
                 for match in matches
-                for candidate in _candidates(book, match, solutions[match.incident_id])
+                for candidate in _group_solutions(records, match, solutions[match.incident_id])
             ]
             priors = {
-                incident: book.prior(incident) for incident, known in solutions.items() if known
+                incident: records.prior(incident) for incident, known in solutions.items() if known
             }
             ranked = ranking.rank(candidates, caller, view.time, priors=priors)[:limit]
         answer = RankedSolutions(
@@ -99,7 +101,7 @@ class Debugging(BoundSystem):
             incidents=[_incident_match(match, solutions[match.incident_id]) for match in matches],
             ranked_solutions=ranked,
             recommended_solution=ranked[0] if ranked else None,
-            next_action=_next(matches, ranked),
+            next_action=_next_action(matches, ranked),
             env_bucket=caller.bucket,
             mode=mode,
         )
@@ -122,17 +124,17 @@ class Debugging(BoundSystem):
     ) -> OutcomeRecorded:
         """Record whether a solution worked, and say what that changed."""
         place = self._place(env, env_bucket)
-        text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
+        text = self._mask_optional(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
         name = branch or self._caller.branch
 
         def work(transaction: Transaction) -> dict[str, Any]:
             view = self._views.view(transaction, name)
-            book = Book(transaction, view)
-            solution = book.solution(solution_id)
+            records = IncidentRecords(transaction, view)
+            solution = records.solution(solution_id)
             earlier = None
             if lookup_id is not None:
-                book.require_lookup(lookup_id)
-                earlier = book.report(solution, lookup_id)
+                records.require_lookup(lookup_id)
+                earlier = records.report(solution, lookup_id)
             draft = outcome_draft(
                 transaction,
                 solution,
@@ -164,7 +166,7 @@ class Debugging(BoundSystem):
         )
         if "sequence" in answer:
             answer |= self._effect(name, solution_id, answer["sequence"], place.environment)
-        return _recorded(solution_id, place, answer, worked=worked)
+        return _outcome_answer(solution_id, place, answer, worked=worked)
 
     def add_solution(
         self,
@@ -184,10 +186,10 @@ class Debugging(BoundSystem):
 
         def work(transaction: Transaction) -> dict[str, Any]:
             view = self._views.view(transaction, name)
-            book = Book(transaction, view)
-            book.incident(incident_id)
+            records = IncidentRecords(transaction, view)
+            records.incident(incident_id)
             if lookup_id is not None:
-                book.require_lookup(lookup_id)
+                records.require_lookup(lookup_id)
             draft = solution_draft(transaction, incident_id, listed, place, lookup_id)
             transaction.append(view.branch, [draft])
             return {"solution_id": draft.key}
@@ -232,18 +234,18 @@ class Debugging(BoundSystem):
         """Add an incident with its fix and the fix's outcome: all of it, or nothing."""
         listed = self._mask_steps(checks.steps(steps))
         place = self._place(env, env_bucket)
-        kept = self._told(title, error_signature, summary, tags, lookup_id)
-        text = self._masked(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
+        kept = self._incident_content(title, error_signature, summary, tags, lookup_id)
+        text = self._mask_optional(checks.optional(notes, "notes", limits.NOTES_CHARS_MAX))
         name = branch or self._caller.branch
 
         def work(transaction: Transaction) -> dict[str, Any]:
             view = self._views.view(transaction, name)
-            book = Book(transaction, view)
+            records = IncidentRecords(transaction, view)
             if lookup_id is not None:
-                book.require_lookup(lookup_id)
-            if not distinct and (twin := _same_signature(transaction, view, kept)) is not None:
+                records.require_lookup(lookup_id)
+            if not distinct and (twin := _find_same_signature(transaction, view, kept)) is not None:
                 return {"twin": twin}
-            similar = self._likely_twin(transaction, view, kept)
+            similar = self._find_likely_twin(transaction, view, kept)
             return {
                 **add_all(transaction, view, kept, listed, place, worked=worked, notes=text),
                 "similar": similar,
@@ -264,10 +266,10 @@ class Debugging(BoundSystem):
             },
         )
         if "twin" in answer:
-            return _duplicate(answer["twin"])
-        return _added(answer, kept["title"], place, worked=worked)
+            return _duplicate_answer(answer["twin"])
+        return _incident_answer(answer, kept["title"], place, worked=worked)
 
-    def _told(
+    def _incident_content(
         self,
         title: object,
         error_signature: object,
@@ -275,30 +277,32 @@ class Debugging(BoundSystem):
         tags: object,
         lookup_id: str | None,
     ) -> dict[str, Any]:
-        """Return what is kept of an incident, checked and masked."""
+        """Return the content of an incident event, checked and masked."""
         signature = checks.optional(error_signature, "error_signature", limits.SIGNATURE_CHARS_MAX)
         content: dict[str, Any] = {
             "title": self._mask(checks.line(title, "title", limits.TITLE_CHARS_MAX)),
-            "error_signature": self._masked(signature),
+            "error_signature": self._mask_optional(signature),
             "fingerprint": fingerprint(signature or ""),
             "signature_version": VERSION,
-            "summary": self._masked(checks.optional(summary, "summary", limits.SUMMARY_CHARS_MAX)),
+            "summary": self._mask_optional(
+                checks.optional(summary, "summary", limits.SUMMARY_CHARS_MAX)
+            ),
             "tags": sorted({self._mask(tag) for tag in checks.tags(tags)}),
             "lookup_id": lookup_id,
         }
         return {name: value for name, value in content.items() if value not in (None, "", [])}
 
-    def _likely_twin(
+    def _find_likely_twin(
         self, reader: Reader, view: View, content: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return the incident that is probably the same, told in other words."""
+        """Return the incident that is probably the same problem, described in other words."""
         told = [content.get(name) for name in ("title", "error_signature", "summary")]
         problem = retrieval.Problem(
             "\n".join(part for part in told if part)[: limits.QUERY_CHARS_MAX],
             content["title"],
             "",
         )
-        matches, _mode = retrieval.find(self._foundation, reader, view, problem, limit=1)
+        matches, _mode = retrieval.find_incidents(self._foundation, reader, view, problem, limit=1)
         if not matches or matches[0].likeness < _TWIN_LIKENESS:
             return None
         twin = matches[0]
@@ -348,12 +352,12 @@ class Debugging(BoundSystem):
             assert found is not None
             now = reader.log.wall_of(sequence) or 0
 
-            def standing(limit: int) -> dict[str, Any]:
+            def standing_at(limit: int) -> dict[str, Any]:
                 view = View(found, reader.branches.lineage(found, limit), now)
-                book = Book(reader, view, settled=True)
-                return _standing(book, book.solution(solution_id), caller, now)
+                records = IncidentRecords(reader, view, snapshot=True)
+                return _measure_standing(records, records.solution(solution_id), caller, now)
 
-            return {"before": standing(sequence - 1), "after": standing(sequence)}
+            return {"before": standing_at(sequence - 1), "after": standing_at(sequence)}
 
     def _write(
         self,
@@ -383,11 +387,11 @@ class Debugging(BoundSystem):
     def _mask(self, text: str) -> str:
         return mask(text, self._foundation.redaction)
 
-    def _masked(self, text: str | None) -> str | None:
+    def _mask_optional(self, text: str | None) -> str | None:
         return None if text is None else self._mask(text)
 
 
-def _recorded(
+def _outcome_answer(
     solution_id: str, place: checks.Place, answer: Mapping[str, Any], *, worked: bool
 ) -> OutcomeRecorded:
     before, after = answer["before"], answer["after"]
@@ -410,20 +414,22 @@ def _recorded(
     )
 
 
-def _candidates(book: Book, match: Match, solutions: Sequence[Solution]) -> list[Candidate]:
+def _group_solutions(
+    records: IncidentRecords, match: SimilarIncident, solutions: Sequence[Solution]
+) -> list[SolutionGroup]:
     """Return the fixes of an incident, those with the same steps as one."""
     groups: dict[str, list[Solution]] = {}
     for solution in solutions:
         groups.setdefault(solution.steps_key, []).append(solution)
     return [
-        Candidate(
-            match.content["title"], match.relevance, tuple(group), tuple(book.outcomes(group))
+        SolutionGroup(
+            match.content["title"], match.relevance, tuple(group), tuple(records.outcomes(group))
         )
         for group in groups.values()
     ]
 
 
-def _incident_match(match: Match, solutions: Sequence[Solution]) -> IncidentMatch:
+def _incident_match(match: SimilarIncident, solutions: Sequence[Solution]) -> IncidentMatch:
     return IncidentMatch(
         incident_id=match.incident_id,
         title=match.content["title"],
@@ -434,25 +440,27 @@ def _incident_match(match: Match, solutions: Sequence[Solution]) -> IncidentMatc
     )
 
 
-def _next(matches: Sequence[Match], ranked: Sequence[Any]) -> NextAction:
+def _next_action(matches: Sequence[SimilarIncident], ranked: Sequence[Any]) -> NextAction:
     if not matches:
         return actions.no_match()
     return actions.try_solution() if ranked else actions.no_solutions()
 
 
-def _standing(book: Book, solution: Solution, caller: Environment, now: int) -> dict[str, Any]:
+def _measure_standing(
+    records: IncidentRecords, solution: Solution, caller: Environment, now: int
+) -> dict[str, Any]:
     """Return where a fix stands among those of its incident, and its evidence."""
-    incident = book.incident(solution.incident_id)
-    match = Match(solution.incident_id, incident, 1.0, exact=True, likeness=1.0)
-    prior = book.prior(solution.incident_id)
-    candidates = _candidates(book, match, book.solutions(solution.incident_id))
+    incident = records.incident(solution.incident_id)
+    match = SimilarIncident(solution.incident_id, incident, 1.0, exact=True, likeness=1.0)
+    prior = records.prior(solution.incident_id)
+    candidates = _group_solutions(records, match, records.solutions(solution.incident_id))
     ranked = ranking.rank(candidates, caller, now, priors={solution.incident_id: prior})
     places = [
         place
         for place, each in enumerate(ranked, 1)
         if solution.solution_id in {each.solution_id, *each.variants}
     ]
-    outcomes: list[Outcome] = book.outcomes(book.variants(solution))
+    outcomes: list[Outcome] = records.outcomes(records.variants(solution))
     stats = ranking.stats(outcomes, caller, now, prior=prior)
     return {
         "rank": places[0],
@@ -461,17 +469,17 @@ def _standing(book: Book, solution: Solution, caller: Environment, now: int) -> 
     }
 
 
-def _same_signature(
+def _find_same_signature(
     reader: Reader, view: View, content: Mapping[str, Any]
 ) -> dict[str, str] | None:
     problem = retrieval.Problem("", "", content.get("fingerprint", ""))
-    exact = retrieval.exact(reader, view, problem)
+    exact = retrieval.find_exact(reader, view, problem)
     if not exact:
         return None
     return {"incident_id": exact[0].incident_id, "title": exact[0].content["title"]}
 
 
-def _added(
+def _incident_answer(
     answer: Mapping[str, Any], title: str, place: checks.Place, *, worked: bool
 ) -> IncidentAdded:
     return IncidentAdded(
@@ -487,7 +495,7 @@ def _added(
     )
 
 
-def _duplicate(twin: Mapping[str, str]) -> IncidentAdded:
+def _duplicate_answer(twin: Mapping[str, str]) -> IncidentAdded:
     return IncidentAdded(
         incident_id=twin["incident_id"],
         solution_id=None,

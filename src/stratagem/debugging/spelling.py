@@ -16,7 +16,7 @@ from stratagem import limits
 from stratagem.debugging import vocabulary
 
 __all__ = [
-    "Named",
+    "KnownName",
     "find",
     "flatten",
     "fold",
@@ -42,7 +42,7 @@ _INNER_NAMES: Final = ("name", "family", "model", "type", "distribution")
 _INNER_VERSIONS: Final = ("version", "release")
 
 
-class Named(NamedTuple):
+class KnownName(NamedTuple):
     """A known thing in a text: its name in buckets, the name that was used, its version."""
 
     name: str
@@ -52,7 +52,7 @@ class Named(NamedTuple):
 
 def fold(text: str) -> str:
     """Return a text without case, extra spaces and variants of letters, cut to its limit."""
-    return _folded(text[: limits.ENV_VALUE_CHARS_MAX])
+    return _fold_cached(text[: limits.ENV_VALUE_CHARS_MAX])
 
 
 def key_of(key: object) -> str:
@@ -90,14 +90,14 @@ def starting_version(text: str) -> str:
     return _plain_version(found[1]) if found else ""
 
 
-def find(slot: str, text: str) -> Named | None:
+def find(slot: str, text: str) -> KnownName | None:
     """Return what a text names among the things known for a slot."""
     table = vocabulary.NAMES[slot]
     before, version = version_in(text)
     for word in (_NO_LETTERS.sub("", before), *_NO_LETTERS.split(before)):
         alias = word if word in table else word.removesuffix("js")
         if alias in table:
-            return Named(table[alias], alias, version)
+            return KnownName(table[alias], alias, version)
     if not version or name_of(before):
         return None
     # The number came first: `2x RTX 4090`, `3.11 (CPython)`.
@@ -123,14 +123,14 @@ def own_version(name: str, version: str) -> str:
 
 # Environments repeat the same few words.
 @lru_cache(maxsize=4096)
-def _folded(text: str) -> str:
+def _fold_cached(text: str) -> str:
     folded = normalize("NFKD", normalize("NFKD", text).casefold())
     return " ".join(folded.split())[: limits.ENV_VALUE_CHARS_MAX].strip()
 
 
 @lru_cache(maxsize=4096)
 def _key(text: str) -> str:
-    return _NO_LETTERS.sub("_", _folded(text)).strip("_")
+    return _NO_LETTERS.sub("_", _fold_cached(text)).strip("_")
 
 
 def _plain_version(digits: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from stratagem.debugging.kinds import INCIDENTS, LOOKUPS, REPEATS, SOLUTIONS, outcomes
-from stratagem.debugging.models import Statistics
+from stratagem.debugging.models import RecommendationStatistics
 from stratagem.engine import moments
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
@@ -24,10 +24,10 @@ _FAILURES_IN_A_ROW: Final = 2
 Contents = list[tuple[Version, Mapping[str, Any]]]
 
 
-def statistics(reader: Reader, view: View) -> Statistics:
+def statistics(reader: Reader, view: View) -> RecommendationStatistics:
     """Return how often the first recommendation worked, and what needs attention."""
     lookups = list(_stream(reader.records, view, LOOKUPS))
-    reports = _counted(
+    reports = _deduplicate_reports(
         each
         for space in (outcomes(worked=True), outcomes(worked=False), REPEATS)
         for each in _stream(reader.records, view, space)
@@ -36,9 +36,9 @@ def statistics(reader: Reader, view: View) -> Statistics:
         _records(reader.records, view, INCIDENTS),
         _records(reader.records, view, SOLUTIONS),
     )
-    answered = _answered(lookups, reports, solutions)
+    answered = _recommendation_results(lookups, reports, solutions)
     worked = sum(answered.values())
-    return Statistics(
+    return RecommendationStatistics(
         incidents=len(incidents),
         solutions=len(solutions),
         outcomes=len(reports),
@@ -60,7 +60,7 @@ def _stream(records: RecordReader, view: View, space: Space) -> Iterator[tuple[V
         after = page[-1].sequence
 
 
-def _counted(reports: Iterable[tuple[Version, Any]]) -> Contents:
+def _deduplicate_reports(reports: Iterable[tuple[Version, Any]]) -> Contents:
     """Return the reports that count, as they do in ranking, in the order of what happened."""
     listed = sorted(reports, key=lambda each: each[0].sequence)
     last = {
@@ -85,7 +85,7 @@ def _records(records: RecordReader, view: View, space: Space) -> dict[str, Mappi
     return found
 
 
-def _answered(
+def _recommendation_results(
     lookups: Contents, reports: Contents, solutions: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, bool]:
     """Return, for each lookup whose first recommendation was reported on, whether it worked.

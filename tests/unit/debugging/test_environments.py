@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from stratagem import limits
 from stratagem.debugging import spelling, vocabulary
+from stratagem.debugging.environment_fields import role_of
 from stratagem.debugging.environments import Environment, canonical, from_bucket, similarity
-from stratagem.debugging.reading import role_of
 from stratagem.errors import ValidationFailed
 
 KEYS = [

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from stratagem.debugging.environments import Environment, canonical, similarity
 from stratagem.debugging.ranking import (
     RECENCY_BOOST_MAX,
-    Candidate,
     Outcome,
     Solution,
-    counted,
+    SolutionGroup,
+    deduplicate_outcomes,
     rank,
     stats,
 )
@@ -37,9 +37,11 @@ def outcome(worked: bool, place: Environment, age: int, number: int = 0) -> Outc
     return Outcome(number, "sol_a", worked, place, NOW - age)
 
 
-def candidate(tried: Sequence[Outcome], *, name: str = "a", relevance: float = 1.0) -> Candidate:
+def candidate(
+    tried: Sequence[Outcome], *, name: str = "a", relevance: float = 1.0
+) -> SolutionGroup:
     solution = Solution(f"sol_{name}", "inc", ("do it",), f"key_{name}", LINUX, 1)
-    return Candidate("title", relevance, (solution,), tuple(tried))
+    return SolutionGroup("title", relevance, (solution,), tuple(tried))
 
 
 def score(tried: Sequence[Outcome], caller: Environment = LINUX, prior: float = 0.5) -> float:
@@ -200,8 +202,10 @@ def test_what_an_author_claims_counts_half() -> None:
 
 
 def test_of_a_tie_the_fix_made_for_an_environment_like_the_callers_comes_first() -> None:
-    def made_for(place: Environment, name: str) -> Candidate:
-        return Candidate("t", 1.0, (Solution(f"sol_{name}", "inc", ("x",), name, place, 1),), ())
+    def made_for(place: Environment, name: str) -> SolutionGroup:
+        return SolutionGroup(
+            "t", 1.0, (Solution(f"sol_{name}", "inc", ("x",), name, place, 1),), ()
+        )
 
     order = rank([made_for(PLACES[1], "a"), made_for(LINUX, "b")], LINUX, NOW, priors={"inc": 0.5})
 
@@ -211,7 +215,7 @@ def test_of_a_tie_the_fix_made_for_an_environment_like_the_callers_comes_first()
 def test_what_came_in_twice_counts_once() -> None:
     reports = [Outcome(number, "sol_a", True, LINUX, NOW, outcome_id="out") for number in (1, 2)]
 
-    assert len(counted(reports)) == 1
+    assert len(deduplicate_outcomes(reports)) == 1
 
 
 def test_with_many_outcomes_reliability_tends_to_the_rate() -> None:
@@ -226,4 +230,4 @@ def test_of_several_reports_from_one_lookup_the_last_counts() -> None:
         for number, worked in enumerate((True, True, False))
     ]
 
-    assert [each.worked for each in counted(reports)] == [False]
+    assert [each.worked for each in deduplicate_outcomes(reports)] == [False]

@@ -105,4 +105,4 @@ def test_made_up_parts_of_names_go(name: str, expected: str) -> None:
 
 def test_a_shown_frame_is_read_as_it_is() -> None:
     for frame in (Frame("f", "a.py"), Frame("", "a.py"), Frame("main.(*T).f", "")):
-        assert frames.shown(str(frame)) == frame
+        assert frames.parse_signature_frame(str(frame)) == frame

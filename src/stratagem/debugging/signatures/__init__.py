@@ -1,8 +1,8 @@
-"""What one error has in common with all others of its cause.
+"""Signatures: a normalised form that errors of the same cause share.
 
-A signature is the error as it would be told to somebody on another machine: type, code and
+A signature is the error without anything that differs between machines and runs: type, code and
 message without values, then the frames of the program itself, newest first, then the causes
-in the same form. It is read from whatever is at hand: a traceback, a message, a log.
+in the same form. It is extracted from a traceback, a message or a log.
 
     ValueError: lookup failed at <time>
       in outer (main.py)
@@ -10,14 +10,14 @@ in the same form. It is read from whatever is at hand: a traceback, a message, a
     Caused by: KeyError: 'id'
       in inner (main.py)
 
-`signing` does the work, with the help of the others: `lines` takes off what a log put around
-the text; `stacks`, `tracebacks` and `telling` find the error in it; `frames` and `heads` read
-its parts; `placeholders` takes the values out of what it says. What the rules know of languages
-and tools is data: `vocabulary`, `patterns`, `provenance`, and the tables of each module.
+`extraction` combines the other modules: `lines` removes what a log put around the text; `stacks`,
+`tracebacks` and `error_lines` find the error in it; `frames` and `heads` parse its parts;
+`placeholders` replaces values in the message. What the rules know of languages and tools is data:
+`vocabulary`, `patterns`, `provenance`, and the tables of each module.
 
 Two promises hold for every text: a signature is its own signature, so that stored ones can be
 compared with new ones; and the time is linear in the length of the text. A change to any rule
-gives the same errors other signatures: it raises `VERSION`, and what is stored is read anew.
+gives the same errors other signatures: it raises `VERSION`, and stored errors are processed again.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def signature(text: str) -> str:
 
     The signature of a signature is itself, and no secret gets into one.
     """
-    from stratagem.debugging.signatures import signing
+    from stratagem.debugging.signatures import extraction
 
-    return signing.signature(text)
+    return extraction.signature(text)
 
 
 def find_error(text: str, chars_max: int = 20_000) -> str:
@@ -49,16 +49,16 @@ def find_error(text: str, chars_max: int = 20_000) -> str:
     what went wrong. A text that says nothing of the kind comes back whole, or its end. Colours
     and quotation marks of a mail are left out, and a record in JSON is unpacked.
     """
-    from stratagem.debugging.signatures import signing
+    from stratagem.debugging.signatures import extraction
 
-    return signing.find_error(text, chars_max)
+    return extraction.find_error(text, chars_max)
 
 
 def headline(text: str) -> str:
     """Return one line for a title, at most 200 characters: the newest error as it was written."""
-    from stratagem.debugging.signatures import signing
+    from stratagem.debugging.signatures import extraction
 
-    return signing.headline(text)
+    return extraction.headline(text)
 
 
 def fingerprint(text: str) -> str:

@@ -23,10 +23,10 @@ __all__ = [
     "file_frame",
     "frame",
     "module_frame",
-    "python",
+    "parse_signature_frame",
     "python_frame",
-    "shown",
-    "telling",
+    "python_function_frame",
+    "relevant_frames",
 ]
 
 _FRAMES_MAX: Final = 30
@@ -110,7 +110,7 @@ _RECEIVER: Final = re.compile(r"\.\(\*?\w")
 _FILE_REST: Final = re.compile(r"(?::\d{1,9}){1,4}$|^\(|\)$|\+0x\w+")
 
 
-def shown(line: str) -> Frame | None:
+def parse_signature_frame(line: str) -> Frame | None:
     """Return the frame that a line of a signature shows, if it shows one."""
     match = _SHOWN.match(line)
     if match is None or not (match["name"] or match["file"]):
@@ -122,11 +122,11 @@ def python_frame(line: str) -> Frame | None:
     """Return the frame that a line of a Python traceback shows, if it shows one."""
     for pattern in _PYTHON:
         if (match := pattern.match(line)) is not None:
-            return python(match["file"], match["name"] or "")
+            return python_function_frame(match["file"], match["name"] or "")
     return None
 
 
-def python(file: str, name: str) -> Frame:
+def python_function_frame(file: str, name: str) -> Frame:
     """Return the frame of a Python function."""
     # Python 3.12 runs a comprehension inside of the function around it, without a frame.
     system = provenance.is_system_file(file) or name in _COMPREHENSIONS
@@ -157,7 +157,7 @@ def file_frame(file: str) -> Frame:
     return Frame("", _tidy_file(file), provenance.is_system_file(file))
 
 
-def telling(found: Iterable[Frame], *, ours: bool) -> list[Frame]:
+def relevant_frames(found: Iterable[Frame], *, ours: bool) -> list[Frame]:
     """Return the frames that count: each once, the newest thirty, only ours if so asked."""
     wanted = (frame for frame in found if frame.name or frame.file)
     once: dict[str, Frame] = {}

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-__all__ = ["GROUP_PART", "Line", "plain", "read"]
+__all__ = ["GROUP_PART", "LogLine", "plain", "read"]
 
 # A longer line is data; what it says about an error, it says at its beginning.
 _CHARS_MAX: Final = 2_000
@@ -27,7 +27,7 @@ _SHOWN_FRAME: Final = "  in "
 GROUP_PART: Final = "[sub-exception]"
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A line without its prefix, as it was with it, and how bad it calls itself."""
 
     text: str
@@ -115,13 +115,13 @@ _JSON_MESSAGE: Final = ("message", "msg", "event", "error", "err", "exception")
 _JSON_TRACE: Final = ("stack", "stack_trace", "stacktrace", "traceback", "exc_info", "exception")
 
 
-def read(text: str) -> list[Line]:
+def read(text: str) -> list[LogLine]:
     """Return the lines of a text, each without its prefix."""
     lines = []
-    for raw in _unquoted(plain(text).split("\n")):
+    for raw in _strip_quotation(plain(text).split("\n")):
         for piece in _pieces(raw):
             level, stripped = _strip(piece[:_CHARS_MAX])
-            lines.append(Line(_clean(stripped), piece, level))
+            lines.append(LogLine(_clean(stripped), piece, level))
     return lines
 
 
@@ -133,7 +133,7 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-def _unquoted(raw: list[str]) -> list[str]:
+def _strip_quotation(raw: list[str]) -> list[str]:
     """Return lines without the marks of a quotation and without what all are indented by."""
     filled = [line for line in raw if line.strip()]
     if filled and all(line.startswith(">") for line in filled):
@@ -179,14 +179,16 @@ def _record(line: str) -> str:
         return ""
     if not isinstance(record, dict):
         return ""
-    said = [text for name in _JSON_MESSAGE if (text := _said(record.get(name)))]
-    trace = next((text for name in _JSON_TRACE if "\n" in (text := _said(record.get(name)))), "")
+    said = [text for name in _JSON_MESSAGE if (text := _field_text(record.get(name)))]
+    trace = next(
+        (text for name in _JSON_TRACE if "\n" in (text := _field_text(record.get(name)))), ""
+    )
     level = next((str(record[name]).upper() for name in _JSON_LEVEL if name in record), "")
     head = ": ".join(dict.fromkeys(text for text in said if text not in trace))
     return "\n".join(filter(None, (f"[{level}] {head}" if head and level else head, trace)))
 
 
-def _said(value: Any) -> str:
+def _field_text(value: Any) -> str:
     """Return what a field of a record says; an error is often an object of its own."""
     if isinstance(value, dict):
         names = (*_JSON_TRACE, "message", "msg")

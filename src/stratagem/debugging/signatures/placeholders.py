@@ -64,7 +64,7 @@ def normalise(message: str) -> str:
     """Return a message with its values replaced, on one line of at most 600 characters."""
     plain = " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
     scanned = _NUMBERS.sub("<n>", _scan(plain))
-    return _cut(" ".join(scanned.split()))
+    return _truncate(" ".join(scanned.split()))
 
 
 def _scan(text: str) -> str:
@@ -77,7 +77,7 @@ def _replace(match: re.Match[str]) -> str:
     return replacement if isinstance(replacement, str) else replacement(match)
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     if len(text) <= _CHARS_MAX:
         return text
     return text[:_CHARS_MAX].rpartition(" ")[0] or text[:_CHARS_MAX]
@@ -91,13 +91,13 @@ def _code(match: re.Match[str]) -> str:
     return _HTTP_VERSION.sub("HTTP", match[0])
 
 
-def _masked(match: re.Match[str]) -> str:
+def _replace_redacted(match: re.Match[str]) -> str:
     """Return our placeholder for what redaction has replaced by one of its own."""
     name = match[0][1:-1]
     return f"<{_MASKED.get(name, name)}>"
 
 
-def _named(match: re.Match[str]) -> str:
+def _keep_name(match: re.Match[str]) -> str:
     """Keep a name to the letter; of one that is a path, its end."""
     name = match["name"]
     if name.startswith(("/", "~")) or name[1:3] == ":\\":
@@ -105,11 +105,11 @@ def _named(match: re.Match[str]) -> str:
     return _scan(match["named_context"]) + name
 
 
-def _valued(match: re.Match[str]) -> str:
+def _replace_value(match: re.Match[str]) -> str:
     return f"{_scan(match['valued_context'])}'<value>'"
 
 
-def _hosted(match: re.Match[str]) -> str:
+def _replace_host(match: re.Match[str]) -> str:
     return match["hosted_context"] + _host(match)
 
 
@@ -179,7 +179,7 @@ def _word(match: re.Match[str]) -> str:
 
 def _named_by(word: str) -> str:
     """Return a word without the digits at its ends; one that was drawn by lot is an id."""
-    if _DRAWN.match(word) or _is_drawn(word):
+    if _DRAWN.match(word) or _is_random(word):
         return "<id>"
     stem = word.rstrip("0123456789")
     if stem:
@@ -188,7 +188,7 @@ def _named_by(word: str) -> str:
     return "<n>" if word else word
 
 
-def _is_drawn(word: str) -> bool:
+def _is_random(word: str) -> bool:
     """Say whether a run of letters was drawn by lot."""
     if not _LETTERS.fullmatch(word):
         return False
@@ -209,12 +209,12 @@ def _is_drawn(word: str) -> bool:
 _REPLACEMENTS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     "host_placeholder": _host,
     "placeholder": _keep,
-    "masked": _masked,
-    "named": _named,
+    "masked": _replace_redacted,
+    "named": _keep_name,
     "command": _keep,
-    "valued": _valued,
+    "valued": _replace_value,
     "code": _code,
-    "hosted": _hosted,
+    "hosted": _replace_host,
     "port": _port,
     "library": _keep,
     "repository": "<url>",

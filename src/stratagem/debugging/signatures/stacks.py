@@ -13,10 +13,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from stratagem.debugging.signatures import frames, heads, tracebacks
-from stratagem.debugging.signatures.faults import Fault, Report, filled, indent
+from stratagem.debugging.signatures.error_chain import (
+    ErrorChain,
+    ParsedError,
+    indent,
+    next_filled_line,
+)
 from stratagem.debugging.signatures.frames import Frame
 
-__all__ = ["reports"]
+__all__ = ["error_chains"]
 
 # How far above its first frame the message of a stack may stand.
 _HEAD_LINES_MAX: Final = 15
@@ -52,55 +57,55 @@ _NUMBERED: Final = re.compile(r"^\d+: ")
 _PROPERTY_CODE: Final = re.compile(r"^\s*code: '?(?P<code>[\w-]+)'?,?$")
 
 
-def reports(texts: Sequence[str]) -> Iterator[Report]:
-    """Yield what the stacks in a text report, in the order in which they stand there."""
+def error_chains(texts: Sequence[str]) -> Iterator[ErrorChain]:
+    """Yield the errors of the stacks in a text, in the order of the text."""
     at = 0
     while at < len(texts):
-        report = _report(texts, at)
-        at = at + 1 if report is None else max(report.end, at + 1)
-        if report is not None and (told := report.told()).faults:
-            yield told
+        chain = _parse_chain(texts, at)
+        at = at + 1 if chain is None else max(chain.end, at + 1)
+        if chain is not None and (chain := chain.with_relevant_frames()).errors:
+            yield chain
 
 
-def _report(texts: Sequence[str], at: int) -> Report | None:
+def _parse_chain(texts: Sequence[str], at: int) -> ErrorChain | None:
     if not (_HINT.search(texts[at]) or _is_go(texts, at)):
         return None
-    report = tracebacks.traceback(texts, at) or tracebacks.failed_test(texts, at)
-    if report is None and (_call(texts, at) or (at > 0 and heads.CHAIN.match(texts[at]))):
+    chain = tracebacks.parse_traceback(texts, at) or tracebacks.parse_test_failure(texts, at)
+    if chain is None and (_call(texts, at) or (at > 0 and heads.CHAIN.match(texts[at]))):
         return _stack(texts, at)
-    return report
+    return chain
 
 
-def _stack(texts: Sequence[str], at: int) -> Report:
+def _stack(texts: Sequence[str], at: int) -> ErrorChain:
     above = _head_above(texts, at)
     begin = at if above is None else above
     head = "" if above is None else heads.compose(texts, above, at)[0]
-    faults: list[Fault] = []
+    errors: list[ParsedError] = []
     while True:
         found, at = _run(texts, at)
         at, code = _properties(texts, at)
-        faults.append(Fault(_with_code(head, code), found))
+        errors.append(ParsedError(_with_code(head, code), found))
         at = _past_asides(texts, at)
-        link = filled(texts, at)
+        link = next_filled_line(texts, at)
         match = None if link is None else heads.CHAIN.match(texts[link])
         if link is None or match is None:
-            return Report(faults, begin, at)
+            return ErrorChain(errors, begin, at)
         head, at = match["head"].rstrip(" {"), link + 1
         if not head:
             causes, at = _causes_below(texts, at)
-            faults.extend(causes)
-        elif len(faults) < _CAUSES_MAX:
+            errors.extend(causes)
+        elif len(errors) < _CAUSES_MAX:
             head = heads.rewrite(head)
 
 
-def _causes_below(texts: Sequence[str], at: int) -> tuple[list[Fault], int]:
+def _causes_below(texts: Sequence[str], at: int) -> tuple[list[ParsedError], int]:
     """Read the causes that stand below `Caused by:`, one on each line, as `anyhow` lists them."""
-    found: list[Fault] = []
+    found: list[ParsedError] = []
     while at < len(texts) and len(found) < _CAUSES_MAX:
         if not texts[at].startswith((" ", "\t")) or _call(texts, at) is not None:
             break
         said = _NUMBERED.sub("", texts[at].strip())
-        found.append(Fault(heads.rewrite(said), []))
+        found.append(ParsedError(heads.rewrite(said), []))
         at += 1
     return found, at
 
@@ -147,7 +152,7 @@ def _run(texts: Sequence[str], at: int) -> tuple[list[Frame], int]:
 def _call(texts: Sequence[str], at: int, *, rust: bool = False) -> tuple[Frame, int] | None:
     """Return the frame that begins at a line, and how many lines it takes."""
     text = texts[at]
-    if shown := frames.shown(text):
+    if shown := frames.parse_signature_frame(text):
         return shown, 1
     below = texts[at + 1] if at + 1 < len(texts) else ""
     if _is_go(texts, at) and (call := _GO_CALL.match(text)):

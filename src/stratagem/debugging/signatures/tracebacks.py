@@ -12,11 +12,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from stratagem.debugging.signatures import frames, heads
-from stratagem.debugging.signatures.faults import Fault, Report, filled, indent
+from stratagem.debugging.signatures.error_chain import (
+    ErrorChain,
+    ParsedError,
+    indent,
+    next_filled_line,
+)
 from stratagem.debugging.signatures.frames import Frame
 from stratagem.debugging.signatures.lines import GROUP_PART
 
-__all__ = ["failed_test", "traceback"]
+__all__ = ["parse_test_failure", "parse_traceback"]
 
 # The longest function that pytest shows around a failure.
 _TEST_LINES_MAX: Final = 400
@@ -34,37 +39,37 @@ _TEST_HEADER: Final = re.compile(r"^_{3,} .+ _{3,}$")
 _FUNCTION: Final = re.compile(r"^[> ] {2,}(?:async )?def (?P<name>\w+)\(")
 
 
-def traceback(texts: Sequence[str], at: int) -> Report | None:
+def parse_traceback(texts: Sequence[str], at: int) -> ErrorChain | None:
     """Read the traceback that begins at a line, with those it is linked with."""
     if not (_HEADER.search(texts[at]) or frames.python_frame(texts[at])):
         return None
-    chain: list[Fault] = []
-    parts: list[Fault] = []
+    chain: list[ParsedError] = []
+    parts: list[ParsedError] = []
     begin, into = at, chain
     while True:
-        fault, at = _one(texts, at)
-        into.append(fault)
-        link = filled(texts, at)
+        error, at = _parse_traceback(texts, at)
+        into.append(error)
+        link = next_filled_line(texts, at)
         if link is None:
             break
         if texts[link] == GROUP_PART:
             into = parts
         elif not _LINKED.match(texts[link]):
             break
-        following = filled(texts, link + 1)
+        following = next_filled_line(texts, link + 1)
         if following is None:
             break
         at = following
-    return Report([*reversed(chain), *parts], begin, at)
+    return ErrorChain([*reversed(chain), *parts], begin, at)
 
 
-def failed_test(texts: Sequence[str], at: int) -> Report | None:
+def parse_test_failure(texts: Sequence[str], at: int) -> ErrorChain | None:
     """Read a failure as pytest shows it, whose message begins at a line: `E` before it."""
     if not _TEST_LINE.match(texts[at]):
         return None
     end = _past_test_lines(texts, at)
     head = heads.rewrite(texts[at].strip())
-    place = filled(texts, end)
+    place = next_filled_line(texts, end)
     if place is not None and (match := _TEST_PLACE.match(texts[place])):
         end = place + 1
         if match["type"] and not heads.is_message(head):
@@ -73,10 +78,10 @@ def failed_test(texts: Sequence[str], at: int) -> Report | None:
     headers = [line for line in range(begin, at) if _TEST_HEADER.match(texts[line])]
     begin = headers[-1] if headers else begin
     found = _test_frames(texts[begin:end])
-    return Report([Fault(head, found[::-1])], begin if found else at, end)
+    return ErrorChain([ParsedError(head, found[::-1])], begin if found else at, end)
 
 
-def _one(texts: Sequence[str], at: int) -> tuple[Fault, int]:
+def _parse_traceback(texts: Sequence[str], at: int) -> tuple[ParsedError, int]:
     """Read one traceback, from its header or first frame to its message."""
     found: list[Frame] = []
     base = None
@@ -94,7 +99,7 @@ def _one(texts: Sequence[str], at: int) -> tuple[Fault, int]:
         source = frame is not None
         at += 1
     head, at = _message(texts, at)
-    return Fault(head, found[::-1]), at
+    return ParsedError(head, found[::-1]), at
 
 
 def _inside(text: str, base: int, *, flush: bool, source: bool) -> bool:
@@ -127,5 +132,5 @@ def _test_frames(texts: Sequence[str]) -> list[Frame]:
         if match := _FUNCTION.match(text):
             name = match["name"]
         elif match := _TEST_PLACE.match(text):
-            found.append(frames.python(match["file"], match["name"] or name))
+            found.append(frames.python_function_frame(match["file"], match["name"] or name))
     return found

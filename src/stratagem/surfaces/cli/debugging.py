@@ -47,7 +47,7 @@ def _export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
 ) -> None:
     """Write incidents, solutions and evidence into a file that others can import."""
-    from stratagem.debugging.sharing import export_file
+    from stratagem.debugging.transfer import export_file
 
     with session.runtime(must_exist=True) as runtime:
         done = export_file(runtime.foundation, file, branch=session.branch)
@@ -62,7 +62,7 @@ def _import(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that export wrote.")],
 ) -> None:
     """Take incidents, solutions and evidence from a file; importing it again changes nothing."""
-    from stratagem.debugging.sharing import import_file
+    from stratagem.debugging.transfer import import_file
 
     with session.runtime() as runtime:
         done = import_file(runtime.foundation, session.caller, file)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stratagem import redaction
-from stratagem.debugging.signatures import frames, heads, lines, stacks, telling
-from stratagem.debugging.signatures.faults import Fault, Report
+from stratagem.debugging.signatures import error_lines, frames, heads, lines, stacks
+from stratagem.debugging.signatures.error_chain import ErrorChain, ParsedError
 from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise
 
 __all__ = ["find_error", "headline", "signature"]
@@ -21,7 +21,7 @@ __all__ = ["find_error", "headline", "signature"]
 _CHARS_MAX: Final = 2_000
 _HEADLINE_CHARS_MAX: Final = 200
 _ERROR_CHARS_MAX: Final = 20_000
-_FAULTS_MAX: Final = 8
+_ERRORS_MAX: Final = 8
 _ROUNDS_MAX: Final = 4
 # Nearly every error fits into the first; the second holds the deepest recursion, prefixes included.
 _WINDOW_CHARS: Final = 24_000
@@ -65,26 +65,26 @@ def signature(text: str) -> str:
 
 def find_error(text: str, chars_max: int = _ERROR_CHARS_MAX) -> str:
     """Return the part of a text that is the error."""
-    shown = telling.window(text, _WINDOW_CHARS, _WINDOW_CHARS)
+    shown = error_lines.window(text, _WINDOW_CHARS, _WINDOW_CHARS)
     read = lines.read(shown.text)
-    report = _last_report(read)
-    if report is not None and _at_edge(report, len(read), shown):
-        before = _WINDOW_CHARS_MAX if report.begin == 0 else _WINDOW_CHARS
-        after = _WINDOW_CHARS_MAX if report.end == len(read) else _WINDOW_CHARS
-        read = lines.read(telling.window(text, before, after).text)
-        report = _last_report(read)
-    begin, end = _place(read, report)
-    return _bounded("\n".join(line.raw for line in read[begin:end]), chars_max)
+    chain = _last_chain(read)
+    if chain is not None and _at_edge(chain, len(read), shown):
+        before = _WINDOW_CHARS_MAX if chain.begin == 0 else _WINDOW_CHARS
+        after = _WINDOW_CHARS_MAX if chain.end == len(read) else _WINDOW_CHARS
+        read = lines.read(error_lines.window(text, before, after).text)
+        chain = _last_chain(read)
+    begin, end = _locate_error(read, chain)
+    return _truncate_middle("\n".join(line.raw for line in read[begin:end]), chars_max)
 
 
 def headline(text: str) -> str:
     """Return the newest error of a text in one line."""
-    fault = next(iter(_faults(find_error(text))), None)
-    if fault is None:
+    error = next(iter(_parse_errors(find_error(text))), None)
+    if error is None:
         return ""
-    line = " ".join(fault.head.split())
-    if not line and fault.frames:
-        line = str(fault.frames[0]).strip()
+    line = " ".join(error.head.split())
+    if not line and error.frames:
+        line = str(error.frames[0]).strip()
     if len(line) <= _HEADLINE_CHARS_MAX:
         return line
     cut = line[: _HEADLINE_CHARS_MAX - 1]
@@ -92,7 +92,7 @@ def headline(text: str) -> str:
 
 
 def _signature(text: str) -> str:
-    signed = _render(_faults(redaction.mask(text)))
+    signed = _render(_parse_errors(redaction.mask(text)))
     return signed if _names_a_cause(signed) else ""
 
 
@@ -104,44 +104,44 @@ def _names_a_cause(signed: str) -> bool:
     return _WORD.search(_SAYS_NOTHING.sub("", said)) is not None
 
 
-def _faults(text: str) -> list[Fault]:
+def _parse_errors(text: str) -> list[ParsedError]:
     """Return the error of a text and its causes, newest first."""
     read = lines.read(text)
-    report = _last_report(read)
-    if report is not None:
-        return report.faults[:_FAULTS_MAX]
-    span = telling.worst(read)
-    if span is None or span.weight <= telling.WEAK:
-        said = heads.rewrite(telling.prose(read))
+    chain = _last_chain(read)
+    if chain is not None:
+        return chain.errors[:_ERRORS_MAX]
+    span = error_lines.worst(read)
+    if span is None or span.weight <= error_lines.WEAK:
+        said = heads.rewrite(error_lines.prose(read))
         # Of a longer text only the beginning would count, and that is not where it went wrong.
-        return [Fault(said, [])] if said and len(said) <= CHARS_READ_MAX else []
+        return [ParsedError(said, [])] if said and len(said) <= CHARS_READ_MAX else []
     texts = [line.text for line in read]
     head, _ = heads.compose(texts, span.line, len(texts))
     file = heads.place(texts[span.line])
-    return [Fault(head, [frames.file_frame(file)] if file else [])]
+    return [ParsedError(head, [frames.file_frame(file)] if file else [])]
 
 
-def _last_report(read: list[lines.Line]) -> Report | None:
-    found = deque(stacks.reports([line.text for line in read]), maxlen=1)
+def _last_chain(read: list[lines.LogLine]) -> ErrorChain | None:
+    found = deque(stacks.error_chains([line.text for line in read]), maxlen=1)
     return found[0] if found else None
 
 
-def _at_edge(report: Report, count: int, shown: telling.Window) -> bool:
-    """Say whether a report may go on where the window was cut."""
-    return (report.begin == 0 and shown.cut_before) or (report.end == count and shown.cut_after)
+def _at_edge(chain: ErrorChain, count: int, shown: error_lines.Window) -> bool:
+    """Say whether an error may continue beyond the cut of the window."""
+    return (chain.begin == 0 and shown.cut_before) or (chain.end == count and shown.cut_after)
 
 
-def _place(read: list[lines.Line], report: Report | None) -> tuple[int, int]:
-    """Return from which line to which the error stands."""
-    if report is not None:
-        return report.begin, report.end
-    span = telling.worst(read)
-    if span is None or span.weight <= telling.WEAK:
+def _locate_error(read: list[lines.LogLine], chain: ErrorChain | None) -> tuple[int, int]:
+    """Return the range of lines that holds the error."""
+    if chain is not None:
+        return chain.begin, chain.end
+    span = error_lines.worst(read)
+    if span is None or span.weight <= error_lines.WEAK:
         return 0, len(read)
     return max(span.line - _LINES_BEFORE, 0), span.end + _LINES_AFTER
 
 
-def _bounded(text: str, chars_max: int) -> str:
+def _truncate_middle(text: str, chars_max: int) -> str:
     """Return a text cut in its middle: what matters stands at its ends."""
     if len(text) <= chars_max:
         return text
@@ -151,9 +151,9 @@ def _bounded(text: str, chars_max: int) -> str:
     return (first + _CUT + (last.partition("\n")[2] or last))[:chars_max]
 
 
-def _render(faults: Iterable[Fault]) -> str:
+def _render(errors: Iterable[ParsedError]) -> str:
     """Return the signature of an error. Where there is no room, the oldest frames go first."""
-    said = list(_said(faults))
+    said = list(_render_errors(errors))
     room = _CHARS_MAX - sum(len(head) + 1 for head, _ in said)
     shown: list[str] = []
     for head, found in said:
@@ -166,14 +166,14 @@ def _render(faults: Iterable[Fault]) -> str:
     return "\n".join(filter(None, shown))
 
 
-def _said(faults: Iterable[Fault]) -> Iterator[tuple[str, list[str]]]:
+def _render_errors(errors: Iterable[ParsedError]) -> Iterator[tuple[str, list[str]]]:
     """Yield messages and frames as they are shown, as many messages as there is room for."""
     room = _CHARS_MAX
-    for number, fault in enumerate(faults):
+    for number, error in enumerate(errors):
         # One program ends its sentence, the next one does not.
-        head = normalise(fault.head).rstrip(" .")
+        head = normalise(error.head).rstrip(" .")
         head = f"Caused by: {head}" if number else head
         room -= len(head) + 1
         if room < 0:
             return
-        yield head, [str(frame) for frame in fault.frames]
+        yield head, [str(frame) for frame in error.frames]

@@ -1,9 +1,9 @@
-"""Reading what a caller says of an environment.
+"""Parse the fields of an environment as a caller describes it.
 
-Each field claims something for a slot: the system, the language, the framework, the GPU, the
-runtime or the architecture. A field that names its slot (`language`) is heard before one that
-names the thing (`python`), and of several things the one first in the vocabulary; those that were
-not heard stay as free fields. So the order in which the fields come does not matter.
+Each field claims a value for a slot: the system, the language, the framework, the GPU, the
+runtime or the architecture. A field that names its slot (`language`) wins over one that names
+the thing (`python`); between several things the one first in the vocabulary wins. Claims that lost
+become free fields. The result does not depend on the order of the fields.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stratagem.debugging import spelling, vocabulary
-from stratagem.debugging.spelling import Named
+from stratagem.debugging.spelling import KnownName
 from stratagem.debugging.vocabulary import ABSENT, PRESENT
 
-__all__ = ["VERSIONED", "Part", "Role", "read", "role_of"]
+__all__ = ["VERSIONED", "Role", "SlotValue", "parse_fields", "role_of"]
 
 # The slots whose major version tells environments apart.
 VERSIONED: Final = ("language", "framework", "gpu")
@@ -59,7 +59,7 @@ _GPU_MODELS: Final = (
 _DEVICE_NUMBER: Final = re.compile(r":[0-9]+$")
 
 
-class Part(NamedTuple):
+class SlotValue(NamedTuple):
     """What an environment has in a slot."""
 
     name: str
@@ -77,7 +77,7 @@ class Role(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """That a slot holds something; the lowest is heard."""
+    """A claim that a slot holds something; the lowest one wins."""
 
     rank: int
     priority: int
@@ -86,13 +86,13 @@ class _Claim(NamedTuple):
     alias: str
 
 
-def read(given: Iterable[tuple[str, str]]) -> tuple[dict[str, Part], dict[str, str]]:
+def parse_fields(given: Iterable[tuple[str, str]]) -> tuple[dict[str, SlotValue], dict[str, str]]:
     """Return what an environment has in each slot, and its free fields."""
-    reading = _Reading()
+    parser = _EnvironmentParser()
     for key, text in given:
         if text not in vocabulary.MISSING:
-            reading.take(key, text)
-    return reading.parts(), reading.other
+            parser.add_field(key, text)
+    return parser.resolve_slots(), parser.other
 
 
 @lru_cache(maxsize=4096)
@@ -114,66 +114,66 @@ def role_of(key: str) -> Role | None:
 
 
 @dataclass
-class _Reading:
-    """What has been gathered of an environment so far."""
+class _EnvironmentParser:
+    """The claims and free fields collected from an environment so far."""
 
     claims: dict[str, list[_Claim]] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     other: dict[str, str] = field(default_factory=dict)
 
-    def take(self, key: str, text: str) -> None:
-        """Take a field for what it says, or else as a free one."""
+    def add_field(self, key: str, text: str) -> None:
+        """Interpret a field, or keep it as a free one."""
         role = role_of(key)
         if role is None:
             before = self.other.get(key)
             self.other[key] = spelling.fold(f"{before}, {text}") if before else text
-        elif not self._understood(role, text):
-            self._note(key, text)
+        elif not self._interpret(role, text):
+            self._add_free_field(key, text)
 
-    def parts(self) -> dict[str, Part]:
-        """Return what is in each slot; what was not heard becomes a free field."""
+    def resolve_slots(self) -> dict[str, SlotValue]:
+        """Return the winning value of each slot; claims that lost become free fields."""
         if "wsl" in self.other:
             self.claims["os"] = [each for each in self.claims.get("os", ()) if each.name == "linux"]
             self._claim("os", "linux")
-        parts = {slot: self._settled(slot) for slot in self.claims}
+        parts = {slot: self._resolve_slot(slot) for slot in self.claims}
         for slot, version in self.versions.items():
             self.other.setdefault(f"{slot}_version", version)
         return parts
 
-    def _understood(self, role: Role, text: str) -> bool:
+    def _interpret(self, role: Role, text: str) -> bool:
         if role.kind == "wsl":
-            return text in ABSENT or self._note("wsl", "true")
+            return text in ABSENT or self._add_free_field("wsl", "true")
         if role.kind == "version":
-            return self._version(role, text)
+            return self._read_version(role, text)
         if role.kind == "named":
-            return self._named(role, text)
+            return self._read_thing(role, text)
         if role.slot == "os":
-            return self._system(role.rank, text)
+            return self._read_system(role.rank, text)
         if role.slot == "arch":
-            return self._architecture(role.rank, text)
-        return self._thing(role, text)
+            return self._read_architecture(role.rank, text)
+        return self._read_slot(role, text)
 
     def _claim(
         self, slot: str, name: str, version: str = "", *, rank: int = _RANK_NAMED, alias: str = ""
     ) -> bool:
         alias = alias or name
-        own = "" if _own_number(slot, alias) else spelling.own_version(name, version)
+        own = "" if _has_own_number(slot, alias) else spelling.own_version(name, version)
         priority = vocabulary.PRIORITY.get(name, -1)
         self.claims.setdefault(slot, []).append(_Claim(rank, priority, name, own, alias))
         return True
 
-    def _note(self, key: str, text: str) -> bool:
+    def _add_free_field(self, key: str, text: str) -> bool:
         self.other.setdefault(key, text)
         return True
 
-    def _version(self, role: Role, text: str) -> bool:
+    def _read_version(self, role: Role, text: str) -> bool:
         version = spelling.starting_version(text)
         if version:
             self.versions.setdefault(role.slot, version)
         return bool(version)
 
-    def _named(self, role: Role, text: str) -> bool:
-        """Hear a field that is named after a thing: its value is a version, or yes or no."""
+    def _read_thing(self, role: Role, text: str) -> bool:
+        """Read a field that is named after a thing: its value is a version, or yes or no."""
         if text in PRESENT and text != "1":
             return self._claim(role.slot, role.name, alias=role.alias)
         version = spelling.starting_version(text)
@@ -181,31 +181,31 @@ class _Reading:
             boxed = role.slot == "gpu" or role.name in _BOXES
             return boxed and self._claim(role.slot, _NOTHING[role.slot])
         if version:
-            if _own_number(role.slot, role.alias):
-                self._note(role.alias, version)
+            if _has_own_number(role.slot, role.alias):
+                self._add_free_field(role.alias, version)
             return self._claim(role.slot, role.name, version, alias=role.alias)
         found = spelling.find(role.slot, text)
         if found is None or found.name != role.name:
             return False
         return self._claim(role.slot, found.name, found.version, alias=found.alias)
 
-    def _system(self, rank: int, text: str) -> bool:
+    def _read_system(self, rank: int, text: str) -> bool:
         if _WSL.search(text):
-            self._note("wsl", "true")
+            self._add_free_field("wsl", "true")
         if arch := _ARCH.search(text):
-            self._architecture(_RANK_ELSEWHERE, arch[0])
+            self._read_architecture(_RANK_ELSEWHERE, arch[0])
             text = f"{text[: arch.start()]} {text[arch.end() :]}"
         text = _NAME_DIGITS.sub(r"\1 ", text)
         found = spelling.find("os", text)
         if found is None:
-            return self._found_elsewhere("os", text) or (
-                rank <= _RANK_SURE and self._unheard_of("os", rank, text)
+            return self._claim_other_slot("os", text) or (
+                rank <= _RANK_SURE and self._claim_unknown_name("os", rank, text)
             )
         if distribution := _DISTRIBUTION.search(text):
-            self._note("distro", distribution[0])
+            self._add_free_field("distro", distribution[0])
         return self._claim("os", found.name, found.version, rank=rank)
 
-    def _architecture(self, rank: int, text: str) -> bool:
+    def _read_architecture(self, rank: int, text: str) -> bool:
         plain = "".join(letter for letter in text if letter.isalnum())
         known = _ARCH.search(text)
         name = vocabulary.ARCHITECTURES.get(plain) or (known and _architecture_of(known[0]))
@@ -213,8 +213,8 @@ class _Reading:
             return False
         return plain in _NO_NAMES or self._claim("arch", name or plain, rank=rank)
 
-    def _thing(self, role: Role, text: str) -> bool:
-        """Hear a field that names its slot: a language, a framework, a runtime or a GPU."""
+    def _read_slot(self, role: Role, text: str) -> bool:
+        """Read a field that names its slot: a language, a framework, a runtime or a GPU."""
         slot, rank = role.slot, role.rank
         if text in ABSENT:
             return slot not in _NOTHING or self._claim(slot, _NOTHING[slot], rank=rank)
@@ -222,22 +222,22 @@ class _Reading:
             name = {"gpu": "gpu", "runtime": "container"}.get(slot)
             # That there is a GPU says less than which.
             return name is None or self._claim(slot, name, rank=_RANK_NAMED)
-        found = _gpu(text) if slot == "gpu" else spelling.find(slot, text)
+        found = _find_gpu(text) if slot == "gpu" else spelling.find(slot, text)
         if found:
             return self._claim(slot, found.name, found.version, rank=rank, alias=found.alias)
-        if self._found_elsewhere(slot, text):
+        if self._claim_other_slot(slot, text):
             return True
-        return self._unheard_of(slot, rank, text)
+        return self._claim_unknown_name(slot, rank, text)
 
-    def _found_elsewhere(self, slot: str, text: str) -> bool:
+    def _claim_other_slot(self, slot: str, text: str) -> bool:
         for place in _ELSEWHERE[slot]:
             if found := spelling.find(place, text):
                 rank = _RANK_ELSEWHERE
                 return self._claim(place, found.name, found.version, rank=rank, alias=found.alias)
         return False
 
-    def _unheard_of(self, slot: str, rank: int, text: str) -> bool:
-        """Take a name that no table has, or a version without a name."""
+    def _claim_unknown_name(self, slot: str, rank: int, text: str) -> bool:
+        """Claim a slot for a name that no table has, or note a version without a name."""
         before, version = spelling.version_in(text)
         name = spelling.name_of(before)
         if name and name not in _NO_NAMES:
@@ -246,42 +246,42 @@ class _Reading:
             self.versions.setdefault(slot, version)
         return True
 
-    def _settled(self, slot: str) -> Part:
+    def _resolve_slot(self, slot: str) -> SlotValue:
         ranked = sorted(self.claims[slot])
-        heard = ranked[0]
+        winner = ranked[0]
         explicit = self.versions.pop(slot, "")
-        if explicit and _own_number(slot, heard.alias):
-            self._note(heard.alias, explicit)
+        if explicit and _has_own_number(slot, winner.alias):
+            self._add_free_field(winner.alias, explicit)
             explicit = ""
-        version = spelling.own_version(heard.name, explicit) or _most_detailed(ranked, heard.name)
+        version = spelling.own_version(winner.name, explicit) or _most_detailed(ranked, winner.name)
         for claim in ranked:
-            if claim.name != heard.name:
-                self._set_aside(slot, claim, _most_detailed(ranked, claim.name))
+            if claim.name != winner.name:
+                self._demote_claim(slot, claim, _most_detailed(ranked, claim.name))
         if slot in VERSIONED:
-            return Part(heard.name, version)
+            return SlotValue(winner.name, version)
         if version:
-            self._note(f"{slot}_version", version)
-        return Part(heard.name, "")
+            self._add_free_field(f"{slot}_version", version)
+        return SlotValue(winner.name, "")
 
-    def _set_aside(self, slot: str, claim: _Claim, version: str) -> None:
-        """Keep what was not heard as a free field, if reading that again says the same."""
-        key = claim.alias if _own_number(slot, claim.alias) else claim.name
+    def _demote_claim(self, slot: str, claim: _Claim, version: str) -> None:
+        """Keep a claim that lost as a free field, if parsing that field gives the same claim."""
+        key = claim.alias if _has_own_number(slot, claim.alias) else claim.name
         role = role_of(key)
         free = role is None or (role.slot, role.name) == (slot, claim.name)
         if free and slot in ("language", "framework", "runtime") and claim.name != "bare":
-            self._note(key, version or "true")
+            self._add_free_field(key, version or "true")
 
 
-def _gpu(text: str) -> Named | None:
+def _find_gpu(text: str) -> KnownName | None:
     found = spelling.find("gpu", _DEVICE_NUMBER.sub("", text))
     if found:
         return found
     models = (name for model, name in _GPU_MODELS if model.search(text))
     name = next(models, None)
-    return Named(name, name, "") if name else None
+    return KnownName(name, name, "") if name else None
 
 
-def _own_number(slot: str, alias: str) -> bool:
+def _has_own_number(slot: str, alias: str) -> bool:
     return alias in vocabulary.OWN_NUMBERS and alias in vocabulary.NAMES.get(slot, ())
 
 

@@ -1,4 +1,4 @@
-"""Which lines of a text say what went wrong, where there is no stack.
+"""Find the lines of a text that state an error, where there is no stack.
 
 Every line is weighed by the first kind of phrase that it has. The heaviest lines count, and of
 those the last group: a log ends with what ended it. Within a group the first line counts,
@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from stratagem.debugging.signatures.lines import Line
+from stratagem.debugging.signatures.lines import LogLine
 
 __all__ = ["WEAK", "Span", "Window", "prose", "window", "worst"]
 
@@ -145,7 +145,7 @@ _MARKS: Final = (
 )
 
 
-def worst(lines: Sequence[Line]) -> Span | None:
+def worst(lines: Sequence[LogLine]) -> Span | None:
     """Return where a text says what went wrong; None if it says nothing of the kind."""
     # A level that every line has says nothing about any of them.
     graded = len({line.level for line in lines if line.text}) > 1
@@ -158,7 +158,7 @@ def worst(lines: Sequence[Line]) -> Span | None:
     return Span(group[0], group[-1] + 1, top)
 
 
-def prose(lines: Sequence[Line]) -> str:
+def prose(lines: Sequence[LogLine]) -> str:
     """Return what a text says that names no error: what is marked as code, or all but chatter."""
     fences = [number for number, line in enumerate(lines) if line.text.startswith("```")]
     fenced = lines[fences[0] + 1 : fences[1]] if len(fences) > 1 else []
@@ -186,7 +186,7 @@ def _line_begin(text: str, begin: int, end: int) -> int:
     return next((place + 1 for place in ends if place >= 0), begin)
 
 
-def _weight(line: Line, *, graded: bool) -> int:
+def _weight(line: LogLine, *, graded: bool) -> int:
     text = line.text.strip()
     if not text or (graded and line.level in _CALM_LEVELS):
         return 0

@@ -11,8 +11,8 @@ import pytest
 
 from stratagem import Stratagem
 from stratagem.debugging.models import RankedSolution
-from stratagem.debugging.sharing import Shared, export_file, import_file
 from stratagem.debugging.signatures import fingerprint
+from stratagem.debugging.transfer import TransferResult, export_file, import_file
 from stratagem.errors import ImportRefused
 from stratagem.operation import Caller
 from tests.contracts.samples import Clock
@@ -32,7 +32,7 @@ from tests.unit.debugging.test_kept import (
 Line = dict[str, Any]
 
 
-def taken(db: Stratagem, path: Path, branch: str = "default") -> Shared:
+def taken(db: Stratagem, path: Path, branch: str = "default") -> TransferResult:
     return import_file(db.runtime.foundation, Caller(branch=branch), path)
 
 
@@ -47,7 +47,7 @@ def rewritten(path: Path, lines: list[Line]) -> None:
     path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
 
 
-def counts(done: Shared) -> tuple[int, int, int, int]:
+def counts(done: TransferResult) -> tuple[int, int, int, int]:
     return done.incidents, done.solutions, done.outcomes, done.known
 
 

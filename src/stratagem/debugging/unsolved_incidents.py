@@ -1,4 +1,4 @@
-"""Incidents that nobody has a fix for yet: noted so that somebody looks at them."""
+"""Incidents without a fix, recorded so that somebody looks at them."""
 
 from __future__ import annotations
 

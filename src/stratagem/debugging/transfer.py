@@ -1,9 +1,9 @@
-"""Sharing what debugging knows: a file of incidents, fixes and evidence (`portable`).
+"""Export incidents, fixes and evidence to a file, and import them (format: `portable`).
 
-Ids are unique across databases, so that taking a file in again changes nothing. An incident
-whose signature the database knew before is the same incident: its fixes join those that are
-there. Incidents of the file itself stay as they are told apart there. What came in says where
-it came from.
+Ids are unique across databases, so importing a file twice changes nothing. An incident of the file
+whose signature the database already has is treated as the same incident: its fixes are added to
+the existing one. Incidents within one file are never joined with each other. Imported records
+carry their origin.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, RecordReader, Transaction
 
-__all__ = ["Shared", "export_file", "import_file"]
+__all__ = ["TransferResult", "export_file", "import_file"]
 
 _BATCH: Final = 1_000
 
 
 @dataclass(slots=True)
-class Shared:
-    """What was written to a file or taken from one."""
+class TransferResult:
+    """How many records were exported or imported, and to or from which file."""
 
     file: str
     incidents: int = 0
@@ -44,15 +44,15 @@ class Shared:
     branch: str = field(default="")
 
 
-def export_file(foundation: Foundation, path: Path, *, branch: str) -> Shared:
+def export_file(foundation: Foundation, path: Path, *, branch: str) -> TransferResult:
     """Write every incident that a branch shows, with its fixes and evidence, into a file."""
-    done = Shared(str(path), branch=branch)
+    done = TransferResult(str(path), branch=branch)
     source = next(foundation.store.log()).hash.hex()[:16]
     aside = path.with_name(f".{path.name}.part")
     try:
         with foundation.store.snapshot() as reader, aside.open("wb") as file:
             view = foundation.views.view(reader, branch)
-            portable.write(file, source, _lines(reader, view, done))
+            portable.write(file, source, _export_lines(reader, view, done))
         aside.replace(path)
     except OSError as error:
         aside.unlink(missing_ok=True)
@@ -60,29 +60,31 @@ def export_file(foundation: Foundation, path: Path, *, branch: str) -> Shared:
     return done
 
 
-def import_file(foundation: Foundation, caller: Caller, path: Path) -> Shared:
-    """Take incidents, fixes and evidence from a file; all of it is checked first.
+def import_file(foundation: Foundation, caller: Caller, path: Path) -> TransferResult:
+    """Import incidents, fixes and evidence from a file; the whole file is checked first.
 
     Raises:
         ImportRefused: The file was cut, or a line of it is wrong. Nothing was written.
     """
     source, records = portable.read(path, foundation.redaction)
-    done = Shared(str(path), branch=caller.branch)
-    taking = _Taking(records, {"source": source, "file": path.name}, done)
+    done = TransferResult(str(path), branch=caller.branch)
+    importer = _Importer(records, {"source": source, "file": path.name}, done)
     for begin in range(0, len(records), _BATCH):
         batch = records[begin : begin + _BATCH]
 
         def work(transaction: Transaction, batch: Sequence[Record] = batch) -> None:
-            taking.write(transaction, foundation.views.view(transaction, caller.branch), batch)
+            importer.write(transaction, foundation.views.view(transaction, caller.branch), batch)
 
         foundation.write(caller, work)
     return done
 
 
-class _Taking:
-    """Records being taken in, batch by batch."""
+class _Importer:
+    """Writes the records of a file, batch by batch, and counts them."""
 
-    def __init__(self, records: Sequence[Record], origin: Mapping[str, str], done: Shared) -> None:
+    def __init__(
+        self, records: Sequence[Record], origin: Mapping[str, str], done: TransferResult
+    ) -> None:
         self._own = {content["incident_id"] for kind, content in records if kind == "incident"}
         self._origin = origin
         # The incidents of the file that the database has under another id.
@@ -111,7 +113,7 @@ class _Taking:
         content.setdefault("origin", dict(self._origin))
         owner = content["incident_id"]
         if kind == "incident":
-            if _has(transaction.records, view, kinds.INCIDENTS, owner):
+            if _exists(transaction.records, view, kinds.INCIDENTS, owner):
                 return None
             if (twin := self._twin(transaction, view, content)) is not None:
                 self._same[owner] = twin
@@ -121,7 +123,7 @@ class _Taking:
         content["incident_id"] = self._same.get(owner, owner)
         if kind == "solution":
             key = content["solution_id"]
-            known = _has(transaction.records, view, kinds.SOLUTIONS, key)
+            known = _exists(transaction.records, view, kinds.SOLUTIONS, key)
             return None if known else Draft(kinds.SOLUTION_ADDED, content, kinds.SOLUTIONS, key)
         if self._knows_outcome(transaction, view, content):
             return None
@@ -150,21 +152,23 @@ class _Taking:
         return known
 
 
-def _has(records: RecordReader, view: View, space: Space, key: str) -> bool:
+def _exists(records: RecordReader, view: View, space: Space, key: str) -> bool:
     return records.current(view.lineage, space, key) is not None
 
 
-def _lines(reader: Reader, view: View, done: Shared) -> Iterator[dict[str, Any]]:
+def _export_lines(reader: Reader, view: View, done: TransferResult) -> Iterator[dict[str, Any]]:
     after: str | None = ""
     while after is not None:
         page, after = reader.records.page(view.lineage, kinds.INCIDENTS, after=after)
         for incident_id, version in page:
             done.incidents += 1
             yield {"type": "incident", **orjson.loads(version.payload or b"{}")}
-            yield from _fixes(reader, view, incident_id, done)
+            yield from _export_solutions(reader, view, incident_id, done)
 
 
-def _fixes(reader: Reader, view: View, incident_id: str, done: Shared) -> Iterator[dict[str, Any]]:
+def _export_solutions(
+    reader: Reader, view: View, incident_id: str, done: TransferResult
+) -> Iterator[dict[str, Any]]:
     for _, solution in _contents(reader, view, facet_incident(incident_id)):
         done.solutions += 1
         yield {"type": "solution", **solution}
