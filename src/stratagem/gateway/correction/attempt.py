@@ -20,11 +20,11 @@ from stratagem.gateway.correction.patterns import PATTERNS
 from stratagem.gateway.correction.policy import Policy
 from stratagem.gateway.correction.readings import (
     Reading,
-    combined,
+    combine_slots,
     confidence,
     distinct,
-    doubted,
     identity,
+    lower_certainty,
 )
 from stratagem.gateway.correction.schemas import Node
 
@@ -124,15 +124,15 @@ class Attempt:
             for reading in self._forms(node, value, steps, chain)
             if node.accepts(reading.value)
         ]
-        return self.settled(found, steps)
+        return self.rank_readings(found, steps)
 
-    def settled(self, found: Iterable[Reading], steps: Steps) -> list[Reading]:
+    def rank_readings(self, found: Iterable[Reading], steps: Steps) -> list[Reading]:
         """Return readings best first, none of them certain when two certain ones differ."""
         readings = _without_detours(distinct(found))
         certain = [reading for reading in readings if reading.certain]
         if len(certain) > 1:
             self.ask(steps, "Which of these is meant?", [one.value for one in certain])
-            readings = [doubted(one) if one.certain else one for one in readings]
+            readings = [lower_certainty(one) if one.certain else one for one in readings]
             readings.sort(key=lambda one: -confidence(one.changes))
         elif not certain and len(readings) > 1:
             self.ask(steps, "Which of these is meant?", [one.value for one in readings])
@@ -170,7 +170,7 @@ class Attempt:
             if not readings:
                 return
             slots.append(readings)
-        for values, changes in combined(slots):
+        for values, changes in combine_slots(slots):
             yield Reading(values, changes)
 
 

@@ -15,7 +15,7 @@ import orjson
 from stratagem import limits
 from stratagem.gateway.correction import shapes, texts
 from stratagem.gateway.correction.attempt import Attempt, Exhausted, IsLate, Late
-from stratagem.gateway.correction.faults import faults, malformed, no_json, too_much
+from stratagem.gateway.correction.faults import faults, malformed_text_fault, no_json, too_much
 from stratagem.gateway.correction.learned import Learned, Nothing
 from stratagem.gateway.correction.model import Candidate, Correction, Fault
 from stratagem.gateway.correction.policy import Policy
@@ -64,10 +64,10 @@ def correct(
     if not policy.enabled:
         return Correction(None, errors=errors, withheld="Corrections are switched off.")
     attempt = Attempt(policy, learned, tool, *([is_late] if is_late is not None else []))
-    return _searched(attempt, prepared, arguments, errors, categories)
+    return _search(attempt, prepared, arguments, errors, categories)
 
 
-def _searched(
+def _search(
     attempt: Attempt,
     schema: Ready,
     arguments: Any,
@@ -83,10 +83,10 @@ def _searched(
     except Exhausted:
         too_large = too_much("The arguments are too large to be corrected.")
         return Correction(None, errors=(*errors, too_large))
-    return _decided(candidates, errors, attempt, categories)
+    return _decide(candidates, errors, attempt, categories)
 
 
-def _decided(
+def _decide(
     candidates: tuple[Candidate, ...],
     errors: tuple[Fault, ...],
     attempt: Attempt,
@@ -122,12 +122,12 @@ def _faults(schema: Ready, arguments: Any, size: int) -> tuple[Fault, ...]:
         try:
             parsed = orjson.loads(arguments)
         except orjson.JSONDecodeError:
-            return (malformed(arguments),)
+            return (malformed_text_fault(arguments),)
         if not isinstance(parsed, dict):
-            return (malformed(arguments),)
-        return (*faults(schema, parsed, size=size), malformed(arguments))
+            return (malformed_text_fault(arguments),)
+        return (*faults(schema, parsed, size=size), malformed_text_fault(arguments))
     found = faults(schema, arguments, size=size)
-    return found or (malformed(repr(arguments)),)
+    return found or (malformed_text_fault(repr(arguments)),)
 
 
 def _candidates(attempt: Attempt, schema: Ready, arguments: Any) -> Iterator[Candidate]:
@@ -141,7 +141,7 @@ def _candidates(attempt: Attempt, schema: Ready, arguments: Any) -> Iterator[Can
         and reading.changes
         and schema.validator.is_valid(reading.value)
     ]
-    for reading in attempt.settled(found, ()):
+    for reading in attempt.rank_readings(found, ()):
         yield Candidate(reading.value, reading.changes, confidence(reading.changes))
 
 
@@ -151,22 +151,24 @@ def _whole(attempt: Attempt, root: Node, arguments: Any) -> Iterator[Reading]:
     elif isinstance(arguments, str):
         attempt.written = attempt.written or arguments
         for pattern, form in texts.root_forms(attempt, root, arguments):
-            yield from _turned(attempt, root, pattern, (arguments, form))
+            yield from _read_other_form(attempt, root, pattern, (arguments, form))
     elif arguments is None or arguments == []:
-        yield from _turned(attempt, root, "no_arguments", (arguments, {}))
+        yield from _read_other_form(attempt, root, "no_arguments", (arguments, {}))
     elif isinstance(arguments, list):
         joined = shapes.pairs_of(arguments) or _fragments(arguments)
         if joined is not None and all(normal(name) in root.styles for name in joined):
-            yield from _turned(attempt, root, "named_pairs_joined", (arguments, joined))
+            yield from _read_other_form(attempt, root, "named_pairs_joined", (arguments, joined))
         elif len(arguments) == 1 and isinstance(arguments[0], dict):
-            yield from _turned(attempt, root, "single_element_unwrapped", (arguments, arguments[0]))
+            yield from _read_other_form(
+                attempt, root, "single_element_unwrapped", (arguments, arguments[0])
+            )
         elif len(root.required) == 1 and "array" in root.properties[root.required[0]].types:
-            yield from _turned(
+            yield from _read_other_form(
                 attempt, root, "sole_argument", (arguments, {root.required[0]: arguments})
             )
         elif len(arguments) == len(root.required):
             named = dict(zip(root.required, arguments, strict=True))
-            yield from _turned(attempt, root, "positional_arguments", (arguments, named))
+            yield from _read_other_form(attempt, root, "positional_arguments", (arguments, named))
 
 
 def _fragments(arguments: list[Any]) -> dict[str, Any] | None:
@@ -178,7 +180,7 @@ def _fragments(arguments: list[Any]) -> dict[str, Any] | None:
     return joined if len(joined) == len(arguments) else None
 
 
-def _turned(
+def _read_other_form(
     attempt: Attempt, root: Node, pattern: str, forms: tuple[Any, Any]
 ) -> Iterator[Reading]:
     """Yield the readings of a whole call in another form; text may hold text."""

@@ -59,7 +59,9 @@ def variants(value: Any, options: Sequence[Any]) -> Iterator[Proposal]:
         if same:
             yield from (("enum_resembles", options[index]) for index in same)
             return
-    yield from _resembling(_folded(text), {i: _folded(t) for i, t in listed.items()}, options)
+    yield from _similar_options(
+        _fold_case(text), {i: _fold_case(t) for i, t in listed.items()}, options
+    )
 
 
 def _is_number(value: Any) -> bool:
@@ -75,30 +77,32 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _spaced(text: str) -> str:
+def _normalize_spaces(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).strip()
     if len(plain) > 1 and plain[0] in _QUOTES and plain[-1] in _QUOTES:
         plain = plain[1:-1].strip()
     return _SPACE.sub(" ", plain)
 
 
-def _folded(text: str) -> str:
-    return _spaced(text).casefold()
+def _fold_case(text: str) -> str:
+    return _normalize_spaces(text).casefold()
 
 
-def _joined(text: str) -> str:
-    return _SEPARATORS.sub("", _folded(text))
+def _strip_separators(text: str) -> str:
+    return _SEPARATORS.sub("", _fold_case(text))
 
 
 # Tried in this order: the less is taken away, the more a match says.
 _NORMALS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
-    ("enum_case_variant", _spaced),
-    ("enum_case_variant", _folded),
-    ("enum_punctuation_variant", _joined),
+    ("enum_case_variant", _normalize_spaces),
+    ("enum_case_variant", _fold_case),
+    ("enum_punctuation_variant", _strip_separators),
 )
 
 
-def _resembling(text: str, listed: dict[int, str], options: Sequence[Any]) -> Iterator[Proposal]:
+def _similar_options(
+    text: str, listed: dict[int, str], options: Sequence[Any]
+) -> Iterator[Proposal]:
     if not text or len(text) > _COMPARED_CHARS_MAX or len(listed) > _COMPARED_MAX:
         return
     near = sorted(

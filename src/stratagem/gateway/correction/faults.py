@@ -9,7 +9,7 @@ from stratagem.engine.paths import Steps, render
 from stratagem.gateway.correction.model import Fault, FaultType
 from stratagem.gateway.correction.schemas import Ready
 
-__all__ = ["faults", "malformed", "no_json", "too_much"]
+__all__ = ["faults", "malformed_text_fault", "no_json", "too_much"]
 
 _SHOWN_CHARS: Final = 300
 _TYPES: Final = {
@@ -37,7 +37,7 @@ def faults(schema: Ready, arguments: Any, *, size: int = 0) -> tuple[Fault, ...]
     return (too_much("The arguments do not fit, and are too large for saying where."),)
 
 
-def malformed(text: str) -> Fault:
+def malformed_text_fault(text: str) -> Fault:
     """Return the fault of text that is not JSON."""
     shown = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
     return Fault(FaultType.MALFORMED_JSON, "$", f"The arguments are not a JSON object: {shown!r}.")

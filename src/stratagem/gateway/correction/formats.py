@@ -104,12 +104,12 @@ def _dates(text: str, order: Order) -> Iterator[tuple[str | None, dt.date]]:
         yield from _day(int(found[1]), int(found[2]), int(found[3]))
     elif found := _DAY_MONTH.fullmatch(text):
         day = _day(int(found[4]), _MONTHS[found[3]], int(found[2]))
-        yield from _named(day, found[1])
+        yield from _check_weekday(day, found[1])
     elif found := _MONTH_DAY.fullmatch(text):
         day = _day(int(found[4]), _MONTHS[found[2]], int(found[3]))
-        yield from _named(day, found[1])
+        yield from _check_weekday(day, found[1])
     elif found := _YEAR_LAST.fullmatch(text):
-        yield from _ordered(int(found[1]), int(found[3]), found[4], order)
+        yield from _dates_in_order(int(found[1]), int(found[3]), found[4], order)
 
 
 def _day(
@@ -121,7 +121,7 @@ def _day(
         return
 
 
-def _named(
+def _check_weekday(
     days: Iterator[tuple[str | None, dt.date]], name: str | None
 ) -> Iterator[tuple[str | None, dt.date]]:
     """Yield days, doubtful when the day of the week that is given with them is another."""
@@ -130,7 +130,7 @@ def _named(
         yield "weekday_contradicts" if contradicts else pattern, day
 
 
-def _ordered(
+def _dates_in_order(
     first: int, second: int, year: str, order: Order
 ) -> Iterator[tuple[str | None, dt.date]]:
     century = "century_assumed" if len(year) == 2 else None  # noqa: PLR2004 -- two digits
@@ -217,7 +217,7 @@ def _uuid(text: str, _order: Order) -> Iterator[Proposal]:
         yield "identifier_rewritten", "-".join(found.groups())
 
 
-def _linked(text: str) -> Iterator[Proposal]:
+def _markdown_link(text: str) -> Iterator[Proposal]:
     """Yield the address of a link as Markdown writes it."""
     if found := _LINK.fullmatch(text):
         address = found[2].removeprefix("mailto:")
@@ -227,7 +227,7 @@ def _linked(text: str) -> Iterator[Proposal]:
 
 def _email(text: str, _order: Order) -> Iterator[Proposal]:
     yield "address_unwrapped", text
-    yield from _linked(text)
+    yield from _markdown_link(text)
     if text.casefold().startswith("mailto:"):
         yield "address_unwrapped", text[len("mailto:") :]
     elif text.startswith("<") and text.endswith(">"):
@@ -238,7 +238,7 @@ def _email(text: str, _order: Order) -> Iterator[Proposal]:
 
 def _uri(text: str, _order: Order) -> Iterator[Proposal]:
     yield "address_unwrapped", text
-    yield from _linked(text)
+    yield from _markdown_link(text)
     if text.startswith("<") and text.endswith(">"):
         yield "address_unwrapped", text[1:-1].strip()
     elif _BARE_HOST.fullmatch(text):
@@ -253,7 +253,7 @@ def _duration(text: str, _order: Order) -> Iterator[Proposal]:
         yield "duration_rewritten", f"P{'T' if mark in 'HMS' else ''}{found[1]}{mark}"
 
 
-def _trimmed(text: str, _order: Order) -> Iterator[Proposal]:
+def _trim(text: str, _order: Order) -> Iterator[Proposal]:
     yield "address_unwrapped", text
 
 
@@ -268,7 +268,7 @@ _FORMS: Final[Mapping[str, Callable[[str, Order], Iterator[Proposal]]]] = {
     "uri": _uri,
     "url": _uri,
     "iri": _uri,
-    "hostname": _trimmed,
-    "ipv4": _trimmed,
-    "ipv6": _trimmed,
+    "hostname": _trim,
+    "ipv4": _trim,
+    "ipv6": _trim,
 }

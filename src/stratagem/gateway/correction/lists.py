@@ -19,8 +19,8 @@ __all__ = [
     "Parts",
     "ambiguous_digits",
     "broken",
-    "conjoined",
     "doubtful",
+    "may_name_two_things",
     "one_place",
     "split",
 ]
@@ -137,13 +137,13 @@ def doubtful(found: Parts, text: str, name: str, description: str) -> bool:
         return True
     if len(parts) > 1 and all(_SENTENCE.fullmatch(part) for part in parts):
         return False
-    if _odd_shapes(parts) or _mixed(parts) or not _even(found, text):
+    if _odd_shapes(parts) or _has_mixed_kinds(parts) or not _even(found, text):
         return True
     named = found.separator != "\n" and _about(NAMED_THINGS, name, "")
-    return named or (found.separator == "," and _qualified(parts, name, description))
+    return named or (found.separator == "," and _is_qualified(parts, name, description))
 
 
-def _qualified(parts: tuple[str, ...], name: str, description: str) -> bool:
+def _is_qualified(parts: tuple[str, ...], name: str, description: str) -> bool:
     """Tell whether the comma may part a thing from what qualifies it."""
     if _about(PLACES, name, description) or _names_one_thing(parts):
         return True
@@ -151,7 +151,7 @@ def _qualified(parts: tuple[str, ...], name: str, description: str) -> bool:
     return len(parts) == 2 and all(part[0].isupper() for part in parts)  # noqa: PLR2004
 
 
-def conjoined(text: str) -> bool:
+def may_name_two_things(text: str) -> bool:
     """Tell whether a text may name two things: "salt and pepper" is one or two."""
     return bool(_CONJOINED.search(text)) and not _SENTENCE.fullmatch(text)
 
@@ -167,7 +167,7 @@ def _odd_shapes(parts: tuple[str, ...]) -> bool:
     )
 
 
-def _mixed(parts: tuple[str, ...]) -> bool:
+def _has_mixed_kinds(parts: tuple[str, ...]) -> bool:
     """Tell whether the parts are of different kinds: numbers among words, names among words."""
     shapes = (_NUMERIC.fullmatch, _NUMBERED.match, _CAPITAL.match, _ASKING.search)
     return any(len({bool(shape(part)) for part in parts}) > 1 for shape in shapes)

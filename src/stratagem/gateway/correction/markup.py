@@ -60,7 +60,7 @@ def _tree(text: str) -> _Element:
             if len(open_elements) == 1 or open_elements.pop().name != tag["name"]:
                 raise Malformed("closed by another name")
             continue
-        element = _Element(tag["name"], _called(tag["attributes"]))
+        element = _Element(tag["name"], _name_attribute(tag["attributes"]))
         open_elements[-1].children.append(element)
         if not tag["empty"]:
             open_elements.append(element)
@@ -72,7 +72,7 @@ def _tree(text: str) -> _Element:
     return open_elements[0]
 
 
-def _called(attributes: str) -> str | None:
+def _name_attribute(attributes: str) -> str | None:
     found = {name: one or other for name, one, other in _ATTRIBUTE.findall(attributes)}
     if set(found) - {"name", "type", "string"}:
         raise Malformed("attributes that may mean something")
@@ -88,7 +88,7 @@ def _value(element: _Element) -> Any:
         raise Malformed("text beside elements")
     found: dict[str, Any] = {}
     for child in element.children:
-        name, value = _named(child)
+        name, value = _name_and_value(child)
         if name in found:
             # An element that is repeated is a list.
             listed = found[name] if isinstance(found[name], list) else [found[name]]
@@ -98,7 +98,7 @@ def _value(element: _Element) -> Any:
     return found
 
 
-def _named(element: _Element) -> tuple[str, Any]:
+def _name_and_value(element: _Element) -> tuple[str, Any]:
     value = _value(element)
     if element.called is None:
         return element.name, value

@@ -114,12 +114,12 @@ class Names:
 
     def __init__(self, parameters: Iterable[str]) -> None:
         self.parameters = list(parameters)
-        self._styles = _grouped(self.parameters, normal)
-        self._american = _grouped(self.parameters, _american)
-        self._singular = _grouped(self.parameters, _singular)
-        self._spelled_out = _grouped(self.parameters, _spelled_out)
+        self._styles = _group_by_form(self.parameters, normal)
+        self._american = _group_by_form(self.parameters, _american)
+        self._singular = _group_by_form(self.parameters, _singular)
+        self._spelled_out = _group_by_form(self.parameters, _spelled_out)
 
-    def styled(self, key: str) -> list[str]:
+    def names_of_other_style(self, key: str) -> list[str]:
         """Return the parameters that differ from a name in nothing but style."""
         return self._styles.get(normal(key), [])
 
@@ -136,7 +136,7 @@ class Names:
         """
         if not normal(key):
             return []
-        by_style = self.styled(key) or self._american.get(_american(key), [])
+        by_style = self.names_of_other_style(key) or self._american.get(_american(key), [])
         if by_style:
             return [Match(name, "key_style_variant") for name in by_style]
         by_length = self._spelled_out.get(_spelled_out(key), [])
@@ -148,7 +148,9 @@ class Names:
             return [Match(name, "key_other_word" if other else "key_plural") for name in by_number]
         if len(self.parameters) > limits.CORRECTION_SPELLED_MAX:
             return []
-        return list(_spelled(key, self.parameters)) or list(_related(key, self.parameters))
+        return list(_similar_spellings(key, self.parameters)) or list(
+            _related_names(key, self.parameters)
+        )
 
     def _goes_on(self, key: str, name: str) -> bool:
         """Tell whether another parameter begins with a name: it may be that one cut short."""
@@ -156,7 +158,7 @@ class Names:
         return any(other != name and normal(other).startswith(begun) for other in self.parameters)
 
 
-def _grouped(names: list[str], form: Callable[[str], str]) -> dict[str, list[str]]:
+def _group_by_form(names: list[str], form: Callable[[str], str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(form(name), []).append(name)
@@ -176,7 +178,7 @@ def _singular(name: str) -> str:
     return "".join(singular(word) for word in tokens(name))
 
 
-def _spelled(key: str, known: list[str]) -> Iterator[Match]:
+def _similar_spellings(key: str, known: list[str]) -> Iterator[Match]:
     wanted = normal(key)
     near = sorted((distance(wanted, normal(name), _FAR), name) for name in known)
     if not near or near[0][0] >= _FAR:
@@ -196,12 +198,12 @@ def _misspelt(key: str, name: str, slips: int) -> bool:
     one, other = normal(key), normal(name)
     if min(len(one), len(other)) < _LEAST or (slips > 1 and len(other) < _LONG_NAME):
         return False
-    if _DIGITS.findall(one) != _DIGITS.findall(other) or _negated(one, other):
+    if _DIGITS.findall(one) != _DIGITS.findall(other) or _is_negation(one, other):
         return False
     return not _real_words(tokens(key), tokens(name))
 
 
-def _negated(one: str, other: str) -> bool:
+def _is_negation(one: str, other: str) -> bool:
     return any(one == prefix + other or other == prefix + one for prefix in _NEGATIONS)
 
 
@@ -214,13 +216,13 @@ def _real_words(given: tuple[str, ...], meant: tuple[str, ...]) -> bool:
     return any(
         _means_itself(one, other)
         or _another(one, other)
-        or _measured(one, other)
-        or _indexed(one, other)
+        or _differ_in_unit(one, other)
+        or _differ_in_index(one, other)
         for one, other in pairs
     )
 
 
-def _measured(one: str, other: str) -> bool:
+def _differ_in_unit(one: str, other: str) -> bool:
     """Tell whether two words are units, or end in different ones: `lengthcm`, `lengthmm`."""
     if one in UNITS and other in UNITS:
         return True
@@ -237,7 +239,7 @@ def _measured(one: str, other: str) -> bool:
     return shared > _LEAST and (both or set(longer) <= UNITS)
 
 
-def _indexed(one: str, other: str) -> bool:
+def _differ_in_index(one: str, other: str) -> bool:
     """Tell whether a letter more makes the name of another quantity."""
     if not is_word(other) or len(one) != len(other) + 1:
         return False
@@ -256,14 +258,14 @@ def _means_itself(one: str, other: str) -> bool:
     That a slip in a long word leaves two words is chance: `forcast`, `prodcut`, `destnation`.
     """
     plain = len(other) >= _LONG_WORD and is_word(other) and one[0] == other[0]
-    return _listed(one) or _inflected(one) or (not plain and _compound(one))
+    return _is_listed_word(one) or _is_inflected(one) or (not plain and _compound(one))
 
 
 def _real(word: str) -> bool:
-    return _listed(word) or _compound(word) or _inflected(word)
+    return _is_listed_word(word) or _compound(word) or _is_inflected(word)
 
 
-def _listed(word: str) -> bool:
+def _is_listed_word(word: str) -> bool:
     return is_word(word) or word.isdecimal()
 
 
@@ -271,13 +273,13 @@ def _compound(word: str) -> bool:
     return any(is_common(word[:at]) and is_common(word[at:]) for at in range(_LEAST, len(word) - 2))
 
 
-def _inflected(word: str) -> bool:
+def _is_inflected(word: str) -> bool:
     return len(word) >= _SHORT_WORD and any(
-        word.endswith(ending) and _derived(word[: -len(ending)], ending) for ending in _ENDINGS
+        word.endswith(ending) and _takes_ending(word[: -len(ending)], ending) for ending in _ENDINGS
     )
 
 
-def _derived(stem: str, ending: str) -> bool:
+def _takes_ending(stem: str, ending: str) -> bool:
     """Tell whether a word can have an ending: `user` is one, `customr` and `queryy` are slips."""
     if is_common(stem + "e") and ending not in {"s", "d", "r"}:
         return True
@@ -299,7 +301,7 @@ def _another(one: str, other: str) -> bool:
     return len(other) == _SHORT_WORD and one[1:] == other[1:]
 
 
-def _related(key: str, known: list[str]) -> Iterator[Match]:
+def _related_names(key: str, known: list[str]) -> Iterator[Match]:
     """Yield what means about the same, or is a part of the name, or has it as a part."""
     words = {singular(word) for word in tokens(key)}
     wanted = normal(key)

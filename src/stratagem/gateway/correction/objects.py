@@ -16,7 +16,7 @@ from stratagem.gateway.correction import placing, wrappers
 from stratagem.gateway.correction.learned import HintKind
 from stratagem.gateway.correction.model import Change
 from stratagem.gateway.correction.names import Match
-from stratagem.gateway.correction.readings import Reading, combined, distinct, identity
+from stratagem.gateway.correction.readings import Reading, combine_slots, distinct, identity
 from stratagem.gateway.correction.schemas import Node
 from stratagem.gateway.correction.words import (
     CONSENT,
@@ -44,16 +44,16 @@ def readings(
     attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps, chain: int
 ) -> Iterator[Reading]:
     """Yield what an object that does not fit may mean."""
-    for pattern, inner in wrappers.unwrapped(attempt, node, value):
+    for pattern, inner in wrappers.unwrap_arguments(attempt, node, value):
         found = list(attempt.following(pattern, node, (value, inner), steps, chain))
         yield from found
         if found and found[0].certain:
             return
-    placed, moved = placing.placed(attempt, node, value, steps)
-    if placed is None:
+    move_to_places, moved = placing.move_to_places(attempt, node, value, steps)
+    if move_to_places is None:
         return
-    sorting = _Sorting(attempt, node, placed, steps)
-    for values, changes in combined(sorting.slots()):
+    sorting = _Sorting(attempt, node, move_to_places, steps)
+    for values, changes in combine_slots(sorting.slots()):
         result = _together(values)
         if result is not None:
             yield Reading(result, (*moved, *changes))
@@ -86,7 +86,7 @@ class _Sorting:
         unknown = [key for key in self.value if not self.node.names(key)]
         absent = [name for name in self.node.properties if name not in self.value]
         missing = [name for name in self.node.required if name not in self.value]
-        meant = {key: self._meant(key, absent, missing) for key in unknown}
+        meant = {key: self._match_unknown(key, absent, missing) for key in unknown}
         for key, likely in meant.items():
             if len(likely) == 1:
                 self.claims.setdefault(likely[0].name, []).append(key)
@@ -94,13 +94,13 @@ class _Sorting:
         found = {key: self._unknown(key, meant[key], absent, missing) for key in unknown}
         for key in self.value:
             if key not in meant:
-                found[key] = self._known(key, self.value[key])
+                found[key] = self._read_known(key, self.value[key])
         slots = [found[key] for key in self.value]
         return [*slots, *self._defaults(slots)]
 
     def _put(self, name: str, item: Any, before: tuple[Change, ...] = ()) -> Slot:
         """Return the readings of a value under a name."""
-        node = self.node.described(name)
+        node = self.node.node_for(name)
         if node is None:
             return [Reading(((name, item),), before)]
         return [
@@ -112,8 +112,8 @@ class _Sorting:
         change = self.attempt.change(pattern, (*self.steps, key), item, None)
         return [] if change is None else [Reading((), (change,))]
 
-    def _known(self, key: str, item: Any) -> Slot:
-        node = self.node.described(key)
+    def _read_known(self, key: str, item: Any) -> Slot:
+        node = self.node.node_for(key)
         if node is None or node.accepts(item):
             return [Reading(((key, item),))]
         if key not in self.node.properties:
@@ -129,7 +129,7 @@ class _Sorting:
             return self._drop("empty_value_removed", key, item)
         return found
 
-    def _meant(self, key: str, absent: list[str], missing: list[str]) -> list[Match]:
+    def _match_unknown(self, key: str, absent: list[str], missing: list[str]) -> list[Match]:
         """Return the parameters that an unknown name may mean, where it has to mean one."""
         wanted = absent if self.node.closed else missing
         for hint in self.attempt.hints(HintKind.ALIAS, self.steps, key):
@@ -153,15 +153,15 @@ class _Sorting:
         item = self.value[key]
         found: Slot = []
         for match in meant:
-            found += self._renamed(key, item, match, len(meant) > 1)
+            found += self._rename(key, item, match, len(meant) > 1)
         if not any(one.certain for one in found):
-            found += self._unmatched(key, absent, missing, resembling=bool(meant))
+            found += self._drop_or_keep(key, absent, missing, resembling=bool(meant))
         kept = not self.node.closed and normal(key) not in METADATA
         explained = any(one.certain and (one.changes or not kept) for one in found)
         self.unexplained |= not explained
         return distinct(found)
 
-    def _renamed(self, key: str, item: Any, match: Match, doubtful: bool) -> Slot:  # noqa: FBT001
+    def _rename(self, key: str, item: Any, match: Match, doubtful: bool) -> Slot:  # noqa: FBT001
         name = match.name
         if name in self.value:
             same = self._says_the_same(name, item)
@@ -179,7 +179,7 @@ class _Sorting:
         if doubtful:
             names = [other for other in self.node.properties if other not in self.value]
             self.attempt.ask((*self.steps, key), "Which parameter is meant?", names)
-        return self._moved(pattern, key, item, name)
+        return self._move(pattern, key, item, name)
 
     def _says_the_same(self, name: str, item: Any) -> bool:
         """Tell whether a value says what a parameter already has, or nothing."""
@@ -189,7 +189,7 @@ class _Sorting:
         read = self.attempt.read(self.node.properties[name], item, (*self.steps, name))
         return len(read) == 1 and read[0].certain and identity(read[0].value) == identity(given)
 
-    def _moved(self, pattern: str, key: str, item: Any, name: str) -> Slot:
+    def _move(self, pattern: str, key: str, item: Any, name: str) -> Slot:
         change = self.attempt.change(
             pattern, (*self.steps, key), key, name, detail=f" becomes `{name}`"
         )
@@ -200,7 +200,7 @@ class _Sorting:
         given = {identity(self.value[rival]) for rival in rivals}
         if len(given) == 1:
             if key == rivals[0]:
-                return self._moved(match.pattern, key, item, match.name)
+                return self._move(match.pattern, key, item, match.name)
             return self._drop("duplicate_key_removed", key, item)
         self.attempt.ask(
             (*self.steps, match.name),
@@ -208,7 +208,7 @@ class _Sorting:
             [self.value[rival] for rival in rivals],
         )
         if key == rivals[0]:
-            return self._moved("key_conflict_resolved", key, item, match.name)
+            return self._move("key_conflict_resolved", key, item, match.name)
         return self._drop("key_conflict_resolved", key, item)
 
     def _suits(self, match: Match, item: Any) -> bool:
@@ -221,7 +221,7 @@ class _Sorting:
         types = self.node.properties[match.name].types
         return "array" in types or (isinstance(item, str) and "string" in types)
 
-    def _unmatched(
+    def _drop_or_keep(
         self, key: str, absent: list[str], missing: list[str], *, resembling: bool
     ) -> Slot:
         """Return what becomes of a name that certainly means no parameter."""
@@ -236,7 +236,7 @@ class _Sorting:
                 return self._drop("call_metadata_removed", key, item)
         found = self._drop("unknown_property_removed", key, item)
         if not resembling and len(missing) == 1 and missing[0] not in self.claims:
-            found += self._moved("key_only_candidate", key, item, missing[0])
+            found += self._move("key_only_candidate", key, item, missing[0])
         return found
 
     def _speaks_of(self, key: str, absent: list[str]) -> bool:
@@ -255,10 +255,12 @@ class _Sorting:
         """Return slots for required parameters that nothing given stands for."""
         there = {name for slot in found if slot for name, _ in slot[0].value}
         return [
-            self._default(name) for name in self.node.required if name not in there | self._nulled()
+            self._default(name)
+            for name in self.node.required
+            if name not in there | self._names_of_replaced_nulls()
         ]
 
-    def _nulled(self) -> set[str]:
+    def _names_of_replaced_nulls(self) -> set[str]:
         """Return the required parameters whose null was replaced where it stood."""
         return {name for name in self.node.required if name in self.value}
 

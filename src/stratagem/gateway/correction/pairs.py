@@ -59,7 +59,7 @@ def _readings(text: str, parameters: frozenset[str]) -> Iterator[Pairs]:
     if _SPACED.fullmatch(text):
         pieces.insert(0, text.split())
     for parts in sorted(pieces, key=len, reverse=True):
-        values = _matched(parts)
+        values = _pairs_of(parts)
         if values is not None:
             encoded = "&" in text and any(mark in text for mark in "%+")
             yield Pairs(values, _certain(values, parameters) and not encoded)
@@ -68,14 +68,14 @@ def _readings(text: str, parameters: frozenset[str]) -> Iterator[Pairs]:
         yield Pairs(nested, _certain(nested, parameters) and not _YAML_MARKS.search(text))
 
 
-def _matched(parts: list[str]) -> dict[str, Any] | None:
+def _pairs_of(parts: list[str]) -> dict[str, Any] | None:
     """Return the pairs that all parts are, none of them twice."""
     pairs = [_PAIR.fullmatch(part) for part in parts if part.strip()]
-    found = {pair[1].rstrip(): _unquoted(pair[2].strip()) for pair in pairs if pair}
+    found = {pair[1].rstrip(): _strip_quotes(pair[2].strip()) for pair in pairs if pair}
     return found if pairs and len(found) == len(pairs) else None
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     quoted = len(text) > 1 and text[0] in _QUOTES and text[-1] == text[0]
     return text[1:-1] if quoted else text
 

@@ -35,7 +35,9 @@ def _certain(strategy: Strategy, risk: Risk = Risk.LOW, /, **reasonings: str) ->
     }
 
 
-def _offered(strategy: Strategy, risk: Risk, /, **rows: tuple[float, str]) -> dict[str, Pattern]:
+def _offered_patterns(
+    strategy: Strategy, risk: Risk, /, **rows: tuple[float, str]
+) -> dict[str, Pattern]:
     return {
         name: Pattern(name, strategy, confidence, risk, certain=False, reasoning=reasoning)
         for name, (confidence, reasoning) in rows.items()
@@ -54,7 +56,7 @@ _TYPES: Final = {
         value_object_unwrapped="The object only names the value that was expected.",
         quotes_removed="Without the quotes around it the value is allowed.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.TYPE_CONVERSION,
         Risk.MEDIUM,
         grouped_digits_conversion=(0.95, "The comma is read as grouping digits."),
@@ -68,7 +70,7 @@ _TYPES: Final = {
         cents_dropped_conversion=(0.5, "A sum with its cents; whole ones or cents may be meant."),
         boolean_to_number_conversion=(0.3, "A boolean may stand for 1 or 0."),
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.TYPE_CONVERSION,
         Risk.HIGH,
         unit_dropped_conversion=(0.95, "The unit beside the number would be dropped."),
@@ -84,7 +86,7 @@ _MISSING: Final = {
         default_for_missing="The schema names a default for it.",
         constant_for_missing="The schema allows only this value.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.MISSING_PARAMETERS,
         Risk.MEDIUM,
         default_beside_unknown=(0.5, "The schema names a default, but a property is unexplained."),
@@ -113,7 +115,7 @@ _UNKNOWN: Final = {
         key_moved_outside="The outer object has a parameter of this name, the inner one has not.",
         key_path_unfolded="The name spells the path to an inner parameter.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.UNKNOWN_PROPERTIES,
         Risk.MEDIUM,
         key_alias_doubtful=(0.6, "Some earlier calls meant this parameter by the name."),
@@ -126,7 +128,7 @@ _UNKNOWN: Final = {
         key_only_candidate=(0.8, "It is the only unknown name, and one parameter is missing."),
         empty_value_removed=(0.5, "It may be left out, and nothing was given for it."),
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.UNKNOWN_PROPERTIES,
         Risk.HIGH,
         unknown_property_removed=(0.05, "The tool has no such parameter; what it says is lost."),
@@ -147,7 +149,7 @@ _ENUMS: Final = {
         enum_misspelling="The value is a misspelling of exactly one allowed value.",
         enum_known_alias="Earlier calls of this tool meant this value by the word.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.ENUM_VARIANTS,
         Risk.MEDIUM,
         enum_prefix=(0.95, "Exactly one allowed value begins alike, and one of the two goes on."),
@@ -178,7 +180,7 @@ _WRAPPERS: Final = {
         named_values_parsed="The text gives values to parameters of the tool, and nothing else.",
         named_pairs_joined="The list gives values to parameters of the tool, one by one.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.WRAPPERS,
         Risk.MEDIUM,
         call_of_another_tool=(0.4, "The call names another tool."),
@@ -190,7 +192,7 @@ _WRAPPERS: Final = {
         positional_arguments=(0.93, "Values were given names by their order."),
         sole_argument=(0.93, "The tool has only one parameter that it could be."),
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.WRAPPERS,
         Risk.HIGH,
         truncated_json_closed=(0.9, "The text ends early; more may have been lost."),
@@ -213,7 +215,7 @@ _LISTS: Final = {
         list_known_split="Earlier calls of this tool wrote lists in this way.",
         list_known_whole="Earlier calls of this tool wrote one element in this way.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.LIST_SHAPES,
         Risk.MEDIUM,
         doubtful_list_split=(
@@ -225,7 +227,7 @@ _LISTS: Final = {
         pairs_to_object=(0.7, "The list is read as names and values."),
         empty_text_for_list=(0.1, "An empty text may stand for an empty list."),
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.LIST_SHAPES,
         Risk.HIGH,
         first_element_taken=(0.03, "One value was expected; the other elements would be dropped."),
@@ -239,7 +241,7 @@ _CONSTRAINTS: Final = {
         surrounding_space_removed="Without the space around it the value is allowed.",
         code_case_changed="The same code in the case that is allowed.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.CONSTRAINTS,
         Risk.HIGH,
         clamped_to_limit=(0.4, "The nearest allowed number."),
@@ -247,7 +249,7 @@ _CONSTRAINTS: Final = {
         list_cut_to_limit=(0.05, "The list is cut to the allowed length."),
         null_element_removed=(0.6, "The list may not hold null."),
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.CONSTRAINTS,
         Risk.MEDIUM,
         duplicates_removed=(0.8, "Each element may occur only once."),
@@ -271,7 +273,7 @@ _FORMATS: Final = {
         Risk.MEDIUM,
         date_order_known="Earlier calls of this tool wrote day and month in this order.",
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.FORMATS,
         Risk.MEDIUM,
         date_order_assumed=(0.5, "Day and month can be read in both orders."),
@@ -283,7 +285,7 @@ _FORMATS: Final = {
         link_text_dropped=(0.9, "The text of the link would be dropped."),
         scheme_assumed=(0.85, "The address has no scheme; https is assumed."),
     ),
-    **_offered(
+    **_offered_patterns(
         Strategy.FORMATS,
         Risk.HIGH,
         time_of_day_dropped=(0.8, "A date was expected; the time of day would be dropped."),

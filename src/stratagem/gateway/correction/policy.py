@@ -176,11 +176,11 @@ def _strategies(policy: Policy, name: str, value: Any) -> _Read:
     changed = dict(policy.strategies)
     for key, setting in value.items():
         strategy = _strategy(key, name)
-        changed[strategy] = _setting(setting, changed[strategy], f"{name}.{key}")
+        changed[strategy] = _read_setting(setting, changed[strategy], f"{name}.{key}")
     return {"strategies": MappingProxyType(changed)}
 
 
-def _setting(value: Any, current: StrategySetting, name: str) -> StrategySetting:
+def _read_setting(value: Any, current: StrategySetting, name: str) -> StrategySetting:
     if isinstance(value, bool):
         return replace(current, enabled=value)
     if not isinstance(value, Mapping) or not set(value) <= {"enabled", "confidence"}:

@@ -15,7 +15,7 @@ import orjson
 from stratagem import limits
 from stratagem.gateway.correction.model import AMBIGUOUS_SHARE, Change
 
-__all__ = ["Reading", "combined", "confidence", "distinct", "doubted", "identity"]
+__all__ = ["Reading", "combine_slots", "confidence", "distinct", "identity", "lower_certainty"]
 
 
 class Reading(NamedTuple):
@@ -62,7 +62,7 @@ def _order(reading: Reading) -> tuple[bool, int, float]:
     return True, 0, -confidence(reading.changes)
 
 
-def doubted(reading: Reading) -> Reading:
+def lower_certainty(reading: Reading) -> Reading:
     """Return a reading that another one competes with: it is no longer certain."""
     *before, last = reading.changes
     weaker = Change(
@@ -79,7 +79,9 @@ def doubted(reading: Reading) -> Reading:
     return reading._replace(changes=(*before, weaker))
 
 
-def combined(slots: Sequence[Sequence[Reading]]) -> Iterator[tuple[list[Any], tuple[Change, ...]]]:
+def combine_slots(
+    slots: Sequence[Sequence[Reading]],
+) -> Iterator[tuple[list[Any], tuple[Change, ...]]]:
     """Yield the best reading of every slot, then those where one slot takes another reading."""
     if not all(slots):
         return

@@ -108,7 +108,7 @@ def _from_text(text: str, types: frozenset[str], name: str) -> Iterator[Proposal
 def _numbers(text: str, types: frozenset[str], name: str) -> Iterator[Proposal]:
     number = number_of(text)
     if number is not None:
-        fitted = _fitted(number, types)
+        fitted = _as_allowed_type(number, types)
         if fitted is not None and "number" not in types and _has_cents(text, name):
             yield "cents_dropped_conversion", fitted
         elif fitted is None:
@@ -130,7 +130,7 @@ def _numbers(text: str, types: frozenset[str], name: str) -> Iterator[Proposal]:
         yield "precision_lost_conversion", float(stripped)
     elif with_unit := _WITH_UNIT.fullmatch(stripped):
         amount = number_of(with_unit[1])
-        fitted = None if amount is None else _fitted(amount, types)
+        fitted = None if amount is None else _as_allowed_type(amount, types)
         if fitted is not None:
             yield "unit_dropped_conversion", fitted
 
@@ -140,7 +140,7 @@ def _has_cents(text: str, name: str) -> bool:
     return text.strip().endswith(".00") and not _MONEY.isdisjoint(tokens(name))
 
 
-def _fitted(number: float, types: frozenset[str]) -> int | float | None:
+def _as_allowed_type(number: float, types: frozenset[str]) -> int | float | None:
     """Return the number as the types allow it; a fraction is no integer."""
     if "number" in types or isinstance(number, int):
         return number

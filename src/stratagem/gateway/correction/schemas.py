@@ -67,27 +67,27 @@ def ready(schema: Mapping[str, Any] | bool) -> Ready:  # noqa: FBT001 -- true an
         ValidationFailed: It is not a JSON Schema of 2020-12, too large, or refers elsewhere.
     """
     if not isinstance(schema, Mapping | bool):
-        raise _refused("it is not an object")
+        raise _refusal("it is not an object")
     try:
         data = orjson.dumps(schema)
     except (orjson.JSONEncodeError, RecursionError) as error:
-        raise _refused(str(error)) from error
+        raise _refusal(str(error)) from error
     if len(data) > limits.CORRECTION_BYTES_MAX:
-        raise _refused(f"it has {len(data):,} bytes", limit=limits.CORRECTION_BYTES_MAX)
-    return _made(data)
+        raise _refusal(f"it has {len(data):,} bytes", limit=limits.CORRECTION_BYTES_MAX)
+    return _parse_schema(data)
 
 
 # A pure function of the text of a schema; the bound is what keeps it from growing.
 @lru_cache(maxsize=limits.CORRECTION_SCHEMAS_KEPT)
-def _made(data: bytes) -> Ready:
+def _parse_schema(data: bytes) -> Ready:
     document = orjson.loads(data)
     try:
         return Ready(document, referring=b'"$ref"' in data)
     except ValidationFailed as error:
-        raise _refused(error.message.removesuffix("."), **error.details) from error
+        raise _refusal(error.message.removesuffix("."), **error.details) from error
 
 
-def _refused(reason: str, **details: Any) -> ValidationFailed:
+def _refusal(reason: str, **details: Any) -> ValidationFailed:
     return ValidationFailed(
         f"`schema` is no JSON Schema to correct by: {reason[:_SHOWN_CHARS]}.",
         hint="Give a JSON Schema of 2020-12 that refers to nothing outside itself.",
@@ -120,7 +120,7 @@ class Ready:
         self.bounds = Schema(document)
         self._unbounded = self.bounds.work.load is None
         self.validator = _Guarded(self.bounds) if self._unbounded else self.bounds.validator
-        self.document = _turned(document) if referring else document
+        self.document = _rebase_references(document) if referring else document
         self._referring = referring
         self.root = Node(self, self.document, validator=self.validator)
 
@@ -155,13 +155,13 @@ class Ready:
         return here
 
 
-def _turned(schema: Any) -> Any:
+def _rebase_references(schema: Any) -> Any:
     """Let references begin where a part of the schema finds the whole: in its definitions."""
     if isinstance(schema, list):
-        return [_turned(item) for item in schema]
+        return [_rebase_references(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    turned = {key: _turned(value) for key, value in schema.items() if key != "$id"}
+    turned = {key: _rebase_references(value) for key, value in schema.items() if key != "$id"}
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
         turned["$ref"] = f"#/$defs/{_ROOT}{reference[1:]}"
@@ -242,13 +242,13 @@ class Node:
 
     def names(self, key: str) -> bool:
         """Tell whether a property of this name is described, by name or by pattern."""
-        return key in self.properties or self._patterned(key) is not None
+        return key in self.properties or self._node_by_pattern(key) is not None
 
-    def described(self, key: str) -> Node | None:
+    def node_for(self, key: str) -> Node | None:
         """Return what is expected of a property, whether it is named or one of many."""
-        return self.properties.get(key) or self._patterned(key) or self._others
+        return self.properties.get(key) or self._node_by_pattern(key) or self._others
 
-    def _patterned(self, key: str) -> Node | None:
+    def _node_by_pattern(self, key: str) -> Node | None:
         for pattern, node in self._name_patterns:
             if pattern is not None and pattern.is_valid(key):
                 return node
@@ -273,14 +273,14 @@ class Node:
         """Return what is expected of an element of a list."""
         leading = self.view.get("prefixItems")
         if isinstance(leading, list) and index < len(leading):
-            return self._leading(index)
+            return self._prefix_item(index)
         return self._items
 
     @cached_property
     def _items(self) -> Node:
         return Node(self._owner, self.view.get("items", True))
 
-    def _leading(self, index: int) -> Node:
+    def _prefix_item(self, index: int) -> Node:
         return Node(self._owner, self.view["prefixItems"][index])
 
     @cached_property
@@ -354,10 +354,10 @@ def _flat(owner: Ready, schema: Any, depth: int) -> dict[str, Any]:
     found = {key: value for key, value in schema.items() if key not in {"$ref", "allOf", "$defs"}}
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        found = _merged(_flat(owner, owner.target(reference), depth + 1), found)
+        found = _merge_keywords(_flat(owner, owner.target(reference), depth + 1), found)
     parts = schema.get("allOf")
     for part in parts if isinstance(parts, list) else ():
-        found = _merged(found, _flat(owner, part, depth + 1))
+        found = _merge_keywords(found, _flat(owner, part, depth + 1))
     return _with_conditional(owner, found, depth)
 
 
@@ -368,8 +368,8 @@ def _with_conditional(owner: Ready, found: dict[str, Any], depth: int) -> dict[s
     parts += dependent.values() if isinstance(dependent, dict) else []
     forms: dict[str, list[Any]] = {}
     for part in parts:
-        described = _flat(owner, part, depth + 1).get("properties")
-        for name, schema in described.items() if isinstance(described, dict) else ():
+        node_for = _flat(owner, part, depth + 1).get("properties")
+        for name, schema in node_for.items() if isinstance(node_for, dict) else ():
             forms.setdefault(name, []).append(schema)
     if not forms:
         return found
@@ -382,7 +382,7 @@ def _with_conditional(owner: Ready, found: dict[str, Any], depth: int) -> dict[s
     return {**found, "properties": {**known, **more}}
 
 
-def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def _merge_keywords(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Take two sets of keywords together; the validator judges what they mean exactly."""
     merged = {**one, **other}
     if "properties" in one and "properties" in other:

@@ -69,25 +69,25 @@ def forms(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator[Pr
         yield "scalar_wrapped_in_array", [value]
     if "object" in node.types and isinstance(value, str | int | float):
         attempt.spend(len(node.properties))
-        yield from _named(node, value)
+        yield from _wrap_scalar(node, value)
     if node.options is None:
         for pattern, converted in scalars.conversions(value, node.types, name):
             # The number was read from text that had more digits: 3.10 is a version, 3.1 another.
             cut = pattern == "number_to_string_conversion" and f"{converted}0" in attempt.written
             yield "short_code_to_string_conversion" if cut else pattern, converted
-        yield from _constrained(node, value)
-        yield from _formatted(attempt, node, value, steps)
+        yield from _fit_bounds(node, value)
+        yield from _fit_format(attempt, node, value, steps)
 
 
 def likely_branches(branches: list[Node], value: Any) -> list[Node]:
     """Return the forms that a value is of, by the properties that tell them apart."""
     if not isinstance(value, dict):
         return branches
-    telling = [branch for branch in branches if _told(branch, value)]
+    telling = [branch for branch in branches if _has_fixed_value(branch, value)]
     return telling or branches
 
 
-def _told(branch: Node, value: dict[str, Any]) -> bool:
+def _has_fixed_value(branch: Node, value: dict[str, Any]) -> bool:
     """Tell whether a property that this form fixes has the value it fixes."""
     return any(
         name in value and node.options is not None and value[name] in node.options
@@ -116,14 +116,14 @@ def _choices(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator
 def _from_text(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     parsed = list(texts.forms(attempt, node, text, steps))
     yield from parsed
-    unquoted = _unquoted(node, text)
+    unquoted = _strip_quotes(node, text)
     if unquoted is not None and not parsed:
         yield "quotes_removed", unquoted
     if "array" in node.types and not parsed:
-        yield from _listed(attempt, node, text, steps)
+        yield from _read_list(attempt, node, text, steps)
 
 
-def _unquoted(node: Node, text: str) -> str | None:
+def _strip_quotes(node: Node, text: str) -> str | None:
     """Return a text without its quotes, where the schema says that they do not belong to it."""
     plain = text.strip()
     told = node.options is None and ("string" not in node.types or _TELLING & set(node.view))
@@ -134,7 +134,7 @@ def _unquoted(node: Node, text: str) -> str | None:
     return inner if closed else None
 
 
-def _listed(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
+def _read_list(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     """Yield the list that a text stands for."""
     if not text.strip():
         yield "empty_text_for_list", []
@@ -150,11 +150,11 @@ def _listed(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[P
             grouped = lists.ambiguous_digits(text, fractions=False)
             yield "doubtful_list_split" if grouped else "separated_list_split", numbers
         elif not free:
-            yield from _enumerated(element, text)
+            yield from _read_enumeration(element, text)
         worded = free and len(numbers) > 1 and not _COMMANDS.isdisjoint(tokens(_name(steps)))
         if worded:
             yield "doubtful_list_split", numbers
-        doubtful = worded or (free and lists.conjoined(text))
+        doubtful = worded or (free and lists.may_name_two_things(text))
         yield "doubtful_list_kept" if doubtful else "scalar_wrapped_in_array", [text]
     elif free:
         yield from _free_list(attempt, node, (text, found), steps)
@@ -164,10 +164,10 @@ def _listed(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[P
         yield "doubtful_list_split" if doubtful else "separated_list_split", list(found.parts)
         yield "scalar_wrapped_in_array" if not doubtful else "doubtful_list_kept", [text]
         if not doubtful and " and " in text:
-            yield from _enumerated(element, text)
+            yield from _read_enumeration(element, text)
 
 
-def _enumerated(element: Node, text: str) -> Iterator[Proposal]:
+def _read_enumeration(element: Node, text: str) -> Iterator[Proposal]:
     """Yield the elements that a text names one after another, where each of them fits."""
     if len(text) > _ENUMERATED_CHARS_MAX:
         return
@@ -223,7 +223,7 @@ def _from_object(node: Node, value: dict[str, Any], name: str) -> Iterator[Propo
     elif "object" not in node.types and _is_typed(value):
         yield "value_object_unwrapped", value["value"]
     if "array" in node.types and "object" not in node.types:
-        numbered = _numbered(value)
+        numbered = _list_of_numbered(value)
         if numbered is not None:
             yield "list_object_unwrapped", numbered
         elif "object" in node.element(0).types:
@@ -235,7 +235,7 @@ def _is_typed(value: dict[str, Any]) -> bool:
     return set(value) == {"type", "value"} and value["type"] in _TYPE_NAMES
 
 
-def _numbered(value: dict[str, Any]) -> list[Any] | None:
+def _list_of_numbered(value: dict[str, Any]) -> list[Any] | None:
     """Return the list that an object with the numbers of its elements as names stands for."""
     if not value or not all(name.isdecimal() and name.isascii() for name in value):
         return None
@@ -285,7 +285,7 @@ def _pair(item: Any) -> tuple[str, Any] | None:
     return None
 
 
-def _named(node: Node, value: Any) -> Iterator[Proposal]:
+def _wrap_scalar(node: Node, value: Any) -> Iterator[Proposal]:
     """Yield the object whose only required parameter a scalar is: an address for an attendee."""
     blank = isinstance(value, str) and (not value.strip() or value.lstrip()[0] in "{[")
     if len(node.required) != 1 or blank:
@@ -299,7 +299,7 @@ def _named(node: Node, value: Any) -> Iterator[Proposal]:
     yield "value_named" if told and alone else "value_name_assumed", {name: value}
 
 
-def _constrained(node: Node, value: Any) -> Iterator[Proposal]:
+def _fit_bounds(node: Node, value: Any) -> Iterator[Proposal]:
     if kind_of(value) not in node.types and not (
         isinstance(value, int) and not isinstance(value, bool) and "number" in node.types
     ):
@@ -371,7 +371,7 @@ _ENUMERATED_CHARS_MAX: Final = 1_000
 _COMPARED_MAX: Final = 1_000
 
 
-def _formatted(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator[Proposal]:
+def _fit_format(attempt: Attempt, node: Node, value: Any, steps: Steps) -> Iterator[Proposal]:
     form = node.view.get("format")
     if not isinstance(form, str) or "string" not in node.types:
         return

@@ -18,7 +18,16 @@ import orjson
 
 from stratagem import limits
 
-__all__ = ["Conflict", "Malformed", "Parsed", "fenced", "found_in", "parse", "strict", "writable"]
+__all__ = [
+    "Conflict",
+    "Malformed",
+    "Parsed",
+    "fence_contents",
+    "found_in",
+    "parse",
+    "strict",
+    "writable",
+]
 
 _FENCE: Final = "```"
 _FENCE_LINE: Final = re.compile(r"```[\w+-]*+[ \t]*+\n")
@@ -113,7 +122,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def fenced(text: str) -> str | None:
+def fence_contents(text: str) -> str | None:
     """Return what a code fence encloses, when it encloses all of the text."""
     stripped = text.strip()
     first = _FENCE_LINE.match(stripped)
@@ -196,7 +205,7 @@ class _Reader:
             return True
         return False
 
-    def _finished(self) -> bool:
+    def _is_at_end(self) -> bool:
         """Tell whether the text ends where something should follow."""
         self._skip()
         return self._at >= len(self._text)
@@ -228,13 +237,13 @@ class _Reader:
     def _members(self, *, closed: bool) -> dict[str, Any]:
         found: dict[str, Any] = {}
         while not self._take("}"):
-            if self._finished():
+            if self._is_at_end():
                 self._left_open += closed
                 break
             name = self._name()
             if not self._take(":") and not self._arrow():
                 raise Malformed(f"no colon after {name!r}")
-            if self._finished():
+            if self._is_at_end():
                 raise Malformed(f"no value for {name!r}")
             value = self._value(named=True)
             if name in found and found[name] != value:
@@ -257,7 +266,7 @@ class _Reader:
     def _elements(self) -> list[Any]:
         found: list[Any] = []
         while not self._take("]"):
-            if self._finished():
+            if self._is_at_end():
                 self._left_open += 1
                 break
             found.append(self._value())
@@ -275,7 +284,7 @@ class _Reader:
                 raise Malformed("closed by the wrong bracket")
             return not missing
         # After a comma at the very end something was to follow.
-        self._guessed |= self._finished()
+        self._guessed |= self._is_at_end()
         return True
 
     def _name(self) -> str:
@@ -297,10 +306,10 @@ class _Reader:
                 raise Malformed("a text does not end")
             self._at += 1
             if char == closing:
-                return self._closed("".join(parts))
+                return self._check_closing_quote("".join(parts))
             parts.append(self._escape() if char == "\\" else char)
 
-    def _closed(self, text: str) -> str:
+    def _check_closing_quote(self, text: str) -> str:
         """Check that a text ends where its closing quote stands: an apostrophe is none."""
         following = self._text[self._at : self._at + 1]
         if following and following not in " \t\r\n,:}]=/#;":

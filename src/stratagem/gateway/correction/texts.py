@@ -34,13 +34,13 @@ _PATHLIKE: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[bf]|(?<=\b[A-Za-z]:)\\[nrt
 def forms(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     """Yield what a text holds, where something else than text is expected."""
     stripped = text.strip()
-    inner = reader.fenced(text)
+    inner = reader.fence_contents(text)
     if inner is not None and node.types & _CONTAINERS:
         yield "json_text_parsed", inner
     elif stripped[:1] in {"{", "[", "("} and node.types & _CONTAINERS:
         yield from _containers(attempt, node, stripped, steps)
     elif stripped[:1] in {'"', "'"} and stripped[-1:] == stripped[:1] and len(stripped) > 1:
-        yield from _quoted(node, stripped)
+        yield from _strip_own_quotes(node, stripped)
 
 
 def root_forms(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
@@ -53,9 +53,9 @@ def root_forms(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     if text in _NOTHING:
         yield "no_arguments", {}
         return
-    called = list(_called(attempt, node, text))
+    called = list(_read_function_call(attempt, node, text))
     yield from called
-    unescaped = _unescaped(text)
+    unescaped = _unescape(text)
     if unescaped is not None:
         yield "json_text_parsed", unescaped
     inner = reader.found_in(text)
@@ -63,7 +63,7 @@ def root_forms(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
         if not called:
             yield _around(attempt, text, inner), inner
         return
-    yield from _spelled(node, text)
+    yield from _read_object_text(node, text)
     yield from _sole(node, text)
 
 
@@ -74,14 +74,14 @@ def _containers(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterat
     except reader.Conflict as conflict:
         _ask(attempt, steps, conflict)
     except reader.Malformed:
-        yield from _repaired(attempt, node, text, steps)
+        yield from _repair_json(attempt, node, text, steps)
 
 
-def _repaired(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
+def _repair_json(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterator[Proposal]:
     try:
         parsed = reader.parse(text)
         if not parsed.guessed and _names_known(node, parsed):
-            yield _closed(node, parsed), parsed.value
+            yield _pattern_of_end(node, parsed), parsed.value
             return
     except reader.Conflict as conflict:
         _ask(attempt, steps, conflict)
@@ -109,7 +109,7 @@ def _all_known(node: Node, value: Any) -> bool:
     return isinstance(value, dict) and all(normal(name) in node.styles for name in value)
 
 
-def _closed(node: Node, parsed: reader.Parsed) -> str:
+def _pattern_of_end(node: Node, parsed: reader.Parsed) -> str:
     """Return the pattern of a text whose end may be missing.
 
     When every parameter is there and only the last bracket is not, nothing more can follow.
@@ -128,7 +128,7 @@ def _ask(attempt: Attempt, steps: Steps, conflict: reader.Conflict) -> None:
     attempt.ask(steps, f"`{conflict.name}` is given twice. Which value is meant?", conflict.values)
 
 
-def _quoted(node: Node, text: str) -> Iterator[Proposal]:
+def _strip_own_quotes(node: Node, text: str) -> Iterator[Proposal]:
     """Yield a text without the quotes that it has of its own, or the list that it spells."""
     try:
         inner = reader.strict(text)
@@ -147,7 +147,7 @@ def _quoted(node: Node, text: str) -> Iterator[Proposal]:
             yield "python_literal_parsed", spelled
 
 
-def _called(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
+def _read_function_call(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     try:
         name, given, named = call_arguments(text)
     except (reader.Malformed, reader.Conflict):
@@ -163,7 +163,7 @@ def _called(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
             yield "positional_arguments", {**by_order, **named}
 
 
-def _unescaped(text: str) -> str | None:
+def _unescape(text: str) -> str | None:
     """Return JSON whose quotes all have a backslash before them."""
     if not re.match(r"[{\[]\s*(?:\{\s*)?\\\"", text):
         return None
@@ -184,16 +184,16 @@ def _around(attempt: Attempt, text: str, inner: str) -> str:
     return "json_taken_back" if set(said) & TAKING_BACK else "json_found_in_text"
 
 
-def _spelled(node: Node, text: str) -> Iterator[Proposal]:
+def _read_object_text(node: Node, text: str) -> Iterator[Proposal]:
     """Yield the object that a text without braces spells: markup, pairs, or JSON members."""
     try:
         marked = markup.arguments(text)
-        yield "pairs_parsed" if _untyped(node, marked) else "markup_parsed", marked
+        yield "pairs_parsed" if _may_be_number(node, marked) else "markup_parsed", marked
         return
     except reader.Malformed:
         pass
     found = pairs.read(text, frozenset(map(normal, node.properties)))
-    if found is not None and found.certain and not _untyped(node, found.values):
+    if found is not None and found.certain and not _may_be_number(node, found.values):
         yield "named_values_parsed", found.values
         return
     try:
@@ -208,24 +208,24 @@ def _spelled(node: Node, text: str) -> Iterator[Proposal]:
         yield "pairs_parsed", found.values
 
 
-def _untyped(node: Node, value: Any, *, inside: bool = False) -> bool:
+def _may_be_number(node: Node, value: Any, *, inside: bool = False) -> bool:
     """Tell whether a text may as well be the number that it names: the schema takes either."""
     if isinstance(value, dict):
         # What stands around the arguments has no place in the schema.
         around = not inside and not any(normal(name) in node.styles for name in value)
         return any(
-            _untyped(node if around else _inner(node, name), item, inside=not around)
+            _may_be_number(node if around else _inner(node, name), item, inside=not around)
             for name, item in value.items()
         )
     if isinstance(value, list):
-        return any(_untyped(node.element(0), item, inside=True) for item in value)
+        return any(_may_be_number(node.element(0), item, inside=True) for item in value)
     word = str(value).strip()
     other = _SCALARS.get(word.casefold(), number_of(word))
     return other is not None and node.accepts(word) and node.accepts(other)
 
 
 def _inner(node: Node, name: str) -> Node:
-    return node.described(node.styles.get(normal(name), name)) or node.anything
+    return node.node_for(node.styles.get(normal(name), name)) or node.anything
 
 
 def _sole(node: Node, text: str) -> Iterator[Proposal]:

@@ -12,7 +12,7 @@ from stratagem.gateway.correction.words import CALL_NAMES, METADATA, PAYLOADS, n
 if TYPE_CHECKING:
     from stratagem.gateway.correction.attempt import Attempt
 
-__all__ = ["unwrapped"]
+__all__ = ["unwrap_arguments"]
 
 _CALL_TYPES: Final = frozenset(
     {"function", "function_call", "functioncall", "tool_use", "tool_call", "toolcall", "tools/call"}
@@ -24,7 +24,9 @@ _NAMING: Final = frozenset(
 _CALLS: Final = frozenset({"toolcalls", "tooluses", "calls", "functioncalls"})
 
 
-def unwrapped(attempt: Attempt, node: Node, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def unwrap_arguments(
+    attempt: Attempt, node: Node, value: dict[str, Any]
+) -> Iterator[tuple[str, Any]]:
     """Yield the arguments inside an object that is not itself the arguments."""
     styles = {normal(name) for name in node.properties}
     around = [key for key in value if _surrounds(key, value[key], styles)]

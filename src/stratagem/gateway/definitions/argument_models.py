@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from stratagem.errors import MissingRequired, ValidationFailed
 
-__all__ = ["Given", "plain_schema", "read", "refusal", "untitled"]
+__all__ = ["Given", "plain_schema", "read", "refusal", "strip_titles"]
 
 _MESSAGE_CHARS_MAX: Final = 300
 
@@ -72,44 +72,48 @@ def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema(by_alias=True)
     definitions = schema.pop("$defs", {})
     schema.pop("description", None)
-    shown: dict[str, Any] = _shown(schema, definitions)
+    shown: dict[str, Any] = _simplify_schema(schema, definitions)
     return shown
 
 
-def untitled(node: Any) -> Any:
+def strip_titles(node: Any) -> Any:
     """Return a schema without the titles that pydantic makes of names."""
     if isinstance(node, list):
-        return [untitled(each) for each in node]
+        return [strip_titles(each) for each in node]
     if not isinstance(node, dict):
         return node
     named = {"properties", "$defs"}
     return {
-        name: {key: untitled(each) for key, each in value.items()}
+        name: {key: strip_titles(each) for key, each in value.items()}
         if name in named and isinstance(value, dict)
-        else untitled(value)
+        else strip_titles(value)
         for name, value in node.items()
         if name != "title"
     }
 
 
-def _shown(node: Any, definitions: Mapping[str, Any]) -> Any:
+def _simplify_schema(node: Any, definitions: Mapping[str, Any]) -> Any:
     if isinstance(node, list):
-        return [_shown(each, definitions) for each in node]
+        return [_simplify_schema(each, definitions) for each in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        return _shown(definitions[node["$ref"].rpartition("/")[2]], definitions)
+        return _simplify_schema(definitions[node["$ref"].rpartition("/")[2]], definitions)
     choices = [each for each in node.get("anyOf", ()) if each != {"type": "null"}]
     if len(choices) == 1 and len(node["anyOf"]) > 1:
         # Leaving it out says null.
         node = {name: value for name, value in node.items() if name != "anyOf"} | choices[0]
     return {
-        name: _named(value, definitions) if name == "properties" else _shown(value, definitions)
+        name: _simplify_properties(value, definitions)
+        if name == "properties"
+        else _simplify_schema(value, definitions)
         for name, value in node.items()
         if name not in {"title", "discriminator"} and not (name == "default" and value is None)
     }
 
 
-def _named(properties: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _simplify_properties(
+    properties: Mapping[str, Any], definitions: Mapping[str, Any]
+) -> dict[str, Any]:
     # A parameter may be called "title" or "default".
-    return {name: _shown(value, definitions) for name, value in properties.items()}
+    return {name: _simplify_schema(value, definitions) for name, value in properties.items()}

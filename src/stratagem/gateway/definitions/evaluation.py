@@ -285,7 +285,7 @@ def work_of(document: Any, is_linear: Callable[[str], bool]) -> Work:
     """
     graph = _Graph(document, is_linear)
     root = graph.root
-    order = _ordered(graph.parts)
+    order = _order_parts(graph.parts)
     _expand(order)
     for part in graph.parts:
         _check(part)
@@ -294,7 +294,7 @@ def work_of(document: Any, is_linear: Callable[[str], bool]) -> Work:
         if not _is_recursive(root):
             raise Excess(
                 root.place,
-                f"asks for {_shown(load.evaluations)} evaluations of one value",
+                f"asks for {_format_count(load.evaluations)} evaluations of one value",
                 limits.SCHEMA_EXPANSION_MAX,
             )
         load = None
@@ -312,7 +312,7 @@ def _check(part: _Part) -> None:
     if part.expansion > limits.SCHEMA_EXPANSION_MAX:
         raise Excess(
             part.place,
-            f"expands to {_shown(part.expansion)} rules",
+            f"expands to {_format_count(part.expansion)} rules",
             limits.SCHEMA_EXPANSION_MAX,
         )
     if part.height > limits.SCHEMA_HEIGHT_MAX:
@@ -323,7 +323,7 @@ def _check(part: _Part) -> None:
         )
 
 
-def _shown(number: int) -> str:
+def _format_count(number: int) -> str:
     return f"{number:,}" if number < _CAP else f"more than {_CAP:,}"
 
 
@@ -394,7 +394,7 @@ class _Graph:
         if self._states > limits.PATTERN_STATES_MAX:
             raise Excess(
                 "",
-                f"has patterns that repeat {_shown(self._states)} steps",
+                f"has patterns that repeat {_format_count(self._states)} steps",
                 limits.PATTERN_STATES_MAX,
             )
 
@@ -542,7 +542,7 @@ def _at(root: Any, pointer: str) -> Iterator[Any]:
     yield here
 
 
-def _ordered(parts: list[_Part]) -> list[_Part]:
+def _order_parts(parts: list[_Part]) -> list[_Part]:
     """Return the parts such that what holds for the same value comes before what refers to it.
 
     Raises:

@@ -67,7 +67,7 @@ class ViolationField(TypedDict):
     limit: NotRequired[float]
 
 
-def _compiled(schema: Mapping[str, Any]) -> tuple[Any, Work, int | None]:
+def _compile(schema: Mapping[str, Any]) -> tuple[Any, Work, int | None]:
     """Return a validator, its work, and how many bytes it may be given if its patterns are slow.
 
     Raises:
@@ -125,7 +125,7 @@ class Schema:
     def __init__(self, document: Mapping[str, Any], *, field: str = "schema") -> None:
         self.document = document
         try:
-            self.validator, self.work, self._bytes_max = _compiled(document)
+            self.validator, self.work, self._bytes_max = _compile(document)
         except Excess as error:
             raise _too_much(error, field) from error
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
@@ -136,14 +136,14 @@ class Schema:
 
     def accepts(self, value: Any) -> bool:
         """Whether a value fits."""
-        if self._refusal(value, _encoded(value)) is not None:
+        if self._refusal(value, _encode(value)) is not None:
             return False
         accepted: bool = self.validator.is_valid(value)
         return accepted
 
     def violations(self, value: Any) -> list[Violation]:
         """Return what is wrong with a value, the first few."""
-        if (refusal := self._refusal(value, _encoded(value))) is not None:
+        if (refusal := self._refusal(value, _encode(value))) is not None:
             return [refusal]
         if found := [_violation(error) for error in self.errors(value, limits.VIOLATIONS_MAX)]:
             return found
@@ -157,7 +157,7 @@ class Schema:
 
         None at all where even the first may hold too much, or finding it is too much work.
         """
-        if self._refusal(value, _encoded(value)) is not None:
+        if self._refusal(value, _encode(value)) is not None:
             return
         if self._errors_fit(value):
             yield from islice(self.validator.iter_errors(value), most)
@@ -169,7 +169,7 @@ class Schema:
 
     def is_quick(self, value: Any) -> bool:
         """Whether a value can be held against the schema many times over, as corrections do."""
-        data = _encoded(value)
+        data = _encode(value)
         if self._bytes_max is not None and len(data) > self._bytes_max // 8:
             return False
         load, budget = self.work.load, limits.CORRECTION_EVALUATIONS_MAX
@@ -182,7 +182,7 @@ class Schema:
 
     def fits(self, value: Any) -> bool:
         """Whether a value can be held against the schema at all."""
-        return self._refusal(value, _encoded(value)) is None
+        return self._refusal(value, _encode(value)) is None
 
     def _refusal(self, value: Any, data: bytes) -> Violation | None:
         """Return why a value is not even looked at."""
@@ -205,7 +205,7 @@ class Schema:
         most, load = limits.VIOLATIONS_BYTES_MAX, self.work.load
         each = _ERROR_BYTES + self.work.listed_bytes
         evaluations = 1 if load is None else max(1, load.evaluations)
-        size = measure(value, _encoded(value), most // (each * evaluations))
+        size = measure(value, _encode(value), most // (each * evaluations))
         if size is None:
             return False
         # Each error also says where it is.
@@ -230,7 +230,7 @@ def _too_much(error: Excess, field: str) -> ValidationFailed:
 
 def excess(document: Any, *, field: str) -> str | None:
     """Return why a schema cannot be used, though it was registered once; None if it can."""
-    data = _encoded(document)
+    data = _encode(document)
     if len(data) <= _PLAIN_BYTES and not any(each in data for each in _MULTIPLIES):
         return None
     try:
@@ -240,7 +240,7 @@ def excess(document: Any, *, field: str) -> str | None:
     return None
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except (TypeError, ValueError):
@@ -253,7 +253,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _violation(error: Any) -> Violation:
-    error = _meant(error)
+    error = _error_without_null(error)
     path = "".join(
         f"[{part}]" if isinstance(part, int) else f".{_short(part)}" for part in error.instance_path
     )
@@ -269,11 +269,11 @@ def _short(text: str) -> str:
     return text[:_SHOWN_CHARS]
 
 
-def _meant(error: Any) -> Any:
+def _error_without_null(error: Any) -> Any:
     """Return what is wrong with a value that may also be null: nobody meant the null."""
     forms = getattr(error.kind, "context", None) or ()
     others = [form for form in forms if form and not _is_null_wanted(form[0])]
-    return _meant(others[0][0]) if len(others) == 1 < len(forms) else error
+    return _error_without_null(others[0][0]) if len(others) == 1 < len(forms) else error
 
 
 def _is_null_wanted(error: Any) -> bool:
@@ -292,7 +292,7 @@ def _about(kind: Any) -> ViolationDetails:
     if (
         isinstance(allowed, list)
         and len(allowed) <= limits.VIOLATIONS_MAX
-        and len(_encoded(allowed)) <= limits.VIOLATIONS_MAX * _SHOWN_CHARS
+        and len(_encode(allowed)) <= limits.VIOLATIONS_MAX * _SHOWN_CHARS
     ):
         return {"allowed": allowed}
     return {}

@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, PydanticUndefined, to_json, to_jsonable_python
 
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.definitions.argument_models import untitled
+from stratagem.gateway.definitions.argument_models import strip_titles
 from stratagem.gateway.definitions.contract import ProgressReport, Run
 
 __all__ = ["PythonTool", "described", "tool"]
@@ -264,7 +264,7 @@ def _schema(model: type[BaseModel], name: str) -> dict[str, Any]:
         schema = model.model_json_schema(by_alias=True)
     except _UNREADABLE as error:
         raise _refused(name, f"its parameters have no JSON Schema: {_short(error)}") from error
-    shown: dict[str, Any] = untitled(schema)
+    shown: dict[str, Any] = strip_titles(schema)
     return shown
 
 
@@ -282,7 +282,7 @@ def _output_schema(returns: TypeAdapter[Any]) -> dict[str, Any] | None:
         schema = returns.json_schema(mode="serialization", by_alias=True)
     except _UNREADABLE:
         return None
-    shown: dict[str, Any] = untitled(schema)
+    shown: dict[str, Any] = strip_titles(schema)
     return shown
 
 

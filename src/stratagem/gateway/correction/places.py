@@ -20,7 +20,7 @@ from stratagem.gateway.correction.words import CALL_NAMES, METADATA, PAYLOADS, n
 if TYPE_CHECKING:
     from stratagem.gateway.correction.attempt import Attempt
 
-__all__ = ["placed"]
+__all__ = ["move_to_places"]
 
 # Names with marks between them. `__` is a mark too, and made of letters of names: what comes
 # first says that there is any mark at all, so that the rest need not try each `__` as both.
@@ -35,7 +35,7 @@ _SAYING_LITTLE: Final = frozenset({"id", "key", "name", "title", "type", "value"
 _STEP: Final = re.compile(r"[A-Za-z0-9$-]++(?:_[A-Za-z0-9$-]++)*")
 
 
-def placed(
+def move_to_places(
     attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps
 ) -> tuple[dict[str, Any] | None, list[Change]]:
     """Return an object with its properties where they belong, and the moves; None for a clash."""
@@ -70,9 +70,9 @@ class _Moves:
         """Move an unknown property inside, or take out what it wraps."""
         self._attempt.spend(self._node.vocabulary.cost())
         item = self.result[key]
-        if isinstance(item, dict) and self._hoisted(key, item):
+        if isinstance(item, dict) and self._hoist(key, item):
             return
-        if self._node.vocabulary.styled(key):
+        if self._node.vocabulary.names_of_other_style(key):
             return
         way = self._spelled_way(key)
         if way is not None:
@@ -83,13 +83,13 @@ class _Moves:
         around = {way[0] for way in ways}
         if all(match.name in around for match in self._node.vocabulary.matches(key)):
             if len(ways) == 1:
-                alone = normal(key) in _SAYING_LITTLE and not self._accompanied(key, ways[0])
+                alone = normal(key) in _SAYING_LITTLE and not self._has_company(key, ways[0])
                 self._move("key_moved_doubtful" if alone else "key_moved_inside", key, ways[0])
             elif len(ways) > 1:
                 named = [".".join(way) for way in ways]
                 self._attempt.ask((*self._steps, key), "Where does it belong?", named)
 
-    def _accompanied(self, key: str, way: tuple[str, ...]) -> bool:
+    def _has_company(self, key: str, way: tuple[str, ...]) -> bool:
         """Tell whether something else belongs where a name that says little is moved to."""
         if way[0] in self.result:
             return True
@@ -119,7 +119,7 @@ class _Moves:
             return
         for way in list(self._strays((key,), inner, self.result[key])):
             target = self._home(way)
-            without, item = _taken(self.result, way)
+            without, item = _take_out(self.result, way)
             moved = _put(without, target, item) if target else None
             if target and moved is not None:
                 change = self._change("key_moved_outside", way, ".".join(target))
@@ -145,7 +145,7 @@ class _Moves:
         # An object that holds the name where it belongs already needs no other.
         return places[0] if len(places) == 1 and places[0][:-1] != way[:-1] else None
 
-    def _hoisted(self, key: str, item: dict[str, Any]) -> bool:
+    def _hoist(self, key: str, item: dict[str, Any]) -> bool:
         """Take the parameters out of an object that stands beside others of them."""
         named = {name: self._styles.get(normal(name)) for name in item}
         targets = [target for target in named.values() if target is not None]
@@ -205,12 +205,12 @@ class _Moves:
         return change
 
 
-def _taken(value: dict[str, Any], way: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
+def _take_out(value: dict[str, Any], way: tuple[str, ...]) -> tuple[dict[str, Any], Any]:
     """Return an object without what stands at the end of a way, and that."""
     name, *rest = way
     if not rest:
         return {key: item for key, item in value.items() if key != name}, value[name]
-    inner, taken = _taken(value[name], tuple(rest))
+    inner, taken = _take_out(value[name], tuple(rest))
     return {**value, name: inner}, taken
 
 
