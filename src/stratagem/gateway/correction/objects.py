@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.paths import Steps
-from stratagem.gateway.correction import placing, wrappers
+from stratagem.gateway.correction import places, wrappers
 from stratagem.gateway.correction.learned import HintKind
 from stratagem.gateway.correction.model import Change
 from stratagem.gateway.correction.names import Match
@@ -49,10 +49,10 @@ def readings(
         yield from found
         if found and found[0].certain:
             return
-    move_to_places, moved = placing.move_to_places(attempt, node, value, steps)
-    if move_to_places is None:
+    rearranged, moved = places.move_to_places(attempt, node, value, steps)
+    if rearranged is None:
         return
-    sorting = _Sorting(attempt, node, move_to_places, steps)
+    sorting = _Sorting(attempt, node, rearranged, steps)
     for values, changes in combine_slots(sorting.slots()):
         result = _together(values)
         if result is not None:

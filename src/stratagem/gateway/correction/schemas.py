@@ -368,8 +368,8 @@ def _with_conditional(owner: Ready, found: dict[str, Any], depth: int) -> dict[s
     parts += dependent.values() if isinstance(dependent, dict) else []
     forms: dict[str, list[Any]] = {}
     for part in parts:
-        node_for = _flat(owner, part, depth + 1).get("properties")
-        for name, schema in node_for.items() if isinstance(node_for, dict) else ():
+        named = _flat(owner, part, depth + 1).get("properties")
+        for name, schema in named.items() if isinstance(named, dict) else ():
             forms.setdefault(name, []).append(schema)
     if not forms:
         return found
