@@ -188,15 +188,15 @@ class _Reader:
         if token.kind == "based":
             return _Value(checked(Fraction(int(token.text, 0))))
         if token.kind == "name":
-            return _Value(self._named(token.text, depth))
+            return _Value(self._constant(token.text, depth))
         found = repr(token.text) if token.text else "its end"
         raise refused(f"has {found} at position {token.start}, where a number belongs")
 
-    def _named(self, name: str, depth: int) -> Number:
+    def _constant(self, name: str, depth: int) -> Number:
         called = self._next.text == "("
         if called and name in FUNCTIONS:
             self._at += 1
-            return self._called(name, depth)
+            return self._call(name, depth)
         if name in self._names and not called:
             return self._names[name]
         known = [*FUNCTIONS] if called else [*self._names, *FUNCTIONS]
@@ -207,7 +207,7 @@ class _Reader:
             f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}.",
         )
 
-    def _called(self, name: str, depth: int) -> Number:
+    def _call(self, name: str, depth: int) -> Number:
         arguments: list[Number] = []
         if self._next.text != ")":
             arguments.append(self.value(0, depth + 1).number)

@@ -118,7 +118,7 @@ async def run(arguments: Mapping[str, Any], run: Run) -> dict[str, Any]:  # noqa
     return _decimal(value, given)
 
 
-def _shown(text: str, *, exact: bool, result: float | str | None = None) -> dict[str, Any]:
+def _answer(text: str, *, exact: bool, result: float | str | None = None) -> dict[str, Any]:
     return {"result": text if result is None else result, "text": text, "exact": exact}
 
 
@@ -128,7 +128,7 @@ def _whole(value: Number, given: _Input) -> dict[str, Any]:
         raise ValidationFailed(
             f"`format` {given.format} is for whole numbers, and this is none.", field="format"
         )
-    return _shown(format(int(value), f"#{_BASES[given.format]}"), exact=True)
+    return _answer(format(int(value), f"#{_BASES[given.format]}"), exact=True)
 
 
 def _fraction(value: Number, given: _Input) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _fraction(value: Number, given: _Input) -> dict[str, Any]:
         raise ValidationFailed(
             "`format` fraction is for exact numbers; this one is an approximation.", field="format"
         )
-    return _shown(str(value), exact=True)
+    return _answer(str(value), exact=True)
 
 
 def _no_places(given: _Input) -> None:
@@ -154,7 +154,7 @@ def _decimal(value: Number, given: _Input) -> dict[str, Any]:
         text, exact = format(value + 0.0, f".{_FLOAT_DIGITS}g"), False
     else:
         text, exact = _exact_text(value)
-    return _shown(text, exact=exact, result=None if given.format == "decimal" else _json(text))
+    return _answer(text, exact=exact, result=None if given.format == "decimal" else _json(text))
 
 
 def _exact_text(value: Fraction) -> tuple[str, bool]:

@@ -196,7 +196,7 @@ class _Asked:
         found = timepoints.read(value, self.zone, self.now, field=field, pattern=pattern)
         if self.given.timezone is None:
             return found
-        return _shifted(found, self.zone, field)
+        return _in_zone(found, self.zone, field)
 
     def need(self, field: str) -> Any:
         value = getattr(self.given, field)
@@ -224,14 +224,14 @@ class _Asked:
         return frozenset(found)
 
 
-def _shifted(moment: datetime, zone: tzinfo, field: str) -> datetime:
+def _in_zone(moment: datetime, zone: tzinfo, field: str) -> datetime:
     try:
         return moment.astimezone(zone)
     except OverflowError:
         raise ValidationFailed(f"`{field}` lies outside the calendar.", field=field) from None
 
 
-def _shown(moment: datetime) -> dict[str, Any]:
+def _answer(moment: datetime) -> dict[str, Any]:
     year, week, weekday = moment.isocalendar()
     offset = timepoints.written(moment, "%:z")
     return {
@@ -253,11 +253,11 @@ def _number(value: float) -> float:
 
 
 def _now(asked: _Asked) -> dict[str, Any]:
-    return _shown(asked.now.astimezone(asked.zone))
+    return _answer(asked.now.astimezone(asked.zone))
 
 
 def _parse(asked: _Asked) -> dict[str, Any]:
-    return _shown(asked.moment(pattern=asked.given.format))
+    return _answer(asked.moment(pattern=asked.given.format))
 
 
 def _format(asked: _Asked) -> dict[str, Any]:
@@ -266,15 +266,15 @@ def _format(asked: _Asked) -> dict[str, Any]:
 
 def _convert(asked: _Asked) -> dict[str, Any]:
     zone = timepoints.zone(asked.need("to_timezone"), field="toTimezone")
-    return _shown(_shifted(asked.moment(), zone, "value"))
+    return _answer(_in_zone(asked.moment(), zone, "value"))
 
 
 def _add(asked: _Asked) -> dict[str, Any]:
-    return _shown(durations.added(asked.moment(), asked.duration()))
+    return _answer(durations.added(asked.moment(), asked.duration()))
 
 
 def _subtract(asked: _Asked) -> dict[str, Any]:
-    return _shown(durations.added(asked.moment(), -asked.duration()))
+    return _answer(durations.added(asked.moment(), -asked.duration()))
 
 
 def _difference(asked: _Asked) -> dict[str, Any]:

@@ -62,14 +62,14 @@ def read(given: str | Mapping[str, Any], *, field: str) -> Duration:
         ValidationFailed: It is none.
     """
     if isinstance(given, Mapping):
-        return _made({name: Decimal(str(value)) for name, value in given.items()}, field)
+        return _duration_of({name: Decimal(str(value)) for name, value in given.items()}, field)
     text = given.strip()
     if len(text) > _TEXT_CHARS_MAX:
-        raise _refused(text, field)
+        raise _refusal(text, field)
     if found := _ISO.fullmatch(text):
         names = [each.name for each in fields(Duration)]
         numbers = [Decimal(number or 0) for number in found.groups()[1:]]
-        made = _made(dict(zip(names, numbers, strict=True)), field)
+        made = _duration_of(dict(zip(names, numbers, strict=True)), field)
         return -made if found[1] == "-" else made
     return _in_words(text.lower(), field)
 
@@ -147,7 +147,7 @@ def _later(one: datetime, other: datetime) -> bool:
     return one.astimezone(UTC) > other.astimezone(UTC)
 
 
-def _made(parts: Mapping[str, Decimal], field: str) -> Duration:
+def _duration_of(parts: Mapping[str, Decimal], field: str) -> Duration:
     for name, amount in parts.items():
         if name in _WHOLE and amount != amount.to_integral_value():
             raise ValidationFailed(
@@ -173,12 +173,12 @@ def _in_words(text: str, field: str) -> Duration:
         parts[name] = parts.get(name, Decimal(0)) + Decimal(piece[1])
         position = piece.end()
     if not parts or position < len(text):
-        raise _refused(text, field)
-    made = _made(parts, field)
+        raise _refusal(text, field)
+    made = _duration_of(parts, field)
     return -made if negative else made
 
 
-def _refused(text: str, field: str) -> ValidationFailed:
+def _refusal(text: str, field: str) -> ValidationFailed:
     return ValidationFailed(
         f"`{field}`: {text[:64]!r} is no length of time.", field=field, hint=_HINT
     )

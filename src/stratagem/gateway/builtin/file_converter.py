@@ -34,7 +34,7 @@ DOCUMENTS: Final = ("markdown", "html")
 _NODES_MAX: Final = limits.CONVERTED_CHARS_MAX
 
 
-def _meaning(source: str, target: str) -> str | None:
+def _required_form(source: str, target: str) -> str | None:
     if source in DATA and target in DATA:
         needs = {
             "csv": "rows of flat objects or lists",
@@ -52,7 +52,7 @@ CONVERTS: Final[dict[tuple[str, str], str]] = {
     (source, target): meaning
     for source in (*DATA, *DOCUMENTS)
     for target in (*DATA, *DOCUMENTS)
-    if (meaning := _meaning(source, target)) is not None
+    if (meaning := _required_form(source, target)) is not None
 }
 
 
@@ -144,7 +144,7 @@ def converted(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if given.source in DOCUMENTS and given.target in DOCUMENTS:
         content = _between_documents(given)
     else:
-        content = _written(_data(given), given)
+        content = _write(_data(given), given)
     return {"content": content, "format": given.target}
 
 
@@ -207,7 +207,7 @@ def _plain(value: Any, depth: int) -> Any:
     return value.isoformat() if isinstance(value, datetime | date | time) else value
 
 
-def _written(value: Any, given: _Input) -> str:
+def _write(value: Any, given: _Input) -> str:
     try:
         return _WRITERS[given.target](value, given)
     except (ValueError, TypeError) as error:

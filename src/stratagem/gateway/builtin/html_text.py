@@ -135,7 +135,7 @@ def from_value(value: Any) -> str:
             lines += ["<thead>", _row(header, "th"), "</thead>"]
         lines += ["<tbody>", *(_row(row, "td") for row in rows), "</tbody>", "</table>"]
         return "\n".join(lines) + "\n"
-    return f"{_nested(value)}\n"
+    return f"{_nested_list(value)}\n"
 
 
 def markdown_of(value: Any) -> str:
@@ -169,14 +169,15 @@ def _row(cells: list[Any], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(scalar_text(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
-def _nested(value: Any) -> str:
+def _nested_list(value: Any) -> str:
     if isinstance(value, dict):
         entries = "".join(
-            f"<dt>{escape(name)}</dt><dd>{_nested(child)}</dd>" for name, child in value.items()
+            f"<dt>{escape(name)}</dt><dd>{_nested_list(child)}</dd>"
+            for name, child in value.items()
         )
         return f"<dl>{entries}</dl>"
     if isinstance(value, list):
-        return f"<ul>{''.join(f'<li>{_nested(child)}</li>' for child in value)}</ul>"
+        return f"<ul>{''.join(f'<li>{_nested_list(child)}</li>' for child in value)}</ul>"
     return escape(scalar_text(value))
 
 
@@ -214,7 +215,7 @@ def _block(node: Element) -> Iterator[str]:
     elif node.tag == "hr":
         yield "---"
     elif node.tag == "pre":
-        yield _fenced(node)
+        yield _fenced_code(node)
     elif node.tag in {"ul", "ol"}:
         yield _list(node)
     elif node.tag == "blockquote":
@@ -252,7 +253,7 @@ def _list(node: Element) -> str:
     return "\n".join(lines)
 
 
-def _fenced(node: Element) -> str:
+def _fenced_code(node: Element) -> str:
     text = "".join(_raw(child) for child in node.children).strip("\n")
     code = next(node.find("code"), None)
     language = re.search(r"language-([\w+-]+)", (code or node).attributes.get("class", ""))

@@ -233,7 +233,7 @@ def _sort(step: Sort, data: Any, field: str) -> Any:
     return rows
 
 
-def _grouped(path: str, rows: Iterable[Any], field: str) -> list[tuple[Any, list[Any]]]:
+def _group_rows(path: str, rows: Iterable[Any], field: str) -> list[tuple[Any, list[Any]]]:
     find = _Finder(path, f"{field}.by")
     groups: dict[bytes, tuple[Any, list[Any]]] = {}
     for row in rows:
@@ -243,7 +243,7 @@ def _grouped(path: str, rows: Iterable[Any], field: str) -> list[tuple[Any, list
 
 
 def _group(step: Group, data: Any, field: str) -> Any:
-    groups = _grouped(step.by, _rows(data, field), field)
+    groups = _group_rows(step.by, _rows(data, field), field)
     return [{"key": key, "items": items} for key, items in groups]
 
 
@@ -251,7 +251,7 @@ def _aggregate(step: Aggregate, data: Any, field: str) -> Any:
     rows = _rows(data, field)
     if step.by is None:
         return _metrics(step, rows, field)
-    groups = _grouped(step.by, rows, field)
+    groups = _group_rows(step.by, rows, field)
     return [{"key": key, **_metrics(step, items, field)} for key, items in groups]
 
 
@@ -319,7 +319,7 @@ def _each_object(
 
 
 def _rename(step: Rename, data: Any, field: str) -> Any:
-    def renamed(row: Mapping[str, Any]) -> dict[str, Any]:
+    def rename_fields(row: Mapping[str, Any]) -> dict[str, Any]:
         made = {step.names.get(name, name): value for name, value in row.items()}
         if len(made) < len(row):
             raise ValidationFailed(
@@ -327,7 +327,7 @@ def _rename(step: Rename, data: Any, field: str) -> Any:
             )
         return made
 
-    return _each_object(data, field, renamed)
+    return _each_object(data, field, rename_fields)
 
 
 def _select(step: Select, data: Any, field: str) -> Any:
@@ -368,7 +368,7 @@ def _unflatten(step: Unflatten, data: Any, field: str) -> Any:
         made: dict[str, Any] = {}
         for name, value in row.items():
             _put(made, name.split(step.separator), value, field)
-        return {name: _listed(value) for name, value in made.items()}
+        return {name: _restore_list(value) for name, value in made.items()}
 
     return _each_object(data, field, deep)
 
@@ -397,11 +397,11 @@ class _Branch(dict[str, Any]):
     """An object made by unflatten; one that was in the data is a leaf."""
 
 
-def _listed(value: Any) -> Any:
+def _restore_list(value: Any) -> Any:
     """Return an object whose names are 0, 1, 2 … as the list it was."""
     if not isinstance(value, _Branch):
         return value
-    children = {name: _listed(child) for name, child in value.items()}
+    children = {name: _restore_list(child) for name, child in value.items()}
     if set(children) == {str(index) for index in range(len(children))}:
         return [children[str(index)] for index in range(len(children))]
     return children
@@ -413,15 +413,15 @@ def _merge(step: Merge, data: Any, field: str) -> Any:
         raise ValidationFailed(f"`{field}` merges objects.", field=field)
     merged: dict[str, Any] = {}
     for each in objects:
-        merged = _merged(merged, each) if step.deep else {**merged, **each}
+        merged = _merge_objects(merged, each) if step.deep else {**merged, **each}
     return merged
 
 
-def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_objects(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     made = dict(one)
     for name, value in other.items():
         both = isinstance(value, dict) and isinstance(made.get(name), dict)
-        made[name] = _merged(made[name], value) if both else value
+        made[name] = _merge_objects(made[name], value) if both else value
     return made
 
 

@@ -54,7 +54,7 @@ def objects(rows: list[list[str]], *, header: bool, infer: bool) -> list[Any]:
     Raises:
         TableFault: A row has more or fewer cells than the header, or a name stands twice.
     """
-    read = _inferred if infer else str
+    read = _infer_cell if infer else str
     if not header:
         return [[read(cell) for cell in row] for row in rows]
     if not rows:
@@ -103,7 +103,7 @@ def scalar_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _inferred(text: str) -> Any:
+def _infer_cell(text: str) -> Any:
     """Return a cell as the number or word that it would be written as again, else as text."""
     if text in _WORDS:
         return _WORDS[text]

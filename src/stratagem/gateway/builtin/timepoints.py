@@ -71,7 +71,7 @@ def read(
     text = value.strip()
     if pattern is not None:
         return attached(_by_pattern(text, pattern, field), default, field)
-    named = _named(text.lower(), now.astimezone(default))
+    named = _read_named_day(text.lower(), now.astimezone(default))
     if named is not None:
         return named
     try:
@@ -179,7 +179,7 @@ def _directive(moment: datetime, name: str, field: str) -> str:
     return shown[name]
 
 
-def _named(text: str, here: datetime) -> datetime | None:
+def _read_named_day(text: str, here: datetime) -> datetime | None:
     days = {"today": 0, "tomorrow": 1, "yesterday": -1}
     if text == "now":
         return here

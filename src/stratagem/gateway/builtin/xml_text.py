@@ -113,7 +113,7 @@ def _element(name: str, value: Any, item: str, depth: int) -> Iterator[str]:
     if isinstance(value, list):
         value = {item: value}
     if not isinstance(value, dict):
-        text = _written(value)
+        text = _element_text(value)
         yield f"{indent}<{name}>{text}</{name}>" if text else f"{indent}<{name}/>"
         return
     attributes = "".join(
@@ -122,7 +122,7 @@ def _element(name: str, value: Any, item: str, depth: int) -> Iterator[str]:
         if key.startswith("@")
     )
     children = {key: child for key, child in value.items() if not key.startswith(("@", "#"))}
-    text = _written(value.get(_TEXT))
+    text = _element_text(value.get(_TEXT))
     if not children:
         end = f">{text}</{name}>" if text else "/>"
         yield f"{indent}<{name}{attributes}{end}"
@@ -151,5 +151,5 @@ def _raw(value: Any) -> str:
     return text
 
 
-def _written(value: Any) -> str:
+def _element_text(value: Any) -> str:
     return escape(_raw(value))
