@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from stratagem import limits
 from stratagem.gateway.builtin import numerics
-from stratagem.gateway.builtin.numerics import CONSTANTS, FUNCTIONS, Number, checked, refused
+from stratagem.gateway.builtin.numerics import CONSTANTS, FUNCTIONS, Number, check_size, refusal
 
 __all__ = ["evaluate", "number"]
 
@@ -32,12 +32,12 @@ _DIGITS_MAX: Final = int(limits.CALCULATION_BITS_MAX * 0.301)
 _Binary = Callable[[Number, Number], Number]
 _SUM, _PRODUCT, _SIGN, _POWER = 10, 20, 25, 30
 _BINARY: Final[dict[str, tuple[int, _Binary]]] = {
-    "+": (_SUM, numerics.added),
-    "-": (_SUM, numerics.subtracted),
-    "*": (_PRODUCT, numerics.multiplied),
-    "of": (_PRODUCT, numerics.multiplied),
-    "/": (_PRODUCT, numerics.divided),
-    "//": (_PRODUCT, numerics.floored),
+    "+": (_SUM, numerics.add),
+    "-": (_SUM, numerics.subtract),
+    "*": (_PRODUCT, numerics.multiply),
+    "of": (_PRODUCT, numerics.multiply),
+    "/": (_PRODUCT, numerics.divide),
+    "//": (_PRODUCT, numerics.floor_divide),
     "mod": (_PRODUCT, numerics.remainder),
     "^": (_POWER, numerics.power),
 }
@@ -74,9 +74,9 @@ def number(text: str) -> Fraction:
     digits = text.replace("_", "")
     mantissa, _, exponent = digits.lower().partition("e")
     if len(mantissa) > _DIGITS_MAX or abs(int(exponent or 0)) > _DIGITS_MAX:
-        raise refused("has a number in it that is too long or too large")
+        raise refusal("has a number in it that is too long or too large")
     value = Fraction(digits)
-    checked(value)
+    check_size(value)
     return value
 
 
@@ -87,7 +87,7 @@ def _tokens(text: str) -> list[_Token]:
     while position < len(text):
         found = _TOKEN.match(text, position)
         if found is None:
-            raise refused(f"cannot be read from {text[position : position + 20].strip()!r} on")
+            raise refusal(f"cannot be read from {text[position : position + 20].strip()!r} on")
         kind = found.lastgroup or ""
         start = found.start(kind)
         written = found[kind]
@@ -121,14 +121,14 @@ class _Reader:
         hint = "Write * between two numbers that are multiplied."
         if token.text == ",":
             hint = "Write numbers without commas: 1000 or 1_000."
-        raise refused(
+        raise refusal(
             f"has {token.text!r} at position {token.start}, where an operator belongs", hint
         )
 
     def value(self, least: int, depth: int) -> _Value:
         """Read operands as long as the operators between them bind at least so tightly."""
         if depth > limits.CALCULATION_DEPTH_MAX:
-            raise refused("is nested too deeply")
+            raise refusal("is nested too deeply")
         left = self._postfix(self._operand(depth))
         while (operator := self._operator()) is not None:
             binding, run = _BINARY[operator]
@@ -157,7 +157,7 @@ class _Reader:
             elif self._is_remainder():
                 break
             else:
-                value = _Value(numerics.divided(value.number, Fraction(100)), percent=True)
+                value = _Value(numerics.divide(value.number, Fraction(100)), percent=True)
             self._at += 1
         return value
 
@@ -165,7 +165,7 @@ class _Reader:
         """Tell whether a % stands between two numbers."""
         sign, after = self._next, self._tokens[self._at + 1]
         if after.text in {"+", "-"} and sign.apart:
-            raise refused(
+            raise refusal(
                 "has a % before a sign, which may be a remainder or a percentage",
                 "Write mod(a, -b) for the remainder, 10% - 3 for the percentage.",
             )
@@ -186,11 +186,11 @@ class _Reader:
         if token.kind == "number":
             return _Value(number(token.text))
         if token.kind == "based":
-            return _Value(checked(Fraction(int(token.text, 0))))
+            return _Value(check_size(Fraction(int(token.text, 0))))
         if token.kind == "name":
             return _Value(self._constant(token.text, depth))
         found = repr(token.text) if token.text else "its end"
-        raise refused(f"has {found} at position {token.start}, where a number belongs")
+        raise refusal(f"has {found} at position {token.start}, where a number belongs")
 
     def _constant(self, name: str, depth: int) -> Number:
         called = self._next.text == "("
@@ -202,7 +202,7 @@ class _Reader:
         known = [*FUNCTIONS] if called else [*self._names, *FUNCTIONS]
         near = get_close_matches(name, known, n=2)
         what = "function" if called else "number"
-        raise refused(
+        raise refusal(
             f"has no {what} called {name!r}",
             f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}.",
         )
@@ -218,18 +218,18 @@ class _Reader:
         function = FUNCTIONS[name]
         most = len(arguments) if function.arguments_max is None else function.arguments_max
         if not function.arguments_min <= len(arguments) <= most:
-            raise refused(f"gives {name} {len(arguments)} numbers, which it does not take")
-        return checked(function.run(*arguments))
+            raise refusal(f"gives {name} {len(arguments)} numbers, which it does not take")
+        return check_size(function.run(*arguments))
 
     def _expect(self, text: str) -> None:
         token = self._take()
         if token.text != text:
             found = repr(token.text) if token.text else "the end"
-            raise refused(f"has {found} at position {token.start}, where {text!r} belongs")
+            raise refusal(f"has {found} at position {token.start}, where {text!r} belongs")
 
 
 def _two_meanings() -> Exception:
-    return refused(
+    return refusal(
         "adds a percentage to a number, which may mean a part of 1 or a part of that number",
         "Write 200 * (1 + 10%) for 220, or 200 + 0.1 for 200.1.",
     )

@@ -13,7 +13,7 @@ from pydantic import Field
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.builtin.arithmetic import evaluate
-from stratagem.gateway.builtin.numerics import FUNCTIONS, Number, checked, rounded
+from stratagem.gateway.builtin.numerics import FUNCTIONS, Number, check_size, round_to
 from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
 from stratagem.gateway.definitions.contract import Run
 
@@ -107,7 +107,9 @@ async def run(arguments: Mapping[str, Any], run: Run) -> dict[str, Any]:  # noqa
     given = read(_Input, arguments)
     variables: dict[str, Number] = {
         # As it is written: 0.1 is a tenth.
-        name: checked(Fraction(repr(value))) if math.isfinite(value) else checked(float(value))
+        name: check_size(Fraction(repr(value)))
+        if math.isfinite(value)
+        else check_size(float(value))
         for name, value in given.variables.items()
     }
     value = evaluate(given.expression, variables)
@@ -147,7 +149,7 @@ def _no_places(given: _Input) -> None:
 
 def _decimal(value: Number, given: _Input) -> dict[str, Any]:
     if given.places is not None:
-        cut = rounded(value, given.places)
+        cut = round_to(value, given.places)
         text, exact = _digits(cut, given.places), cut == value
     elif isinstance(value, float):
         # Added to zero, minus zero is zero.

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from stratagem import limits
 from stratagem.engine import values
-from stratagem.gateway.builtin.json_steps import Step, applied
+from stratagem.gateway.builtin.json_steps import Step, apply_step
 from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
 from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.handlers.threads import Threads
 
-__all__ = ["TOOL", "run", "transformed"]
+__all__ = ["TOOL", "run", "transform_data"]
 
 
 class _Input(Given):
@@ -99,7 +99,7 @@ TOOL: Final[dict[str, Any]] = {
 }
 
 
-def transformed(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def transform_data(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Apply the operations to the data.
 
     Raises:
@@ -111,7 +111,7 @@ def transformed(arguments: Mapping[str, Any]) -> dict[str, Any]:
     data = given.data
     for index, step in enumerate(given.operations):
         field = f"operations[{index}]"
-        data = applied(step, data, field=field)
+        data = apply_step(step, data, field=field)
         values.encode(data, field=field)
     return {"result": data}
 
@@ -121,4 +121,4 @@ async def run(
 ) -> dict[str, Any]:
     """Transform data, away from the event loop."""
     threads = threads or Threads()
-    return await threads.call(lambda: transformed(arguments), name=run.tool)
+    return await threads.call(lambda: transform_data(arguments), name=run.tool)

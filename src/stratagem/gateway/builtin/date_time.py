@@ -233,7 +233,7 @@ def _in_zone(moment: datetime, zone: tzinfo, field: str) -> datetime:
 
 def _answer(moment: datetime) -> dict[str, Any]:
     year, week, weekday = moment.isocalendar()
-    offset = timepoints.written(moment, "%:z")
+    offset = timepoints.format_moment(moment, "%:z")
     return {
         "result": moment.isoformat(),
         "date": moment.date().isoformat(),
@@ -261,7 +261,7 @@ def _parse(asked: _Asked) -> dict[str, Any]:
 
 
 def _format(asked: _Asked) -> dict[str, Any]:
-    return {"result": timepoints.written(asked.moment(), asked.need("format"))}
+    return {"result": timepoints.format_moment(asked.moment(), asked.need("format"))}
 
 
 def _convert(asked: _Asked) -> dict[str, Any]:
@@ -270,11 +270,11 @@ def _convert(asked: _Asked) -> dict[str, Any]:
 
 
 def _add(asked: _Asked) -> dict[str, Any]:
-    return _answer(durations.added(asked.moment(), asked.duration()))
+    return _answer(durations.add_duration(asked.moment(), asked.duration()))
 
 
 def _subtract(asked: _Asked) -> dict[str, Any]:
-    return _answer(durations.added(asked.moment(), -asked.duration()))
+    return _answer(durations.add_duration(asked.moment(), -asked.duration()))
 
 
 def _difference(asked: _Asked) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 
-__all__ = ["Duration", "added", "between", "business_days", "count_business_days", "read"]
+__all__ = ["Duration", "add_duration", "between", "business_days", "count_business_days", "read"]
 
 _ISO: Final = re.compile(
     r"([+-])?P(?!$)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?"
@@ -74,7 +74,7 @@ def read(given: str | Mapping[str, Any], *, field: str) -> Duration:
     return _in_words(text.lower(), field)
 
 
-def added(moment: datetime, duration: Duration, *, field: str = "duration") -> datetime:
+def add_duration(moment: datetime, duration: Duration, *, field: str = "duration") -> datetime:
     """Return a point in time moved by a duration.
 
     Raises:
@@ -99,13 +99,15 @@ def between(start: datetime, end: datetime) -> Duration:
     """Return the largest whole units from one point to a later one, in the first one's zone."""
     end = end.astimezone(start.tzinfo)
     months = (end.year - start.year) * 12 + end.month - start.month
-    while months and _later(added(start, Duration(months=months)), end):
+    while months and _later(add_duration(start, Duration(months=months)), end):
         months -= 1
-    base = added(start, Duration(months=months))
+    base = add_duration(start, Duration(months=months))
     days = (end.date() - base.date()).days
-    while days and _later(added(start, Duration(months=months, days=days)), end):
+    while days and _later(add_duration(start, Duration(months=months, days=days)), end):
         days -= 1
-    rest = end.astimezone(UTC) - added(start, Duration(months=months, days=days)).astimezone(UTC)
+    rest = end.astimezone(UTC) - add_duration(start, Duration(months=months, days=days)).astimezone(
+        UTC
+    )
     minutes, seconds = divmod(Decimal(rest // timedelta(microseconds=1)) / 1_000_000, 60)
     hours, minutes = divmod(minutes, 60)
     return Duration(months // 12, months % 12, 0, days, hours, minutes, seconds)

@@ -24,7 +24,7 @@ from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.handlers.threads import Threads
 from stratagem.gateway.pipelines.expressions import weigh
 
-__all__ = ["CONVERTS", "TOOL", "converted", "run"]
+__all__ = ["CONVERTS", "TOOL", "convert_text", "run"]
 
 Format = Literal["json", "yaml", "toml", "csv", "xml", "markdown", "html"]
 DATA: Final = ("json", "yaml", "toml", "csv", "xml")
@@ -132,7 +132,7 @@ TOOL: Final[dict[str, Any]] = {
 }
 
 
-def converted(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def convert_text(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a text.
 
     Raises:
@@ -153,7 +153,7 @@ async def run(
 ) -> dict[str, Any]:
     """Convert a text, away from the event loop."""
     threads = threads or Threads()
-    return await threads.call(lambda: converted(arguments), name=run.tool)
+    return await threads.call(lambda: convert_text(arguments), name=run.tool)
 
 
 def _between_documents(given: _Input) -> str:

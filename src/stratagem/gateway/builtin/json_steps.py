@@ -19,7 +19,7 @@ from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.argument_models import Given
 from stratagem.gateway.pipelines.expressions import Expression, Work, compiled, truthy
 
-__all__ = ["Step", "applied"]
+__all__ = ["Step", "apply_step"]
 
 _Path = Annotated[
     str,
@@ -161,7 +161,7 @@ Step = Annotated[
 ]
 
 
-def applied(step: Any, data: Any, *, field: str) -> Any:
+def apply_step(step: Any, data: Any, *, field: str) -> Any:
     """Return the data after a step.
 
     Raises:

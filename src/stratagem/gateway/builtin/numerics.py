@@ -20,17 +20,17 @@ __all__ = [
     "FUNCTIONS",
     "Function",
     "Number",
-    "added",
-    "checked",
-    "divided",
+    "add",
+    "check_size",
+    "divide",
     "factorial",
-    "floored",
-    "multiplied",
+    "floor_divide",
+    "multiply",
     "power",
-    "refused",
+    "refusal",
     "remainder",
-    "rounded",
-    "subtracted",
+    "round_to",
+    "subtract",
 ]
 
 Number: TypeAlias = Fraction | float
@@ -50,12 +50,12 @@ class Function(NamedTuple):
     run: Callable[..., Number]
 
 
-def refused(why: str, hint: str | None = None) -> ValidationFailed:
+def refusal(why: str, hint: str | None = None) -> ValidationFailed:
     """Return the error for an expression that has no value."""
     return ValidationFailed(f"`expression` {why}.", field="expression", hint=hint)
 
 
-def checked(value: Number) -> Number:
+def check_size(value: Number) -> Number:
     """Return a number that is finite and of a size that can be written.
 
     Raises:
@@ -63,7 +63,7 @@ def checked(value: Number) -> Number:
     """
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise refused("is too large, or is no number")
+            raise refusal("is too large, or is no number")
         return value
     bits = max(value.numerator.bit_length(), value.denominator.bit_length())
     if bits > limits.CALCULATION_BITS_MAX:
@@ -71,72 +71,72 @@ def checked(value: Number) -> Number:
     return value
 
 
-def added(one: Number, other: Number) -> Number:
+def add(one: Number, other: Number) -> Number:
     """Return the sum."""
     if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return checked(one + other)
-    return checked(_float(one) + _float(other))
+        return check_size(one + other)
+    return check_size(_float(one) + _float(other))
 
 
-def subtracted(one: Number, other: Number) -> Number:
+def subtract(one: Number, other: Number) -> Number:
     """Return the difference."""
-    return added(one, -other)
+    return add(one, -other)
 
 
-def multiplied(one: Number, other: Number) -> Number:
+def multiply(one: Number, other: Number) -> Number:
     """Return the product."""
     if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return checked(one * other)
-    return checked(_float(one) * _float(other))
+        return check_size(one * other)
+    return check_size(_float(one) * _float(other))
 
 
-def divided(one: Number, other: Number) -> Number:
+def divide(one: Number, other: Number) -> Number:
     """Return the quotient."""
     if other == 0:
-        raise refused("divides by zero")
+        raise refusal("divides by zero")
     if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return checked(one / other)
-    return checked(_float(one) / _float(other))
+        return check_size(one / other)
+    return check_size(_float(one) / _float(other))
 
 
-def floored(one: Number, other: Number) -> Number:
+def floor_divide(one: Number, other: Number) -> Number:
     """Return the quotient, rounded down."""
-    return _floor(divided(one, other))
+    return _floor(divide(one, other))
 
 
 def remainder(one: Number, other: Number) -> Number:
     """Return what is left of a division rounded down; it has the sign of the divisor."""
     if other == 0:
-        raise refused("divides by zero")
+        raise refusal("divides by zero")
     if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return checked(one % other)
-    return checked(_float(one) % _float(other))
+        return check_size(one % other)
+    return check_size(_float(one) % _float(other))
 
 
 def power(base: Number, exponent: Number) -> Number:
     """Return a power, exactly where that is possible."""
     if base == 0 and exponent < 0:
-        raise refused("divides by zero")
+        raise refusal("divides by zero")
     if isinstance(base, Fraction) and isinstance(exponent, Fraction):
         found = _exact_power(base, exponent)
         if found is not None:
             return found
     if base < 0 and not (isinstance(exponent, Fraction) and exponent.denominator == 1):
-        raise refused(
+        raise refusal(
             "takes a broken power of a negative number", "Write root(x, n) for odd roots."
         )
     try:
-        return checked(math.pow(_float(base), _float(exponent)))
+        return check_size(math.pow(_float(base), _float(exponent)))
     except (OverflowError, ValueError):
         raise _too_large() from None
 
 
 def factorial(value: Number) -> Number:
     """Return n!"""
-    return checked(Fraction(math.factorial(_whole(value, "factorial", limits.FACTORIAL_MAX))))
+    return check_size(Fraction(math.factorial(_whole(value, "factorial", limits.FACTORIAL_MAX))))
 
 
-def rounded(value: Number, places: int) -> Fraction:
+def round_to(value: Number, places: int) -> Fraction:
     """Return a number rounded to so many places; halves go away from zero."""
     exact = value if isinstance(value, Fraction) else Fraction(repr(value))
     scale = Fraction(10) ** places
@@ -157,7 +157,7 @@ def _float(value: Number) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise refused("is too large to go on with, except in whole numbers") from None
+        raise refusal("is too large to go on with, except in whole numbers") from None
 
 
 def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
@@ -177,7 +177,7 @@ def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if root == -1:
         return Fraction(-1 if exponent.numerator % 2 else 1)
     result = root if root in (0, 1) and exponent else root**exponent.numerator
-    checked(result)
+    check_size(result)
     return result
 
 
@@ -205,7 +205,7 @@ def _whole(value: Number, name: str, most: int | None = None) -> int:
         or value.denominator != 1
         or (most is not None and value < 0)
     ):
-        raise refused(f"takes {name} of what is no whole number")
+        raise refusal(f"takes {name} of what is no whole number")
     if most is not None and value > most:
         raise ValidationFailed(
             f"`expression` takes {name} of more than {most:,}.", field="expression", limit=most
@@ -220,24 +220,24 @@ def _floor(value: Number) -> Fraction:
 def _root(value: Number, degree: Number) -> Number:
     n = _whole(degree, "root")
     if n == 0:
-        raise refused("takes a root of degree 0")
+        raise refusal("takes a root of degree 0")
     if value < 0:
         if n % 2 == 0:
-            raise refused("takes an even root of a negative number")
+            raise refusal("takes an even root of a negative number")
         return -_root(-value, degree)
     return power(value, Fraction(1, n))
 
 
 def _logarithm(value: Number, base: Number | None = None) -> Number:
     if value <= 0:
-        raise refused("takes the logarithm of what is not above zero")
+        raise refusal("takes the logarithm of what is not above zero")
     if base is None:
-        raise refused(
+        raise refusal(
             "has a logarithm without a base, which means 10 to some and e to others",
             "Write ln(x), log10(x), log2(x) or log(x, base).",
         )
     if base <= 0 or base == 1:
-        raise refused("has a logarithm to a base that is none")
+        raise refusal("has a logarithm to a base that is none")
     if isinstance(value, Fraction) and isinstance(base, Fraction) and base.denominator == 1:
         whole = round(_ln(value) / _ln(base))
         if abs(whole) <= limits.CALCULATION_BITS_MAX and base**whole == value:
@@ -254,18 +254,18 @@ def _ln(value: Number) -> float:
 
 def _natural(value: Number) -> Number:
     if value <= 0:
-        raise refused("takes the logarithm of what is not above zero")
+        raise refusal("takes the logarithm of what is not above zero")
     return Fraction(0) if value == 1 else _ln(value)
 
 
 def _of_float(function: Callable[[float], float]) -> Callable[[Number], Number]:
     def run(value: Number) -> Number:
         try:
-            return checked(function(_float(value)))
+            return check_size(function(_float(value)))
         except OverflowError:
-            raise refused("is too large") from None
+            raise refusal("is too large") from None
         except ValueError:
-            raise refused("asks a function for what it has no value for") from None
+            raise refusal("asks a function for what it has no value for") from None
 
     return run
 
@@ -288,22 +288,22 @@ _COSINE: Final = _angular(math.cos)
 def _tangent(value: Number) -> Number:
     if value == 0:
         return Fraction(0)
-    return divided(_SINE(value), _COSINE(value))
+    return divide(_SINE(value), _COSINE(value))
 
 
 def _combinations(n: Number, k: Number) -> Number:
     most = limits.FACTORIAL_MAX
-    return checked(Fraction(math.comb(_whole(n, "comb", most), _whole(k, "comb", most))))
+    return check_size(Fraction(math.comb(_whole(n, "comb", most), _whole(k, "comb", most))))
 
 
 def _permutations(n: Number, k: Number) -> Number:
     most = limits.FACTORIAL_MAX
-    return checked(Fraction(math.perm(_whole(n, "perm", most), _whole(k, "perm", most))))
+    return check_size(Fraction(math.perm(_whole(n, "perm", most), _whole(k, "perm", most))))
 
 
 def _whole_numbers(name: str, function: Callable[..., int]) -> Callable[..., Number]:
     def run(*values: Number) -> Number:
-        return checked(Fraction(function(*(_whole(value, name) for value in values))))
+        return check_size(Fraction(function(*(_whole(value, name) for value in values))))
 
     return run
 
@@ -311,12 +311,12 @@ def _whole_numbers(name: str, function: Callable[..., int]) -> Callable[..., Num
 def _sum(*values: Number) -> Number:
     total: Number = Fraction(0)
     for value in values:
-        total = added(total, value)
+        total = add(total, value)
     return total
 
 
 def _mean(*values: Number) -> Number:
-    return divided(_sum(*values), Fraction(len(values)))
+    return divide(_sum(*values), Fraction(len(values)))
 
 
 def _median(*values: Number) -> Number:
@@ -327,15 +327,15 @@ def _median(*values: Number) -> Number:
 
 def _variance(*values: Number) -> Number:
     middle = _mean(*values)
-    squares = (power(subtracted(value, middle), Fraction(2)) for value in values)
-    return divided(_sum(*squares), Fraction(len(values) - 1))
+    squares = (power(subtract(value, middle), Fraction(2)) for value in values)
+    return divide(_sum(*squares), Fraction(len(values) - 1))
 
 
 def _round(value: Number, places: Number = Fraction(0)) -> Number:
     digits = _whole(places, "round")
     if abs(digits) > limits.CALCULATION_PLACES_MAX:
-        raise refused(f"rounds to more than {limits.CALCULATION_PLACES_MAX:,} places")
-    return checked(rounded(value, digits))
+        raise refusal(f"rounds to more than {limits.CALCULATION_PLACES_MAX:,} places")
+    return check_size(round_to(value, digits))
 
 
 CONSTANTS: Final[dict[str, Number]] = {

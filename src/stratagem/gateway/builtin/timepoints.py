@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from stratagem.errors import ValidationFailed
 
-__all__ = ["MONTHS", "WEEKDAYS", "attached", "read", "written", "zone"]
+__all__ = ["MONTHS", "WEEKDAYS", "attach_zone", "format_moment", "read", "zone"]
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS: Final = (
@@ -70,7 +70,7 @@ def read(
         return _from_seconds(value, default, field)
     text = value.strip()
     if pattern is not None:
-        return attached(_by_pattern(text, pattern, field), default, field)
+        return attach_zone(_by_pattern(text, pattern, field), default, field)
     named = _read_named_day(text.lower(), now.astimezone(default))
     if named is not None:
         return named
@@ -79,7 +79,7 @@ def read(
     except ValueError:
         iso = None
     if iso is not None:
-        return attached(iso, default, field)
+        return attach_zone(iso, default, field)
     try:
         # Without the name of a month the numbers would be taken in an order nobody gave.
         found = parsedate_to_datetime(text) if _MONTH_NAME.search(text) else None
@@ -87,10 +87,10 @@ def read(
         found = None
     if found is None:
         raise _unreadable(text, field)
-    return attached(found, default, field)
+    return attach_zone(found, default, field)
 
 
-def attached(moment: datetime, default: tzinfo, field: str) -> datetime:
+def attach_zone(moment: datetime, default: tzinfo, field: str) -> datetime:
     """Return a time with its zone: its own, or the one given.
 
     Raises:
@@ -111,7 +111,7 @@ def attached(moment: datetime, default: tzinfo, field: str) -> datetime:
     )
 
 
-def written(moment: datetime, style: str, *, field: str = "format") -> str:
+def format_moment(moment: datetime, style: str, *, field: str = "format") -> str:
     """Return a point in time in a named style, or by a pattern.
 
     Raises:
@@ -125,7 +125,7 @@ def written(moment: datetime, style: str, *, field: str = "format") -> str:
         "http": lambda: format_datetime(moment.astimezone(UTC).replace(microsecond=0), usegmt=True),
         "unix": lambda: str((moment - _EPOCH) // timedelta(seconds=1)),
         "unix_ms": lambda: str((moment - _EPOCH) // timedelta(milliseconds=1)),
-        "long": lambda: written(moment, "%A, %e %B %Y"),
+        "long": lambda: format_moment(moment, "%A, %e %B %Y"),
     }
     if style in named:
         return named[style]()

@@ -11,9 +11,9 @@ from stratagem.gateway.correction.engine import correct
 from stratagem.gateway.correction.learned import Hint, HintKind, Learned, Nothing
 from stratagem.gateway.correction.model import (
     Candidate,
-    Change,
     Choice,
     Correction,
+    CorrectionStep,
     Fault,
     FaultType,
     Risk,
@@ -25,9 +25,9 @@ from stratagem.gateway.correction.schemas import Ready, ready
 __all__ = [
     "PRESETS",
     "Candidate",
-    "Change",
     "Choice",
     "Correction",
+    "CorrectionStep",
     "Fault",
     "FaultType",
     "Hint",

@@ -15,7 +15,7 @@ from stratagem import limits
 from stratagem.engine.paths import Steps, render
 from stratagem.gateway.correction import objects, shapes
 from stratagem.gateway.correction.learned import Hint, HintKind, Learned
-from stratagem.gateway.correction.model import Change, Choice
+from stratagem.gateway.correction.model import Choice, CorrectionStep
 from stratagem.gateway.correction.patterns import PATTERNS
 from stratagem.gateway.correction.policy import Policy
 from stratagem.gateway.correction.readings import (
@@ -83,13 +83,13 @@ class Attempt:
 
     def change(
         self, pattern: str, steps: Steps, before: Any, after: Any, *, detail: str = ""
-    ) -> Change | None:
+    ) -> CorrectionStep | None:
         """Return a change, or None when the policy does not use its strategy."""
         known = PATTERNS[pattern]
         if not self.policy.uses(known.strategy):
             return None
         path = render(steps)
-        return Change(
+        return CorrectionStep(
             path=path,
             strategy=known.strategy,
             pattern=pattern,

@@ -16,7 +16,7 @@ from stratagem.gateway.correction.words import NAMED_THINGS, PLACES, tokens
 
 __all__ = [
     "SEPARATORS",
-    "Parts",
+    "SplitText",
     "ambiguous_digits",
     "broken",
     "doubtful",
@@ -80,7 +80,7 @@ _SUFFIXES: Final = frozenset(
 )
 
 
-class Parts(NamedTuple):
+class SplitText(NamedTuple):
     """A text taken apart; `gaps` says that a part was empty and left out."""
 
     separator: str
@@ -88,7 +88,7 @@ class Parts(NamedTuple):
     gaps: bool
 
 
-def split(text: str) -> Parts | None:
+def split(text: str) -> SplitText | None:
     """Take a text apart at the strongest separator that it has, or return None.
 
     Lines come before semicolons, these before commas: what the stronger one parts may have the
@@ -98,11 +98,11 @@ def split(text: str) -> Parts | None:
         if separator in text:
             pieces = [_BULLET.sub("", piece, count=1) for piece in text.split(separator)]
             parts = tuple(piece.strip() for piece in pieces if piece.strip())
-            return Parts(separator, parts[:_PARTS_MAX], gaps=len(parts) != len(pieces))
+            return SplitText(separator, parts[:_PARTS_MAX], gaps=len(parts) != len(pieces))
     return None
 
 
-def broken(found: Parts) -> bool:
+def broken(found: SplitText) -> bool:
     """Tell whether a list has parts that no habit makes into elements: clauses, formulas, gaps."""
     return found.gaps or len(found.parts) == _PARTS_MAX or _odd_shapes(found.parts)
 
@@ -130,7 +130,7 @@ def one_place(text: str, name: str, description: str) -> bool:
     )
 
 
-def doubtful(found: Parts, text: str, name: str, description: str) -> bool:
+def doubtful(found: SplitText, text: str, name: str, description: str) -> bool:
     """Tell whether a text may as well be one element that has the separator in it."""
     parts = found.parts
     if found.gaps or len(parts) == _PARTS_MAX:
@@ -173,7 +173,7 @@ def _has_mixed_kinds(parts: tuple[str, ...]) -> bool:
     return any(len({bool(shape(part)) for part in parts}) > 1 for shape in shapes)
 
 
-def _even(found: Parts, text: str) -> bool:
+def _even(found: SplitText, text: str) -> bool:
     """Tell whether every separator is written alike, and is no part of a number."""
     pieces = text.strip().split(found.separator)[1:]
     gaps = {piece[:1].isspace() for piece in pieces}

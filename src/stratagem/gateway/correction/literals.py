@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.gateway.correction.text import Conflict, Malformed, writable
+from stratagem.gateway.correction.text import DuplicateName, Malformed, writable
 
 __all__ = ["call_arguments", "literal"]
 
@@ -24,7 +24,7 @@ def literal(text: str) -> Any:
 
     Raises:
         Malformed: It is no literal, or has no counterpart in JSON.
-        Conflict: A key has two values.
+        DuplicateName: A key has two values.
     """
     return writable(_value(_tree(text)))
 
@@ -34,7 +34,7 @@ def call_arguments(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
     Raises:
         Malformed: It is no call, or has an argument that is no literal.
-        Conflict: An argument has two values.
+        DuplicateName: An argument has two values.
     """
     node = _tree(text)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
@@ -127,5 +127,5 @@ def _keywords(node: ast.Call) -> dict[str, Any]:
 
 def _put(found: dict[str, Any], name: str, value: Any) -> None:
     if name in found and found[name] != value:
-        raise Conflict(name, (found[name], value))
+        raise DuplicateName(name, (found[name], value))
     found[name] = value

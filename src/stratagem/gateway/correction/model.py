@@ -14,9 +14,9 @@ from typing import Any, Final
 __all__ = [
     "AMBIGUOUS_SHARE",
     "Candidate",
-    "Change",
     "Choice",
     "Correction",
+    "CorrectionStep",
     "Fault",
     "FaultType",
     "Risk",
@@ -79,7 +79,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CorrectionStep:
     """One step of a correction.
 
     `certain` says that this is the only reasonable reading and that nothing is lost by it.
@@ -101,11 +101,11 @@ class Candidate:
     """Arguments that the schema accepts, and the changes that led to them."""
 
     arguments: dict[str, Any]
-    changes: tuple[Change, ...]
+    changes: tuple[CorrectionStep, ...]
     confidence: float
 
     @property
-    def leading(self) -> Change:
+    def leading(self) -> CorrectionStep:
         """The change that decides: the least certain one."""
         return min(self.changes, key=lambda change: change.confidence)
 

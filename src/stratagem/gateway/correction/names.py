@@ -24,7 +24,7 @@ from stratagem.gateway.correction.words import (
     tokens,
 )
 
-__all__ = ["Match", "Names", "are_words"]
+__all__ = ["NameMatch", "Names", "are_words"]
 
 _LONG_NAME: Final = 9
 _SHORT_WORD: Final = 5
@@ -102,7 +102,7 @@ _ABBREVIATED: Final = {
 }
 
 
-class Match(NamedTuple):
+class NameMatch(NamedTuple):
     """A parameter that may be meant, and by which pattern."""
 
     name: str
@@ -128,7 +128,7 @@ class Names:
         known = len(self.parameters)
         return 1 if known > limits.CORRECTION_SPELLED_MAX else 1 + known
 
-    def matches(self, key: str) -> list[Match]:
+    def matches(self, key: str) -> list[NameMatch]:
         """Return the parameters that a name may mean: the certain ones, or what resembles it.
 
         Parameters that are already given count too: a name that is as near to one of them as to
@@ -138,14 +138,16 @@ class Names:
             return []
         by_style = self.names_of_other_style(key) or self._american.get(_american(key), [])
         if by_style:
-            return [Match(name, "key_style_variant") for name in by_style]
+            return [NameMatch(name, "key_style_variant") for name in by_style]
         by_length = self._spelled_out.get(_spelled_out(key), [])
         if len(by_length) == 1 and not self._goes_on(key, by_length[0]):
-            return [Match(by_length[0], "key_abbreviation")]
+            return [NameMatch(by_length[0], "key_abbreviation")]
         by_number = self._singular.get(_singular(key), [])
         if by_number:
             other = any(singular(word) in _OTHER_IN_PLURAL for word in tokens(key))
-            return [Match(name, "key_other_word" if other else "key_plural") for name in by_number]
+            return [
+                NameMatch(name, "key_other_word" if other else "key_plural") for name in by_number
+            ]
         if len(self.parameters) > limits.CORRECTION_SPELLED_MAX:
             return []
         return list(_similar_spellings(key, self.parameters)) or list(
@@ -178,7 +180,7 @@ def _singular(name: str) -> str:
     return "".join(singular(word) for word in tokens(name))
 
 
-def _similar_spellings(key: str, known: list[str]) -> Iterator[Match]:
+def _similar_spellings(key: str, known: list[str]) -> Iterator[NameMatch]:
     wanted = normal(key)
     near = sorted((distance(wanted, normal(name), _FAR), name) for name in known)
     if not near or near[0][0] >= _FAR:
@@ -186,11 +188,11 @@ def _similar_spellings(key: str, known: list[str]) -> Iterator[Match]:
     best = near[0][0]
     nearest = [name for slips, name in near if slips == best]
     if len(nearest) == 1 and _misspelt(key, nearest[0], best):
-        yield Match(nearest[0], "key_misspelling")
+        yield NameMatch(nearest[0], "key_misspelling")
     elif len(wanted) > _LEAST or best == 1:
         for name in nearest:
             other = are_words(key) or _DIGITS.findall(key) != _DIGITS.findall(name)
-            yield Match(name, "key_other_word" if other else "key_resembles")
+            yield NameMatch(name, "key_other_word" if other else "key_resembles")
 
 
 def _misspelt(key: str, name: str, slips: int) -> bool:
@@ -301,7 +303,7 @@ def _another(one: str, other: str) -> bool:
     return len(other) == _SHORT_WORD and one[1:] == other[1:]
 
 
-def _related_names(key: str, known: list[str]) -> Iterator[Match]:
+def _related_names(key: str, known: list[str]) -> Iterator[NameMatch]:
     """Yield what means about the same, or is a part of the name, or has it as a part."""
     words = {singular(word) for word in tokens(key)}
     wanted = normal(key)
@@ -309,11 +311,11 @@ def _related_names(key: str, known: list[str]) -> Iterator[Match]:
         others = {singular(word) for word in tokens(name)}
         other = normal(name)
         if any(wanted in group and other in group for group in SYNONYMS):
-            yield Match(name, "key_synonym")
+            yield NameMatch(name, "key_synonym")
         elif words <= others or others <= words or _abbreviates(wanted, other):
-            yield Match(name, "key_contained")
+            yield NameMatch(name, "key_contained")
         elif any(_synonymous(words, others, group) for group in SYNONYMS):
-            yield Match(name, "key_synonym")
+            yield NameMatch(name, "key_synonym")
 
 
 def _abbreviates(one: str, other: str) -> bool:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from stratagem.engine.paths import Steps
 from stratagem.gateway.correction import places, wrappers
 from stratagem.gateway.correction.learned import HintKind
-from stratagem.gateway.correction.model import Change
-from stratagem.gateway.correction.names import Match
+from stratagem.gateway.correction.model import CorrectionStep
+from stratagem.gateway.correction.names import NameMatch
 from stratagem.gateway.correction.readings import Reading, combine_slots, distinct, identity
 from stratagem.gateway.correction.schemas import Node
 from stratagem.gateway.correction.words import (
@@ -98,7 +98,7 @@ class _Sorting:
         slots = [found[key] for key in self.value]
         return [*slots, *self._defaults(slots)]
 
-    def _put(self, name: str, item: Any, before: tuple[Change, ...] = ()) -> Slot:
+    def _put(self, name: str, item: Any, before: tuple[CorrectionStep, ...] = ()) -> Slot:
         """Return the readings of a value under a name."""
         node = self.node.node_for(name)
         if node is None:
@@ -129,13 +129,13 @@ class _Sorting:
             return self._drop("empty_value_removed", key, item)
         return found
 
-    def _match_unknown(self, key: str, absent: list[str], missing: list[str]) -> list[Match]:
+    def _match_unknown(self, key: str, absent: list[str], missing: list[str]) -> list[NameMatch]:
         """Return the parameters that an unknown name may mean, where it has to mean one."""
         wanted = absent if self.node.closed else missing
         for hint in self.attempt.hints(HintKind.ALIAS, self.steps, key):
             if hint.meaning in wanted:
                 pattern = "key_known_alias" if hint.certain else "key_alias_doubtful"
-                return [Match(str(hint.meaning), pattern)]
+                return [NameMatch(str(hint.meaning), pattern)]
         self.attempt.spend(self.node.vocabulary.cost())
         found = self.node.vocabulary.matches(key)
         given = [match for match in found if match.name in self.value]
@@ -149,7 +149,9 @@ class _Sorting:
             or (match.name in absent and match.pattern == "key_style_variant")
         ]
 
-    def _unknown(self, key: str, meant: list[Match], absent: list[str], missing: list[str]) -> Slot:
+    def _unknown(
+        self, key: str, meant: list[NameMatch], absent: list[str], missing: list[str]
+    ) -> Slot:
         item = self.value[key]
         found: Slot = []
         for match in meant:
@@ -161,7 +163,7 @@ class _Sorting:
         self.unexplained |= not explained
         return distinct(found)
 
-    def _rename(self, key: str, item: Any, match: Match, doubtful: bool) -> Slot:  # noqa: FBT001
+    def _rename(self, key: str, item: Any, match: NameMatch, doubtful: bool) -> Slot:  # noqa: FBT001
         name = match.name
         if name in self.value:
             same = self._says_the_same(name, item)
@@ -195,7 +197,7 @@ class _Sorting:
         )
         return [] if change is None else self._put(name, item, (change,))
 
-    def _rival(self, key: str, item: Any, match: Match, rivals: list[str]) -> Slot:
+    def _rival(self, key: str, item: Any, match: NameMatch, rivals: list[str]) -> Slot:
         """Return what becomes of one of several names that mean the same parameter."""
         given = {identity(self.value[rival]) for rival in rivals}
         if len(given) == 1:
@@ -211,7 +213,7 @@ class _Sorting:
             return self._move("key_conflict_resolved", key, item, match.name)
         return self._drop("key_conflict_resolved", key, item)
 
-    def _suits(self, match: Match, item: Any) -> bool:
+    def _suits(self, match: NameMatch, item: Any) -> bool:
         """Tell whether singular and plural may be taken for each other.
 
         `year: 2019` is not `years: 2019`: among numbers the plural is another thing.
@@ -264,7 +266,7 @@ class _Sorting:
         """Return the required parameters whose null was replaced where it stood."""
         return {name for name in self.node.required if name in self.value}
 
-    def _default(self, name: str, before: tuple[Change, ...] = ()) -> Slot:
+    def _default(self, name: str, before: tuple[CorrectionStep, ...] = ()) -> Slot:
         node = self.node.properties.get(name)
         if node is None:
             return []

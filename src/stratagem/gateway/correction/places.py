@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.engine.paths import Steps
-from stratagem.gateway.correction.model import Change
+from stratagem.gateway.correction.model import CorrectionStep
 from stratagem.gateway.correction.readings import identity
 from stratagem.gateway.correction.schemas import Node
 from stratagem.gateway.correction.words import CALL_NAMES, METADATA, PAYLOADS, normal
@@ -37,7 +37,7 @@ _STEP: Final = re.compile(r"[A-Za-z0-9$-]++(?:_[A-Za-z0-9$-]++)*")
 
 def move_to_places(
     attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps
-) -> tuple[dict[str, Any] | None, list[Change]]:
+) -> tuple[dict[str, Any] | None, list[CorrectionStep]]:
     """Return an object with its properties where they belong, and the moves; None for a clash."""
     moves = _Moves(attempt, node, value, steps)
     if not node.closed and all(name in value for name in node.required):
@@ -59,7 +59,7 @@ class _Moves:
     def __init__(self, attempt: Attempt, node: Node, value: dict[str, Any], steps: Steps) -> None:
         self.result = dict(value)
         self._given = tuple(value)
-        self.changes: list[Change] = []
+        self.changes: list[CorrectionStep] = []
         self.clash = False
         self._attempt = attempt
         self._node = node
@@ -196,7 +196,7 @@ class _Moves:
         if moved is not None and change is not None:
             self.result = moved
 
-    def _change(self, pattern: str, way: tuple[str, ...], target: str) -> Change | None:
+    def _change(self, pattern: str, way: tuple[str, ...], target: str) -> CorrectionStep | None:
         change = self._attempt.change(
             pattern, (*self._steps, *way), way[-1], target, detail=f" belongs to `{target}`"
         )

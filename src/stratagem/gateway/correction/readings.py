@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from stratagem import limits
-from stratagem.gateway.correction.model import AMBIGUOUS_SHARE, Change
+from stratagem.gateway.correction.model import AMBIGUOUS_SHARE, CorrectionStep
 
 __all__ = ["Reading", "combine_slots", "confidence", "distinct", "identity", "lower_certainty"]
 
@@ -22,7 +22,7 @@ class Reading(NamedTuple):
     """A value that fits, and how it came about."""
 
     value: Any
-    changes: tuple[Change, ...] = ()
+    changes: tuple[CorrectionStep, ...] = ()
 
     @property
     def certain(self) -> bool:
@@ -30,7 +30,7 @@ class Reading(NamedTuple):
         return all(change.certain for change in self.changes)
 
 
-def confidence(changes: Iterable[Change]) -> float:
+def confidence(changes: Iterable[CorrectionStep]) -> float:
     """Return how likely all changes are right; certain ones do not wear each other down."""
     listed = list(changes)
     certain = [change.confidence for change in listed if change.certain]
@@ -65,7 +65,7 @@ def _order(reading: Reading) -> tuple[bool, int, float]:
 def lower_certainty(reading: Reading) -> Reading:
     """Return a reading that another one competes with: it is no longer certain."""
     *before, last = reading.changes
-    weaker = Change(
+    weaker = CorrectionStep(
         path=last.path,
         strategy=last.strategy,
         pattern=last.pattern,
@@ -81,7 +81,7 @@ def lower_certainty(reading: Reading) -> Reading:
 
 def combine_slots(
     slots: Sequence[Sequence[Reading]],
-) -> Iterator[tuple[list[Any], tuple[Change, ...]]]:
+) -> Iterator[tuple[list[Any], tuple[CorrectionStep, ...]]]:
     """Yield the best reading of every slot, then those where one slot takes another reading."""
     if not all(slots):
         return

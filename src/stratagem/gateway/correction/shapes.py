@@ -187,7 +187,7 @@ def _all_numbers(texts: list[str]) -> bool:
 
 
 def _free_list(
-    attempt: Attempt, node: Node, taken: tuple[str, lists.Parts], steps: Steps
+    attempt: Attempt, node: Node, taken: tuple[str, lists.SplitText], steps: Steps
 ) -> Iterator[Proposal]:
     """Yield the readings of a text where both the parts and the whole would fit."""
     text, found = taken

@@ -19,7 +19,7 @@ import orjson
 from stratagem import limits
 
 __all__ = [
-    "Conflict",
+    "DuplicateName",
     "Malformed",
     "Parsed",
     "fence_contents",
@@ -61,7 +61,7 @@ class Malformed(Exception):
     """The text cannot be read."""
 
 
-class Conflict(Exception):
+class DuplicateName(Exception):
     """One name has two values."""
 
     def __init__(self, name: str, values: tuple[Any, Any]) -> None:
@@ -87,7 +87,7 @@ def strict(text: str) -> Any:
 
     Raises:
         Malformed: It is not JSON.
-        Conflict: A name has two values.
+        DuplicateName: A name has two values.
     """
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
@@ -117,7 +117,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found and found[name] != value:
-            raise Conflict(name, (found[name], value))
+            raise DuplicateName(name, (found[name], value))
         found[name] = value
     return found
 
@@ -144,7 +144,7 @@ def parse(text: str) -> Parsed:
 
     Raises:
         Malformed: It cannot be read, or is too long to try.
-        Conflict: A name has two values.
+        DuplicateName: A name has two values.
     """
     if len(text) > limits.CORRECTION_REPAIRED_CHARS_MAX:
         raise Malformed("too long")
@@ -247,7 +247,7 @@ class _Reader:
                 raise Malformed(f"no value for {name!r}")
             value = self._value(named=True)
             if name in found and found[name] != value:
-                raise Conflict(name, (found[name], value))
+                raise DuplicateName(name, (found[name], value))
             found[name] = value
             self._separate("}")
             # Where names are given, a comma more leaves nothing out.

@@ -71,7 +71,7 @@ def _containers(attempt: Attempt, node: Node, text: str, steps: Steps) -> Iterat
     try:
         parsed = reader.strict(text)
         yield "json_guessed" if _PATHLIKE.search(text) else "json_text_parsed", parsed
-    except reader.Conflict as conflict:
+    except reader.DuplicateName as conflict:
         _ask(attempt, steps, conflict)
     except reader.Malformed:
         yield from _repair_json(attempt, node, text, steps)
@@ -83,14 +83,14 @@ def _repair_json(attempt: Attempt, node: Node, text: str, steps: Steps) -> Itera
         if not parsed.guessed and _names_known(node, parsed):
             yield _pattern_of_end(node, parsed), parsed.value
             return
-    except reader.Conflict as conflict:
+    except reader.DuplicateName as conflict:
         _ask(attempt, steps, conflict)
         return
     except reader.Malformed:
         parsed = None
     try:
         yield "python_literal_parsed", literal(text)
-    except reader.Conflict as conflict:
+    except reader.DuplicateName as conflict:
         _ask(attempt, steps, conflict)
     except reader.Malformed:
         if parsed is not None:
@@ -124,7 +124,7 @@ def _pattern_of_end(node: Node, parsed: reader.Parsed) -> str:
     return "broken_json_repaired" if whole or nothing_follows else "truncated_json_closed"
 
 
-def _ask(attempt: Attempt, steps: Steps, conflict: reader.Conflict) -> None:
+def _ask(attempt: Attempt, steps: Steps, conflict: reader.DuplicateName) -> None:
     attempt.ask(steps, f"`{conflict.name}` is given twice. Which value is meant?", conflict.values)
 
 
@@ -132,7 +132,7 @@ def _strip_own_quotes(node: Node, text: str) -> Iterator[Proposal]:
     """Yield a text without the quotes that it has of its own, or the list that it spells."""
     try:
         inner = reader.strict(text)
-    except (reader.Malformed, reader.Conflict):
+    except (reader.Malformed, reader.DuplicateName):
         inner = None
     if isinstance(inner, str):
         if "string" not in node.types and inner != text:
@@ -141,7 +141,7 @@ def _strip_own_quotes(node: Node, text: str) -> Iterator[Proposal]:
     if "array" in node.types:
         try:
             spelled = literal(f"[{text}]")
-        except (reader.Malformed, reader.Conflict):
+        except (reader.Malformed, reader.DuplicateName):
             return
         if len(spelled) > 1:
             yield "python_literal_parsed", spelled
@@ -150,7 +150,7 @@ def _strip_own_quotes(node: Node, text: str) -> Iterator[Proposal]:
 def _read_function_call(attempt: Attempt, node: Node, text: str) -> Iterator[Proposal]:
     try:
         name, given, named = call_arguments(text)
-    except (reader.Malformed, reader.Conflict):
+    except (reader.Malformed, reader.DuplicateName):
         return
     other = attempt.tool is not None and not same_tool(name, attempt.tool)
     if not given:
@@ -169,7 +169,7 @@ def _unescape(text: str) -> str | None:
         return None
     try:
         inner = reader.strict(f'"{text}"')
-    except (reader.Malformed, reader.Conflict):
+    except (reader.Malformed, reader.DuplicateName):
         return None
     return inner if isinstance(inner, str) else None
 
@@ -202,7 +202,7 @@ def _read_object_text(node: Node, text: str) -> Iterator[Proposal]:
             guessed = parsed.guessed or parsed.bare or found is not None
             yield "json_guessed" if guessed else "broken_json_repaired", parsed.value
             return
-    except (reader.Malformed, reader.Conflict):
+    except (reader.Malformed, reader.DuplicateName):
         pass
     if found is not None:
         yield "pairs_parsed", found.values

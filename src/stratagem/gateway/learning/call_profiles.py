@@ -11,7 +11,14 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.gateway.calls import history
-from stratagem.gateway.correction import Candidate, Change, Correction, FaultType, Risk, Strategy
+from stratagem.gateway.correction import (
+    Candidate,
+    Correction,
+    CorrectionStep,
+    FaultType,
+    Risk,
+    Strategy,
+)
 from stratagem.gateway.learning.answers import ParameterUsage, ToolProfile
 from stratagem.gateway.learning.lessons import belief_of
 from stratagem.gateway.registry.tools import Tool
@@ -194,9 +201,9 @@ def usual_values(
     return Candidate(filled, tuple(changes), min(each.confidence for each in changes))
 
 
-def _change(name: str, usual: tuple[Any, float]) -> Change:
+def _change(name: str, usual: tuple[Any, float]) -> CorrectionStep:
     value, confidence = usual
-    return Change(
+    return CorrectionStep(
         path=f"$.{name}",
         strategy=Strategy.MISSING_PARAMETERS,
         pattern=PATTERN,

@@ -12,7 +12,7 @@ from stratagem.engine.events import Draft
 from stratagem.engine.evidence import Belief, Observation, believe
 from stratagem.engine.lineage import View
 from stratagem.gateway import names
-from stratagem.gateway.correction import Change, Hint, HintKind, Strategy, lists
+from stratagem.gateway.correction import CorrectionStep, Hint, HintKind, Strategy, lists
 from stratagem.storage.catalogue import CatalogueReader
 
 __all__ = [
@@ -122,7 +122,7 @@ def hash_form(form: str) -> str:
     return hashlib.sha256((form.strip() or form).casefold().encode()).hexdigest()[:16]
 
 
-def pattern_id(change: Change) -> str:
+def pattern_id(change: CorrectionStep) -> str:
     """Return what a change is counted by: its pattern, or the lesson that it follows."""
     if change.pattern not in LEARNED_PATTERNS or not isinstance(change.before, str):
         return change.pattern
@@ -133,7 +133,7 @@ def pattern_id(change: Change) -> str:
     return f"{pattern}:{hash_form(change.before)}"
 
 
-def from_changes(changes: Iterable[Change]) -> list[Lesson]:
+def from_changes(changes: Iterable[CorrectionStep]) -> list[Lesson]:
     """Return the lessons of a correction that somebody confirmed."""
     found = []
     for change in changes:
@@ -153,7 +153,7 @@ def from_changes(changes: Iterable[Change]) -> list[Lesson]:
     return found
 
 
-def _writing_lesson(change: Change) -> Lesson | None:
+def _writing_lesson(change: CorrectionStep) -> Lesson | None:
     """Return the lesson about a way of writing that a change follows or would teach."""
     place = _generalize(change.path)
     if change.pattern in _SPLIT | _WHOLE and isinstance(change.before, str):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.gateway.builtin import data_transformer
-from stratagem.gateway.builtin.data_transformer import transformed
+from stratagem.gateway.builtin.data_transformer import transform_data
 from tests.unit.gateway.attempts import attempt
 
 PEOPLE = [
@@ -22,7 +22,7 @@ PEOPLE = [
 
 
 def apply(data: Any, *operations: dict[str, Any]) -> Any:
-    return transformed({"data": data, "operations": list(operations)})["result"]
+    return transform_data({"data": data, "operations": list(operations)})["result"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_steps_follow_one_another_and_leave_the_data_alone() -> None:
 )
 def test_a_step_that_cannot_be_applied_is_refused(arguments: dict[str, Any], field: str) -> None:
     with pytest.raises(StratagemError) as refused:
-        transformed(arguments)
+        transform_data(arguments)
 
     assert refused.value.details["field"].startswith(field)
 

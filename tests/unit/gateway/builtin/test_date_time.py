@@ -285,5 +285,5 @@ def test_a_difference_added_again_leads_to_the_other_end(
     parts = (found.years, found.months, found.days, found.hours, found.minutes, found.seconds)
     assert all(part >= 0 for part in parts)
     assert found.months < 12
-    assert durations.added(start, found).astimezone(UTC) == end.astimezone(UTC)
-    assert durations.added(start, Duration()).astimezone(UTC) == start.astimezone(UTC)
+    assert durations.add_duration(start, found).astimezone(UTC) == end.astimezone(UTC)
+    assert durations.add_duration(start, Duration()).astimezone(UTC) == start.astimezone(UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.gateway.builtin import file_converter, html_text
-from stratagem.gateway.builtin.file_converter import CONVERTS, DATA, DOCUMENTS, converted
+from stratagem.gateway.builtin.file_converter import CONVERTS, DATA, DOCUMENTS, convert_text
 from tests.unit.gateway.attempts import attempt
 
 ROWS = [{"name": "Ada", "age": "36"}, {"name": "Bo | Co", "age": "28"}]
@@ -29,7 +29,7 @@ TABLE = {
 
 def convert(content: str, source: str, target: str, **options: Any) -> str:
     arguments = {"content": content, "from": source, "to": target, "options": options}
-    text = converted(arguments)["content"]
+    text = convert_text(arguments)["content"]
     assert isinstance(text, str)
     return text
 
@@ -315,7 +315,7 @@ def test_data_that_is_no_table_becomes_lists() -> None:
 )
 def test_bad_arguments_are_refused(arguments: dict[str, Any], field: str) -> None:
     with pytest.raises(StratagemError) as refused:
-        converted(arguments)
+        convert_text(arguments)
 
     assert refused.value.details["field"] == field
 
