@@ -12,7 +12,7 @@ import pytest
 from stratagem import Stratagem
 from stratagem.bootstrap import Settings, start
 from stratagem.operation import Caller
-from stratagem.projections.building import Comparison
+from stratagem.projections.consistency import Comparison
 from stratagem.projections.settings import ExternalSettings
 from tests.projections.servers import ChromaServer, Neo4jServer
 

@@ -73,7 +73,7 @@ def test_what_only_chroma_could_have_said_is_in_the_answer(vectors: Fed) -> None
     concept = vectors.knowledge.get_concept(ids["bread"]).concept
 
     service = vectors.runtime.foundation.external.vectors
-    service._model._asking(  # type: ignore[union-attr]  # noqa: SLF001
+    service._model._request(  # type: ignore[union-attr]  # noqa: SLF001
         lambda held: held.delete(ids=[f"{concept.concept_id}@{concept.version}"])
     )
 

@@ -46,7 +46,9 @@ def fit_concept(answer: Answer, chars_max: int, begin: int) -> Answer:
 
 def _with_history(answer: Answer, history: list[Answer], room: int) -> Answer:
     """Add the explanations that a concept had: the newest that fit, oldest first."""
-    shortened = [_beginning(each, max(room // 4, _ROOM_MIN)) for each in reversed(history)]
+    shortened = [
+        _shorten_explanation(each, max(room // 4, _ROOM_MIN)) for each in reversed(history)
+    ]
     kept = list(reversed(fitting(shortened, room)))
     fitted = answer | {"concept": answer["concept"] | {"explanation_history": kept}}
     left = len(history) - len(kept)
@@ -58,7 +60,7 @@ def _with_history(answer: Answer, history: list[Answer], room: int) -> Answer:
     return fitted
 
 
-def _beginning(revision: Answer, room: int) -> Answer:
+def _shorten_explanation(revision: Answer, room: int) -> Answer:
     text = revision["explanation"]
     piece = piece_of(text, 0, room)
     if len(piece) == len(text):

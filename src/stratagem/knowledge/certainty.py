@@ -28,7 +28,7 @@ from stratagem.engine.events import Draft
 from stratagem.engine.evidence import CLAIM_TRUST, Observation
 from stratagem.engine.lineage import OPEN_END, Branch, View
 from stratagem.errors import ValidationFailed
-from stratagem.knowledge.records import Book
+from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.spaces import (
     CERTAINTIES,
     CERTAINTY_COMPUTED,
@@ -80,16 +80,16 @@ def draft(concept_id: str, score: int) -> Draft:
 
 def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) -> None:
     """Compute the certainty of some concepts anew, and keep what has changed."""
-    book = Book(transaction, view)
-    concepts = book.by_id(sorted(set(concept_ids)))
+    records = ConceptRecords(transaction, view)
+    concepts = records.by_id(sorted(set(concept_ids)))
     unscored = [each for each in concepts.values() if "certainty_score" not in each.content]
     if not unscored:
         return
     numbers = transaction.records.subjects(CONCEPTS, [each.id for each in unscored])
-    kept = book.scores(unscored)
+    kept = records.scores(unscored)
     drafts = []
     for concept in unscored:
-        score = _score(_observed(book, numbers[concept.id]))
+        score = _score(_observations(records, numbers[concept.id]))
         before = kept.get(concept.id)
         if before is None or before.value != score:
             drafts.append(draft(concept.id, score))
@@ -99,7 +99,7 @@ def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) ->
 
 def neighbours(transaction: Transaction, view: View, concept_id: str) -> list[str]:
     """Return the concepts whose certainty hangs on another: as many as are looked at in time."""
-    node = Book(transaction, view).subject(concept_id)
+    node = ConceptRecords(transaction, view).subject(concept_id)
     links = transaction.catalogue.links(view, (node,), limit=limits.CERTAINTY_NEIGHBOURS_MAX)
     named = transaction.records.names(sorted({link.other for link in links}))
     return [key for _, key in named.values()]
@@ -143,10 +143,10 @@ def _ends(records: RecordReader, view: View, relationship_id: str) -> Iterator[s
             return
 
 
-def _observed(book: Book, node: int) -> Iterator[Observation]:
+def _observations(records: ConceptRecords, node: int) -> Iterator[Observation]:
     for (label, outgoing), counted in _WEIGHTS.items():
-        links = book.reader.catalogue.strongest_links(
-            book.view, node, outgoing=outgoing, label=label, limit=counted.most
+        links = records.reader.catalogue.strongest_links(
+            records.view, node, outgoing=outgoing, label=label, limit=counted.most
         )
         for link in links:
             yield Observation(counted.worked, counted.weight * link.weight)

@@ -13,7 +13,7 @@ from stratagem.knowledge.spaces import TYPES
 
 __all__ = [
     "concept_id",
-    "created",
+    "creation_time",
     "direction",
     "fields",
     "label",
@@ -55,13 +55,13 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def created(at: object) -> None:
+def creation_time(at: object) -> None:
     """Refuse what cannot be the time at which a concept was created, in microseconds."""
     if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at <= _LAST_TIME:
         raise ValidationFailed(
             "`created_at` is no time at which a concept was created.",
             field="created_at",
-            invalid_value=_shown(at),
+            invalid_value=_abbreviate(at),
             hint="Leave `created_at` as it is.",
         )
 
@@ -96,9 +96,9 @@ def optional_number(value: object, field: str, low: float, high: float) -> float
     known = isinstance(value, int | float) and not isinstance(value, bool)
     if not known or not isfinite(value) or not low <= value <= high:  # type: ignore[arg-type,operator]
         raise ValidationFailed(
-            f"`{field}` is a number from {low:g} to {high:g}; it was {_shown(value)}.",
+            f"`{field}` is a number from {low:g} to {high:g}; it was {_abbreviate(value)}.",
             field=field,
-            invalid_value=_shown(value),
+            invalid_value=_abbreviate(value),
             limit=high,
         )
     return value  # type: ignore[return-value]
@@ -119,9 +119,9 @@ def label(value: object, *, optional: bool = False) -> str | None:
         return None
     if not isinstance(value, str) or value.lower() not in TYPES:
         raise ValidationFailed(
-            f"There is no relationship type {_shown(value)}.",
+            f"There is no relationship type {_abbreviate(value)}.",
             field="relationship_type",
-            invalid_value=_shown(value),
+            invalid_value=_abbreviate(value),
             allowed=list(TYPES),
             hint=f"Use one of {', '.join(TYPES)}.",
         )
@@ -132,9 +132,9 @@ def direction(value: object) -> str:
     """Return a direction."""
     if value not in _DIRECTIONS:
         raise ValidationFailed(
-            f"`direction` is incoming, outgoing or both; it was {_shown(value)}.",
+            f"`direction` is incoming, outgoing or both; it was {_abbreviate(value)}.",
             field="direction",
-            invalid_value=_shown(value),
+            invalid_value=_abbreviate(value),
             allowed=list(_DIRECTIONS),
         )
     return str(value)
@@ -160,7 +160,9 @@ def notes(text: object) -> str | None:
 def _prose(text: object, field: str, chars_max: int) -> str:
     """Return a text of several lines that has something in it."""
     if not isinstance(text, str):
-        raise ValidationFailed(f"`{field}` must be text.", field=field, invalid_value=_shown(text))
+        raise ValidationFailed(
+            f"`{field}` must be text.", field=field, invalid_value=_abbreviate(text)
+        )
     if not text.strip():
         raise ValidationFailed(
             f"`{field}` is {'blank' if text else 'empty'}.",
@@ -183,6 +185,6 @@ def _whole(number: float | None) -> float | None:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-def _shown(value: object) -> str:
+def _abbreviate(value: object) -> str:
     """Return a value as a message can show it."""
     return repr(value)[:100]

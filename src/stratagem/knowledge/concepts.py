@@ -12,7 +12,7 @@ from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.errors import ConceptNotFound, ValidationFailed, VersionConflict
 from stratagem.knowledge import certainty, checks
-from stratagem.knowledge.models import ConceptAnswer, ConceptInfo, Revision, Written
+from stratagem.knowledge.models import ConceptAnswer, ConceptInfo, ConceptWritten, Revision
 from stratagem.knowledge.parameters import (
     Area,
     Certainty,
@@ -22,7 +22,7 @@ from stratagem.knowledge.parameters import (
     Subtopic,
     Topic,
 )
-from stratagem.knowledge.records import Book, Concept, content_of
+from stratagem.knowledge.records import Concept, ConceptRecords, content_of
 from stratagem.knowledge.services import Services
 from stratagem.knowledge.spaces import (
     CONCEPT_CREATED,
@@ -59,7 +59,7 @@ class Concepts(BoundSystem):
         certainty_score: Certainty = None,
         branch: BranchName = None,
         request_id: RequestId = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Create a concept. Without a certainty one is computed, and the answer says so."""
         self._services.require("create_concept")
         given = {
@@ -74,17 +74,17 @@ class Concepts(BoundSystem):
             field: value for field, value in checks.fields(given).items() if value is not None
         }
 
-        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             concept_id = new_concept_id(transaction.log)
             whole = {**content, "created_at": transaction.at}
             drafts = [Draft(CONCEPT_CREATED, whole, CONCEPTS, concept_id)]
             if "certainty_score" not in content:
                 drafts.append(certainty.draft(concept_id, certainty.UNTRIED))
-            appended = transaction.append(book.view.branch, drafts)[0]
+            appended = transaction.append(records.view.branch, drafts)[0]
             return {"concept_id": concept_id, "version": appended.sequence}
 
         answer = self._change(work, "create_concept", content, branch, request_id)
-        written = Written(message="Created", **answer)
+        written = ConceptWritten(message="Created", **answer)
         if certainty_score is None:
             written.certainty_score = certainty.UNTRIED
             written.certainty_source = "computed"
@@ -106,11 +106,11 @@ class Concepts(BoundSystem):
         self._services.require("get_concept")
         checks.concept_id(concept_id)
         with self._store.snapshot() as reader:
-            book = self._book(reader, branch, as_of)
-            concept = book.concept(concept_id)
-            info = _info(concept, book)
+            records = self._records(reader, branch, as_of)
+            concept = records.concept(concept_id)
+            info = _info(concept, records)
             if include_history:
-                info.explanation_history = _revisions(book, concept_id)
+                info.explanation_history = _revisions(records, concept_id)
         return ConceptAnswer(info, "Found")
 
     def update_concept(
@@ -131,7 +131,7 @@ class Concepts(BoundSystem):
         ] = None,
         branch: BranchName = None,
         request_id: RequestId = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Change what is given of a concept, and keep the rest; None clears a place.
 
         Raises:
@@ -152,23 +152,23 @@ class Concepts(BoundSystem):
                 hint="Give a new explanation, name, area, topic, subtopic or certainty_score.",
             )
 
-        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
-            concept = book.concept(concept_id)
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            concept = records.concept(concept_id)
             _compare(concept, expected_version)
-            whole = _changed(concept.content, changes)
+            whole = _merge_changes(concept.content, changes)
             if values.same(whole, dict(concept.content)):
                 return {"concept_id": concept_id, "version": concept.sequence}
             draft = Draft(CONCEPT_UPDATED, whole, CONCEPTS, concept_id)
-            appended = transaction.append(book.view.branch, [draft])[0]
+            appended = transaction.append(records.view.branch, [draft])[0]
             return {"concept_id": concept_id, "version": appended.sequence}
 
         arguments = {"concept_id": concept_id, "expected_version": expected_version, **changes}
         answer = self._change(work, "update_concept", arguments, branch, request_id)
-        return Written(message="Updated", **answer)
+        return ConceptWritten(message="Updated", **answer)
 
     def delete_concept(
         self, concept_id: ConceptId, *, branch: BranchName = None, request_id: RequestId = None
-    ) -> Written:
+    ) -> ConceptWritten:
         """Delete a concept: it leaves every list, search and walk, and can be restored.
 
         Raises:
@@ -177,19 +177,19 @@ class Concepts(BoundSystem):
         self._services.require("delete_concept")
         checks.concept_id(concept_id)
 
-        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
-            book.concept(concept_id)
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            records.concept(concept_id)
             draft = Draft(CONCEPT_DELETED, {}, CONCEPTS, concept_id)
-            return _around(book, transaction, draft)
+            return _around(records, transaction, draft)
 
         answer = self._change(
             work, "delete_concept", {"concept_id": concept_id}, branch, request_id
         )
-        return Written(message="Deleted", **answer)
+        return ConceptWritten(message="Deleted", **answer)
 
     def restore_concept(
         self, concept_id: ConceptId, *, branch: BranchName = None, request_id: RequestId = None
-    ) -> Written:
+    ) -> ConceptWritten:
         """Bring a deleted concept back as it was, with its relationships.
 
         Raises:
@@ -198,29 +198,31 @@ class Concepts(BoundSystem):
         """
         checks.concept_id(concept_id)
 
-        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
-            if book.find(concept_id) is not None:
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            if records.find(concept_id) is not None:
                 raise ValidationFailed(
                     f"The concept {concept_id!r} is not deleted.",
                     field="concept_id",
                     resource_id=concept_id,
                     hint="There is nothing to restore.",
                 )
-            whole = _last_content(book, concept_id)
-            return _around(book, transaction, Draft(CONCEPT_RESTORED, whole, CONCEPTS, concept_id))
+            whole = _last_content(records, concept_id)
+            return _around(
+                records, transaction, Draft(CONCEPT_RESTORED, whole, CONCEPTS, concept_id)
+            )
 
         answer = self._change(
             work, "restore_concept", {"concept_id": concept_id}, branch, request_id
         )
-        return Written(message="Restored", **answer)
+        return ConceptWritten(message="Restored", **answer)
 
-    def _book(self, reader: Reader, branch: str | None, as_of: AsOf = None) -> Book:
+    def _records(self, reader: Reader, branch: str | None, as_of: AsOf = None) -> ConceptRecords:
         view = self._views.view(reader, branch or self._caller.branch, as_of)
-        return Book(reader, view)
+        return ConceptRecords(reader, view)
 
     def _change(
         self,
-        work: Callable[[Book, Transaction], dict[str, Any]],
+        work: Callable[[ConceptRecords, Transaction], dict[str, Any]],
         operation: str,
         arguments: Mapping[str, Any],
         branch: str | None,
@@ -230,7 +232,7 @@ class Concepts(BoundSystem):
         name = branch or self._caller.branch
 
         def run(transaction: Transaction) -> dict[str, Any]:
-            return work(self._book(transaction, name), transaction)
+            return work(self._records(transaction, name), transaction)
 
         answer = self._foundation.write(
             self._caller,
@@ -250,12 +252,12 @@ def new_concept_id(log: LogReader, number: int = 0) -> str:
     return str(UUID(bytes=hashlib.sha256(head.hash + seed).digest()[:16], version=4))
 
 
-def _around(book: Book, transaction: Transaction, draft: Draft) -> dict[str, Any]:
+def _around(records: ConceptRecords, transaction: Transaction, draft: Draft) -> dict[str, Any]:
     """Delete or restore a concept, and bring up to date what hangs on it."""
     assert draft.key is not None
-    appended: Appended = transaction.append(book.view.branch, [draft])[0]
-    near = certainty.neighbours(transaction, book.view, draft.key)
-    certainty.refresh(transaction, book.view, (draft.key, *near))
+    appended: Appended = transaction.append(records.view.branch, [draft])[0]
+    near = certainty.neighbours(transaction, records.view, draft.key)
+    certainty.refresh(transaction, records.view, (draft.key, *near))
     return {"concept_id": draft.key, "version": appended.sequence}
 
 
@@ -271,14 +273,14 @@ def _compare(concept: Concept, expected: int | None) -> None:
         )
 
 
-def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_changes(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**content, **changes}
     return {field: value for field, value in merged.items() if value is not None}
 
 
-def _last_content(book: Book, concept_id: str) -> dict[str, Any]:
+def _last_content(records: ConceptRecords, concept_id: str) -> dict[str, Any]:
     """Return what a deleted concept said when it was last there."""
-    for version in book.versions(concept_id, limit=limits.REVISIONS_READ_MAX):
+    for version in records.versions(concept_id, limit=limits.REVISIONS_READ_MAX):
         if version.kind != CONCEPT_DELETED and version.payload is not None:
             return content_of(version.payload)
     raise ConceptNotFound(
@@ -288,9 +290,9 @@ def _last_content(book: Book, concept_id: str) -> dict[str, Any]:
     )
 
 
-def _info(concept: Concept, book: Book) -> ConceptInfo:
+def _info(concept: Concept, records: ConceptRecords) -> ConceptInfo:
     content = concept.content
-    score = book.score(concept)
+    score = records.score(concept)
     return ConceptInfo(
         concept_id=concept.id,
         name=concept.name,
@@ -306,10 +308,10 @@ def _info(concept: Concept, book: Book) -> ConceptInfo:
     )
 
 
-def _revisions(book: Book, concept_id: str) -> list[Revision]:
+def _revisions(records: ConceptRecords, concept_id: str) -> list[Revision]:
     """Return the explanations that a concept had, oldest first, each once."""
     revisions: list[Revision] = []
-    for version in reversed(book.versions(concept_id, limit=limits.REVISIONS_READ_MAX)):
+    for version in reversed(records.versions(concept_id, limit=limits.REVISIONS_READ_MAX)):
         explanation = content_of(version.payload).get("explanation")
         if explanation and (not revisions or revisions[-1].explanation != explanation):
             revisions.append(Revision(explanation, moments.iso(version.at)))

@@ -11,7 +11,7 @@ from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.knowledge.graph import BuiltInGraph, Walk, read_some
 from stratagem.knowledge.models import Direction, PathStep, Prerequisite, Related
-from stratagem.knowledge.records import Book
+from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.spaces import PREREQUISITE
 from stratagem.search.external_services import GraphService
 from stratagem.storage.contract import Reader
@@ -28,7 +28,7 @@ class ExternalGraph:
         self._service = service
         self._reader = reader
         self._view = view
-        self._book = Book(reader, view)
+        self._records = ConceptRecords(reader, view)
 
     def related(
         self, concept_id: str, *, direction: str, label: str | None, limit: int
@@ -37,7 +37,7 @@ class ExternalGraph:
         found = self._service.neighbours(
             concept_id, outgoing=_WAYS.get(direction), label=label, limit=limit
         )
-        concepts = self._book.by_id([each.key for each in found])
+        concepts = self._records.by_id([each.key for each in found])
         return [
             Related(
                 each.key,
@@ -61,7 +61,7 @@ class ExternalGraph:
             met = list(dict.fromkeys(each for each in sources if each not in seen))
             seen.update(met)
             room = limits.PREREQUISITES_MAX + 1 - len(found)
-            concepts = read_some(self._book.by_id, met, room)
+            concepts = read_some(self._records.by_id, met, room)
             frontier = [each for each in met if each in concepts]
             found += [Prerequisite(each, concepts[each].name, distance) for each in frontier]
             if len(found) > limits.PREREQUISITES_MAX or len(sources) == limits.LINKS_READ_MAX:
@@ -75,7 +75,7 @@ class ExternalGraph:
         steps = self._service.path(start_id, end_id)
         if steps is None or len(steps) - 1 > depth_max:
             return None
-        concepts = self._book.by_id([step.key for step in steps])
+        concepts = self._records.by_id([step.key for step in steps])
         if any(step.key not in concepts for step in steps):
             # Written between the question and the answer: the log knows a path of its own time.
             return BuiltInGraph(self._reader, self._view).path(start_id, end_id, depth_max)

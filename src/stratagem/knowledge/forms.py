@@ -1,8 +1,8 @@
-"""The forms that knowledge comes in from elsewhere.
+"""The file formats that knowledge can be imported from.
 
-Each is read whole and checked before anything is written, and gives the same bundle: concepts
-under names of its own, and the relationships between them. What cannot be taken is refused
-with the file, the line and the reason.
+Each reader reads and checks the whole input before anything is written, and returns the same
+bundle: concepts by the names they have in it, and the relationships between them. A record that
+cannot be imported is refused with the file, the line and the reason.
 """
 
 from __future__ import annotations
@@ -19,10 +19,19 @@ import orjson
 
 from stratagem.errors import ImportRefused, StratagemError
 from stratagem.knowledge import checks
-from stratagem.knowledge.spaces import PREREQUISITE, TYPES, folded
+from stratagem.knowledge.spaces import PREREQUISITE, TYPES, fold_name
 from stratagem.note_files import NoteFiles, Skipped, read_text
 
-__all__ = ["FORMAT", "FORMS", "Bundle", "Form", "Item", "Relation", "form_of", "read"]
+__all__ = [
+    "FORMAT",
+    "FORMS",
+    "Bundle",
+    "ConceptToImport",
+    "Form",
+    "RelationshipToImport",
+    "form_of",
+    "read",
+]
 
 Form = Literal["jsonl", "mcp-memory", "markdown"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -50,8 +59,8 @@ _WIKILINK = re.compile(
 
 
 @dataclass(slots=True)
-class Item:
-    """A concept to be imported; with an id, the one it has everywhere."""
+class ConceptToImport:
+    """A concept to be imported; its id, where the format has one, is the same in every database."""
 
     fields: dict[str, Any]
     concept_id: str | None = None
@@ -59,7 +68,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Relation:
+class RelationshipToImport:
     """A relationship to be imported, between names of the bundle."""
 
     source: str
@@ -74,8 +83,8 @@ class Relation:
 class Bundle:
     """What a file or folder holds: concepts by their names in it, and relationships."""
 
-    items: dict[str, Item] = field(default_factory=dict)
-    relations: list[Relation] = field(default_factory=list)
+    items: dict[str, ConceptToImport] = field(default_factory=dict)
+    relations: list[RelationshipToImport] = field(default_factory=list)
     # Links that lead to nothing in it; other notes are linked to before they are written.
     dangling: int = 0
     # Files of a folder that were not taken.
@@ -83,7 +92,7 @@ class Bundle:
 
 
 def form_of(path: Path) -> Form:
-    """Tell which form a file or folder is in."""
+    """Return the format of a file or folder."""
     if path.is_dir() or path.suffix.lower() == ".md":
         return "markdown"
     first = next((record for _, record in _lines(path)), {})
@@ -112,12 +121,12 @@ def read(path: Path, form: Form) -> Bundle:
     bundle = readers[form](path)
     known = bundle.items.keys()
     for relation in bundle.relations:
-        with _refusing(relation.where):
+        with _refuse_with_location(relation.where):
             for end in (relation.source, relation.target):
                 if end not in known:
-                    raise _Fault(f"it relates {end!r}, which is not in the file")
+                    raise _InvalidRecord(f"it relates {end!r}, which is not in the file")
             if relation.source == relation.target:
-                raise _Fault("it relates a concept to itself")
+                raise _InvalidRecord("it relates a concept to itself")
     return bundle
 
 
@@ -125,7 +134,7 @@ def _read_lines(path: Path) -> Bundle:
     bundle = Bundle()
     for number, record in _lines(path):
         where = f"{path}, line {number}"
-        with _refusing(where):
+        with _refuse_with_location(where):
             kind = record.get("type")
             if kind == "concept":
                 item = _item(record)
@@ -134,27 +143,27 @@ def _read_lines(path: Path) -> Bundle:
             elif kind == "relationship":
                 bundle.relations.append(_relation(record, where))
             elif record.get("format") != FORMAT:
-                raise _Fault(f"its type is {kind!r}, not concept or relationship")
+                raise _InvalidRecord(f"its type is {kind!r}, not concept or relationship")
     return bundle
 
 
-def _item(record: Mapping[str, Any]) -> Item:
+def _item(record: Mapping[str, Any]) -> ConceptToImport:
     given = {name: record[name] for name in _FIELDS if record.get(name) is not None}
     for name in ("name", "explanation"):
         if name not in given:
-            raise _Fault(f"it has no {name}")
+            raise _InvalidRecord(f"it has no {name}")
     created = record.get("created_at")
-    return Item(
+    return ConceptToImport(
         checks.fields(given),
         checks.concept_id(record.get("concept_id")),
         None if created is None else _microseconds(created),
     )
 
 
-def _relation(record: Mapping[str, Any], where: str) -> Relation:
+def _relation(record: Mapping[str, Any], where: str) -> RelationshipToImport:
     label = checks.label(record.get("relationship_type"))
     assert label is not None
-    return Relation(
+    return RelationshipToImport(
         checks.concept_id(record.get("source_id"), field="source_id"),
         checks.concept_id(record.get("target_id"), field="target_id"),
         label,
@@ -169,7 +178,7 @@ def _read_server_graph(path: Path) -> Bundle:
     bundle = Bundle()
     for number, record in _lines(path):
         where = f"{path}, line {number}"
-        with _refusing(where):
+        with _refuse_with_location(where):
             kind = record.get("type")
             if kind == "entity":
                 _add_entity(bundle, record)
@@ -177,7 +186,7 @@ def _read_server_graph(path: Path) -> Bundle:
                 ends = _text(record, "from"), _text(record, "to")
                 _add_relation(bundle, ends, _text(record, "relationType"), where)
             else:
-                raise _Fault(f"its type is {kind!r}, not entity or relation")
+                raise _InvalidRecord(f"its type is {kind!r}, not entity or relation")
     return bundle
 
 
@@ -185,24 +194,24 @@ def _add_entity(bundle: Bundle, record: Mapping[str, Any]) -> None:
     name, of = _text(record, "name"), _text(record, "entityType")
     observations = record.get("observations", [])
     if not isinstance(observations, list):
-        raise _Fault("its observations are not a list")
+        raise _InvalidRecord("its observations are not a list")
     told = "\n".join(str(each) for each in observations)
     given = {"name": name, "explanation": told or of or name}
     if of.strip():
         given["topic"] = of
-    known = bundle.items.get(folded(name))
+    known = bundle.items.get(fold_name(name))
     if known is not None:
         given["explanation"] = f"{known.fields['explanation']}\n{given['explanation']}"
-    bundle.items[folded(name)] = Item(checks.fields(given))
+    bundle.items[fold_name(name)] = ConceptToImport(checks.fields(given))
 
 
 def _add_relation(bundle: Bundle, ends: tuple[str, str], told: str, where: str) -> None:
     """Add a relationship under our name for it; one we have none for says it in its notes."""
     word = "_".join(told.lower().split())
     label, turned = _SYNONYMS.get(word, ("relates_to", False))
-    source, target = (folded(end) for end in (reversed(ends) if turned else ends))
+    source, target = (fold_name(end) for end in (reversed(ends) if turned else ends))
     notes = None if word in _SYNONYMS else checks.notes(told)
-    bundle.relations.append(Relation(source, target, label, notes=notes, where=where))
+    bundle.relations.append(RelationshipToImport(source, target, label, notes=notes, where=where))
 
 
 def _read_notes(path: Path) -> Bundle:
@@ -218,15 +227,15 @@ def _read_notes(path: Path) -> Bundle:
         file = files.full(below)
         text = _FRONT_MATTER.sub("", files.text(below)).strip()
         levels = dict(zip(("area", "topic", "subtopic"), below.parent.parts, strict=False))
-        with _refusing(str(file)):
+        with _refuse_with_location(str(file)):
             given = {"name": file.stem, "explanation": text or file.stem, **levels}
-            if folded(file.stem) in texts:
-                raise _Fault(f"there is another note named {file.stem!r}")
-            bundle.items[folded(file.stem)] = Item(checks.fields(given))
-        texts[folded(file.stem)] = (file, text)
+            if fold_name(file.stem) in texts:
+                raise _InvalidRecord(f"there is another note named {file.stem!r}")
+            bundle.items[fold_name(file.stem)] = ConceptToImport(checks.fields(given))
+        texts[fold_name(file.stem)] = (file, text)
     for ref, (file, text) in texts.items():
         for label, name in _WIKILINK.findall(text):
-            target = folded(name.strip().rsplit("/", 1)[-1])
+            target = fold_name(name.strip().rsplit("/", 1)[-1])
             if target not in texts:
                 bundle.dangling += 1
             elif target != ref:
@@ -235,16 +244,16 @@ def _read_notes(path: Path) -> Bundle:
     return bundle
 
 
-class _Fault(Exception):
-    """What is wrong with a record, on its way to whoever knows where it is."""
+class _InvalidRecord(Exception):
+    """What is wrong with a record; `_refuse_with_location` adds where it is."""
 
 
 @contextmanager
-def _refusing(where: str) -> Iterator[None]:
-    """Turn what is wrong with a record into a refusal that says where it is."""
+def _refuse_with_location(where: str) -> Iterator[None]:
+    """Turn errors about a record into `ImportRefused` with its location."""
     try:
         yield
-    except (StratagemError, _Fault) as error:
+    except (StratagemError, _InvalidRecord) as error:
         reason = error.message if isinstance(error, StratagemError) else str(error)
         raise ImportRefused(f"{where}: {reason.rstrip('.')}.", where=where) from error
 
@@ -253,20 +262,20 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if not line.strip():
             continue
-        with _refusing(f"{path}, line {number}"):
+        with _refuse_with_location(f"{path}, line {number}"):
             try:
                 record = orjson.loads(line)
             except orjson.JSONDecodeError as error:
-                raise _Fault(f"it is not whole JSON ({error.msg})") from error
+                raise _InvalidRecord(f"it is not whole JSON ({error.msg})") from error
             if not isinstance(record, dict):
-                raise _Fault("it is not a JSON object")
+                raise _InvalidRecord("it is not a JSON object")
         yield number, record
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:
     text = record.get(name)
     if not isinstance(text, str):
-        raise _Fault(f"its {name} is no text")
+        raise _InvalidRecord(f"its {name} is no text")
     return text
 
 
@@ -275,4 +284,4 @@ def _microseconds(text: object) -> int:
         moment = datetime.fromisoformat(str(text))
         return (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError) as error:
-        raise _Fault(f"{text!r} is no time in ISO 8601 with an offset") from error
+        raise _InvalidRecord(f"{text!r} is no time in ISO 8601 with an offset") from error

@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 from stratagem import limits
 from stratagem.engine.lineage import View
 from stratagem.knowledge.models import PathStep, Prerequisite, Related
-from stratagem.knowledge.records import Book, Concept
+from stratagem.knowledge.records import Concept, ConceptRecords
 from stratagem.knowledge.spaces import PREREQUISITE, TYPES
 from stratagem.storage.catalogue import LinkEnd
 from stratagem.storage.contract import Reader
@@ -73,13 +73,13 @@ class BuiltInGraph:
     def __init__(self, reader: Reader, view: View) -> None:
         self._reader = reader
         self._view = view
-        self._book = Book(reader, view)
+        self._records = ConceptRecords(reader, view)
 
     def related(
         self, concept_id: str, *, direction: str, label: str | None, limit: int
     ) -> list[Related]:
         """See `Graph`."""
-        node = self._book.subject(concept_id)
+        node = self._records.subject(concept_id)
         links = [
             link
             for outgoing in _ways(direction)
@@ -90,7 +90,7 @@ class BuiltInGraph:
         ]
         links.sort(key=lambda link: (-link.weight, link.sequence))
         nearest = links[:limit]
-        concepts = self._book.by_subject([link.other for link in nearest])
+        concepts = self._records.by_subject([link.other for link in nearest])
         return [
             Related(
                 concepts[link.other].id,
@@ -104,7 +104,7 @@ class BuiltInGraph:
 
     def prerequisites(self, concept_id: str, depth: int) -> Walk:
         """See `Graph`."""
-        root = self._book.subject(concept_id)
+        root = self._records.subject(concept_id)
         seen, frontier = {root}, [root]
         found: list[Prerequisite] = []
         circular = False
@@ -116,7 +116,7 @@ class BuiltInGraph:
             met = list(dict.fromkeys(link.other for link in links if link.other not in seen))
             seen.update(met)
             room = limits.PREREQUISITES_MAX + 1 - len(found)
-            concepts = read_some(self._book.by_subject, met, room)
+            concepts = read_some(self._records.by_subject, met, room)
             frontier = [number for number in met if number in concepts]
             found += [
                 Prerequisite(concepts[number].id, concepts[number].name, distance)
@@ -130,15 +130,15 @@ class BuiltInGraph:
 
     def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
         """See `Graph`."""
-        ends = self._book.subject(start_id), self._book.subject(end_id)
+        ends = self._records.subject(start_id), self._records.subject(end_id)
         barred: set[int] = set()
         for attempt in range(_TRIES + 1):
             search = _Search(self._reader, self._view, *ends, barred=barred)
-            living = self._book if attempt == _TRIES else None
+            living = self._records if attempt == _TRIES else None
             steps = search.run(depth_max, living)
             if steps is None:
                 return None
-            concepts = self._book.by_subject([step.node for step in steps])
+            concepts = self._records.by_subject([step.node for step in steps])
             dead = {step.node for step in steps} - concepts.keys()
             if not dead:
                 return [
@@ -158,7 +158,7 @@ class BuiltInGraph:
 
         Deleted concepts count: a restored one must not bring a cycle with it.
         """
-        source, target = self._book.subject(source_id), self._book.subject(target_id)
+        source, target = self._records.subject(source_id), self._records.subject(target_id)
         ways: tuple[Way, Way] = ((True, PREREQUISITE), (False, PREREQUISITE))
         # All of it is read: what is not found here is written.
         search = _Search(self._reader, self._view, target, source, ways=ways, links_max=-1)
@@ -170,7 +170,7 @@ class BuiltInGraph:
 
     def circle(self, concept_id: str, depth: int) -> list[str]:
         """Return a cycle of prerequisites that a concept is on, in order; empty where none is."""
-        root = self._book.subject(concept_id)
+        root = self._records.subject(concept_id)
         # By concept: what it is a prerequisite of, on the way from the root.
         after: dict[int, int] = {}
         frontier = [root]
@@ -178,7 +178,7 @@ class BuiltInGraph:
             links = self._reader.catalogue.links(
                 self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
             )
-            living = self._book.by_subject(list({link.other for link in links}))
+            living = self._records.by_subject(list({link.other for link in links}))
             frontier = []
             for link in links:
                 if link.other == root:
@@ -244,7 +244,7 @@ class _Search:
         # In one step; -1 for all.
         self._links_max = limits.LINKS_READ_MAX if links_max is None else links_max
 
-    def run(self, depth_max: int, living: Book | None = None) -> list[_Step] | None:
+    def run(self, depth_max: int, living: ConceptRecords | None = None) -> list[_Step] | None:
         """Return the path; with a book, looking only at concepts that it shows."""
         fore, back = self._fore, self._back
         if fore.root == back.root:
@@ -261,7 +261,7 @@ class _Search:
             side.size = self._reader.catalogue.link_count(side.frontier, _LARGE)
         return side.size, len(side.frontier)
 
-    def _grow(self, side: _Side, other: _Side, living: Book | None) -> int | None:
+    def _grow(self, side: _Side, other: _Side, living: ConceptRecords | None) -> int | None:
         """Take one step on a side, or as much of it as it takes to meet the other one."""
         frontier, side.frontier, side.size = side.frontier, [], None
         side.depth += 1
@@ -271,7 +271,7 @@ class _Search:
                 self._view, frontier[begin : begin + _AT_ONCE], limit=room, by=side.way
             )
             room = room if room < 0 else max(0, room - len(links))
-            met = self._met(side, links, living)
+            met = self._newly_reached(side, links, living)
             side.reached.update(met)
             side.frontier += met
             meeting = next((node for node in met if node in other.reached), None)
@@ -279,7 +279,9 @@ class _Search:
                 return meeting
         return None
 
-    def _met(self, side: _Side, links: list[LinkEnd], living: Book | None) -> dict[int, LinkEnd]:
+    def _newly_reached(
+        self, side: _Side, links: list[LinkEnd], living: ConceptRecords | None
+    ) -> dict[int, LinkEnd]:
         """Return the nodes that are reached for the first time, and by which link."""
         met: dict[int, LinkEnd] = {}
         for link in links:

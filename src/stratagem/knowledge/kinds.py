@@ -24,7 +24,7 @@ def _concept(content: Mapping[str, Any], _key: str | None) -> Projection:
         numbers.append(("certainty", float(content["certainty_score"])))
     return Projection(
         facets=(
-            names.NAME_FACET + names.folded(content["name"]),
+            names.NAME_FACET + names.fold_name(content["name"]),
             names.facet("area", area),
             names.facet("topic", topic),
             names.facet("subtopic", subtopic),
@@ -53,7 +53,7 @@ def _certainty(content: Mapping[str, Any], _key: str | None) -> Projection:
 def _check_concept(content: Mapping[str, Any]) -> None:
     """Refuse a merged concept that nobody could have written."""
     checks.fields({name: value for name, value in content.items() if name != "created_at"})
-    checks.created(content.get("created_at"))
+    checks.creation_time(content.get("created_at"))
 
 
 def _check_relationship(content: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ def _check_relationship(content: Mapping[str, Any]) -> None:
     checks.relationship(content)
 
 
-def _deleted(_content: Mapping[str, Any], _key: str | None) -> Projection:
+def _project_deletion(_content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(deleted=True)
 
 
@@ -72,7 +72,7 @@ KINDS: Final = (
             EventKind(names.CONCEPT_CREATED, _concept),
             EventKind(names.CONCEPT_UPDATED, _concept),
             EventKind(names.CONCEPT_RESTORED, _concept),
-            EventKind(names.CONCEPT_DELETED, _deleted, deletes=True),
+            EventKind(names.CONCEPT_DELETED, _project_deletion, deletes=True),
         ),
         writes=names.CONCEPT_UPDATED,
         deletes=names.CONCEPT_DELETED,
@@ -83,7 +83,7 @@ KINDS: Final = (
         names.RELATIONSHIP,
         (
             EventKind(names.RELATIONSHIP_CREATED, _relationship),
-            EventKind(names.RELATIONSHIP_DELETED, _deleted, deletes=True),
+            EventKind(names.RELATIONSHIP_DELETED, _project_deletion, deletes=True),
         ),
         writes=names.RELATIONSHIP_CREATED,
         deletes=names.RELATIONSHIP_DELETED,

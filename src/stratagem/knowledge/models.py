@@ -13,6 +13,7 @@ __all__ = [
     "ConceptHit",
     "ConceptInfo",
     "ConceptListed",
+    "ConceptWritten",
     "Hierarchy",
     "Path",
     "PathStep",
@@ -24,15 +25,14 @@ __all__ = [
     "RelationshipWritten",
     "Results",
     "Revision",
-    "Statistics",
+    "StoreStatistics",
     "Subtopic",
     "Topic",
-    "Written",
 ]
 
 T = TypeVar("T")
 Direction = Literal["incoming", "outgoing"]
-# Told only where it was computed: a score without it is the caller's own.
+# Set only where the score was computed; a score without it was given by the caller.
 Source = Literal["computed"]
 
 
@@ -47,7 +47,7 @@ class Pong:
 
 
 @dataclass(slots=True)
-class Statistics:
+class StoreStatistics:
     """Figures of the event store and of the outbox."""
 
     event_store: dict[str, int]
@@ -69,8 +69,8 @@ class Availability:
 
 
 @dataclass(slots=True)
-class Written:
-    """A concept was written. `certainty_score` is told where it was computed."""
+class ConceptWritten:
+    """A concept was written. `certainty_score` is set where it was computed."""
 
     concept_id: str
     message: str
@@ -119,7 +119,7 @@ class ConceptAnswer:
 
 @dataclass(slots=True)
 class ConceptHit:
-    """A concept that a search found. `similarity` compares what one search found."""
+    """A concept that a search found. `similarity` is comparable within one search only."""
 
     concept_id: str
     name: str
@@ -199,7 +199,7 @@ class RelationshipWritten:
 
 @dataclass(slots=True)
 class Prerequisite:
-    """Something to know first. `depth` is how many steps it is away, at the nearest."""
+    """Something to know first. `depth` is the length of the shortest way to it."""
 
     concept_id: str
     name: str

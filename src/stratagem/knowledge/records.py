@@ -1,4 +1,4 @@
-"""Reading concepts and their certainty as a view shows them."""
+"""Concepts and their certainty, as one view shows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stratagem.errors import ConceptNotFound
 from stratagem.knowledge.spaces import CERTAINTIES, CONCEPTS
 from stratagem.storage.contract import Reader, Version
 
-__all__ = ["Book", "Concept", "Score", "content_of"]
+__all__ = ["Concept", "ConceptRecords", "Score", "content_of"]
 
 
 class Concept(NamedTuple):
@@ -37,8 +37,8 @@ class Score(NamedTuple):
     computed: bool
 
 
-class Book:
-    """What is known, in one view."""
+class ConceptRecords:
+    """Reads the concepts that one view shows, and their certainty."""
 
     def __init__(self, reader: Reader, view: View) -> None:
         self.reader = reader
@@ -106,13 +106,13 @@ class Book:
                 unscored.append(concept.id)
             else:
                 scores[concept.id] = Score(given, computed=False)
-        return scores | self._computed(unscored) if unscored else scores
+        return scores | self._computed_scores(unscored) if unscored else scores
 
     def score(self, concept: Concept) -> Score:
         """Return how sure one can be of a concept."""
         return self.scores((concept,))[concept.id]
 
-    def _computed(self, concept_ids: Sequence[str]) -> dict[str, Score]:
+    def _computed_scores(self, concept_ids: Sequence[str]) -> dict[str, Score]:
         numbers = self.reader.records.subjects(CERTAINTIES, concept_ids)
         records = self.reader.records.current_many(self.view.lineage, list(numbers.values()))
         return {

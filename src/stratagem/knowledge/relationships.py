@@ -23,7 +23,7 @@ from stratagem.knowledge.parameters import (
     Strength,
     TargetId,
 )
-from stratagem.knowledge.records import Book
+from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.spaces import (
     PREREQUISITE,
     RELATIONSHIP_CREATED,
@@ -59,7 +59,7 @@ class Relationships(Concepts):
                 would close a cycle of prerequisites.
         """
         self._services.require("create_relationship")
-        label = _checked(source_id, target_id, relationship_type)
+        label = _check_relationship(source_id, target_id, relationship_type)
         content: dict[str, Any] = {
             "source_id": source_id,
             "target_id": target_id,
@@ -69,10 +69,10 @@ class Relationships(Concepts):
         if (told := checks.notes(notes)) is not None:
             content["notes"] = told
 
-        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
-            key = _free(book, source_id, target_id, label)
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            key = _free(records, source_id, target_id, label)
             draft = Draft(RELATIONSHIP_CREATED, content, RELATIONSHIPS, key)
-            return _relate(book, transaction, draft)
+            return _relate(records, transaction, draft)
 
         answer = self._change(work, "create_relationship", content, branch, request_id)
         return RelationshipWritten(message="Relationship created", **answer)
@@ -92,18 +92,20 @@ class Relationships(Concepts):
             RelationshipNotFound: The concepts are not so related.
         """
         self._services.require("delete_relationship")
-        label = _checked(source_id, target_id, relationship_type)
+        label = _check_relationship(source_id, target_id, relationship_type)
         ends = {"source_id": source_id, "target_id": target_id, "relationship_type": label}
 
-        def work(book: Book, transaction: Transaction) -> dict[str, Any]:
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             key = relationship_key(source_id, target_id, label)
-            if transaction.records.current(book.view.lineage, RELATIONSHIPS, key) is None:
+            if transaction.records.current(records.view.lineage, RELATIONSHIPS, key) is None:
                 raise RelationshipNotFound(
                     f"There is no {label} relationship from {source_id!r} to {target_id!r}.",
                     field="relationship_type",
                     resource_id=key,
                 )
-            return _relate(book, transaction, Draft(RELATIONSHIP_DELETED, ends, RELATIONSHIPS, key))
+            return _relate(
+                records, transaction, Draft(RELATIONSHIP_DELETED, ends, RELATIONSHIPS, key)
+            )
 
         answer = self._change(work, "delete_relationship", ends, branch, request_id)
         return RelationshipWritten(message="Relationship deleted", **answer)
@@ -124,9 +126,9 @@ class Relationships(Concepts):
         way = checks.direction(direction)
         label = checks.label(relationship_type, optional=True)
         with self._store.snapshot() as reader:
-            book = self._book(reader, branch, as_of)
-            book.concept(concept_id)
-            graph = self._services.graph(reader, book.view)
+            records = self._records(reader, branch, as_of)
+            records.concept(concept_id)
+            graph = self._services.graph(reader, records.view)
             found = graph.related(concept_id, direction=way, label=label, limit=limit + 1)
         kept = found[:limit]
         message = f"Found {len(kept)} related concepts"
@@ -144,10 +146,10 @@ class Relationships(Concepts):
         self._services.require("get_prerequisites")
         checks.concept_id(concept_id)
         with self._store.snapshot() as reader:
-            book = self._book(reader, branch, as_of)
-            book.concept(concept_id)
-            walk = self._services.graph(reader, book.view).prerequisites(concept_id, depth)
-            cycle, note = _circle(book, concept_id, depth) if walk.circular else (None, None)
+            records = self._records(reader, branch, as_of)
+            records.concept(concept_id)
+            walk = self._services.graph(reader, records.view).prerequisites(concept_id, depth)
+            cycle, note = _circle(records, concept_id, depth) if walk.circular else (None, None)
         message = f"Found {len(walk.found)} prerequisites"
         return Prerequisites(walk.found, message, walk.more or None, cycle, note)
 
@@ -169,10 +171,10 @@ class Relationships(Concepts):
         checks.concept_id(start_concept_id, field="start_concept_id")
         checks.concept_id(end_concept_id, field="end_concept_id")
         with self._store.snapshot() as reader:
-            book = self._book(reader, branch, as_of)
-            book.concept(start_concept_id, field="start_concept_id")
-            book.concept(end_concept_id, field="end_concept_id")
-            graph = self._services.graph(reader, book.view)
+            records = self._records(reader, branch, as_of)
+            records.concept(start_concept_id, field="start_concept_id")
+            records.concept(end_concept_id, field="end_concept_id")
+            graph = self._services.graph(reader, records.view)
             path = graph.path(start_concept_id, end_concept_id, max_depth)
         if path is None:
             raise PathNotFound(
@@ -185,7 +187,7 @@ class Relationships(Concepts):
         return Path(path, length, f"Found path of length {length}")
 
 
-def _checked(source_id: object, target_id: object, relationship_type: object) -> str:
+def _check_relationship(source_id: object, target_id: object, relationship_type: object) -> str:
     source = checks.concept_id(source_id, field="source_id")
     target = checks.concept_id(target_id, field="target_id")
     label = checks.label(relationship_type)
@@ -200,12 +202,12 @@ def _checked(source_id: object, target_id: object, relationship_type: object) ->
     return label
 
 
-def _free(book: Book, source_id: str, target_id: str, label: str) -> str:
+def _free(records: ConceptRecords, source_id: str, target_id: str, label: str) -> str:
     """Return the id of a relationship that can be created."""
-    book.concept(source_id, field="source_id")
-    book.concept(target_id, field="target_id")
+    records.concept(source_id, field="source_id")
+    records.concept(target_id, field="target_id")
     key = relationship_key(source_id, target_id, label)
-    if book.reader.records.current(book.view.lineage, RELATIONSHIPS, key) is not None:
+    if records.reader.records.current(records.view.lineage, RELATIONSHIPS, key) is not None:
         raise ValidationFailed(
             f"These concepts are related by {label} already.",
             field="relationship_type",
@@ -214,16 +216,16 @@ def _free(book: Book, source_id: str, target_id: str, label: str) -> str:
             hint="Delete it first to change its strength or notes.",
         )
     if label == PREREQUISITE:
-        _refuse_cycle(book, source_id, target_id)
+        _refuse_cycle(records, source_id, target_id)
     return key
 
 
-def _refuse_cycle(book: Book, source_id: str, target_id: str) -> None:
-    cycle = BuiltInGraph(book.reader, book.view).cycle(source_id, target_id)
+def _refuse_cycle(records: ConceptRecords, source_id: str, target_id: str) -> None:
+    cycle = BuiltInGraph(records.reader, records.view).cycle(source_id, target_id)
     if cycle is None:
         return
     raise ValidationFailed(
-        f"This prerequisite would close a cycle: {_named(book, cycle)}.",
+        f"This prerequisite would close a cycle: {_describe_cycle(records, cycle)}.",
         field="target_id",
         invalid_value=target_id,
         cycle=cycle,
@@ -231,25 +233,27 @@ def _refuse_cycle(book: Book, source_id: str, target_id: str) -> None:
     )
 
 
-def _circle(book: Book, concept_id: str, depth: int) -> tuple[list[str] | None, str | None]:
+def _circle(
+    records: ConceptRecords, concept_id: str, depth: int
+) -> tuple[list[str] | None, str | None]:
     """Return a cycle that a merge has made, and what is said about it."""
-    cycle = BuiltInGraph(book.reader, book.view).circle(concept_id, depth)
+    cycle = BuiltInGraph(records.reader, records.view).circle(concept_id, depth)
     if not cycle:
         return None, None
     return cycle, (
-        f"This concept is its own prerequisite: {_named(book, cycle)}. "
+        f"This concept is its own prerequisite: {_describe_cycle(records, cycle)}. "
         "A merge brought these relationships together; delete one of them."
     )
 
 
-def _named(book: Book, cycle: list[str]) -> str:
-    concepts = book.by_id(cycle)
+def _describe_cycle(records: ConceptRecords, cycle: list[str]) -> str:
+    concepts = records.by_id(cycle)
     return " → ".join(concepts[each].name if each in concepts else each for each in cycle)
 
 
-def _relate(book: Book, transaction: Transaction, draft: Draft) -> dict[str, Any]:
+def _relate(records: ConceptRecords, transaction: Transaction, draft: Draft) -> dict[str, Any]:
     """Write a change of a relationship, and bring up to date what hangs on it."""
-    transaction.append(book.view.branch, [draft])
+    transaction.append(records.view.branch, [draft])
     ends = (draft.content["source_id"], draft.content["target_id"])
-    certainty.refresh(transaction, book.view, ends)
+    certainty.refresh(transaction, records.view, ends)
     return {"relationship_id": draft.key}

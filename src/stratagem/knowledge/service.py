@@ -9,8 +9,8 @@ from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
-from stratagem.knowledge import checks, listing, meaning
-from stratagem.knowledge.listing import Wanted
+from stratagem.knowledge import checks, concept_lists, similarity_search
+from stratagem.knowledge.concept_lists import ConceptFilter
 from stratagem.knowledge.models import (
     Availability,
     ConceptHit,
@@ -19,7 +19,7 @@ from stratagem.knowledge.models import (
     Pong,
     RecentConcept,
     Results,
-    Statistics,
+    StoreStatistics,
 )
 from stratagem.knowledge.parameters import (
     Area,
@@ -30,7 +30,7 @@ from stratagem.knowledge.parameters import (
     Subtopic,
     Topic,
 )
-from stratagem.knowledge.records import Book
+from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.relationships import Relationships
 from stratagem.knowledge.services import TOOLS
 from stratagem.knowledge.spaces import CONCEPT, facet
@@ -52,7 +52,7 @@ class Knowledge(Relationships):
             moments.iso(self._store.now()),
         )
 
-    def get_server_stats(self) -> Statistics:
+    def get_server_stats(self) -> StoreStatistics:
         """Return figures of the event store and of the outbox."""
         with self._store.snapshot() as reader:
             events = {
@@ -60,16 +60,16 @@ class Knowledge(Relationships):
                 "concept_events": reader.catalogue.version_count(CONCEPT),
             }
         outbox = self._services.outbox()
-        return Statistics(events, outbox, "error" if outbox["failed"] else "healthy")
+        return StoreStatistics(events, outbox, "error" if outbox["failed"] else "healthy")
 
     def get_tool_availability(self) -> Availability:
         """Return which tools can be used, and which services stand behind them."""
-        missing = sorted(tool for tool in TOOLS if self._services.missing(tool))
+        missing = sorted(tool for tool in TOOLS if self._services.missing_services(tool))
         return Availability(
             available=sorted(TOOLS.keys() - set(missing)),
             unavailable=missing,
             total_tools=len(TOOLS),
-            service_status=self._services.grouped(),
+            service_status=self._services.status_by_group(),
             implementations={
                 name: service.implementation for name, service in self._services.status().items()
             },
@@ -102,8 +102,8 @@ class Knowledge(Relationships):
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
-            book = self._book(reader, branch, as_of)
-            hits, ranking = self._similar(book, text, tags, min_certainty, limit + 1)
+            records = self._records(reader, branch, as_of)
+            hits, ranking = self._similar(records, text, tags, min_certainty, limit + 1)
         note = None
         if ranking.waiting:
             note = f"{ranking.waiting} texts wait for their vectors; words find them already."
@@ -129,7 +129,7 @@ class Knowledge(Relationships):
     ) -> Results[ConceptListed]:
         """Find concepts by a part of their name and by where they belong, newest first."""
         self._services.require("search_concepts_exact")
-        wanted = Wanted(
+        wanted = ConceptFilter(
             checks.part(name),
             checks.level(area, "area"),
             checks.level(topic, "topic"),
@@ -137,8 +137,10 @@ class Knowledge(Relationships):
             min_certainty,
         )
         with self._store.snapshot() as reader:
-            found = listing.matching(self._book(reader, branch, as_of), wanted, limit + 1)
-        kept = [listing.listed(*each) for each in found[:limit]]
+            found = concept_lists.find_matching(
+                self._records(reader, branch, as_of), wanted, limit + 1
+            )
+        kept = [concept_lists.to_list_item(*each) for each in found[:limit]]
         message = f"Found {len(kept)} concepts matching criteria"
         return Results(kept, message, truncated=len(found) > limit or None)
 
@@ -152,7 +154,7 @@ class Knowledge(Relationships):
         """Return the concepts that were created last, newest first."""
         self._services.require("get_recent_concepts")
         with self._store.snapshot() as reader:
-            found = listing.newest(self._book(reader, branch, as_of), limit + 1)
+            found = concept_lists.newest(self._records(reader, branch, as_of), limit + 1)
         kept = [
             RecentConcept(
                 each.id,
@@ -172,15 +174,15 @@ class Knowledge(Relationships):
         """
         self._services.require("list_hierarchy")
         with self._store.snapshot() as reader:
-            book = self._book(reader, branch, as_of)
-            if book.view.limit != OPEN_END:
-                return listing.hierarchy(listing.counts(book))
+            records = self._records(reader, branch, as_of)
+            if records.view.limit != OPEN_END:
+                return concept_lists.hierarchy(concept_lists.counts(records))
             counted = self._foundation.cache.get(
-                ("hierarchy", book.view.lineage),
+                ("hierarchy", records.view.lineage),
                 reader.log.head().sequence,
-                lambda: listing.counts(book),
+                lambda: concept_lists.counts(records),
             )
-        return listing.hierarchy(counted)
+        return concept_lists.hierarchy(counted)
 
     def get_concepts_by_certainty(
         self,
@@ -202,21 +204,23 @@ class Knowledge(Relationships):
                 hint="Exchange the two.",
             )
         with self._store.snapshot() as reader:
-            found = listing.by_certainty(self._book(reader, branch, as_of), low, high, limit + 1)
-        kept = [listing.listed(*each) for each in found[:limit]]
+            found = concept_lists.by_certainty(
+                self._records(reader, branch, as_of), low, high, limit + 1
+            )
+        kept = [concept_lists.to_list_item(*each) for each in found[:limit]]
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
         return Results(kept, message, truncated=len(found) > limit or None)
 
     def _similar(
-        self, book: Book, query: str, tags: list[str], floor: float | None, limit: int
+        self, records: ConceptRecords, query: str, tags: list[str], floor: float | None, limit: int
     ) -> tuple[list[ConceptHit], Ranking]:
-        spaces = list(book.reader.records.spaces(CONCEPT))
-        nearest = self._services.nearest(book.reader, book.view, tags)
+        spaces = list(records.reader.records.spaces(CONCEPT))
+        nearest = self._services.nearest(records.reader, records.view, tags)
 
         def search(depth: int) -> Ranking:
             return self._foundation.index.search(
-                book.reader,
-                book.view,
+                records.reader,
+                records.view,
                 query,
                 spaces=spaces,
                 tags=tags,
@@ -224,4 +228,4 @@ class Knowledge(Relationships):
                 nearest=nearest,
             )
 
-        return meaning.similar(book, search, floor, limit)
+        return similarity_search.find_similar(records, search, floor, limit)

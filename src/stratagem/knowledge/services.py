@@ -86,7 +86,7 @@ class Services:
         names = {name for group in _GROUPS.values() for name in group}
         return {name: self._state(name) for name in sorted(names)}
 
-    def grouped(self) -> dict[str, dict[str, bool]]:
+    def status_by_group(self) -> dict[str, dict[str, bool]]:
         """Return which services are there, by the tools that use them."""
         status = self.status()
         return {
@@ -94,7 +94,7 @@ class Services:
             for group, names in _GROUPS.items()
         }
 
-    def missing(self, tool: str) -> list[str]:
+    def missing_services(self, tool: str) -> list[str]:
         """Return the services that a tool needs and that are not there."""
         return [name for name in TOOLS[tool] if not self._state(name).available]
 

@@ -28,7 +28,7 @@ __all__ = [
     "TYPES",
     "UNCATEGORIZED",
     "facet",
-    "folded",
+    "fold_name",
     "place_of",
     "relationship_key",
 ]
@@ -76,7 +76,7 @@ def facet(level: str, name: str) -> str:
     return f"{level}={name}"
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a name as names are compared: without case."""
     return name.casefold()
 

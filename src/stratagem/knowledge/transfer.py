@@ -1,8 +1,8 @@
-"""Knowledge in from other places, and out to them.
+"""Import and export of concepts and relationships.
 
-An import is one transaction: all of it is written, or nothing. It can be repeated: a concept
-that is there already is left alone or brought up to date, a relationship is made once. A
-concept is known by its id where the form has one, and by its name where it has none.
+An import is one transaction: all of it is written, or nothing. It can be repeated: an existing
+concept is left alone or updated, and a relationship is created once. A concept is identified by its
+id where the format has one, else by its name.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from stratagem.engine import moments, values
 from stratagem.engine.events import Draft, Space
 from stratagem.errors import ImportRefused, ValidationFailed
 from stratagem.knowledge import certainty, forms
-from stratagem.knowledge.forms import FORMAT, Bundle, Form, Item, Relation
+from stratagem.knowledge.forms import FORMAT, Bundle, ConceptToImport, Form, RelationshipToImport
 from stratagem.knowledge.graph import BuiltInGraph
-from stratagem.knowledge.records import Book, content_of
+from stratagem.knowledge.records import ConceptRecords, content_of
 from stratagem.knowledge.spaces import (
     CONCEPT_CREATED,
     CONCEPT_UPDATED,
@@ -35,7 +35,7 @@ from stratagem.knowledge.spaces import (
     PREREQUISITE,
     RELATIONSHIP_CREATED,
     RELATIONSHIPS,
-    folded,
+    fold_name,
     relationship_key,
 )
 from stratagem.note_files import Skipped
@@ -43,14 +43,14 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
-__all__ = ["Exported", "Imported", "export_to", "import_from"]
+__all__ = ["GraphExport", "GraphImport", "export_to", "import_from"]
 
 _PAGE: Final = 1_000
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f]')
 
 
 @dataclass(slots=True)
-class Imported:
+class GraphImport:
     """What an import did, or would do."""
 
     file: str
@@ -68,7 +68,7 @@ class Imported:
 
 
 @dataclass(slots=True)
-class Exported:
+class GraphExport:
     """What an export wrote."""
 
     file: str
@@ -85,7 +85,7 @@ def import_from(
     *,
     form: Form | None = None,
     preview: bool = False,
-) -> Imported:
+) -> GraphImport:
     """Read concepts and relationships from a file or folder into the caller's branch.
 
     `preview` does everything and takes it back.
@@ -97,31 +97,33 @@ def import_from(
         raise ImportRefused(f"There is nothing at {path}.", file=str(path))
     chosen = form or forms.form_of(path)
     bundle = forms.read(path, chosen)
-    done = Imported(str(path), chosen, caller.branch, preview, dangling=bundle.dangling)
+    done = GraphImport(str(path), chosen, caller.branch, preview, dangling=bundle.dangling)
     done.skipped = tuple(bundle.skipped)
 
     def work(transaction: Transaction) -> None:
         view = foundation.views.view(transaction, caller.branch)
-        _Import(transaction, Book(transaction, view), done).run(bundle)
+        _Import(transaction, ConceptRecords(transaction, view), done).run(bundle)
         if preview:
-            raise _Previewed
+            raise _PreviewDone
 
-    with suppress(_Previewed):
+    with suppress(_PreviewDone):
         foundation.write(caller, work)
         foundation.external.written()
     return done
 
 
-class _Previewed(Exception):
+class _PreviewDone(Exception):
     """Takes back what a preview wrote."""
 
 
 class _Import:
     """One import, within its transaction."""
 
-    def __init__(self, transaction: Transaction, book: Book, done: Imported) -> None:
+    def __init__(
+        self, transaction: Transaction, records: ConceptRecords, done: GraphImport
+    ) -> None:
         self._transaction = transaction
-        self._book = book
+        self._records = records
         self._done = done
 
     def run(self, bundle: Bundle) -> None:
@@ -131,23 +133,25 @@ class _Import:
             touched |= self._write([(ids[ref], item) for ref, item in page])
         for page in _pages(bundle.relations):
             touched |= self._relate(page, ids)
-        certainty.refresh(self._transaction, self._book.view, touched)
+        certainty.refresh(self._transaction, self._records.view, touched)
 
-    def _id(self, ref: str, item: Item) -> str:
+    def _id(self, ref: str, item: ConceptToImport) -> str:
         """Return the id that a concept has, or is to have."""
         if item.concept_id is not None:
             return item.concept_id
-        reader, view = self._transaction, self._book.view
-        named = reader.catalogue.with_facet(view, NAME_FACET + folded(item.fields["name"]), limit=1)
+        reader, view = self._transaction, self._records.view
+        named = reader.catalogue.with_facet(
+            view, NAME_FACET + fold_name(item.fields["name"]), limit=1
+        )
         if named:
-            return self._book.by_version(named)[0].id
+            return self._records.by_version(named)[0].id
         digest = hashlib.sha256(f"{self._done.format}:{ref}".encode()).digest()
         return str(UUID(bytes=digest[:16], version=4))
 
-    def _write(self, page: Sequence[tuple[str, Item]]) -> set[str]:
+    def _write(self, page: Sequence[tuple[str, ConceptToImport]]) -> set[str]:
         """Write concepts; return those whose certainty hangs on one that came back."""
         ids = [concept_id for concept_id, _ in page]
-        there = self._book.by_id(ids)
+        there = self._records.by_id(ids)
         known_once = self._transaction.records.subjects(CONCEPTS, ids).keys() - there.keys()
         drafts: list[Draft] = []
         for concept_id, item in page:
@@ -166,20 +170,20 @@ class _Import:
                 self._done.updated += 1
                 drafts.append(Draft(CONCEPT_UPDATED, content, CONCEPTS, concept_id))
         if drafts:
-            self._transaction.append(self._book.view.branch, drafts)
+            self._transaction.append(self._records.view.branch, drafts)
         near = (
-            certainty.neighbours(self._transaction, self._book.view, each) for each in known_once
+            certainty.neighbours(self._transaction, self._records.view, each) for each in known_once
         )
         return known_once.union(*near)
 
-    def _relate(self, page: Sequence[Relation], ids: Mapping[str, str]) -> set[str]:
+    def _relate(self, page: Sequence[RelationshipToImport], ids: Mapping[str, str]) -> set[str]:
         """Write the relationships that are not there yet; return the concepts they relate."""
         touched: set[str] = set()
         for each in page:
             source, target = ids[each.source], ids[each.target]
             key = relationship_key(source, target, each.label)
             if (
-                self._transaction.records.current(self._book.view.lineage, RELATIONSHIPS, key)
+                self._transaction.records.current(self._records.view.lineage, RELATIONSHIPS, key)
                 is not None
             ):
                 self._done.known += 1
@@ -195,15 +199,15 @@ class _Import:
             if each.notes is not None:
                 content["notes"] = each.notes
             draft = Draft(RELATIONSHIP_CREATED, content, RELATIONSHIPS, key)
-            self._transaction.append(self._book.view.branch, [draft])
+            self._transaction.append(self._records.view.branch, [draft])
             self._done.related += 1
             touched |= {source, target}
         return touched
 
     def _refuse_cycle(self, source: str, target: str, where: str) -> None:
-        cycle = BuiltInGraph(self._transaction, self._book.view).cycle(source, target)
+        cycle = BuiltInGraph(self._transaction, self._records.view).cycle(source, target)
         if cycle is not None:
-            concepts = self._book.by_id(cycle)
+            concepts = self._records.by_id(cycle)
             names = " → ".join(concepts[each].name if each in concepts else each for each in cycle)
             raise ImportRefused(
                 f"{where}: the prerequisite would close a cycle: {names}.", where=where, cycle=cycle
@@ -218,7 +222,7 @@ def export_to(
     as_of: str | int | None = None,
     form: Form = "jsonl",
     overwrite: bool = False,
-) -> Exported:
+) -> GraphExport:
     """Write all concepts that a view shows, and the relationships between them.
 
     Raises:
@@ -229,11 +233,11 @@ def export_to(
             f"There is something at {path} already.", field="file", hint="Name another, or --force."
         )
     with foundation.store.snapshot() as reader:
-        book = Book(reader, foundation.views.view(reader, branch, as_of))
-        concepts = dict(_records(book, CONCEPTS))
+        records = ConceptRecords(reader, foundation.views.view(reader, branch, as_of))
+        concepts = dict(_stream_contents(records, CONCEPTS))
         relations = [
             content
-            for _, content in _records(book, RELATIONSHIPS)
+            for _, content in _stream_contents(records, RELATIONSHIPS)
             if content["source_id"] in concepts and content["target_id"] in concepts
         ]
     if form == "markdown":
@@ -241,7 +245,7 @@ def export_to(
     else:
         told = (_own_lines if form == "jsonl" else _server_lines)(concepts, relations)
         path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in told))
-    return Exported(str(path), form, branch, len(concepts), len(relations))
+    return GraphExport(str(path), form, branch, len(concepts), len(relations))
 
 
 Contents = Mapping[str, dict[str, Any]]
@@ -313,9 +317,9 @@ def _file_names(concepts: Contents) -> dict[str, str]:
     for concept_id, content in concepts.items():
         name = plain = _safe(content["name"])
         number = 2
-        while folded(name) in taken:
+        while fold_name(name) in taken:
             name, number = f"{plain} {number}", number + 1
-        taken.add(folded(name))
+        taken.add(fold_name(name))
         names[concept_id] = name
     return names
 
@@ -325,11 +329,11 @@ def _safe(name: str) -> str:
     return _UNSAFE.sub("-", name).strip(" .")[:150] or "unnamed"
 
 
-def _records(book: Book, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader: Reader = book.reader
+def _stream_contents(records: ConceptRecords, space: Space) -> Iterator[tuple[str, dict[str, Any]]]:
+    reader: Reader = records.reader
     after: str | None = ""
     while after is not None:
-        page, after = reader.records.page(book.view.lineage, space, after=after, limit=_PAGE)
+        page, after = reader.records.page(records.view.lineage, space, after=after, limit=_PAGE)
         for key, version in page:
             yield key, content_of(version.payload)
 

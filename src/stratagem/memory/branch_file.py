@@ -19,15 +19,15 @@ import orjson
 from stratagem.engine.events import Draft
 from stratagem.errors import StorageFull, StorageUnavailable
 from stratagem.memory.sources import (
-    Fault,
     Format,
-    Line,
+    InvalidRecord,
+    JsonLine,
     Position,
     entry_draft,
     event_draft,
     field_of,
     read_lines,
-    refusing,
+    refuse_with_location,
 )
 from stratagem.storage.scratch import scratch_folder
 
@@ -50,11 +50,11 @@ class BranchFile:
         """See `stratagem.memory.sources.Source`."""
         seal = _Seal()
         for line in read_lines(self._path, position):
-            with refusing(self._path, line.number):
+            with refuse_with_location(self._path, line.number):
                 draft = self._draft(line.record) if seal.read(line) else None
             if draft is not None:
                 yield draft
-        with refusing(self._path, None):
+        with refuse_with_location(self._path, None):
             seal.close()
 
     def _draft(self, record: Mapping[str, Any]) -> Draft:
@@ -95,11 +95,11 @@ class _Seal:
         self._header: Mapping[str, Any] | None = None
         self._ended = False
 
-    def read(self, line: Line) -> bool:
+    def read(self, line: JsonLine) -> bool:
         """Check a line; say whether it is a record."""
         kind = line.record.get("type")
         if self._ended:
-            raise Fault("something follows the end of the export")
+            raise InvalidRecord("something follows the end of the export")
         if self._header is None:
             self._header = _check_header(line.record)
         elif kind == "end":
@@ -107,33 +107,35 @@ class _Seal:
         elif kind in self._counts:
             self._counts[kind] += 1
         else:
-            raise Fault(f"its type is {kind!r}, not entry, event or end")
+            raise InvalidRecord(f"its type is {kind!r}, not entry, event or end")
         self._digest.update(line.data)
         return kind in self._counts
 
     def close(self) -> None:
         """Check that nothing is missing."""
         if self._header is None or not self._ended:
-            raise Fault("it was cut short: its last line is missing")
+            raise InvalidRecord("it was cut short: its last line is missing")
         said = (self._header.get("entries"), self._header.get("events"))
         if said != (self._counts["entry"], self._counts["event"]):
-            raise Fault("it does not hold as many entries and events as it says")
+            raise InvalidRecord("it does not hold as many entries and events as it says")
 
-    def _end(self, line: Line) -> None:
+    def _end(self, line: JsonLine) -> None:
         said, found = line.record.get("lines"), line.number - 1
         if said != found:
-            raise Fault(f"{said} lines were exported, {found} are here")
+            raise InvalidRecord(f"{said} lines were exported, {found} are here")
         if line.record.get("sha256") != self._digest.hexdigest():
-            raise Fault("the lines above it are not the ones that were exported")
+            raise InvalidRecord("the lines above it are not the ones that were exported")
         self._ended = True
 
 
 def _check_header(record: Mapping[str, Any]) -> Mapping[str, Any]:
     if record.get("format") != FORMAT:
-        raise Fault(f"it does not begin an export: its format is not {FORMAT!r}")
+        raise InvalidRecord(f"it does not begin an export: its format is not {FORMAT!r}")
     version = record.get("version")
     if version != VERSION:
-        raise Fault(f"it is version {version!r} of the format; this Stratagem reads {VERSION}")
+        raise InvalidRecord(
+            f"it is version {version!r} of the format; this Stratagem reads {VERSION}"
+        )
     return record
 
 

@@ -76,8 +76,8 @@ class _Write:
         self.steps = paths.parse(path) if path is not None else None
         self.expected_version = _check_version(item.get("expected_version"))
 
-    def meaning(self) -> list[Any]:
-        """Return what is asked for, the same however it was spelt."""
+    def canonical_arguments(self) -> list[Any]:
+        """Return the arguments in one form however they were written, for the idempotency key."""
         place = self.steps and list(self.steps)
         content = {**self.content, "tags": self.content.get("tags") if self.tags_given else None}
         return [self.namespace, self.key, content, self.ttl, place, self.expected_version]
@@ -90,7 +90,7 @@ class _Write:
             return
         version = transaction.records.current(lineage, entries(self.namespace), self.key)
         content = orjson.loads(version.payload) if version and version.payload else None
-        if version is None or content is None or expired(content, transaction.wall):
+        if version is None or content is None or is_expired(content, transaction.wall):
             version = content = None
         if self.expected_version is not None:
             self._compare(version)
@@ -153,13 +153,13 @@ class Entries(BoundSystem):
         writes = [_Write(item, self._caller.namespace) for item in items]
         name = branch or self._caller.branch
         # As they are meant, not as they are spelt: with the namespace they go to, tags in order.
-        meant = [write.meaning() for write in writes] if request_id is not None else []
+        meant = [write.canonical_arguments() for write in writes] if request_id is not None else []
         arguments = {"items": meant, "branch": name}
 
         def work(transaction: Transaction) -> list[dict[str, Any]]:
             target = find_branch(transaction.branches, name)
             lineage = transaction.branches.lineage(target)
-            if _touch_twice(writes):
+            if _repeats_a_key(writes):
                 return [self._store_one(transaction, name, write) for write in writes]
             for write in writes:
                 write.fit(transaction, lineage)
@@ -200,14 +200,14 @@ class Entries(BoundSystem):
             # Half of a surrogate pair: nothing is stored under it, and a miss says why.
             version = None
         if version is None:
-            if not self._moved(key, where, name, lineage):
+            if not self._has_branch_changed(key, where, name, lineage):
                 return None
             return self.recall(key, namespace=where, as_of=as_of, branch=name, path=path)
         content = orjson.loads(version.payload or b"")
         value = content["value"]
         expires = None
         if "expires_at" in content:
-            if expired(content, time or self._store.now()):
+            if is_expired(content, time or self._store.now()):
                 return None
             expires = moments.iso(content["expires_at"])
         if steps is not None:
@@ -218,7 +218,7 @@ class Entries(BoundSystem):
         at, actor = moments.iso(version.at), version.actor
         return Entry(key, value, version.sequence, at, where, tags, expires, actor)
 
-    def _moved(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
+    def _has_branch_changed(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
         """Check on a miss what a hit need not check; say whether the branch is another now."""
         check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
         check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
@@ -256,7 +256,7 @@ class Entries(BoundSystem):
             there = [
                 key
                 for key in dict.fromkeys(keys)
-                if live(transaction.records.current(lineage, space, key), transaction.wall)
+                if is_live(transaction.records.current(lineage, space, key), transaction.wall)
             ]
             if not there:
                 return {"deleted": False, "keys": []}
@@ -307,17 +307,17 @@ class Entries(BoundSystem):
         )
 
 
-def expired(content: Mapping[str, Any], time: int) -> bool:
+def is_expired(content: Mapping[str, Any], time: int) -> bool:
     """Whether an entry has expired by a time."""
     expires_at = content.get("expires_at")
     return expires_at is not None and expires_at <= time
 
 
-def live(version: Version | None, time: int) -> bool:
+def is_live(version: Version | None, time: int) -> bool:
     """Whether a version shows anything at a time."""
     if version is None or version.payload is None:
         return False
-    return b'"expires_at"' not in version.payload or not expired(
+    return b'"expires_at"' not in version.payload or not is_expired(
         orjson.loads(version.payload), time
     )
 
@@ -382,7 +382,7 @@ def _check_options(item: Mapping[str, Any]) -> None:
         )
 
 
-def _touch_twice(writes: Sequence[_Write]) -> bool:
+def _repeats_a_key(writes: Sequence[_Write]) -> bool:
     """Whether a later write of the group must see an earlier one."""
     names = {(write.namespace, write.key) for write in writes}
     return len(names) < len(writes)

@@ -39,7 +39,7 @@ def logged_events(namespace: str) -> Space:
     return Space(EVENT, namespace)
 
 
-def _stored(content: Mapping[str, Any], key: str | None) -> Projection:
+def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
     indexed = content.get("index", True)
     value = content["value"]
     return Projection(
@@ -51,7 +51,7 @@ def _stored(content: Mapping[str, Any], key: str | None) -> Projection:
     )
 
 
-def _logged(content: Mapping[str, Any], _key: str | None) -> Projection:
+def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Projection:
     data = content["data"]
     return Projection(
         tags=tuple(content.get("tags", ())),
@@ -69,7 +69,7 @@ KINDS: Final = (
     RecordKind(
         ENTRY,
         (
-            EventKind(ENTRY_STORED, _stored),
+            EventKind(ENTRY_STORED, _project_entry),
             EventKind(
                 ENTRY_FORGOTTEN, lambda _content, _key: Projection(deleted=True), deletes=True
             ),
@@ -81,5 +81,9 @@ KINDS: Final = (
         validate=_check_merged,
         erasable=("value",),
     ),
-    RecordKind(EVENT, (EventKind(EVENT_LOGGED, _logged, gives_context=True),), erasable=("data",)),
+    RecordKind(
+        EVENT,
+        (EventKind(EVENT_LOGGED, _project_logged_event, gives_context=True),),
+        erasable=("data",),
+    ),
 )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from stratagem.engine.events import Draft
 from stratagem.errors import ImportRefused
-from stratagem.memory.sources import Format, Position, entry_draft, refusing
+from stratagem.memory.sources import Format, Position, entry_draft, refuse_with_location
 from stratagem.note_files import NoteFiles, Skipped
 
 __all__ = ["MarkdownFolder", "Note", "read_note"]
@@ -52,7 +52,7 @@ class MarkdownFolder:
         self.skipped = files.skipped
         by_key = _by_key(files)
         for done, (key, path) in enumerate(by_key.items(), 1):
-            with refusing(files.full(path), None):
+            with refuse_with_location(files.full(path), None):
                 note = read_note(files.text(path))
                 draft = entry_draft(key, note.text, self._namespace, tags=note.tags)
             yield draft

@@ -13,7 +13,14 @@ from typing import Any
 
 from stratagem import limits
 from stratagem.engine.events import Draft
-from stratagem.memory.sources import Fault, Format, Position, entry_draft, read_lines, refusing
+from stratagem.memory.sources import (
+    Format,
+    InvalidRecord,
+    Position,
+    entry_draft,
+    read_lines,
+    refuse_with_location,
+)
 
 __all__ = ["MemoryServerFile"]
 
@@ -34,10 +41,10 @@ class MemoryServerFile:
         entities: Entities = {}
         numbers: dict[str, int] = {}
         for line in read_lines(self._path, position):
-            with refusing(self._path, line.number):
+            with refuse_with_location(self._path, line.number):
                 numbers.setdefault(_gather(entities, line.record), line.number)
         for name, value in entities.items():
-            with refusing(self._path, numbers[name]):
+            with refuse_with_location(self._path, numbers[name]):
                 kind = value["type"]
                 tags = [kind] if kind and len(kind) <= limits.TAG_CHARS_MAX else []
                 draft = entry_draft(name, value, self._namespace, tags=tags)
@@ -48,7 +55,7 @@ def _gather(entities: Entities, record: Mapping[str, Any]) -> str:
     """Add an entity or a relation to what is known; return the name it belongs to."""
     kind = record.get("type")
     if kind not in {"entity", "relation"}:
-        raise Fault(f"its type is {kind!r}, not entity or relation")
+        raise InvalidRecord(f"its type is {kind!r}, not entity or relation")
     name = _text(record, "name" if kind == "entity" else "from")
     value = entities.setdefault(name, {"type": None, "observations": [], "relations": []})
     if kind == "relation":
@@ -64,7 +71,7 @@ def _gather(entities: Entities, record: Mapping[str, Any]) -> str:
 def _observations(record: Mapping[str, Any]) -> list[Any]:
     observations = record.get("observations", [])
     if not isinstance(observations, list):
-        raise Fault("its observations are not a list")
+        raise InvalidRecord("its observations are not a list")
     return observations
 
 
@@ -76,5 +83,5 @@ def _add(known: list[Any], new: Any) -> None:
 def _text(record: Mapping[str, Any], name: str) -> str:
     text = record.get(name)
     if not isinstance(text, str):
-        raise Fault(f"its {name} is no text")
+        raise InvalidRecord(f"its {name} is no text")
     return text

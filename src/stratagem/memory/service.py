@@ -13,7 +13,7 @@ from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
-from stratagem.memory.branching import Branching
+from stratagem.memory.branch_operations import BranchOperations
 from stratagem.memory.entries import Entries, Item, check_names, check_tags
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
 from stratagem.memory.models import (
@@ -75,7 +75,7 @@ _PARAMETERS: Final[dict[str, frozenset[str]]] = {
 }
 
 
-class Memory(Entries, Branching):
+class Memory(Entries, BranchOperations):
     """The eight operations of memory, for one caller."""
 
     @overload

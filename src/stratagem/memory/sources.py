@@ -24,16 +24,16 @@ from stratagem.memory.kinds import ENTRY_STORED, EVENT_LOGGED, entries, logged_e
 
 __all__ = [
     "FORMATS",
-    "Fault",
     "Format",
-    "Line",
+    "InvalidRecord",
+    "JsonLine",
     "Position",
     "Source",
     "entry_draft",
     "event_draft",
     "field_of",
     "read_lines",
-    "refusing",
+    "refuse_with_location",
 ]
 
 Format = Literal["stratagem", "mcp-memory", "markdown"]
@@ -64,7 +64,7 @@ class Source(Protocol):
         ...
 
 
-class Line(NamedTuple):
+class JsonLine(NamedTuple):
     """A line of a file, its place, and the JSON object it holds."""
 
     number: int
@@ -72,18 +72,18 @@ class Line(NamedTuple):
     data: bytes
 
 
-class Fault(Exception):
-    """What is wrong with a record, on its way to whoever knows which line it is in."""
+class InvalidRecord(Exception):
+    """What is wrong with a record; `refuse_with_location` adds the file and the line."""
 
 
 @contextmanager
-def refusing(path: Path, line: int | None) -> Iterator[None]:
-    """Turn what is wrong with a record into a refusal that says where it is."""
+def refuse_with_location(path: Path, line: int | None) -> Iterator[None]:
+    """Turn errors about a record into `ImportRefused` with its file and line."""
     try:
         yield
     except ImportRefused:
         raise
-    except (StratagemError, Fault) as error:
+    except (StratagemError, InvalidRecord) as error:
         reason = error.message if isinstance(error, StratagemError) else str(error)
         place = f"{path}, line {line}" if line else str(path)
         details: dict[str, Any] = {"file": str(path), "reason": reason}
@@ -92,7 +92,7 @@ def refusing(path: Path, line: int | None) -> Iterator[None]:
         raise ImportRefused(f"{place}: {reason.rstrip('.')}.", **details) from error
 
 
-def read_lines(path: Path, position: Position) -> Iterator[Line]:
+def read_lines(path: Path, position: Position) -> Iterator[JsonLine]:
     """Return each line of a file as the JSON object it must be.
 
     Raises:
@@ -105,7 +105,7 @@ def read_lines(path: Path, position: Position) -> Iterator[Line]:
             while data := file.readline(_LINE_BYTES_MAX):
                 number, read = number + 1, read + len(data)
                 if data.strip():
-                    yield Line(number, _object(path, number, data), data)
+                    yield JsonLine(number, _object(path, number, data), data)
                 if number % 1_000 == 0:
                     position(read, size)
     except OSError as error:
@@ -129,7 +129,7 @@ def entry_draft(
     """Return the event that stores an entry, checked as a store would check it."""
     name = check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
     values.encode(value)
-    content = {"value": value, **_shared(tags, session)}
+    content = {"value": value, **_common_fields(tags, session)}
     if index is False:
         content["index"] = False
     if expires is not None:
@@ -147,7 +147,11 @@ def event_draft(record: Mapping[str, Any], namespace: object) -> Draft:
     event = values.check_text(
         record.get("event"), field="event", chars_max=limits.EVENT_LABEL_CHARS_MAX
     )
-    content = {"event": event, "data": data, **_shared(record.get("tags"), record.get("session"))}
+    content = {
+        "event": event,
+        "data": data,
+        **_common_fields(record.get("tags"), record.get("session")),
+    }
     _microseconds(record.get("timestamp"))
     content["imported"] = {
         "timestamp": record["timestamp"],
@@ -159,27 +163,27 @@ def event_draft(record: Mapping[str, Any], namespace: object) -> Draft:
 def field_of(record: Mapping[str, Any], name: str) -> Any:
     """Return a field that a record must have."""
     if name not in record:
-        raise Fault(f"it has no {name}")
+        raise InvalidRecord(f"it has no {name}")
     return record[name]
 
 
 def _object(path: Path, number: int, data: bytes) -> dict[str, Any]:
-    with refusing(path, number):
+    with refuse_with_location(path, number):
         if len(data) >= _LINE_BYTES_MAX:
-            raise Fault(f"it is longer than {_LINE_BYTES_MAX:,} bytes")
+            raise InvalidRecord(f"it is longer than {_LINE_BYTES_MAX:,} bytes")
         try:
             record = orjson.loads(data)
         except orjson.JSONDecodeError as error:
-            raise Fault(f"it is not whole JSON ({error.msg})") from error
+            raise InvalidRecord(f"it is not whole JSON ({error.msg})") from error
         if not isinstance(record, dict):
-            raise Fault("it is not a JSON object")
+            raise InvalidRecord("it is not a JSON object")
     return record
 
 
-def _shared(tags: Any, session: object) -> dict[str, Any]:
-    """Return what entries and events have in common, in the form that a write gives it."""
+def _common_fields(tags: Any, session: object) -> dict[str, Any]:
+    """Return the fields that entries and events share, as a write stores them."""
     if tags is not None and not isinstance(tags, list):
-        raise Fault("its tags are not a list")
+        raise InvalidRecord("its tags are not a list")
     shared: dict[str, Any] = {}
     if unique := check_tags(tags or ()):
         shared["tags"] = unique
@@ -196,7 +200,7 @@ def _check_namespace(namespace: object) -> str:
 
 def _check_sequence(sequence: object) -> int:
     if not isinstance(sequence, int) or isinstance(sequence, bool) or sequence < 1:
-        raise Fault(f"its sequence is {sequence!r}")
+        raise InvalidRecord(f"its sequence is {sequence!r}")
     return sequence
 
 
@@ -205,4 +209,4 @@ def _microseconds(text: object) -> int:
         moment = datetime.fromisoformat(str(text))
         return (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError) as error:
-        raise Fault(f"{text!r} is no time in ISO 8601 with an offset") from error
+        raise InvalidRecord(f"{text!r} is no time in ISO 8601 with an offset") from error

@@ -1,11 +1,10 @@
-"""A branch out into one portable file, and files of several forms in.
+"""Export of a branch into one file, and import of files of several formats.
 
-An import reads its source twice. The first reading checks every record and writes nothing, so
-that a fault anywhere means that nothing was imported. The second writes in transactions of a
-thousand. Both are safe to repeat: an entry that is there already is left alone, and an event
-carries the time and sequence it first had, by which it is known wherever it was imported
-before. So an import that was interrupted is completed by running it again, and nothing is
-ever there twice.
+An import reads its source twice. The first pass checks every record and writes nothing, so an
+invalid record anywhere means that nothing is imported. The second writes in transactions of a
+thousand records. An import can be repeated: an entry that exists is left alone, and an event keeps
+its original time and sequence, which identify it. So an interrupted import is completed by running
+it again, and nothing is written twice.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import Lineage, View
 from stratagem.errors import DatabaseCorrupt, ImportRefused, ValidationFailed
 from stratagem.memory.branch_file import FORMAT, BranchFile, write_branch_file
-from stratagem.memory.entries import expired
+from stratagem.memory.entries import is_expired
 from stratagem.memory.kinds import ENTRY, EVENT, logged_events
 from stratagem.memory.markdown import MarkdownFolder
 from stratagem.memory.server_file import MemoryServerFile
@@ -35,13 +34,13 @@ from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Progress, Reader, RecordReader, Store, Transaction, Version
 from stratagem.storage.views import find_branch
 
-__all__ = ["Exported", "Imported", "export_branch", "import_from"]
+__all__ = ["BranchExport", "BranchImport", "export_branch", "import_from"]
 
 _PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class BranchExport:
     """What an export wrote."""
 
     file: str
@@ -53,7 +52,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class BranchImport:
     """What an import did, or would do: to entries, and to logged events."""
 
     file: str
@@ -73,7 +72,7 @@ class Imported:
         """How many records were dealt with."""
         return self.created + self.updated + self.unchanged + self.logged + self.known
 
-    def plus(self, counts: Mapping[str, int]) -> Imported:
+    def plus(self, counts: Mapping[str, int]) -> BranchImport:
         """Return the sum with what one more batch did."""
         more: dict[str, Any] = {name: getattr(self, name) + each for name, each in counts.items()}
         return replace(self, **more)
@@ -87,7 +86,7 @@ def export_branch(
     progress: Progress,
     as_of: str | int | None = None,
     overwrite: bool = False,
-) -> Exported:
+) -> BranchExport:
     """Write all entries and logged events that a view shows into one file.
 
     Raises:
@@ -98,15 +97,15 @@ def export_branch(
             f"There is a file at {path} already.", field="file", hint="Name another, or --force."
         )
     with foundation.store.snapshot() as reader:
-        view = _fixed(reader, foundation.views.view(reader, branch, as_of))
+        view = _end_at_head(reader, foundation.views.view(reader, branch, as_of))
         counts = {
             "entries": reader.records.count(view, ENTRY),
             "events": reader.records.count(view, EVENT),
         }
     header = {"branch": branch, "as_of": as_of, "sequence": view.limit, **counts}
-    lines = _counted(_records(foundation.store, view), counts, progress)
+    lines = _check_counts(_records(foundation.store, view), counts, progress)
     size, digest = write_branch_file(path, header, lines)
-    return Exported(str(path), branch, counts["entries"], counts["events"], size, digest)
+    return BranchExport(str(path), branch, counts["entries"], counts["events"], size, digest)
 
 
 def import_from(
@@ -118,7 +117,7 @@ def import_from(
     form: Format | None = None,
     namespace: str | None = None,
     preview: bool = False,
-) -> Imported:
+) -> BranchImport:
     """Read entries and logged events from a file or folder into the caller's branch.
 
     Everything is checked before anything is written. `preview` writes nothing at all.
@@ -130,7 +129,7 @@ def import_from(
     source = _source(path, form or _form_of(path), namespace, caller)
     work = _Import(foundation, caller, preview=preview)
     total = work.check(source, progress)
-    done = Imported(str(path), source.format, caller.branch, preview)
+    done = BranchImport(str(path), source.format, caller.branch, preview)
     for batch in _batches(source.drafts(lambda _done, _total: None)):
         done = done.plus(work.take(batch))
         progress(done.total, total, "importing")
@@ -160,32 +159,34 @@ class _Import:
         if self._preview:
             with self._foundation.store.snapshot() as reader:
                 lineage = reader.branches.lineage(find_branch(reader.branches, self._caller.branch))
-                return self._news(reader, lineage, batch)[1]
+                return self._select_new(reader, lineage, batch)[1]
 
         def work(transaction: Transaction) -> dict[str, int]:
             target = find_branch(transaction.branches, self._caller.branch)
-            drafts, counts = self._news(transaction, transaction.branches.lineage(target), batch)
+            drafts, counts = self._select_new(
+                transaction, transaction.branches.lineage(target), batch
+            )
             if drafts:
                 transaction.append(target, drafts)
             return counts
 
         return self._foundation.write(self._caller, work)
 
-    def _news(
+    def _select_new(
         self, reader: Reader, lineage: Lineage, batch: list[Draft]
     ) -> tuple[list[Draft], dict[str, int]]:
-        """Return what has to be written, and how many records met which fate."""
-        self._recognise(reader.records, lineage, batch)
+        """Return what has to be written, and how many records have which status."""
+        self._load_known_events(reader.records, lineage, batch)
         counts: dict[str, int] = {}
         drafts = []
         for draft in batch:
-            fate = self._fate(reader.records, lineage, draft)
-            counts[fate] = counts.get(fate, 0) + 1
-            if fate not in {"unchanged", "known"}:
+            status = self._classify(reader.records, lineage, draft)
+            counts[status] = counts.get(status, 0) + 1
+            if status not in {"unchanged", "known"}:
                 drafts.append(draft)
         return drafts, counts
 
-    def _fate(self, records: RecordReader, lineage: Lineage, draft: Draft) -> str:
+    def _classify(self, records: RecordReader, lineage: Lineage, draft: Draft) -> str:
         assert draft.space is not None
         if draft.key is None:
             namespace = draft.space.namespace
@@ -196,20 +197,22 @@ class _Import:
         same = values.same(orjson.loads(there.payload or b"null"), draft.content)
         return "unchanged" if same else "updated"
 
-    def _recognise(self, records: RecordReader, lineage: Lineage, batch: list[Draft]) -> None:
-        """Learn of the events that came since the last look, those of other processes too."""
+    def _load_known_events(
+        self, records: RecordReader, lineage: Lineage, batch: list[Draft]
+    ) -> None:
+        """Load the identities of events logged since the last batch, also by other processes."""
         for namespace in {each.space.namespace for each in batch if each.space and not each.key}:
             known = self._known.setdefault(namespace, set())
             after = self._known_to.get(namespace, 0)
             space = logged_events(namespace)
             while page := records.stream(lineage, space, after=after, limit=_PAGE):
-                known.update(_identity(_first_told(version)) for version in page)
+                known.update(_identity(_content_with_origin(version)) for version in page)
                 after = page[-1].sequence
             self._known_to[namespace] = after
 
 
 def _form_of(path: Path) -> Format:
-    """Tell which form a file or folder is in."""
+    """Return the format of a file or folder."""
     if path.is_dir() or path.suffix.lower() == ".md":
         return "markdown"
     line = next(read_lines(path, lambda _done, _total: None), None)
@@ -242,7 +245,7 @@ def _batches(drafts: Iterator[Draft]) -> Iterator[list[Draft]]:
         yield batch
 
 
-def _fixed(reader: Reader, view: View) -> View:
+def _end_at_head(reader: Reader, view: View) -> View:
     """End a view at the head, so that what is written meanwhile does not show in it."""
     limit = min(view.limit, reader.log.head().sequence)
     return View(view.branch, reader.branches.lineage(view.branch, limit), view.time)
@@ -267,7 +270,7 @@ def _entries(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]
             page, after = reader.records.page(view.lineage, space, after=after, limit=_PAGE)
         for key, version in page:
             content = orjson.loads(version.payload or b"{}")
-            if not expired(content, view.time):
+            if not is_expired(content, view.time):
                 yield _entry_line(space.namespace, key, version, content)
 
 
@@ -278,7 +281,7 @@ def _events(store: Store, view: View, space: Space) -> Iterator[dict[str, Any]]:
             page = reader.records.stream(view.lineage, space, after=after, limit=_PAGE)
         if not page:
             return
-        yield from (_event_line(space.namespace, _first_told(version)) for version in page)
+        yield from (_event_line(space.namespace, _content_with_origin(version)) for version in page)
         after = page[-1].sequence
 
 
@@ -298,7 +301,7 @@ def _event_line(namespace: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return {**line, **content["imported"]}
 
 
-def _first_told(version: Version) -> dict[str, Any]:
+def _content_with_origin(version: Version) -> dict[str, Any]:
     """Return what an event says, with the time and sequence it had where it was logged."""
     content: dict[str, Any] = orjson.loads(version.payload or b"{}")
     own = {"timestamp": moments.iso(version.at), "sequence": version.sequence}
@@ -310,7 +313,7 @@ def _identity(content: Mapping[str, Any]) -> tuple[Any, ...]:
     return (origin["timestamp"], origin["sequence"], content["event"])
 
 
-def _counted(
+def _check_counts(
     lines: Iterable[dict[str, Any]], counts: Mapping[str, int], progress: Progress
 ) -> Iterator[dict[str, Any]]:
     """Pass lines on, and make sure that there are as many as the header says."""

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from stratagem.projections.answers import Graph, Vectors
 from stratagem.projections.bolt import Bolt
 from stratagem.projections.chroma import ChromaModel
 from stratagem.projections.contract import ReadModel
 from stratagem.projections.health import Health
 from stratagem.projections.neo4j import Neo4jModel
+from stratagem.projections.query_services import ChromaVectorService, Neo4jGraphService
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
 from stratagem.search.external_services import ExternalServices
@@ -48,15 +48,15 @@ def assemble(
     first = store.reader().log.hash_of(1) or b""
     identity = first.hex()[:_IDENTITY_CHARS]
     models: list[tuple[ReadModel, Health]] = []
-    graph: Graph | None = None
-    vectors: Vectors | None = None
+    graph: Neo4jGraphService | None = None
+    vectors: ChromaVectorService | None = None
     if settings.graph == "neo4j":
         bolt = Bolt(settings.neo4j_uri, settings.neo4j_user, settings.neo4j_password)
         kinds = (subscribed.node, subscribed.edge)
         nodes = Neo4jModel(bolt, identity=identity, kinds=kinds, types=subscribed.types)
         health = Health(nodes.probe, time.monotonic)
         models.append((nodes, health))
-        graph = Graph(nodes, health)
+        graph = Neo4jGraphService(nodes, health)
     if settings.vectors == "chroma":
         texts = ChromaModel(
             settings.chroma or beside,
@@ -67,7 +67,7 @@ def assemble(
         )
         health = Health(texts.probe, time.monotonic)
         models.append((texts, health))
-        vectors = Vectors(texts, health)
+        vectors = ChromaVectorService(texts, health)
     owner = f"{socket.gethostname()}:{os.getpid()}:{random.getrandbits(32):08x}"
     projections = Projections(store, models, owner=owner, draw=random.random)
     return projections, ExternalServices(graph, vectors, projections.wake)

@@ -88,8 +88,8 @@ class Bolt:
         except ImportError as error:
             raise _unavailable("The package neo4j is not installed.", _INSTALL) from error
         try:
-            loop = self._started()
-            return asyncio.run_coroutine_threadsafe(self._bounded(work), loop).result()
+            loop = self._get_loop()
+            return asyncio.run_coroutine_threadsafe(self._run_with_timeout(work), loop).result()
         except (AuthError, TransientError) as error:
             raise _unavailable(f"Neo4j refuses to answer: {error.message}.") from error
         except Neo4jError as error:
@@ -99,14 +99,14 @@ class Bolt:
             told = str(error) or f"nothing within {limits.SERVICE_TIMEOUT_SECONDS:g} seconds"
             raise _unavailable(f"Neo4j does not answer at {self._uri}: {told}.") from error
 
-    async def _bounded(self, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def _run_with_timeout(self, work: Callable[[Any], Awaitable[T]]) -> T:
         async def run() -> T:
-            async with self._connected().session() as session:
+            async with self._get_driver().session() as session:
                 return await work(session)
 
         return await asyncio.wait_for(run(), limits.SERVICE_TIMEOUT_SECONDS)
 
-    def _connected(self) -> Any:
+    def _get_driver(self) -> Any:
         """Return the driver. Only called on the event loop."""
         if self._driver is None:
             from neo4j import AsyncGraphDatabase, NotificationMinimumSeverity
@@ -124,7 +124,7 @@ class Bolt:
             )
         return self._driver
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _get_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 loop = self._loop = asyncio.new_event_loop()

@@ -25,7 +25,7 @@ from stratagem.errors import (
     StratagemError,
     VectorServiceFailed,
 )
-from stratagem.projections.contract import Item, Properties, StoredItem
+from stratagem.projections.contract import Properties, RecordState, StoredItem
 from stratagem.search.vectors import Nearest
 
 __all__ = ["ChromaModel"]
@@ -71,13 +71,13 @@ class ChromaModel:
         return f"{_FORM}:{self._embedder()}"
 
     @property
-    def _shown(self) -> str:
+    def _display_address(self) -> str:
         """Where it is, without what an address may say of its user."""
         return re.sub(r"//[^/@]*@", "//", self._place) or "memory"
 
     def probe(self) -> None:
         """See `ReadModel`."""
-        self._asking(lambda _collection: self._client.heartbeat())
+        self._request(lambda _collection: self._client.heartbeat())
 
     def clear(self) -> None:
         """See `ReadModel`."""
@@ -85,12 +85,12 @@ class ChromaModel:
         def work(_collection: Any) -> None:
             self._client.delete_collection(self._collection_name)
 
-        self._asking(work)
+        self._request(work)
         self._forget()
 
-    def apply(self, items: Sequence[Item]) -> None:
+    def apply(self, items: Sequence[RecordState]) -> None:
         """See `ReadModel`."""
-        ids, vectors, kept = self._vectored(items)
+        ids, vectors, kept = self._embed_items(items)
 
         def work(collection: Any) -> None:
             if ids:
@@ -104,11 +104,11 @@ class ChromaModel:
             if stale:
                 collection.delete(ids=stale)
 
-        self._asking(work)
+        self._request(work)
 
-    def expected(self, items: Sequence[Item]) -> dict[str, Properties]:
+    def expected_properties(self, items: Sequence[RecordState]) -> dict[str, Properties]:
         """See `ReadModel`."""
-        ids, vectors, kept = self._vectored(items)
+        ids, vectors, kept = self._embed_items(items)
         return {
             name: {**_metadata(item), "document": _document(item), "vector": vector.tolist()}
             for name, vector, item in zip(ids, vectors, kept, strict=True)
@@ -119,7 +119,7 @@ class ChromaModel:
         if not ids:
             return {}
         include = ["metadatas", "documents", "embeddings"]
-        found = self._asking(lambda collection: collection.get(ids=list(ids), include=include))
+        found = self._request(lambda collection: collection.get(ids=list(ids), include=include))
         rows = zip(
             found["ids"],
             found["metadatas"],
@@ -132,11 +132,11 @@ class ChromaModel:
             for name, metadata, document, vector in rows
         }
 
-    def stored(self) -> Iterator[StoredItem]:
+    def stored_items(self) -> Iterator[StoredItem]:
         """See `ReadModel`."""
         offset = 0
         while True:
-            page = self._asking(partial(_page, offset=offset))
+            page = self._request(partial(_page, offset=offset))
             for name, metadata in zip(page["ids"], page["metadatas"], strict=True):
                 yield StoredItem(name, int((metadata or {}).get("subject", 0)))
             if len(page["ids"]) < _PAGE:
@@ -154,7 +154,7 @@ class ChromaModel:
                 include=["metadatas", "distances"],
             )
 
-        found = self._asking(work)
+        found = self._request(work)
         sequences = [each["sequence"] for each in found["metadatas"][0]]
         # A distance may be a little below nothing.
         cosines = np.clip(1 - np.array(found["distances"][0], np.float32), -1, 1)
@@ -169,7 +169,9 @@ class ChromaModel:
             for session in _sessions(client):
                 session.close()
 
-    def _vectored(self, items: Sequence[Item]) -> tuple[list[str], NDArray[np.float32], list[Item]]:
+    def _embed_items(
+        self, items: Sequence[RecordState]
+    ) -> tuple[list[str], NDArray[np.float32], list[RecordState]]:
         """Return the items that have a vector, and what they are called.
 
         A text of which the embedder has no opinion is near to nothing, and is left out.
@@ -185,7 +187,7 @@ class ChromaModel:
         kept = [item for item, has in zip(texts, told.tolist(), strict=True) if has]
         return [_id(item) for item in kept], rows[told], kept
 
-    def _asking(self, ask: Callable[[Any], T]) -> T:
+    def _request(self, ask: Callable[[Any], T]) -> T:
         """Ask the service, and say in our words what went wrong."""
         try:
             import httpx
@@ -194,19 +196,23 @@ class ChromaModel:
             raise _unavailable("The package chromadb is not installed.", _INSTALL) from error
         try:
             try:
-                return ask(self._opened())
+                return ask(self._get_collection())
             except NotFoundError:
                 # Another process made the collection anew.
                 self._forget()
-                return ask(self._opened())
+                return ask(self._get_collection())
         except (httpx.TransportError, TimeoutError, ConnectionError) as error:
-            raise _unavailable(f"Chroma does not answer at {self._shown}: {error}.") from error
+            raise _unavailable(
+                f"Chroma does not answer at {self._display_address}: {error}."
+            ) from error
         except ChromaError as error:
             raise VectorServiceFailed(f"Chroma refused: {error}.", service=SERVICE) from error
         except (ValueError, OSError, httpx.HTTPError) as error:
-            raise _unavailable(f"Chroma cannot be used at {self._shown}: {error}.") from error
+            raise _unavailable(
+                f"Chroma cannot be used at {self._display_address}: {error}."
+            ) from error
 
-    def _opened(self) -> Any:
+    def _get_collection(self) -> Any:
         with self._lock:
             if self._client is None:
                 self._client = _within(limits.SERVICE_TIMEOUT_SECONDS, self._connect)
@@ -286,15 +292,15 @@ def _page(collection: Any, *, offset: int) -> Any:
     return collection.get(limit=_PAGE, offset=offset, include=["metadatas"])
 
 
-def _id(item: Item) -> str:
+def _id(item: RecordState) -> str:
     return f"{item.key}@{item.sequence}"
 
 
-def _document(item: Item) -> str:
+def _document(item: RecordState) -> str:
     return item.text.body if item.text else ""
 
 
-def _metadata(item: Item) -> Properties:
+def _metadata(item: RecordState) -> Properties:
     """Return what an item can be filtered by: its plain fields, and its facets where they are."""
     content = item.content or {}
     body = _document(item)
@@ -320,7 +326,7 @@ def _where(facets: Sequence[str]) -> dict[str, Any] | None:
     return wanted[0] if wanted else None
 
 
-def _stale(collection: Any, items: Sequence[Item]) -> list[str]:
+def _stale(collection: Any, items: Sequence[RecordState]) -> list[str]:
     """Return the items of some concepts but the newest of each, or all of one that is gone."""
     subjects = [item.subject for item in items]
     found = collection.get(where={"subject": {"$in": subjects}}, include=["metadatas"])

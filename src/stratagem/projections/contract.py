@@ -1,9 +1,8 @@
-"""What a read model outside of the database must do, and what it is told.
+"""The interface of a read model outside of the database, and the records it is sent.
 
-It is told what a record *is*, not what happened to it: the newest state says everything that the
-events before it said. So a record is sent once however often it changed, sending it again changes
-nothing, and each item carries the sequence that made it so: an older one, however late it
-arrives, never replaces a newer one.
+It is sent the state of a record, not the events that led to it. So a record is sent once however
+often it changed, sending it again changes nothing, and as each state carries the sequence of its
+event, an older state that arrives late never replaces a newer one.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from typing import Any, NamedTuple, Protocol
 
 from stratagem.engine.records import Link, Text
 
-__all__ = ["Item", "Properties", "ReadModel", "StoredItem"]
+__all__ = ["Properties", "ReadModel", "RecordState", "StoredItem"]
 
 # What is kept of an item, by name; compared with what should be.
 Properties = dict[str, Any]
 
 
-class Item(NamedTuple):
+class RecordState(NamedTuple):
     """A record at the head of `default`. Without content it is gone.
 
     `subject` is its number in the log, which outlives its key when it is purged.
@@ -35,8 +34,8 @@ class Item(NamedTuple):
     link: Link | None = None
 
     @property
-    def purged(self) -> bool:
-        """Whether not even its name is known any longer: no name of a record has such a sign."""
+    def is_purged(self) -> bool:
+        """Whether it was purged: only such keys begin with an unprintable character."""
         return not self.key[:1].isprintable()
 
 
@@ -50,7 +49,7 @@ class StoredItem(NamedTuple):
 class ReadModel(Protocol):
     """A read model outside of the database.
 
-    Everything but `name`, `kinds`, `fingerprint` and `expected` may raise:
+    Everything but `name`, `kinds`, `fingerprint` and `expected_properties` may raise:
 
     Raises:
         ServiceUnavailable: It does not answer; whatever was asked may be asked again later.
@@ -80,11 +79,11 @@ class ReadModel(Protocol):
         """Remove everything that came from this database, and get ready for more."""
         ...
 
-    def apply(self, items: Sequence[Item]) -> None:
+    def apply(self, items: Sequence[RecordState]) -> None:
         """Bring some items up to date, all of one kind of record, each one at most once."""
         ...
 
-    def expected(self, items: Sequence[Item]) -> dict[str, Properties]:
+    def expected_properties(self, items: Sequence[RecordState]) -> dict[str, Properties]:
         """Return what it should hold of some items, by what they are called there."""
         ...
 
@@ -92,7 +91,7 @@ class ReadModel(Protocol):
         """Return what it does hold under some names."""
         ...
 
-    def stored(self) -> Iterator[StoredItem]:
+    def stored_items(self) -> Iterator[StoredItem]:
         """Return everything it holds of this database."""
         ...
 

@@ -18,7 +18,7 @@ from stratagem import limits
 from stratagem.errors import ServiceUnavailable, StratagemError
 from stratagem.projections import items
 from stratagem.projections.backoff import delay
-from stratagem.projections.contract import Item, ReadModel
+from stratagem.projections.contract import ReadModel, RecordState
 from stratagem.projections.leases import ACTOR, Lease, LeaseLost
 from stratagem.storage.contract import Store, Transaction
 from stratagem.storage.outbox import Parcel, Postponed
@@ -33,7 +33,7 @@ class _Batch(NamedTuple):
 
     head: int
     parcels: dict[int, Parcel]
-    items: list[Item]
+    items: list[RecordState]
     # By record: those it links, as far as they wait themselves.
     blockers: dict[int, set[int]]
 
@@ -130,7 +130,7 @@ class Delivery:
         ]
         later = now + round(limits.OUTBOX_BLOCKED_SECONDS * _MICROSECONDS)
         put_off = [
-            self._refused(batch.parcels[subject], error, now) for subject, error in refused.items()
+            self._postpone(batch.parcels[subject], error, now) for subject, error in refused.items()
         ] + [
             Postponed(subject, batch.parcels[subject].attempts, later, failed=False, error=None)
             for subject in sorted(blocked)
@@ -143,7 +143,7 @@ class Delivery:
 
         self._store.write(work, ACTOR)
 
-    def _refused(self, parcel: Parcel, error: StratagemError, now: int) -> Postponed:
+    def _postpone(self, parcel: Parcel, error: StratagemError, now: int) -> Postponed:
         attempts = parcel.attempts + 1
         return Postponed(
             parcel.subject,
@@ -154,7 +154,7 @@ class Delivery:
         )
 
 
-def apply_each(model: ReadModel, ready: Sequence[Item]) -> dict[int, StratagemError]:
+def apply_each(model: ReadModel, ready: Sequence[RecordState]) -> dict[int, StratagemError]:
     """Send items together; where they are refused, find out which of them it is.
 
     Raises:

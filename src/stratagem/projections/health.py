@@ -30,7 +30,7 @@ class Health:
         """Return why the service cannot be used, or None; ask it where that is not known."""
         with self._lock:
             if self._clock() >= self._until:
-                self._learn(self._asked())
+                self._learn(self._probe_trouble())
             return self._trouble
 
     def learn(self, error: StratagemError | None) -> None:
@@ -38,7 +38,7 @@ class Health:
         with self._lock:
             self._learn(None if error is None else error.message)
 
-    def _asked(self) -> str | None:
+    def _probe_trouble(self) -> str | None:
         try:
             self._probe()
         except StratagemError as error:

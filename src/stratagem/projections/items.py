@@ -1,4 +1,4 @@
-"""From the log to what a read model elsewhere is told."""
+"""The records of the log, in the form that external read models are sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Lineage, View
 from stratagem.engine.records import Link
-from stratagem.projections.contract import Item
+from stratagem.projections.contract import RecordState
 from stratagem.storage.contract import BranchReader, Reader, RecordReader, Store, Version
 
 __all__ = ["count", "ends", "pages", "read"]
@@ -17,7 +17,7 @@ __all__ = ["count", "ends", "pages", "read"]
 _PAGE = 500
 
 
-def read(reader: Reader, subjects: Mapping[int, int]) -> list[Item]:
+def read(reader: Reader, subjects: Mapping[int, int]) -> list[RecordState]:
     """Return some records as they are at the head of `default`.
 
     Each is given with the sequence of its newest event, which is that of its deletion where
@@ -25,17 +25,17 @@ def read(reader: Reader, subjects: Mapping[int, int]) -> list[Item]:
     """
     wanted = list(subjects)
     records = reader.records.current_many(_lineage(reader.branches), wanted)
-    items: list[Item] = []
+    items: list[RecordState] = []
     for subject, (space, key) in reader.records.names(wanted).items():
         record = records.get(subject)
         if record is None:
-            items.append(Item(subject, key, space.kind, subjects[subject]))
+            items.append(RecordState(subject, key, space.kind, subjects[subject]))
         else:
             items.append(_item(reader, subject, (space, key), record.version))
-    return _linked(reader, items)
+    return _drop_dangling_links(reader, items)
 
 
-def pages(store: Store, kinds: Iterable[str]) -> Iterator[list[Item]]:
+def pages(store: Store, kinds: Iterable[str]) -> Iterator[list[RecordState]]:
     """Return all records of some kinds, in pages that hold no transaction open."""
     for kind in kinds:
         for space in store.reader().records.spaces(kind).values():
@@ -49,7 +49,7 @@ def pages(store: Store, kinds: Iterable[str]) -> Iterator[list[Item]]:
                     items = [
                         _item(reader, numbers[key], (space, key), version) for key, version in page
                     ]
-                    items = _linked(reader, items)
+                    items = _drop_dangling_links(reader, items)
                 if items:
                     yield items
 
@@ -63,7 +63,7 @@ def count(store: Store, kinds: Iterable[str]) -> int:
         return sum(reader.records.count(view, kind) for kind in kinds)
 
 
-def ends(records: RecordReader, items: Sequence[Item]) -> dict[int, tuple[int, ...]]:
+def ends(records: RecordReader, items: Sequence[RecordState]) -> dict[int, tuple[int, ...]]:
     """Return the records that links lead from and to, by the record that links them."""
     keys: dict[Space, set[str]] = {}
     for item in items:
@@ -81,12 +81,12 @@ def ends(records: RecordReader, items: Sequence[Item]) -> dict[int, tuple[int, .
     }
 
 
-def _item(reader: Reader, subject: int, name: tuple[Space, str], version: Version) -> Item:
+def _item(reader: Reader, subject: int, name: tuple[Space, str], version: Version) -> RecordState:
     space, key = name
     content = orjson.loads(version.payload or b"{}")
     meaning = reader.kinds.project(version.kind, content, key)
     link: Link | None = meaning.links[0] if meaning.links else None
-    return Item(
+    return RecordState(
         subject,
         key,
         space.kind,
@@ -98,18 +98,18 @@ def _item(reader: Reader, subject: int, name: tuple[Space, str], version: Versio
     )
 
 
-def _linked(reader: Reader, items: list[Item]) -> list[Item]:
-    """Take for gone what links something that was purged."""
+def _drop_dangling_links(reader: Reader, items: list[RecordState]) -> list[RecordState]:
+    """Return the records with those marked as deleted that link a purged one."""
     known = ends(reader.records, items)
     return [
         item._replace(content=None, link=None)
-        if item.link is not None and len(known[item.subject]) < len(_two(item.link))
+        if item.link is not None and len(known[item.subject]) < len(_endpoints(item.link))
         else item
         for item in items
     ]
 
 
-def _two(link: Link) -> tuple[str, str]:
+def _endpoints(link: Link) -> tuple[str, str]:
     return link.source, link.target
 
 

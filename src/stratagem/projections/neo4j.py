@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any, Final
 
 from stratagem.projections.bolt import Bolt, Statement
-from stratagem.projections.contract import Item, Properties, StoredItem
+from stratagem.projections.contract import Properties, RecordState, StoredItem
 from stratagem.search.external_services import Neighbour, PathNode
 
 __all__ = ["Neo4jModel"]
@@ -56,13 +56,13 @@ class Neo4jModel:
         for each in self._types:
             self._bolt.alone(_cypher("type_index", each))
 
-    def apply(self, items: Sequence[Item]) -> None:
+    def apply(self, items: Sequence[RecordState]) -> None:
         """See `ReadModel`."""
         nodes = [item for item in items if item.kind == self.kinds[0]]
         edges = [item for item in items if item.kind == self.kinds[1]]
         self._bolt.write([*self._nodes(nodes), *self._edges(edges)])
 
-    def expected(self, items: Sequence[Item]) -> dict[str, Properties]:
+    def expected_properties(self, items: Sequence[RecordState]) -> dict[str, Properties]:
         """See `ReadModel`."""
         found: dict[str, Properties] = {}
         for item in items:
@@ -90,11 +90,11 @@ class Neo4jModel:
                 found[_id(edge["relationship_id"], edge["subject"])] = {**edge, **ends}
         return found
 
-    def stored(self) -> Iterator[StoredItem]:
+    def stored_items(self) -> Iterator[StoredItem]:
         """See `ReadModel`."""
-        yield from self._paged(_cypher("page_concepts"))
+        yield from self._read_pages(_cypher("page_concepts"))
         for each in self._types:
-            yield from self._paged(_cypher("page_relationships", each))
+            yield from self._read_pages(_cypher("page_relationships", each))
 
     def close(self) -> None:
         """See `ReadModel`."""
@@ -145,11 +145,11 @@ class Neo4jModel:
         ]
         return [*steps, PathNode(keys[-1])]
 
-    def _nodes(self, items: Sequence[Item]) -> Iterator[Statement]:
-        purged = [item for item in items if item.purged]
+    def _nodes(self, items: Sequence[RecordState]) -> Iterator[Statement]:
+        purged = [item for item in items if item.is_purged]
         if purged:
             yield self._statement("erase_concepts", map(_mark, purged))
-        named = [item for item in items if not item.purged]
+        named = [item for item in items if not item.is_purged]
         if named:
             rows = [
                 {
@@ -161,7 +161,7 @@ class Neo4jModel:
             ]
             yield self._statement("put_concepts", rows)
 
-    def _edges(self, items: Sequence[Item]) -> Iterator[Statement]:
+    def _edges(self, items: Sequence[RecordState]) -> Iterator[Statement]:
         gone = [_mark(item) for item in items if item.link is None]
         if gone:
             yield self._statement("mark_gone", gone)
@@ -182,7 +182,7 @@ class Neo4jModel:
         for each, rows in by_type.items():
             yield self._statement("put_relationships", rows, each)
 
-    def _properties(self, item: Item) -> Properties:
+    def _properties(self, item: RecordState) -> Properties:
         node = item.kind == self.kinds[0]
         plain = {
             name: value
@@ -202,7 +202,7 @@ class Neo4jModel:
         parameters: Mapping[str, Any] = {"log": self._log, "rows": list(rows)}
         return _cypher(name, kind), parameters
 
-    def _paged(self, cypher: str) -> Iterator[StoredItem]:
+    def _read_pages(self, cypher: str) -> Iterator[StoredItem]:
         after = -1
         while True:
             rows = self._bolt.read(cypher, log=self._log, after=after, limit=_PAGE)
@@ -233,5 +233,5 @@ def _id(key: str, subject: int) -> str:
     return f"{key}#{subject}"
 
 
-def _mark(item: Item) -> dict[str, int]:
+def _mark(item: RecordState) -> dict[str, int]:
     return {"subject": item.subject, "sequence": item.sequence}

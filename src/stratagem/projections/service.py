@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable, StratagemError, ValidationFailed
-from stratagem.projections import building
-from stratagem.projections.building import Comparison
+from stratagem.projections import consistency
+from stratagem.projections.consistency import Comparison
 from stratagem.projections.contract import ReadModel
 from stratagem.projections.health import Health
 from stratagem.projections.leases import ACTOR
@@ -123,7 +123,9 @@ class Projections:
         self.register()
         feeder.lease.wait(_LEASE_WAIT_SECONDS)
         try:
-            return building.rebuild(self._store, feeder.model, feeder.lease, progress, self._draw)
+            return consistency.rebuild(
+                self._store, feeder.model, feeder.lease, progress, self._draw
+            )
         finally:
             with suppress(StratagemError):
                 feeder.lease.give_back()
@@ -134,7 +136,7 @@ class Projections:
         Raises:
             ServiceUnavailable: It does not answer.
         """
-        return building.verify(self._store, self._feeder(name).model, progress)
+        return consistency.verify(self._store, self._feeder(name).model, progress)
 
     def remove(self, name: str) -> None:
         """Put no more events into the outbox for a projection, and forget those that wait."""

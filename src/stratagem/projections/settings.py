@@ -38,8 +38,8 @@ class ExternalSettings:
         Raises:
             ValidationFailed: There is no service of that name.
         """
-        graph = _chosen(environment, "STRATAGEM_GRAPH", "neo4j")
-        vectors = _chosen(environment, "STRATAGEM_VECTORS", "chroma")
+        graph = _is_chosen(environment, "STRATAGEM_GRAPH", "neo4j")
+        vectors = _is_chosen(environment, "STRATAGEM_VECTORS", "chroma")
         return cls(
             "neo4j" if graph else "built-in",
             "chroma" if vectors else "built-in",
@@ -51,7 +51,7 @@ class ExternalSettings:
         )
 
 
-def _chosen(environment: Mapping[str, str], name: str, service: str) -> bool:
+def _is_chosen(environment: Mapping[str, str], name: str, service: str) -> bool:
     value = environment.get(name, "").strip().lower()
     if value not in {"", "built-in", "builtin", service}:
         raise ValidationFailed(

@@ -15,7 +15,7 @@ from typing import Final
 from stratagem import limits
 from stratagem.errors import ServiceUnavailable, StratagemError
 from stratagem.projections.backoff import delay
-from stratagem.projections.building import rebuild
+from stratagem.projections.consistency import rebuild
 from stratagem.projections.contract import ReadModel
 from stratagem.projections.delivery import Delivery
 from stratagem.projections.health import Health

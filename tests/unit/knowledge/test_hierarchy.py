@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import stratagem
-from stratagem.knowledge import listing
-from stratagem.knowledge.records import Book
+from stratagem.knowledge import concept_lists
+from stratagem.knowledge.records import ConceptRecords
 from stratagem.search.state_cache import StateCache
 
 
@@ -21,13 +21,13 @@ def areas(db: stratagem.Stratagem, **view: str) -> dict[str, int]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return what was counted: the branch, each time that the database was asked."""
     asked: list[str] = []
-    count = listing.counts
+    count = concept_lists.counts
 
-    def counting(book: Book) -> list[tuple[tuple[str, ...], int]]:
+    def counting(book: ConceptRecords) -> list[tuple[tuple[str, ...], int]]:
         asked.append(book.view.branch.name)
         return count(book)
 
-    monkeypatch.setattr(listing, "counts", counting)
+    monkeypatch.setattr(concept_lists, "counts", counting)
     return asked
 
 

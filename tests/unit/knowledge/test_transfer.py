@@ -10,7 +10,7 @@ import pytest
 import stratagem
 from stratagem import Stratagem
 from stratagem.errors import ImportRefused, ValidationFailed
-from stratagem.knowledge.transfer import Exported, Imported, export_to, import_from
+from stratagem.knowledge.transfer import GraphExport, GraphImport, export_to, import_from
 from stratagem.operation import Caller
 
 
@@ -26,11 +26,11 @@ def other() -> Iterator[Stratagem]:
         yield opened
 
 
-def take(db: Stratagem, path: Path, **options: Any) -> Imported:
+def take(db: Stratagem, path: Path, **options: Any) -> GraphImport:
     return import_from(db.runtime.foundation, Caller(), path, **options)
 
 
-def give(db: Stratagem, path: Path, **options: Any) -> Exported:
+def give(db: Stratagem, path: Path, **options: Any) -> GraphExport:
     return export_to(db.runtime.foundation, path, branch="default", **options)
 
 

@@ -24,7 +24,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.memory.markdown import read_note
-from stratagem.memory.transfer import Exported, Imported, export_branch, import_from
+from stratagem.memory.transfer import BranchExport, BranchImport, export_branch, import_from
 from stratagem.operation import Caller
 from stratagem.storage.relational.writer import Adapters
 
@@ -35,16 +35,16 @@ def silent(_done: int, _total: int, _what: str) -> None:
     pass
 
 
-def export(db: Stratagem, path: Path, branch: str = "default", **options: Any) -> Exported:
+def export(db: Stratagem, path: Path, branch: str = "default", **options: Any) -> BranchExport:
     return export_branch(db.runtime.foundation, path, branch=branch, progress=silent, **options)
 
 
-def load(db: Stratagem, path: Path, branch: str = "default", **options: Any) -> Imported:
+def load(db: Stratagem, path: Path, branch: str = "default", **options: Any) -> BranchImport:
     caller = Caller("tests", branch=branch)
     return import_from(db.runtime.foundation, caller, path, progress=silent, **options)
 
 
-def counts(done: Imported) -> dict[str, int]:
+def counts(done: BranchImport) -> dict[str, int]:
     """Return what an import did, without what it did not do."""
     names = ("created", "updated", "unchanged", "logged", "known")
     return {name: getattr(done, name) for name in names if getattr(done, name)}

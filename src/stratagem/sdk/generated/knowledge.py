@@ -10,6 +10,7 @@ from stratagem.knowledge.models import (
     ConceptAnswer,
     ConceptHit,
     ConceptListed,
+    ConceptWritten,
     Hierarchy,
     Path,
     Pong,
@@ -18,8 +19,7 @@ from stratagem.knowledge.models import (
     Related,
     RelationshipWritten,
     Results,
-    Statistics,
-    Written,
+    StoreStatistics,
 )
 from stratagem.knowledge.service import Knowledge
 from stratagem.parameters import MISSING
@@ -42,7 +42,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         certainty_score: float | None = None,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Create a concept. Without a certainty one is computed, and the answer says so.
 
         Args:
@@ -111,7 +111,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         expected_version: int | None = None,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Change what is given of a concept, and keep the rest; None clears a place.
 
         Args:
@@ -152,7 +152,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         *,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Delete a concept: it leaves every list, search and walk, and can be restored.
 
         Args:
@@ -174,7 +174,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         *,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Bring a deleted concept back as it was, with its relationships.
 
         Args:
@@ -356,7 +356,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
     def get_server_stats(
         self,
-    ) -> Statistics:
+    ) -> StoreStatistics:
         """Return figures of the event store and of the outbox."""
         return self._invoke(Knowledge.get_server_stats, {})
 
@@ -517,7 +517,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         certainty_score: float | None = None,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Create a concept. Without a certainty one is computed, and the answer says so.
 
         Args:
@@ -586,7 +586,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         expected_version: int | None = None,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Change what is given of a concept, and keep the rest; None clears a place.
 
         Args:
@@ -627,7 +627,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         *,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Delete a concept: it leaves every list, search and walk, and can be restored.
 
         Args:
@@ -649,7 +649,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         *,
         branch: str | None = None,
         request_id: str | None = None,
-    ) -> Written:
+    ) -> ConceptWritten:
         """Bring a deleted concept back as it was, with its relationships.
 
         Args:
@@ -831,7 +831,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
     async def get_server_stats(
         self,
-    ) -> Statistics:
+    ) -> StoreStatistics:
         """Return figures of the event store and of the outbox."""
         return await self._invoke(Knowledge.get_server_stats, {})
 

@@ -17,7 +17,7 @@ from stratagem.surfaces.cli.session import AsOf, Session, command
 
 if TYPE_CHECKING:
     from stratagem.bootstrap import Runtime
-    from stratagem.memory.transfer import Exported
+    from stratagem.memory.transfer import BranchExport
     from stratagem.storage.contract import Progress
 
 __all__ = ["app"]
@@ -41,7 +41,7 @@ def _export(
     """Write a branch into one portable file: its entries and its logged events."""
     from stratagem.memory.transfer import export_branch
 
-    def export(runtime: Runtime, report: Progress) -> Exported:
+    def export(runtime: Runtime, report: Progress) -> BranchExport:
         return export_branch(
             runtime.foundation,
             file,
@@ -59,7 +59,7 @@ def _export(
     session.output.answer(asdict(done), _show_export)
 
 
-def _export_rescued(session: Session, export: Callable[[Runtime, Progress], Exported]) -> None:
+def _export_rescued(session: Session, export: Callable[[Runtime, Progress], BranchExport]) -> None:
     """Export from a healthy database that is made of what can be read of a damaged one."""
     from stratagem.bootstrap import Settings, built_in, rescue, scratch_folder, start
 

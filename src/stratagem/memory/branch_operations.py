@@ -28,12 +28,12 @@ from stratagem.storage import branch_merge
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["Branching"]
+__all__ = ["BranchOperations"]
 
 Side = Literal["source", "target"]
 
 
-class Branching(BoundSystem):
+class BranchOperations(BoundSystem):
     """Creating, comparing and merging branches for one caller."""
 
     def create(self, name: NewName = None, *, request_id: RequestId = None) -> BranchInfo:
@@ -91,7 +91,7 @@ class Branching(BoundSystem):
 
     def switch(self, name: NewName) -> BranchInfo:
         """Make a branch the caller's current one."""
-        wanted = _required(name, "switch")
+        wanted = _require_branch_name(name, "switch")
         if not self._caller.can_switch:
             raise SwitchUnavailable("This connection cannot remember a current branch.")
         with self._store.snapshot() as reader:
@@ -109,7 +109,7 @@ class Branching(BoundSystem):
 
     def delete(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Hide a branch. Its children keep what they borrowed, and it can be restored."""
-        wanted = _required(name, "delete")
+        wanted = _require_branch_name(name, "delete")
         if wanted == DEFAULT_BRANCH:
             raise BranchProtected(
                 f"The branch {DEFAULT_BRANCH!r} cannot be deleted.", field="name", branch=wanted
@@ -134,7 +134,7 @@ class Branching(BoundSystem):
 
     def restore(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Bring back the branch of a name that was deleted last."""
-        wanted = _required(name, "restore")
+        wanted = _require_branch_name(name, "restore")
 
         def work(transaction: Transaction) -> dict[str, Any]:
             if transaction.branches.by_name(wanted) is not None:
@@ -170,7 +170,7 @@ class Branching(BoundSystem):
         as_of: AsOf = None,
     ) -> Diff:
         """Return what another branch has that differs from this one."""
-        other = _required(compare, "diff", field="compare")
+        other = _require_branch_name(compare, "diff", field="compare")
         name = branch or self._caller.branch
         views = self._views
         with self._store.snapshot() as reader:
@@ -201,7 +201,7 @@ class Branching(BoundSystem):
         Raises:
             MergeConflict: Both changed the same place; nothing was merged.
         """
-        name = _required(source, "merge", field="source")
+        name = _require_branch_name(source, "merge", field="source")
         target = branch or self._caller.branch
         chosen = _check_decisions(decisions)
 
@@ -284,7 +284,7 @@ def _check_name(name: str | None) -> None:
         values.check_text(name, field="name", chars_max=limits.BRANCH_NAME_CHARS_MAX)
 
 
-def _required(value: str | None, action: str, *, field: str = "name") -> str:
+def _require_branch_name(value: str | None, action: str, *, field: str = "name") -> str:
     if value is None or value == "":
         raise MissingRequired(
             f"The action {action!r} needs `{field}`.",

@@ -1,4 +1,4 @@
-"""Read models that answer questions, and notice when they cannot."""
+"""External read models as services that answer queries and track their own health."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from stratagem.search.external_services import Neighbour, PathNode
 from stratagem.search.vectors import Nearest
 from stratagem.storage.outbox import OutboxReader
 
-__all__ = ["Graph", "Vectors"]
+__all__ = ["ChromaVectorService", "Neo4jGraphService"]
 
 M = TypeVar("M", bound=ReadModel)
 T = TypeVar("T")
 
 
-class _Answering(Generic[M]):
+class _ReadModelService(Generic[M]):
     """See `stratagem.search.external_services.Service`."""
 
     def __init__(self, model: M, health: Health) -> None:
@@ -43,7 +43,7 @@ class _Answering(Generic[M]):
             if each.name == self.name
         ) and not outbox.is_behind(self.name)
 
-    def _asking(self, ask: Callable[[], T]) -> T:
+    def _report_health(self, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except ServiceUnavailable as error:
@@ -51,29 +51,29 @@ class _Answering(Generic[M]):
             raise
 
 
-class Graph(_Answering[Neo4jModel]):
+class Neo4jGraphService(_ReadModelService[Neo4jModel]):
     """See `stratagem.search.external_services.GraphService`."""
 
     def neighbours(
         self, key: str, *, outgoing: bool | None, label: str | None, limit: int
     ) -> list[Neighbour]:
         """Return the records next to one."""
-        return self._asking(
+        return self._report_health(
             lambda: self._model.neighbours(key, outgoing=outgoing, label=label, limit=limit)
         )
 
     def sources(self, keys: Sequence[str], label: str, *, limit: int) -> list[str]:
         """Return the records that links lead from to some others."""
-        return self._asking(lambda: self._model.sources(keys, label, limit=limit))
+        return self._report_health(lambda: self._model.sources(keys, label, limit=limit))
 
     def path(self, start: str, end: str) -> list[PathNode] | None:
         """Return a shortest path."""
-        return self._asking(lambda: self._model.path(start, end))
+        return self._report_health(lambda: self._model.path(start, end))
 
 
-class Vectors(_Answering[ChromaModel]):
+class ChromaVectorService(_ReadModelService[ChromaModel]):
     """See `stratagem.search.external_services.VectorService`."""
 
     def nearest(self, vector: NDArray[np.float32], *, facets: Sequence[str], limit: int) -> Nearest:
         """Return the versions whose vectors are nearest."""
-        return self._asking(lambda: self._model.nearest(vector, facets=facets, limit=limit))
+        return self._report_health(lambda: self._model.nearest(vector, facets=facets, limit=limit))

@@ -16,19 +16,27 @@ from typing import Final
 from stratagem.engine import moments
 from stratagem.engine.events import Space
 from stratagem.knowledge.models import Area, ConceptListed, Hierarchy, Subtopic, Topic
-from stratagem.knowledge.records import Book, Concept, Score
+from stratagem.knowledge.records import Concept, ConceptRecords, Score
 from stratagem.knowledge.spaces import (
     CERTAINTIES,
     CONCEPT,
     CONCEPTS,
     NAME_FACET,
     facet,
-    folded,
+    fold_name,
     place_of,
 )
 from stratagem.storage.catalogue import ListedVersion
 
-__all__ = ["Wanted", "by_certainty", "counts", "hierarchy", "listed", "matching", "newest"]
+__all__ = [
+    "ConceptFilter",
+    "by_certainty",
+    "counts",
+    "find_matching",
+    "hierarchy",
+    "newest",
+    "to_list_item",
+]
 
 # Picked out by a condition, up to this many are read and sorted.
 _FEW: Final = 2_000
@@ -37,7 +45,7 @@ _ANY: Final = (0.0, float(2**62))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConceptFilter:
     """What a concept must be to be listed; None where it does not matter."""
 
     name: str | None = None
@@ -57,54 +65,58 @@ class Wanted:
         place = dict(zip(("area", "topic", "subtopic"), place_of(concept.content), strict=True))
         if any(place[level] != name for level, name in self.places.items()):
             return False
-        if self.name is not None and folded(self.name) not in folded(concept.name):
+        if self.name is not None and fold_name(self.name) not in fold_name(concept.name):
             return False
         return self.min_certainty is None or scores[concept.id].value >= self.min_certainty
 
 
-def newest(book: Book, limit: int) -> list[Concept]:
+def newest(records: ConceptRecords, limit: int) -> list[Concept]:
     """Return the concepts that were created last, newest first."""
-    return list(islice(_by_age(book), limit))
+    return list(islice(_by_age(records), limit))
 
 
-def matching(book: Book, wanted: Wanted, limit: int) -> list[tuple[Concept, Score]]:
+def find_matching(
+    records: ConceptRecords, wanted: ConceptFilter, limit: int
+) -> list[tuple[Concept, Score]]:
     """Return the concepts that fit, newest first."""
-    few = _picked_out(book, wanted)
+    few = _select_by_facet(records, wanted)
     if few is None:
-        pages = _pages(_by_age(book))
+        pages = _pages(_by_age(records))
     else:
-        concepts = book.by_version(few)
+        concepts = records.by_version(few)
         concepts.sort(key=lambda each: (each.content["created_at"], each.sequence), reverse=True)
         pages = _pages(iter(concepts))
     found: list[tuple[Concept, Score]] = []
     for page in pages:
-        scores = book.scores(page)
+        scores = records.scores(page)
         found += [(each, scores[each.id]) for each in page if wanted.fits(each, scores)]
         if len(found) >= limit:
             break
     return found[:limit]
 
 
-def by_certainty(book: Book, low: float, high: float, limit: int) -> list[tuple[Concept, Score]]:
+def by_certainty(
+    records: ConceptRecords, low: float, high: float, limit: int
+) -> list[tuple[Concept, Score]]:
     """Return the concepts in a range of certainty, the least certain first."""
     given = (
-        (listed, Score(listed.value, computed=False), concept)
-        for listed, concept in _in_range(book, CONCEPTS, (low, high), _as_given)
+        (entry, Score(entry.value, computed=False), concept)
+        for entry, concept in _in_range(records, CONCEPTS, (low, high), _with_given_certainty)
     )
     computed = (
-        (listed, Score(round(listed.value), computed=True), concept)
-        for listed, concept in _in_range(book, CERTAINTIES, (low, high), _as_computed)
+        (entry, Score(round(entry.value), computed=True), concept)
+        for entry, concept in _in_range(records, CERTAINTIES, (low, high), _with_computed_certainty)
     )
     both = merge(given, computed, key=lambda each: each[0])
     return [
-        (concept, score if score.computed else book.score(concept))
+        (concept, score if score.computed else records.score(concept))
         for _, score, concept in islice(both, limit)
     ]
 
 
-def counts(book: Book) -> list[tuple[tuple[str, ...], int]]:
+def counts(records: ConceptRecords) -> list[tuple[tuple[str, ...], int]]:
     """Return every place that has concepts, and how many, in the order of their names."""
-    tallies = book.reader.catalogue.group_counts(book.view.lineage, CONCEPT)
+    tallies = records.reader.catalogue.group_counts(records.view.lineage, CONCEPT)
     return sorted((tuple(group.split("\x1f")), count) for group, count in tallies.items())
 
 
@@ -126,7 +138,7 @@ def hierarchy(counted: Sequence[tuple[tuple[str, ...], int]]) -> Hierarchy:
     return Hierarchy(list(areas.values()), total, message)
 
 
-def listed(concept: Concept, score: Score) -> ConceptListed:
+def to_list_item(concept: Concept, score: Score) -> ConceptListed:
     """Return a concept as lists show it."""
     content = concept.content
     return ConceptListed(
@@ -141,59 +153,70 @@ def listed(concept: Concept, score: Score) -> ConceptListed:
     )
 
 
-def _picked_out(book: Book, wanted: Wanted) -> list[int] | None:
+def _select_by_facet(records: ConceptRecords, wanted: ConceptFilter) -> list[int] | None:
     """Return the versions that one condition leaves, where it leaves few; None where none does."""
-    reader, view = book.reader, book.view
+    reader, view = records.reader, records.view
     for level, name in wanted.places.items():
         few = reader.catalogue.with_facet(view, facet(level, name), limit=_FEW + 1)
         if len(few) <= _FEW:
             return few
     if wanted.name is not None:
-        part = folded(wanted.name)
+        part = fold_name(wanted.name)
         few = reader.catalogue.with_facet_containing(view, NAME_FACET, part, limit=_FEW + 1)
         if len(few) <= _FEW:
             return few
     return None
 
 
-def _by_age(book: Book) -> Iterator[Concept]:
+def _by_age(records: ConceptRecords) -> Iterator[Concept]:
     """Return all concepts, newest first, reading them as they are taken."""
-    for page in _listed(book, CONCEPTS, "created", _ANY, descending=True):
-        yield from book.by_version([each.sequence for each in page])
+    for page in _sorted_pages(records, CONCEPTS, "created", _ANY, descending=True):
+        yield from records.by_version([each.sequence for each in page])
 
 
 def _in_range(
-    book: Book,
+    records: ConceptRecords,
     space: Space,
     between: tuple[float, float],
-    concepts: Callable[[Book, list[ListedVersion]], Iterator[tuple[ListedVersion, Concept]]],
+    concepts: Callable[
+        [ConceptRecords, list[ListedVersion]], Iterator[tuple[ListedVersion, Concept]]
+    ],
 ) -> Iterator[tuple[ListedVersion, Concept]]:
-    for page in _listed(book, space, "certainty", between):
-        yield from concepts(book, page)
+    for page in _sorted_pages(records, space, "certainty", between):
+        yield from concepts(records, page)
 
 
-def _as_given(book: Book, page: list[ListedVersion]) -> Iterator[tuple[ListedVersion, Concept]]:
-    yield from zip(page, book.by_version([each.sequence for each in page]), strict=True)
+def _with_given_certainty(
+    records: ConceptRecords, page: list[ListedVersion]
+) -> Iterator[tuple[ListedVersion, Concept]]:
+    yield from zip(page, records.by_version([each.sequence for each in page]), strict=True)
 
 
-def _as_computed(book: Book, page: list[ListedVersion]) -> Iterator[tuple[ListedVersion, Concept]]:
+def _with_computed_certainty(
+    records: ConceptRecords, page: list[ListedVersion]
+) -> Iterator[tuple[ListedVersion, Concept]]:
     """Return the concepts that some computed certainties belong to, and still do."""
-    hits = book.reader.log.contents([each.sequence for each in page])
+    hits = records.reader.log.contents([each.sequence for each in page])
     ids = [hits[each.sequence].key or "" for each in page]
-    concepts = book.by_id(ids)
+    concepts = records.by_id(ids)
     for each, concept_id in zip(page, ids, strict=True):
         concept = concepts.get(concept_id)
         if concept is not None and "certainty_score" not in concept.content:
             yield each, concept
 
 
-def _listed(
-    book: Book, space: Space, name: str, between: tuple[float, float], *, descending: bool = False
+def _sorted_pages(
+    records: ConceptRecords,
+    space: Space,
+    name: str,
+    between: tuple[float, float],
+    *,
+    descending: bool = False,
 ) -> Iterator[list[ListedVersion]]:
     after: ListedVersion | None = None
     while True:
-        page = book.reader.catalogue.sorted_by(
-            book.view,
+        page = records.reader.catalogue.sorted_by(
+            records.view,
             space,
             name,
             between=between,

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from stratagem.knowledge import listing
+from stratagem.knowledge import concept_lists
 from stratagem.knowledge.models import ConceptHit
-from stratagem.knowledge.records import Book, Concept, Score
+from stratagem.knowledge.records import Concept, ConceptRecords, Score
 from stratagem.search.index import Ranked, Ranking
 
-__all__ = ["similar"]
+__all__ = ["find_similar"]
 
 _SCORE_DIGITS: Final = 4
 _PAGE: Final = 64
@@ -25,39 +25,39 @@ _FEW: Final = 2_000
 _DEEPER: Final = 4
 
 
-def similar(
-    book: Book, search: Callable[[int], Ranking], floor: float | None, limit: int
+def find_similar(
+    records: ConceptRecords, search: Callable[[int], Ranking], floor: float | None, limit: int
 ) -> tuple[list[ConceptHit], Ranking]:
     """Return the most similar concepts that are certain enough, and how they were found."""
-    sieve = _Sieve(book, floor)
+    certainty_filter = _CertaintyFilter(records, floor)
     depth = limit
     while True:
         ranking = search(depth)
-        hits = sieve.pick(ranking.found, limit)
-        if len(hits) >= min(limit, sieve.count) or len(ranking.found) < depth:
+        hits = certainty_filter.pick(ranking.found, limit)
+        if len(hits) >= min(limit, certainty_filter.count) or len(ranking.found) < depth:
             return hits, ranking
         depth *= _DEEPER
 
 
-class _Sieve:
-    """What is known of the concepts that were found so far."""
+class _CertaintyFilter:
+    """Keeps the concepts that are certain enough, and caches what it read of them."""
 
-    def __init__(self, book: Book, floor: float | None) -> None:
-        self._book = book
+    def __init__(self, records: ConceptRecords, floor: float | None) -> None:
+        self._records = records
         self._floor = floor
         self._known: dict[int, tuple[Concept, Score] | None] = {}
-        self._among: frozenset[int] | None = None
+        self._certain: frozenset[int] | None = None
         self._asked = False
 
     @property
     def count(self) -> float:
         """How many concepts are certain enough, where that is known."""
-        return float("inf") if self._among is None else len(self._among)
+        return float("inf") if self._certain is None else len(self._certain)
 
     def pick(self, found: Sequence[Ranked], limit: int) -> list[ConceptHit]:
-        """Return the first so many that are certain enough."""
+        """Return the first `limit` concepts that are certain enough."""
         if self._floor is not None and len(found) > _DEEP and not self._asked:
-            self._ask(self._floor)
+            self._find_certain(self._floor)
         hits: list[ConceptHit] = []
         for begin in range(0, len(found), _PAGE):
             page = found[begin : begin + _PAGE]
@@ -71,23 +71,23 @@ class _Sieve:
                 break
         return hits[:limit]
 
-    def _ask(self, floor: float) -> None:
+    def _find_certain(self, floor: float) -> None:
         self._asked = True
-        certain = listing.by_certainty(self._book, floor, 100, _FEW + 1)
+        certain = concept_lists.by_certainty(self._records, floor, 100, _FEW + 1)
         if len(certain) <= _FEW:
-            self._among = frozenset(concept.sequence for concept, _ in certain)
+            self._certain = frozenset(concept.sequence for concept, _ in certain)
 
     def _read(self, page: Sequence[Ranked]) -> None:
         fresh = [
             each.sequence
             for each in page
             if each.sequence not in self._known
-            and (self._among is None or each.sequence in self._among)
+            and (self._certain is None or each.sequence in self._certain)
         ]
         if not fresh:
             return
-        concepts = self._book.by_version(fresh)
-        scores = self._book.scores(concepts)
+        concepts = self._records.by_version(fresh)
+        scores = self._records.scores(concepts)
         for concept in concepts:
             score = scores[concept.id]
             fits = self._floor is None or score.value >= self._floor

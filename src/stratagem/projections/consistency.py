@@ -1,4 +1,4 @@
-"""Making a read model anew from the log, and comparing it with the log."""
+"""Rebuilding a read model from the log, and verifying it against the log."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def verify(store: Store, model: ReadModel, progress: Progress) -> Comparison:
     total = items.count(store, model.kinds)
     known: set[str] = set()
     for page in items.pages(store, model.kinds):
-        expected = model.expected(page)
+        expected = model.expected_properties(page)
         stored = model.fetch(list(expected))
         known |= expected.keys()
         found.items += len(expected)
@@ -102,7 +102,7 @@ def verify(store: Store, model: ReadModel, progress: Progress) -> Comparison:
             if what is not None:
                 found.add(Difference(what, name, _waits(store, model, wanted["subject"])))
         progress(found.items, max(total, found.items), f"comparing {model.name}")
-    for item in model.stored():
+    for item in model.stored_items():
         if item.id not in known:
             found.add(Difference("left over", item.id, _waits(store, model, item.subject)))
     return found
