@@ -203,6 +203,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 ("tools", "retention"),
                 "Erase for good what old calls were made with, and what they gave.",
                 renderer="tools.show_erased",
+                handler="tools.erase_executions",
             ),
         ),
     ),

@@ -94,10 +94,12 @@ def test_an_mcp_server_is_added_listed_and_refreshed(cli: Cli) -> None:
 def test_grants_and_retention(cli: Cli) -> None:
     granted = cli("tools", "grant", "weather", "API_KEY", "api.example.org")
     cli("tools", "call", "calculator", '{"expression": "1"}')
-    kept = cli("tools", "retention")
-    erased = cli("tools", "retention", "--days", "0")
+    asked = cli.refused("tools", "retention", "--days", "0", code=2)
+    kept = cli("tools", "retention", "--yes")
+    erased = cli("tools", "retention", "--days", "0", "--yes")
 
     assert granted == "weather may send API_KEY to api.example.org.\n"
+    assert "--yes" in asked
     assert kept == "Erased the content of 0 records.\n"
     assert erased == "Erased the content of 1 records.\n"
     assert cli.json("tools", "history")["executions"] == []

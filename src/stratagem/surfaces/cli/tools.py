@@ -19,7 +19,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
-from stratagem.surfaces.cli.output import json_text, printable
+from stratagem.surfaces.cli.output import confirmed, json_text, printable
 from stratagem.surfaces.cli.session import Session, command
 
 __all__ = [
@@ -182,6 +182,20 @@ def show_granted(console: Console, answer: Mapping[str, Any]) -> None:
     """Show where a tool may send a secret."""
     said = f"{answer['tool']} may send {answer['name']} to {answer['host']}."
     console.print(printable(said), soft_wrap=True)
+
+
+def erase_executions(
+    invocation: Invocation,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+) -> None:
+    """Ask before the content of old calls is erased for good."""
+    session, given = invocation.session, invocation.arguments
+    days = given.get("days", limits.EXECUTION_DAYS_KEPT)
+    question = f"Erase for good what calls older than {days:g} days were made with, and gave?"
+    if not given.get("preview") and not confirmed(session.output, question, yes=yes):
+        raise typer.Abort
+    invocation.show(invocation.run())
 
 
 def show_erased(console: Console, answer: Mapping[str, Any]) -> None:
