@@ -32,7 +32,7 @@ from stratagem.gateway.advice.record_services import RecordServices
 from stratagem.gateway.advice.retrieval.catalogue import ViewTools
 from stratagem.gateway.advice.retrieval.tool_outputs import ToolOutputs
 from stratagem.gateway.correction import correct
-from stratagem.gateway.pipelines.definition import plan
+from stratagem.gateway.pipelines.definition import parse_pipeline
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
 from stratagem.storage.contract import Reader
@@ -91,7 +91,7 @@ class WorkflowPlanner(AdviceService):
             ],
         }
         if steps:
-            plan(definition)
+            parse_pipeline(definition)
         asked = _required_inputs(steps)
         missing = [name for name in asked if name not in given.inputs]
         invalid = _invalid_inputs(asked, given.inputs)

@@ -22,7 +22,7 @@ from stratagem.gateway.builtin import html_text, tables, xml_text
 from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
 from stratagem.gateway.definitions.contract import Run
 from stratagem.gateway.handlers.threads import Threads
-from stratagem.gateway.pipelines.expressions import weigh
+from stratagem.gateway.pipelines.expressions import count_nodes
 
 __all__ = ["CONVERTS", "TOOL", "convert_text", "run"]
 
@@ -183,7 +183,7 @@ def _data(given: _Input) -> Any:
             f"`content` is no {given.source} that can be taken: {reason[:300].rstrip('.')}.",
             field="content",
         ) from error
-    if weigh(value, _NODES_MAX) > _NODES_MAX:
+    if count_nodes(value, _NODES_MAX) > _NODES_MAX:
         raise ValidationFailed(
             "`content` is small and stands for too much: its aliases multiply it.",
             field="content",

@@ -17,7 +17,12 @@ from pydantic import Field
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.argument_models import Given
-from stratagem.gateway.pipelines.expressions import Expression, Work, compiled, truthy
+from stratagem.gateway.pipelines.expressions import (
+    EvaluationBudget,
+    Expression,
+    compile_expression,
+    is_truthy,
+)
 
 __all__ = ["Step", "apply_step"]
 
@@ -189,8 +194,8 @@ class _Finder:
     """Finds the same thing in many values, at the cost of one expression over all of them."""
 
     def __init__(self, path: str, field: str) -> None:
-        self._expression: Expression = compiled(path, field=field)
-        self._work = Work(field)
+        self._expression: Expression = compile_expression(path, field=field)
+        self._work = EvaluationBudget(field)
 
     def __call__(self, value: Any) -> Any:
         return self._expression.search(value, self._work)
@@ -217,7 +222,7 @@ def _pick(step: Pick, data: Any, field: str) -> Any:
 
 def _filter(step: Filter, data: Any, field: str) -> Any:
     find = _Finder(step.where, f"{field}.where")
-    return [row for row in _rows(data, field) if truthy(find(row))]
+    return [row for row in _rows(data, field) if is_truthy(find(row))]
 
 
 def _sort(step: Sort, data: Any, field: str) -> Any:

@@ -19,10 +19,10 @@ from stratagem.gateway.calls.call import Call, Execute
 from stratagem.gateway.definitions.contract import Handler, Run
 from stratagem.gateway.events import Publish
 from stratagem.gateway.pipelines.answers import PipelinePreview
-from stratagem.gateway.pipelines.definition import Pipeline, plan
-from stratagem.gateway.pipelines.machine import State, StepCall, StepEvent, resumed
+from stratagem.gateway.pipelines.definition import Pipeline, parse_pipeline
+from stratagem.gateway.pipelines.machine import State, StepCall, StepEvent, resume
 from stratagem.gateway.pipelines.preview import dry_run
-from stratagem.gateway.pipelines.running import PipelineResult, run_pipeline
+from stratagem.gateway.pipelines.runner import PipelineResult, run_pipeline
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.redaction import mask_json
 from stratagem.search.foundation import Foundation
@@ -56,7 +56,7 @@ class Pipelines:
         self, definition: Mapping[str, Any], input_: Any, call: Call
     ) -> tuple[str, PipelineResult]:
         """Run a pipeline; return the id of the run, and how it ended."""
-        pipeline = plan(definition)
+        pipeline = parse_pipeline(definition)
         run_id = self._new_id("run")
         begun = {
             "runId": run_id,
@@ -98,9 +98,9 @@ class Pipelines:
                 hint="Run the pipeline anew.",
             )
         events = [StepEvent.of(each) for each in contents]
-        pipeline = plan(begun["definition"])
+        pipeline = parse_pipeline(begun["definition"])
         required = await self._required(pipeline, call)
-        state = resumed(pipeline, begun["input"], events, required)
+        state = resume(pipeline, begun["input"], events, required)
         # What is left to do was written down by whoever began it, perhaps in a saved pipeline.
         call = replace(call, caller=call.caller.without_person())
         return run_id, await self._go_on(run_id, begun, pipeline, state, call)
@@ -109,7 +109,7 @@ class Pipelines:
         self, definition: Mapping[str, Any], input_: Any, call: Call
     ) -> PipelinePreview:
         """Return what a pipeline would do; nothing is run."""
-        pipeline = plan(definition)
+        pipeline = parse_pipeline(definition)
         schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
         return dry_run(pipeline, input_, schemas.get)
 
@@ -219,7 +219,7 @@ class PipelineRunner:
             raise ValidationFailed(
                 "`handler.definition` is a pipeline.", field="handler.definition"
             )
-        plan(definition)
+        parse_pipeline(definition)
         return []
 
     async def run(self, handler: Handler, run: Run) -> Any:

@@ -1,5 +1,6 @@
-"""Pipelines: tools called one after another, each with what the ones before it found.
+"""Pipelines: tools called one after another, each with the results of the ones before it.
 
-`definition` reads and checks one, `machine` says what is to be done next and can begin anywhere,
-`running` does it, `preview` tells it beforehand. `expressions` and `templates` are the language.
+`definition` parses and checks a pipeline, `machine` computes the next calls from the events so
+far, `runner` makes those calls, and `preview` is the dry run. `expressions` and `templates` are
+the language in which arguments refer to earlier results.
 """

@@ -1,4 +1,4 @@
-"""What pipelines answer, as types: at run time each is a plain dict."""
+"""The answers of the pipeline operations as TypedDicts; at run time each is a plain dict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ItemEnd = Literal["finished", "recovered", "failed", "not_run"]
 
 
 class StepFailure(TypedDict):
-    """An error as it is kept with a step; `step` where it ended the pipeline."""
+    """The error of a step; `step` is set if it ended the pipeline."""
 
     code: str
     message: str

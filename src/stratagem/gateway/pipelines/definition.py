@@ -1,7 +1,7 @@
-"""The definition of a pipeline: read, and checked before anything runs.
+"""The definition of a pipeline, parsed and checked before it runs.
 
-Steps run in the order in which they are written, and a reference can only name what stands
-before it, so that there are no cycles to look for.
+Steps run in the order of the definition, and a reference can only name an earlier step, so there
+can be no cycles.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from stratagem.engine import values
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.argument_models import Given, read
 from stratagem.gateway.pipelines import templates
-from stratagem.gateway.pipelines.expressions import Expression, compiled
+from stratagem.gateway.pipelines.expressions import Expression, compile_expression
 
-__all__ = ["Fallback", "Pipeline", "Step", "plan"]
+__all__ = ["Fallback", "Pipeline", "Step", "parse_pipeline"]
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _SCOPE: Final = ("input", "steps", "previous")
@@ -95,7 +95,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A definition that was checked."""
+    """A checked definition."""
 
     name: str
     description: str
@@ -107,33 +107,33 @@ class Pipeline:
         return next(step for step in self.steps if step.id == step_id)
 
 
-def plan(definition: Mapping[str, Any]) -> Pipeline:
-    """Read and check a definition.
+def parse_pipeline(definition: Mapping[str, Any]) -> Pipeline:
+    """Parse and check a definition.
 
     Raises:
         MissingRequired: A step has no tool, or there are no steps.
-        ValidationFailed: Something is unknown, too large, named twice, or refers to what does
-            not stand before it; `field` says where.
+        ValidationFailed: A field is unknown or too large, an id is used twice, or a reference
+            names no earlier step; `field` says where.
     """
     values.encode(definition, field="pipeline", bytes_max=limits.PIPELINE_BYTES_MAX)
     given = read(_PipelineGiven, definition)
-    ids = _ids(given.steps)
+    ids = _assign_ids(given.steps)
     steps: list[Step] = []
     for index, (step_id, step) in enumerate(zip(ids, given.steps, strict=True)):
-        steps.append(_step(step, step_id, ids[:index], f"steps[{index}]"))
-    _check(templates.references(given.output, field="output"), _SCOPE, ids)
+        steps.append(_parse_step(step, step_id, ids[:index], f"steps[{index}]"))
+    _check_references(templates.references(given.output, field="output"), _SCOPE, ids)
     return Pipeline(given.name, given.description, tuple(steps), given.output, dict(definition))
 
 
-def _ids(steps: Sequence[_StepGiven]) -> list[str]:
-    """Return each step's id; a step without one is called after its tool."""
+def _assign_ids(steps: Sequence[_StepGiven]) -> list[str]:
+    """Return the ids of the steps; a step without one gets an id from its tool's name."""
     named = [step.id for step in steps if step.id is not None]
     taken: set[str] = set()
     ids: list[str] = []
     for index, step in enumerate(steps):
         field = f"steps[{index}].id"
         if step.id is None:
-            chosen = _free(re.sub(r"[^A-Za-z0-9_-]", "_", step.tool)[:60], {*taken, *named})
+            chosen = _free_id(re.sub(r"[^A-Za-z0-9_-]", "_", step.tool)[:60], {*taken, *named})
         elif not _ID.fullmatch(step.id):
             raise ValidationFailed(
                 f"`{field}`: {step.id!r} is no name; letters, digits, _ and - make one.",
@@ -150,22 +150,28 @@ def _ids(steps: Sequence[_StepGiven]) -> list[str]:
     return ids
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free_id(name: str, taken: set[str]) -> str:
     base = name if _ID.fullmatch(name) else f"_{name}"
     candidates = (base if count == 1 else f"{base}_{count}" for count in range(1, len(taken) + 3))
     return next(candidate for candidate in candidates if candidate not in taken)
 
 
-def _step(given: _StepGiven, step_id: str, earlier: Sequence[str], field: str) -> Step:
+def _parse_step(given: _StepGiven, step_id: str, earlier: Sequence[str], field: str) -> Step:
     for_each = given.for_each
     if isinstance(for_each, str) and "${{" not in for_each:
-        # A bare text would be the name of a list; no list is a text.
+        # A list is required, so a text without braces can only be an expression.
         for_each = {"$ref": for_each}
-    when = None if given.when is None else compiled(_bare(given.when), field=f"{field}.when")
-    _check([when] if when else [], _SCOPE, earlier)
-    _check(templates.references(for_each, field=f"{field}.forEach"), _SCOPE, earlier)
+    when = (
+        None
+        if given.when is None
+        else compile_expression(_strip_braces(given.when), field=f"{field}.when")
+    )
+    _check_references([when] if when else [], _SCOPE, earlier)
+    _check_references(templates.references(for_each, field=f"{field}.forEach"), _SCOPE, earlier)
     scope = _SCOPE if for_each is None else _IN_ITEM
-    _check(templates.references(dict(given.arguments), field=f"{field}.arguments"), scope, earlier)
+    _check_references(
+        templates.references(dict(given.arguments), field=f"{field}.arguments"), scope, earlier
+    )
     retry = given.retry
     return Step(
         id=step_id,
@@ -176,12 +182,12 @@ def _step(given: _StepGiven, step_id: str, earlier: Sequence[str], field: str) -
         concurrency=given.concurrency,
         attempts=retry.attempts if retry else 1,
         backoff=(retry.backoff if retry else 0) / _MILLISECONDS,
-        on_error=_on_error(given.on_error, scope, earlier, f"{field}.onError"),
+        on_error=_parse_on_error(given.on_error, scope, earlier, f"{field}.onError"),
         timeout=None if given.timeout is None else given.timeout / _MILLISECONDS,
     )
 
 
-def _on_error(
+def _parse_on_error(
     given: Literal["stop", "continue"] | _FallbackGiven,
     scope: Sequence[str],
     earlier: Sequence[str],
@@ -195,20 +201,22 @@ def _on_error(
             f"`{field}` has either a `fallback` value or a `tool` with its arguments.", field=field
         )
     names = tuple({*scope, *_IN_FALLBACK})
-    _check(templates.references(given.fallback, field=f"{field}.fallback"), names, earlier)
+    _check_references(
+        templates.references(given.fallback, field=f"{field}.fallback"), names, earlier
+    )
     arguments = dict(given.arguments)
-    _check(templates.references(arguments, field=f"{field}.arguments"), names, earlier)
+    _check_references(templates.references(arguments, field=f"{field}.arguments"), names, earlier)
     return Fallback(given.fallback, given.tool, arguments)
 
 
-def _bare(text: str) -> str:
-    """Return an expression without the braces that a condition may stand in."""
+def _strip_braces(text: str) -> str:
+    """Return the expression of a condition without the `${{ }}` around it, if any."""
     stripped = text.strip()
     inner = stripped.startswith("${{") and stripped.endswith("}}")
     return stripped[3:-2] if inner else stripped
 
 
-def _check(expressions: Any, names: Sequence[str], earlier: Sequence[str]) -> None:
+def _check_references(expressions: Any, names: Sequence[str], earlier: Sequence[str]) -> None:
     for expression in expressions:
         for root in expression.roots:
             _check_root(expression, root, names, earlier)

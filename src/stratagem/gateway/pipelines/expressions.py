@@ -1,10 +1,9 @@
-"""Expressions: how a place in earlier results is named.
+"""Expressions: references into earlier results.
 
 An expression is JMESPath; one that begins with `$` is JSONPath. Both only read. Neither has
-loops, but both can be made to multiply what they are given (`[@, @][] | [@, @][] | …` doubles it
-with every step), so the cost of an evaluation is counted while it runs, and what it gives is
-weighed before anybody writes it out: a value in which one list is held by many others is small
-in memory and endless as text.
+loops, but both can multiply their input (`[@, @][] | [@, @][] | …` doubles it at every step). So
+the cost of an evaluation is counted while it runs, and the size of its result is counted before
+it is serialized: a value that holds the same list many times is small in memory and huge as text.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from stratagem import limits
 from stratagem.engine.paths import Query, parse_query
 from stratagem.errors import ValidationFailed
 
-__all__ = ["Expression", "Work", "compiled", "truthy", "weigh"]
+__all__ = ["EvaluationBudget", "Expression", "compile_expression", "count_nodes", "is_truthy"]
 
 Root: TypeAlias = tuple[str, ...]
 
-# Texts count by their length, at this many characters for a node.
+# A text counts as one node for this many characters.
 _CHARS_PER_NODE: Final = 8
-# What follows these nodes' first child is read within what the child gave.
+# Children after the first are evaluated on the value of the first, not on the scope.
 _FIRST_CHILD_ONLY: Final = frozenset(
     {"projection", "value_projection", "filter_projection", "pipe", "subexpression"}
     | {"index_expression", "flatten", "slice"}
 )
-# Reads below its elements, which are not the scope.
+# Nodes that do not read the scope.
 _ELSEWHERE: Final = frozenset({"expref", "literal", "index", "identity"})
 _EVALUATION_FAULTS: Final = (
     JMESPathError,
@@ -43,22 +42,22 @@ _EVALUATION_FAULTS: Final = (
     AttributeError,
     RecursionError,
 )
-# Functions that go through all of a value, however deep.
+# Functions that traverse the whole of a value.
 _DEEP_FUNCTIONS: Final = frozenset({"to_string", "contains", "join"})
 
 
-class Work:
-    """Counts the cost of an evaluation, and ends it where it costs too much."""
+class EvaluationBudget:
+    """Counts the cost of an evaluation, and stops it when it exceeds the limit."""
 
     def __init__(self, field: str, nodes_max: int = limits.EXPRESSION_WORK_MAX) -> None:
         self._field = field
         self._left = nodes_max
 
     def charge(self, nodes: int) -> None:
-        """Count so many nodes.
+        """Subtract a number of nodes.
 
         Raises:
-            ValidationFailed: That is more than an expression may cost.
+            ValidationFailed: The limit is exceeded.
         """
         self._left -= nodes
         if self._left < 0:
@@ -69,13 +68,13 @@ class Work:
                 hint="Narrow the data first, or do it in several steps.",
             )
 
-    def weigh(self, value: Any) -> None:
-        """Count everything in a value, as often as it would be written out."""
-        self.charge(weigh(value, self._left + 1))
+    def charge_value(self, value: Any) -> None:
+        """Subtract the nodes that a value has when it is serialized."""
+        self.charge(count_nodes(value, self._left + 1))
 
 
-def weigh(value: Any, nodes_max: int) -> int:
-    """Return how many nodes a value has when it is written out, or more than `nodes_max`."""
+def count_nodes(value: Any, nodes_max: int) -> int:
+    """Return how many nodes a value has when it is serialized; stop above `nodes_max`."""
     weight = 0
     pending = [value]
     while pending and weight <= nodes_max:
@@ -92,90 +91,92 @@ def weigh(value: Any, nodes_max: int) -> int:
 
 
 class _Interpreter(TreeInterpreter):
-    """JMESPath as its authors evaluate it, with its cost counted."""
+    """The JMESPath interpreter, with its cost counted."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, budget: EvaluationBudget) -> None:
         super().__init__()
-        self._work = work
+        self._budget = budget
 
     def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
-        self._work.charge(1)
+        self._budget.charge(1)
         return super().visit(node, *args, **kwargs)
 
     def visit_flatten(self, node: Any, value: Any) -> Any:
         base = self.visit(node["children"][0], value)
         if isinstance(base, list):
-            self._work.charge(sum(len(each) if isinstance(each, list) else 1 for each in base))
-        return super().visit_flatten(_with(node, [_literal(base)]), value)
+            self._budget.charge(sum(len(each) if isinstance(each, list) else 1 for each in base))
+        return super().visit_flatten(_replace_children(node, [_literal_node(base)]), value)
 
     def visit_slice(self, node: Any, value: Any) -> Any:
-        self._work.charge(len(value) if isinstance(value, list) else 0)
+        self._budget.charge(len(value) if isinstance(value, list) else 0)
         return super().visit_slice(node, value)
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
         sides = [self.visit(child, value) for child in node["children"]]
         for side in sides:
-            self._work.weigh(side)
-        return super().visit_comparator(_with(node, list(map(_literal, sides))), value)
+            self._budget.charge_value(side)
+        return super().visit_comparator(
+            _replace_children(node, list(map(_literal_node, sides))), value
+        )
 
     def visit_function_expression(self, node: Any, value: Any) -> Any:
         children = [
-            child if child["type"] == "expref" else _literal(self.visit(child, value))
+            child if child["type"] == "expref" else _literal_node(self.visit(child, value))
             for child in node["children"]
         ]
         for given in (child["value"] for child in children if child["type"] == "literal"):
             if node["value"] in _DEEP_FUNCTIONS:
-                self._work.weigh(given)
+                self._budget.charge_value(given)
             elif isinstance(given, dict | list):
-                self._work.charge(len(given))
-        return super().visit_function_expression(_with(node, children), value)
+                self._budget.charge(len(given))
+        return super().visit_function_expression(_replace_children(node, children), value)
 
 
-def _with(node: Any, children: list[Any]) -> Any:
+def _replace_children(node: Any, children: list[Any]) -> Any:
     return {**node, "children": children}
 
 
-def _literal(value: Any) -> dict[str, Any]:
-    """Return a node for what was evaluated already, so that it is not evaluated twice."""
+def _literal_node(value: Any) -> dict[str, Any]:
+    """Return a node for a value, so that an evaluated child is not evaluated again."""
     return {"type": "literal", "value": value, "children": []}
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that was read and can be evaluated any number of times."""
+    """A compiled expression, which can be evaluated any number of times."""
 
     text: str
     field: str
-    # Which places of its scope it reads, each as the names it begins with.
+    # The paths of the scope that it reads, each as its leading names.
     roots: tuple[Root, ...]
     _tree: Any
     _path: Query | None
 
-    def search(self, scope: Any, work: Work | None = None) -> Any:
-        """Return what the expression finds in a value; null where there is nothing.
+    def search(self, scope: Any, budget: EvaluationBudget | None = None) -> Any:
+        """Evaluate the expression; None if it finds nothing.
 
         Raises:
-            ValidationFailed: A function was given what it cannot take, or it costs too much.
+            ValidationFailed: A function got an argument of a wrong type, or it costs too much.
         """
-        work = work or Work(self.field)
+        budget = budget or EvaluationBudget(self.field)
         if self._path is not None:
-            found = self._path.search(scope, work.charge)
+            found = self._path.search(scope, budget.charge)
         else:
-            found = self._search_tree(scope, work)
-        work.weigh(found)
+            found = self._search_tree(scope, budget)
+        budget.charge_value(found)
         return found
 
-    def _search_tree(self, scope: Any, work: Work) -> Any:
+    def _search_tree(self, scope: Any, budget: EvaluationBudget) -> Any:
         try:
-            return _Interpreter(work).visit(self._tree, scope)
+            return _Interpreter(budget).visit(self._tree, scope)
         except _EVALUATION_FAULTS as error:
             raise ValidationFailed(
-                f"`{self.field}` cannot be evaluated: {_reason(error)}.", field=self.field
+                f"`{self.field}` cannot be evaluated: {_describe_error(error)}.", field=self.field
             ) from error
 
 
-def compiled(text: str, *, field: str) -> Expression:
-    """Read an expression.
+def compile_expression(text: str, *, field: str) -> Expression:
+    """Compile an expression.
 
     Raises:
         ValidationFailed: It is neither JMESPath nor JSONPath, or too long.
@@ -191,28 +192,28 @@ def compiled(text: str, *, field: str) -> Expression:
         path = parse_query(text, field=field)
         return Expression(text, field, (path.names,), None, path)
     try:
-        tree, roots = _parsed(text)
+        tree, roots = _parse_jmespath(text)
         return Expression(text, field, roots, tree, None)
     except (JMESPathError, ValueError, RecursionError) as error:
         raise ValidationFailed(
-            f"`{field}` is no JMESPath: {_reason(error)}.",
+            f"`{field}` is no JMESPath: {_describe_error(error)}.",
             field=field,
             hint="Such as steps.fetch.result.items[0].name, or JSONPath beginning with $.",
         ) from error
 
 
-def truthy(value: Any) -> bool:
-    """Tell whether JMESPath takes a value for true: neither empty, nor null, nor false."""
+def is_truthy(value: Any) -> bool:
+    """Tell whether JMESPath counts a value as true: not empty, null or false."""
     return not (value is None or value is False or value in ("", [], {}))
 
 
 @lru_cache(maxsize=512)
-def _parsed(text: str) -> tuple[Any, tuple[Root, ...]]:
+def _parse_jmespath(text: str) -> tuple[Any, tuple[Root, ...]]:
     tree = Parser().parse(text).parsed
     return tree, tuple(_roots(tree))
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return " ".join(str(error).split())[:200].rstrip(".:")
@@ -225,7 +226,7 @@ def _roots(node: Any) -> Iterator[Root]:
     elif kind == "current":
         yield ()
     elif kind == "subexpression":
-        yield from _chains(node)
+        yield from _dotted_roots(node)
     elif kind in _FIRST_CHILD_ONLY:
         yield from _roots(node["children"][0]) if kind != "slice" else ()
     elif kind not in _ELSEWHERE:
@@ -233,8 +234,8 @@ def _roots(node: Any) -> Iterator[Root]:
             yield from _roots(child)
 
 
-def _chains(node: Any) -> Iterator[Root]:
-    """Yield the places that `a.b` begins at: those of `a`, longer by `b` where that is a name."""
+def _dotted_roots(node: Any) -> Iterator[Root]:
+    """Yield the roots of `a.b`: those of `a`, extended by `b` if that is a plain name."""
     first, *rest = node["children"]
     names: list[str] = []
     for child in rest:

@@ -1,12 +1,12 @@
-"""The step machine: from what has happened in a run to what is to be done next.
+"""The state machine of a pipeline run: from the events so far to the next calls.
 
-It is pure. A run is its pipeline, its input and the events of its steps, and `resumed` makes
-from them the state that a crashed process was in; whatever had not ended by then is begun anew,
-whatever had ended is never called again. Nothing but calls leaves events: conditions, lists to go
-through and arguments follow from the results before them, so they are worked out again.
+It is pure. A run is defined by its pipeline, its input and the events of its steps. `resume`
+rebuilds from them the state in which a process crashed: calls that had not ended are made again,
+calls that had ended are not. Only calls produce events; conditions, `forEach` lists and arguments
+are computed again from the earlier results.
 
-A step is made of items: one for each element of its `forEach`, else a single one. An item waits,
-runs, and is settled: finished, recovered (a fallback took its place) or failed.
+A step has one item for each element of its `forEach`, otherwise a single one. An item waits, runs,
+and is settled: finished, recovered (by its fallback) or failed.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from stratagem.errors import StratagemError, ValidationFailed, blame_of
 from stratagem.gateway.pipelines import templates
 from stratagem.gateway.pipelines.answers import StepFailure
 from stratagem.gateway.pipelines.definition import Fallback, Pipeline, Step
-from stratagem.gateway.pipelines.expressions import truthy
+from stratagem.gateway.pipelines.expressions import is_truthy
 
 __all__ = [
-    "Item",
-    "Outcome",
-    "Required",
+    "ItemState",
+    "RequiredArguments",
     "State",
     "StepCall",
     "StepEvent",
+    "StepResult",
     "apply",
-    "failure",
-    "next_steps",
-    "resumed",
+    "failure_of",
+    "next_calls",
+    "resume",
     "start",
 ]
 
 ItemStatus: TypeAlias = Literal["waiting", "running", "finished", "recovered", "failed"]
 StepStatus: TypeAlias = Literal["finished", "recovered", "partial", "failed", "skipped"]
-# Which arguments a tool cannot do without, by the tool's name.
-Required: TypeAlias = Callable[[str], Sequence[str]]
+# Returns the required arguments of a tool, by the tool's name.
+RequiredArguments: TypeAlias = Callable[[str], Sequence[str]]
 
 _SETTLED: Final = frozenset({"finished", "recovered", "failed"})
-# What is wrong now will be wrong at the next attempt too.
+# Errors that a retry cannot cure: the arguments or the caller are at fault.
 _FINAL: Final = frozenset({"arguments", "caller"})
 
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
-    """What happened to one call of a step: plain JSON when it is kept."""
+    """What happened to one call of a step; stored as plain JSON."""
 
     kind: Literal["started", "finished", "failed"]
     step: str
@@ -60,20 +60,20 @@ class StepEvent:
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the event as it is kept."""
+        """Return the event as it is stored."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> StepEvent:
-        """Read an event that was kept."""
+        """Return the event that was stored as `content`."""
         return cls(**content)
 
 
 @dataclass(frozen=True, slots=True)
 class StepCall:
-    """A call to be made now, after `delay` seconds.
+    """A call to make, after `delay` seconds.
 
-    `repeated`: the same attempt was begun before a crash, and nobody knows how far it came.
+    `repeated`: the same attempt began before a crash, and whether it took effect is unknown.
     """
 
     step: str
@@ -100,15 +100,15 @@ class StepCall:
         error: StepFailure | None = None,
         seconds: float = 0.0,
     ) -> StepEvent:
-        """Return what happened to this call."""
+        """Return an event of this call."""
         return StepEvent(
             kind, self.step, self.index, self.attempt, self.fallback, result, error, seconds
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """How far one element of a step has come. `attempt` is the one that runs or comes next."""
+class ItemState:
+    """The progress of one item of a step. `attempt` is the one that runs or comes next."""
 
     arguments: Mapping[str, Any]
     status: ItemStatus = "waiting"
@@ -122,52 +122,52 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepResult:
     """How a step ended; `result` of a step with `forEach` is the list of its items' results."""
 
     step: Step
     status: StepStatus
     result: Any = None
     error: StepFailure | None = None
-    items: tuple[Item, ...] = ()
+    items: tuple[ItemState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A run at one moment. `elements` are what the present step's `forEach` goes through."""
+    """The state of a run. `elements` are those of the current step's `forEach`."""
 
     pipeline: Pipeline
     input: Any
-    required: Required
-    outcomes: tuple[Outcome, ...] = ()
-    items: tuple[Item, ...] | None = None
+    required: RequiredArguments
+    step_results: tuple[StepResult, ...] = ()
+    items: tuple[ItemState, ...] | None = None
     elements: tuple[Any, ...] | None = None
     stopped: bool = False
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing more to do."""
-        return self.stopped or len(self.outcomes) == len(self.pipeline.steps)
+        """Whether the run is over."""
+        return self.stopped or len(self.step_results) == len(self.pipeline.steps)
 
     @property
     def step(self) -> Step:
-        """The step that is under way."""
-        return self.pipeline.steps[len(self.outcomes)]
+        """The current step."""
+        return self.pipeline.steps[len(self.step_results)]
 
     @property
     def previous(self) -> Any:
-        """The last result there is; the pipeline's input before the first one."""
-        for outcome in reversed(self.outcomes):
-            if outcome.status not in {"skipped", "failed"}:
-                return outcome.result
+        """The last result of a step that was neither skipped nor failed, or else the input."""
+        for step_result in reversed(self.step_results):
+            if step_result.status not in {"skipped", "failed"}:
+                return step_result.result
         return self.input
 
     def scope(self, index: int | None = None) -> dict[str, Any]:
-        """Return what an expression of the present step can refer to."""
+        """Return the values that an expression of the current step can refer to."""
         scope = {"input": self.input, "previous": self.previous} | {
             "steps": {
                 each.step.id: {"result": each.result, "status": each.status, "error": each.error}
-                for each in self.outcomes
+                for each in self.step_results
             }
         }
         if index is not None and self.elements is not None:
@@ -175,18 +175,18 @@ class State:
         return scope
 
 
-def start(pipeline: Pipeline, input_: Any, required: Required | None = None) -> State:
+def start(pipeline: Pipeline, input_: Any, required: RequiredArguments | None = None) -> State:
     """Return the state of a run before its first call."""
-    return _settled(State(pipeline, input_, required or (lambda _tool: ())))
+    return _advance(State(pipeline, input_, required or (lambda _tool: ())))
 
 
-def resumed(
+def resume(
     pipeline: Pipeline,
     input_: Any,
     events: Iterable[StepEvent],
-    required: Required | None = None,
+    required: RequiredArguments | None = None,
 ) -> State:
-    """Return the state that the events lead to, with what was under way to be begun anew."""
+    """Return the state after the events; calls that had not ended will be made again."""
     state = start(pipeline, input_, required)
     for event in events:
         state = apply(state, event)
@@ -199,18 +199,18 @@ def resumed(
     return replace(state, items=tuple(items))
 
 
-def next_steps(state: State) -> list[StepCall]:
-    """Return the calls that can be made now, as many as may run at once."""
+def next_calls(state: State) -> list[StepCall]:
+    """Return the calls to make now, within the concurrency of the current step."""
     if state.ended or state.items is None:
         return []
     step = state.step
     room = step.concurrency - sum(item.status == "running" for item in state.items)
     waiting = [index for index, item in enumerate(state.items) if item.status == "waiting"]
-    return [_call(state, step, index) for index in waiting[: max(room, 0)]]
+    return [_next_call(state, step, index) for index in waiting[: max(room, 0)]]
 
 
 def apply(state: State, event: StepEvent) -> State:
-    """Return the state after an event; what ends after a run was stopped changes nothing.
+    """Return the state after an event; events after the end of a run are ignored.
 
     Raises:
         ValidationFailed: The event does not belong to this run.
@@ -224,26 +224,26 @@ def apply(state: State, event: StepEvent) -> State:
             field="events",
             hint="The events belong to another pipeline, or it was changed; start it anew.",
         )
-    item = _after(state, position, event)
+    item = _apply_to_item(state, position, event)
     items = (*state.items[:position], item, *state.items[position + 1 :])
-    return _settled(replace(state, items=items))
+    return _advance(replace(state, items=items))
 
 
-def failure(error: StratagemError) -> StepFailure:
-    """Return an error as it is kept with a step."""
-    kept: StepFailure = {"code": error.code, "message": error.message}
+def failure_of(error: StratagemError) -> StepFailure:
+    """Return an error as it is stored with a step."""
+    stored: StepFailure = {"code": error.code, "message": error.message}
     if "field" in error.details:
-        kept["field"] = error.details["field"]
-    return kept
+        stored["field"] = error.details["field"]
+    return stored
 
 
-def _call(state: State, step: Step, position: int) -> StepCall:
+def _next_call(state: State, step: Step, position: int) -> StepCall:
     assert state.items is not None
     item = state.items[position]
     tool = step.tool
     if item.fallback and isinstance(step.on_error, Fallback) and step.on_error.tool:
         tool = step.on_error.tool
-    # Doubling, as everybody does; an interrupted attempt has waited already.
+    # Exponential backoff; an interrupted attempt has waited already.
     waits = item.attempt > 1 and not item.fallback and not item.interrupted
     delay = step.backoff * 2 ** (item.attempt - 2) if waits else 0.0
     return StepCall(
@@ -259,8 +259,8 @@ def _call(state: State, step: Step, position: int) -> StepCall:
     )
 
 
-def _after(state: State, position: int, event: StepEvent) -> Item:
-    """Return an item after something happened to it."""
+def _apply_to_item(state: State, position: int, event: StepEvent) -> ItemState:
+    """Return an item after an event of one of its calls."""
     assert state.items is not None
     item = state.items[position]
     if item.status in _SETTLED:
@@ -272,11 +272,11 @@ def _after(state: State, position: int, event: StepEvent) -> Item:
         status: ItemStatus = "recovered" if item.fallback else "finished"
         return replace(item, status=status, result=event.result, error=item.error)
     assert event.error is not None, "an event of a failure says what failed"
-    return _failed(state, position, item, event.error)
+    return _fail_item(state, position, item, event.error)
 
 
-def _failed(state: State, position: int, item: Item, error: StepFailure) -> Item:
-    """Return an item after a failure: to be tried again, to be replaced, or failed for good."""
+def _fail_item(state: State, position: int, item: ItemState, error: StepFailure) -> ItemState:
+    """Return an item after a failure: to be retried, replaced by its fallback, or failed."""
     step = state.step
     item = replace(item, error=error)
     blame = blame_of(error["code"])
@@ -286,60 +286,60 @@ def _failed(state: State, position: int, item: Item, error: StepFailure) -> Item
     if item.fallback or not isinstance(step.on_error, Fallback):
         return replace(item, status="failed")
     scope = state.scope(position) | {"error": error}
-    field = f"steps[{len(state.outcomes)}].onError"
+    field = f"steps[{len(state.step_results)}].onError"
     try:
         if step.on_error.tool is None:
             value = templates.resolve(step.on_error.value, scope, field=field)
             return replace(item, status="recovered", result=value)
         template = step.on_error.arguments or {}
-        arguments = _filled(state, step.on_error.tool, template, scope, field)
+        arguments = _fill_arguments(state, step.on_error.tool, template, scope, field)
     except ValidationFailed as fault:
-        return replace(item, status="failed", error=failure(fault))
+        return replace(item, status="failed", error=failure_of(fault))
     return replace(item, status="waiting", fallback=True, attempt=1, arguments=arguments)
 
 
-def _settled(state: State) -> State:
-    """Return the state with every step ended that needs no call any more."""
+def _advance(state: State) -> State:
+    """Finish steps and enter the next ones until a call is needed or the run is over."""
     while not state.ended:
         if state.items is None:
-            state = _entered(state)
+            state = _enter_step(state)
             continue
         step = state.step
         broken = any(item.status == "failed" for item in state.items)
         stops = broken and step.on_error != "continue"
         if not stops and any(item.status not in _SETTLED for item in state.items):
             return state
-        outcome = _outcome(step, state.items, several=state.elements is not None)
+        step_result = _summarize_items(step, state.items, several=state.elements is not None)
         if stops:
-            outcome = replace(outcome, status="failed", result=None)
-        state = _left(state, outcome, stopped=stops)
+            step_result = replace(step_result, status="failed", result=None)
+        state = _finish_step(state, step_result, stopped=stops)
     return state
 
 
-def _left(state: State, outcome: Outcome, *, stopped: bool = False) -> State:
-    outcomes = (*state.outcomes, outcome)
-    return replace(state, outcomes=outcomes, items=None, elements=None, stopped=stopped)
+def _finish_step(state: State, step_result: StepResult, *, stopped: bool = False) -> State:
+    step_results = (*state.step_results, step_result)
+    return replace(state, step_results=step_results, items=None, elements=None, stopped=stopped)
 
 
-def _entered(state: State) -> State:
-    """Return the state with the next step begun or skipped."""
+def _enter_step(state: State) -> State:
+    """Return the state with the current step started, or skipped by its condition."""
     step = state.step
-    field = f"steps[{len(state.outcomes)}]"
+    field = f"steps[{len(state.step_results)}]"
     try:
-        if step.when is not None and not truthy(step.when.search(state.scope())):
-            return _left(state, Outcome(step, "skipped"))
+        if step.when is not None and not is_truthy(step.when.search(state.scope())):
+            return _finish_step(state, StepResult(step, "skipped"))
         if step.for_each is None:
-            return replace(state, items=(_item(state, None),))
+            return replace(state, items=(_start_item(state, None),))
         elements = templates.resolve(step.for_each, state.scope(), field=f"{field}.forEach")
-        state = replace(state, elements=tuple(_checked(elements, f"{field}.forEach")))
+        state = replace(state, elements=tuple(_check_elements(elements, f"{field}.forEach")))
     except ValidationFailed as fault:
-        item = Item({}, attempt=step.attempts)
-        return replace(state, items=(_failed(state, 0, item, failure(fault)),))
-    items = tuple(_item(state, index) for index in range(len(state.elements or ())))
+        item = ItemState({}, attempt=step.attempts)
+        return replace(state, items=(_fail_item(state, 0, item, failure_of(fault)),))
+    items = tuple(_start_item(state, index) for index in range(len(state.elements or ())))
     return replace(state, items=items)
 
 
-def _checked(elements: Any, field: str) -> list[Any]:
+def _check_elements(elements: Any, field: str) -> list[Any]:
     if not isinstance(elements, list):
         kind = "nothing" if elements is None else type(elements).__name__
         raise ValidationFailed(f"`{field}` goes through a list, and got {kind}.", field=field)
@@ -352,19 +352,23 @@ def _checked(elements: Any, field: str) -> list[Any]:
     return elements
 
 
-def _item(state: State, index: int | None) -> Item:
+def _start_item(state: State, index: int | None) -> ItemState:
     step = state.step
-    field = f"steps[{len(state.outcomes)}].arguments"
+    field = f"steps[{len(state.step_results)}].arguments"
     try:
-        return Item(_filled(state, step.tool, step.arguments, state.scope(index), field))
+        return ItemState(
+            _fill_arguments(state, step.tool, step.arguments, state.scope(index), field)
+        )
     except ValidationFailed as fault:
-        return _failed(state, index or 0, Item({}, attempt=step.attempts), failure(fault))
+        return _fail_item(
+            state, index or 0, ItemState({}, attempt=step.attempts), failure_of(fault)
+        )
 
 
-def _filled(
+def _fill_arguments(
     state: State, tool: str, template: Mapping[str, Any], scope: Mapping[str, Any], field: str
 ) -> dict[str, Any]:
-    """Return a call's arguments; what is required and left out is taken from the last result."""
+    """Return a call's arguments; required ones that are left out come from the last result."""
     arguments: dict[str, Any] = templates.resolve(dict(template), scope, field=field)
     sources = [scope[name] for name in ("item", "previous") if isinstance(scope.get(name), Mapping)]
     for name in state.required(tool):
@@ -374,7 +378,7 @@ def _filled(
     return arguments
 
 
-def _outcome(step: Step, items: tuple[Item, ...], *, several: bool) -> Outcome:
+def _summarize_items(step: Step, items: tuple[ItemState, ...], *, several: bool) -> StepResult:
     failed = [item for item in items if item.status == "failed"]
     status: StepStatus = "finished"
     if failed:
@@ -383,7 +387,7 @@ def _outcome(step: Step, items: tuple[Item, ...], *, several: bool) -> Outcome:
         status = "recovered"
     results = [item.result for item in items]
     troubled = failed or [item for item in items if item.status == "recovered"]
-    return Outcome(
+    return StepResult(
         step=step,
         status=status,
         result=results if several else results[0],

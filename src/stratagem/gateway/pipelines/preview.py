@@ -1,4 +1,4 @@
-"""A dry run: what a pipeline would do, as far as that is known before anything runs."""
+"""The dry run of a pipeline: its steps, with everything that is known before they run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from stratagem.errors import ValidationFailed
 from stratagem.gateway.pipelines import templates
 from stratagem.gateway.pipelines.answers import PipelinePreview, StepPreview
-from stratagem.gateway.pipelines.definition import Fallback, Pipeline, Step, plan
-from stratagem.gateway.pipelines.expressions import Expression, truthy
+from stratagem.gateway.pipelines.definition import Fallback, Pipeline, Step, parse_pipeline
+from stratagem.gateway.pipelines.expressions import Expression, is_truthy
 
 __all__ = ["dry_run"]
 
@@ -19,15 +19,15 @@ def dry_run(
     input_: Any,
     schema_of: Callable[[str], Mapping[str, Any] | None],
 ) -> PipelinePreview:
-    """Return the plan of a pipeline: each step with the arguments that are known already.
+    """Return the steps of a pipeline with the arguments that are known before it runs.
 
-    `schema_of` gives the input schema of a tool by its name, None where there is no such tool.
-    A reference to a result stays as it is written.
+    `schema_of` returns the input schema of a tool by its name, or None if there is no such tool.
+    References to results stay unresolved.
 
     Raises:
         ValidationFailed: The definition is wrong.
     """
-    pipeline = definition if isinstance(definition, Pipeline) else plan(definition)
+    pipeline = definition if isinstance(definition, Pipeline) else parse_pipeline(definition)
     steps = [
         _preview_step(step, index, input_, schema_of) for index, step in enumerate(pipeline.steps)
     ]
@@ -44,7 +44,7 @@ def _preview_step(
     input_: Any,
     schema_of: Callable[[str], Mapping[str, Any] | None],
 ) -> StepPreview:
-    known = _Known(input_, first=index == 0)
+    known = _KnownScope(input_, first=index == 0)
     schema = schema_of(step.tool)
     problems: list[str] = [] if schema is not None else [f"There is no tool {step.tool!r}."]
     arguments = known.resolve(dict(step.arguments), f"steps[{index}].arguments", problems)
@@ -64,26 +64,26 @@ def _preview_step(
         "toolExists": schema is not None,
         "arguments": arguments,
         "fromPreviousResult": missing,
-        "runs": _runs(step, known, problems),
-        "items": _items(step, index, known, problems),
+        "runs": _evaluate_condition(step, known, problems),
+        "items": _count_items(step, index, known, problems),
         "problems": problems,
     }
 
 
-def _runs(step: Step, known: _Known, problems: list[str]) -> bool | None:
-    """Tell whether a step's condition holds; None where that is not known yet."""
+def _evaluate_condition(step: Step, known: _KnownScope, problems: list[str]) -> bool | None:
+    """Tell whether a step's condition holds; None if it depends on a result."""
     if step.when is None:
         return True
     if not known.covers(step.when):
         return None
     try:
-        return truthy(step.when.search(known.scope))
+        return is_truthy(step.when.search(known.scope))
     except ValidationFailed as fault:
         problems.append(fault.message)
         return None
 
 
-def _items(step: Step, index: int, known: _Known, problems: list[str]) -> int | None:
+def _count_items(step: Step, index: int, known: _KnownScope, problems: list[str]) -> int | None:
     if step.for_each is None:
         return 1
     field = f"steps[{index}].forEach"
@@ -96,8 +96,8 @@ def _items(step: Step, index: int, known: _Known, problems: list[str]) -> int | 
     return len(elements)
 
 
-class _Known:
-    """What can be referred to before anything has run."""
+class _KnownScope:
+    """The values that references can use before any step has run."""
 
     def __init__(self, input_: Any, *, first: bool) -> None:
         self.scope = {"input": input_} | ({"previous": input_} if first else {})
@@ -106,7 +106,7 @@ class _Known:
         return all(root and root[0] in self.scope for root in expression.roots)
 
     def resolve(self, template: Any, field: str, problems: list[str]) -> Any:
-        """Return a template with the references in it resolved that can be."""
+        """Return a template with those references resolved whose values are known."""
         if isinstance(template, Mapping) and not {"$ref", "$literal"} & template.keys():
             return {
                 name: self.resolve(value, f"{field}.{name}", problems)

@@ -1,9 +1,9 @@
-"""Arguments with references in them, and what they become.
+"""Templates: arguments that contain references to earlier results.
 
-A reference is `{"$ref": "EXPRESSION"}`, or `${{ EXPRESSION }}` in a text. Where it is all there is
-to a text it keeps its type; within a longer text it is written into it. `$${{` stands for `${{`,
-and `{"$literal": VALUE}` for a value that is not looked into. What a reference gives is never
-looked into either: a result cannot smuggle in a reference of its own.
+A reference is `{"$ref": "EXPRESSION"}`, or `${{ EXPRESSION }}` in a text. A text that is a single
+reference becomes the value itself, with its type; in a longer text the value is inserted as text.
+`$${{` stands for `${{`, and `{"$literal": VALUE}` for a value that is not resolved. The value of a
+reference is not resolved again, so a result cannot inject a reference.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Final
 import orjson
 
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.pipelines.expressions import Expression, Work, compiled
+from stratagem.gateway.pipelines.expressions import EvaluationBudget, Expression, compile_expression
 
 __all__ = ["references", "resolve"]
 
-# One that does not end takes all that is left, so that no other is looked for in it.
+# An unterminated reference extends to the end of the text, so no other is searched in it.
 _REFERENCE: Final = re.compile(
     r"(?P<escaped>\$\$\{\{)|\$\{\{(?P<inner>.*?)(?P<end>\}\}|\Z)", re.DOTALL
 )
@@ -28,20 +28,20 @@ _LITERAL: Final = "$literal"
 
 
 def references(template: Any, *, field: str) -> Iterator[Expression]:
-    """Yield every expression in a template, read.
+    """Yield every expression in a template, compiled.
 
     Raises:
-        ValidationFailed: One cannot be read; `field` says where it stands.
+        ValidationFailed: One is malformed; `field` says where.
     """
     if isinstance(template, str):
         for found in _REFERENCE.finditer(template):
             if found["end"]:
-                yield compiled(found["inner"], field=field)
+                yield compile_expression(found["inner"], field=field)
     elif isinstance(template, Mapping):
         if _LITERAL in template:
-            _only(template, _LITERAL, field)
+            _check_single_key(template, _LITERAL, field)
         elif _REF in template:
-            yield compiled(_reference(template, field), field=field)
+            yield compile_expression(_reference_text(template, field), field=field)
         else:
             for name, value in template.items():
                 yield from references(value, field=f"{field}.{name}")
@@ -51,19 +51,19 @@ def references(template: Any, *, field: str) -> Iterator[Expression]:
 
 
 def resolve(
-    template: Any, scope: Mapping[str, Any], *, field: str, work: Work | None = None
+    template: Any, scope: Mapping[str, Any], *, field: str, budget: EvaluationBudget | None = None
 ) -> Any:
-    """Return a template with each reference replaced by what it refers to.
+    """Return a template with each reference replaced by its value.
 
     Raises:
-        ValidationFailed: A text refers to something that is not there, or an expression fails.
+        ValidationFailed: A reference inside a text has no value, or an expression fails.
     """
-    work = work or Work(field)
+    budget = budget or EvaluationBudget(field)
     if isinstance(template, str):
-        return _text(template, scope, field, work)
+        return _resolve_text(template, scope, field, budget)
     if isinstance(template, list):
         return [
-            resolve(value, scope, field=f"{field}[{index}]", work=work)
+            resolve(value, scope, field=f"{field}[{index}]", budget=budget)
             for index, value in enumerate(template)
         ]
     if not isinstance(template, Mapping):
@@ -71,29 +71,31 @@ def resolve(
     if _LITERAL in template:
         return template[_LITERAL]
     if _REF in template:
-        return compiled(_reference(template, field), field=field).search(scope, work)
+        return compile_expression(_reference_text(template, field), field=field).search(
+            scope, budget
+        )
     return {
-        name: resolve(value, scope, field=f"{field}.{name}", work=work)
+        name: resolve(value, scope, field=f"{field}.{name}", budget=budget)
         for name, value in template.items()
     }
 
 
-def _text(text: str, scope: Mapping[str, Any], field: str, work: Work) -> Any:
+def _resolve_text(text: str, scope: Mapping[str, Any], field: str, budget: EvaluationBudget) -> Any:
     whole = _REFERENCE.fullmatch(text.strip())
-    # Without the count, `${{ a }} and ${{ b }}` would pass for one expression.
+    # Without the count, `${{ a }} and ${{ b }}` would match as one expression.
     if whole and whole["end"] and text.count("${{") == 1:
-        return compiled(whole["inner"], field=field).search(scope, work)
+        return compile_expression(whole["inner"], field=field).search(scope, budget)
 
-    def written(found: re.Match[str]) -> str:
+    def substitute(found: re.Match[str]) -> str:
         if not found["end"]:
             return found[0].replace("$${{", "${{")
-        expression = compiled(found["inner"], field=field)
-        return _written(expression.search(scope, work), expression, field)
+        expression = compile_expression(found["inner"], field=field)
+        return _render_value(expression.search(scope, budget), expression, field)
 
-    return _REFERENCE.sub(written, text)
+    return _REFERENCE.sub(substitute, text)
 
 
-def _written(value: Any, expression: Expression, field: str) -> str:
+def _render_value(value: Any, expression: Expression, field: str) -> str:
     if value is None:
         raise ValidationFailed(
             f"`{field}` needs {expression.text!r} in its text, and there is nothing.",
@@ -103,14 +105,14 @@ def _written(value: Any, expression: Expression, field: str) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _reference(template: Mapping[str, Any], field: str) -> str:
-    _only(template, _REF, field)
+def _reference_text(template: Mapping[str, Any], field: str) -> str:
+    _check_single_key(template, _REF, field)
     text = template[_REF]
     if not isinstance(text, str):
         raise ValidationFailed(f"`{field}`: the value of $ref is an expression.", field=field)
     return text
 
 
-def _only(template: Mapping[str, Any], key: str, field: str) -> None:
+def _check_single_key(template: Mapping[str, Any], key: str, field: str) -> None:
     if len(template) > 1:
         raise ValidationFailed(f"`{field}`: {key} stands alone in its object.", field=field)

@@ -8,7 +8,7 @@ import pytest
 
 from stratagem import limits
 from stratagem.errors import MissingRequired, ValidationFailed
-from stratagem.gateway.pipelines.definition import plan
+from stratagem.gateway.pipelines.definition import parse_pipeline
 from stratagem.gateway.pipelines.preview import dry_run
 
 DOCUMENTED: dict[str, Any] = {
@@ -27,7 +27,7 @@ def step(**fields: Any) -> dict[str, Any]:
 
 
 def test_the_documented_pipeline_is_read() -> None:
-    pipeline = plan(DOCUMENTED)
+    pipeline = parse_pipeline(DOCUMENTED)
 
     assert [each.id for each in pipeline.steps] == [
         "code_parser",
@@ -40,7 +40,7 @@ def test_the_documented_pipeline_is_read() -> None:
 def test_a_step_without_an_id_is_called_after_its_tool() -> None:
     steps = [step(), step(), {"tool": "a.b c", "id": None}, {"tool": "9"}, step(id="t_2")]
 
-    ids = [each.id for each in plan({"steps": steps}).steps]
+    ids = [each.id for each in parse_pipeline({"steps": steps}).steps]
 
     assert ids == ["t", "t_3", "a_b_c", "_9", "t_2"]
 
@@ -84,21 +84,21 @@ def test_a_step_without_an_id_is_called_after_its_tool() -> None:
 )
 def test_a_wrong_definition_is_refused_with_its_place(definition: Any, field: str) -> None:
     with pytest.raises(ValidationFailed) as refused:
-        plan(definition)
+        parse_pipeline(definition)
 
     assert refused.value.details["field"] == field
 
 
 def test_a_step_without_a_tool_is_refused() -> None:
     with pytest.raises(MissingRequired) as refused:
-        plan({"steps": [{"arguments": {}}]})
+        parse_pipeline({"steps": [{"arguments": {}}]})
 
     assert refused.value.details["field"] == "steps[0].tool"
 
 
 def test_on_error_is_not_guessed() -> None:
     with pytest.raises(ValidationFailed) as refused:
-        plan({"steps": [step(onError="ignore")]})
+        parse_pipeline({"steps": [step(onError="ignore")]})
 
     assert refused.value.details["field"].startswith("steps[0].onError")
 

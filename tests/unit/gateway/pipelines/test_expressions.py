@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.pipelines.expressions import compiled, truthy
+from stratagem.gateway.pipelines.expressions import compile_expression, is_truthy
 from stratagem.gateway.pipelines.templates import references, resolve
 
 SCOPE: dict[str, Any] = {
@@ -17,7 +17,7 @@ SCOPE: dict[str, Any] = {
 
 
 def search(text: str, scope: Any = None) -> Any:
-    return compiled(text, field="here").search(SCOPE if scope is None else scope)
+    return compile_expression(text, field="here").search(SCOPE if scope is None else scope)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_expression_that_multiplies_is_stopped(text: str) -> None:
 def test_what_an_expression_reads_is_known_beforehand(
     text: str, roots: set[tuple[str, ...]]
 ) -> None:
-    found = set(compiled(text, field="x").roots)
+    found = set(compile_expression(text, field="x").roots)
 
     # A shorter root is a weaker promise, never a wrong one.
     assert len(found) == len(roots)
@@ -123,8 +123,8 @@ def test_what_an_expression_reads_is_known_beforehand(
 
 def test_truth_is_that_of_jmespath() -> None:
     empty: tuple[Any, ...] = (None, False, "", [], {})
-    assert [truthy(value) for value in empty] == [False] * 5
-    assert [truthy(value) for value in (0, 0.0, True, "no", [None], {"a": None})] == [True] * 6
+    assert [is_truthy(value) for value in empty] == [False] * 5
+    assert [is_truthy(value) for value in (0, 0.0, True, "no", [None], {"a": None})] == [True] * 6
 
 
 @pytest.mark.parametrize(

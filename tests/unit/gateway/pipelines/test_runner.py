@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from stratagem.errors import ExecutionFailed, PermissionDenied, ValidationFailed
 from stratagem.gateway.pipelines import machine
-from stratagem.gateway.pipelines.definition import plan
-from stratagem.gateway.pipelines.machine import StepCall, StepEvent, resumed
-from stratagem.gateway.pipelines.running import PipelineResult, run_pipeline
+from stratagem.gateway.pipelines.definition import parse_pipeline
+from stratagem.gateway.pipelines.machine import StepCall, StepEvent, resume
+from stratagem.gateway.pipelines.runner import PipelineResult, run_pipeline
 
 
 class Crash(BaseException):
@@ -222,11 +222,11 @@ def test_what_cannot_get_better_is_not_tried_again() -> None:
 
 
 def test_the_wait_doubles() -> None:
-    pipeline = plan({"steps": [{"tool": "t", "retry": {"attempts": 4, "backoff": 500}}]})
+    pipeline = parse_pipeline({"steps": [{"tool": "t", "retry": {"attempts": 4, "backoff": 500}}]})
     state = machine.start(pipeline, None)
     delays = []
     for _ in range(4):
-        (call,) = machine.next_steps(state)
+        (call,) = machine.next_calls(state)
         delays.append(call.delay)
         state = machine.apply(
             machine.apply(state, call.event("started")),
@@ -362,7 +362,7 @@ def test_an_output_that_cannot_be_made_is_a_failure() -> None:
 
 def test_events_of_another_pipeline_are_refused() -> None:
     with pytest.raises(ValidationFailed, match="does not belong"):
-        resumed(plan({"steps": [{"tool": "a"}]}), {}, [StepEvent("started", "b")])
+        resume(parse_pipeline({"steps": [{"tool": "a"}]}), {}, [StepEvent("started", "b")])
 
 
 STEP = st.fixed_dictionaries(
@@ -402,7 +402,7 @@ def seen(result: PipelineResult) -> list[Any]:
 def test_going_on_after_a_crash_anywhere_gives_the_same_and_repeats_nothing(
     steps: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    pipeline = plan({"steps": steps})
+    pipeline = parse_pipeline({"steps": steps})
     through = Desk(TOOLS)
     expected = asyncio.run(run_pipeline(pipeline, INPUT, through.execute, through.record))
 
@@ -412,7 +412,7 @@ def test_going_on_after_a_crash_anywhere_gives_the_same_and_repeats_nothing(
         result = asyncio.run(run_pipeline(pipeline, INPUT, first.execute, first.record))
     except Crash:
         second = Desk(TOOLS)
-        state = resumed(pipeline, INPUT, first.events)
+        state = resume(pipeline, INPUT, first.events)
         result = asyncio.run(run_pipeline(pipeline, INPUT, second.execute, second.record, state))
         ended = {
             (e.step, e.index, e.attempt, e.fallback) for e in first.events if e.kind != "started"
@@ -432,12 +432,12 @@ def test_going_on_after_a_crash_anywhere_gives_the_same_and_repeats_nothing(
 @settings(max_examples=50)
 @given(steps=st.lists(STEP, min_size=1, max_size=4))
 def test_the_events_alone_say_how_a_run_ended(steps: list[dict[str, Any]]) -> None:
-    pipeline = plan({"steps": steps})
+    pipeline = parse_pipeline({"steps": steps})
     desk = Desk(TOOLS)
     result = asyncio.run(run_pipeline(pipeline, INPUT, desk.execute, desk.record))
 
     again = Desk(TOOLS)
-    state = resumed(pipeline, INPUT, desk.events)
+    state = resume(pipeline, INPUT, desk.events)
     replayed = asyncio.run(run_pipeline(pipeline, INPUT, again.execute, again.record, state))
 
     assert again.calls == []

@@ -1,4 +1,4 @@
-"""Running a pipeline: the machine's calls are made, and each event is recorded before it counts."""
+"""Runs a pipeline: makes the calls and records each event before it is applied."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from stratagem.gateway.pipelines.answers import (
     StepFailure,
     StepReport,
 )
-from stratagem.gateway.pipelines.definition import Pipeline, plan
+from stratagem.gateway.pipelines.definition import Pipeline, parse_pipeline
 from stratagem.gateway.pipelines.machine import (
-    Item,
+    ItemState,
     ItemStatus,
-    Outcome,
     State,
     StepCall,
     StepEvent,
+    StepResult,
 )
 
 __all__ = ["Execute", "PipelineResult", "Record", "result_of", "run_pipeline"]
@@ -42,7 +42,7 @@ _ITEM_STATUSES: Final[Mapping[ItemStatus, ItemEnd]] = {
 
 @dataclass(frozen=True, slots=True)
 class PipelineResult:
-    """How a pipeline ended: each step with its status, and what came out."""
+    """The result of a pipeline run: its output, and each step with its status."""
 
     name: str
     success: bool
@@ -51,7 +51,7 @@ class PipelineResult:
     error: StepFailure | None
 
     def answer(self, run_id: str) -> PipelineRun:
-        """Return the result as the surfaces show it."""
+        """Return the result in the form of the interface."""
         return {
             "runId": run_id,
             "name": self.name,
@@ -69,30 +69,30 @@ async def run_pipeline(
     record: Record,
     state: State | None = None,
     *,
-    required: machine.Required | None = None,
+    required: machine.RequiredArguments | None = None,
 ) -> PipelineResult:
-    """Run a pipeline to its end, or from a state on.
+    """Run a pipeline to its end, from the start or from a given state.
 
-    Each event is recorded before the next call is chosen. What is under way when a step stops
-    the pipeline, or when this is cancelled, is cancelled and waited for.
+    Each event is recorded before the next call is chosen. When a step stops the pipeline, or this
+    is cancelled, running calls are cancelled and awaited.
 
     Raises:
         ValidationFailed: The definition is wrong; nothing was run.
     """
-    pipeline = definition if isinstance(definition, Pipeline) else plan(definition)
+    pipeline = definition if isinstance(definition, Pipeline) else parse_pipeline(definition)
     state = state or machine.start(pipeline, input_, required)
     under_way: dict[asyncio.Task[StepEvent], None] = {}
     try:
         while not state.ended:
-            for call in machine.next_steps(state):
-                state = await _recorded(state, call.event("started"), record)
-                under_way[asyncio.create_task(_attempt(call, execute))] = None
+            for call in machine.next_calls(state):
+                state = await _record_event(state, call.event("started"), record)
+                under_way[asyncio.create_task(_make_call(call, execute))] = None
             done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-            # In the order in which they were begun, so that equal runs leave equal events.
+            # In the order in which they began, so that equal runs record equal events.
             for task in [task for task in under_way if task in done]:
                 del under_way[task]
                 if not state.ended:
-                    state = await _recorded(state, task.result(), record)
+                    state = await _record_event(state, task.result(), record)
     finally:
         for task in under_way:
             task.cancel()
@@ -101,13 +101,13 @@ async def run_pipeline(
 
 
 def result_of(state: State) -> PipelineResult:
-    """Return how a run that has ended ended."""
-    steps = [_step_report(outcome) for outcome in state.outcomes]
+    """Return the result of a run that is over."""
+    steps = [_step_report(step_result) for step_result in state.step_results]
     left = state.pipeline.steps[len(steps) :]
     steps += [{"id": step.id, "tool": step.tool, "status": "not_run"} for step in left]
     pipeline = state.pipeline
     if state.stopped:
-        last = state.outcomes[-1]
+        last = state.step_results[-1]
         assert last.error is not None
         error: StepFailure = {**last.error, "step": last.step.id}
         return PipelineResult(pipeline.name, False, None, tuple(steps), error)  # noqa: FBT003
@@ -116,17 +116,17 @@ def result_of(state: State) -> PipelineResult:
         if pipeline.output is not None:
             output = templates.resolve(pipeline.output, state.scope(), field="output")
     except ValidationFailed as fault:
-        error = machine.failure(fault)
+        error = machine.failure_of(fault)
         return PipelineResult(pipeline.name, False, None, tuple(steps), error)  # noqa: FBT003
     return PipelineResult(pipeline.name, True, output, tuple(steps), None)  # noqa: FBT003
 
 
-async def _recorded(state: State, event: StepEvent, record: Record) -> State:
+async def _record_event(state: State, event: StepEvent, record: Record) -> State:
     await record(event)
     return machine.apply(state, event)
 
 
-async def _attempt(call: StepCall, execute: Execute) -> StepEvent:
+async def _make_call(call: StepCall, execute: Execute) -> StepEvent:
     if call.delay:
         await asyncio.sleep(call.delay)
     clock = asyncio.get_running_loop().time
@@ -139,31 +139,31 @@ async def _attempt(call: StepCall, execute: Execute) -> StepEvent:
         if not limit.expired():
             raise
         late = ExecutionTimeout(f"The step {call.step!r} took longer than {call.timeout} s.")
-        return call.event("failed", error=machine.failure(late), seconds=clock() - began)
+        return call.event("failed", error=machine.failure_of(late), seconds=clock() - began)
     except StratagemError as error:
-        return call.event("failed", error=machine.failure(error), seconds=clock() - began)
+        return call.event("failed", error=machine.failure_of(error), seconds=clock() - began)
     return call.event("finished", result=result, seconds=clock() - began)
 
 
-def _step_report(outcome: Outcome) -> StepReport:
-    items = outcome.items
+def _step_report(step_result: StepResult) -> StepReport:
+    items = step_result.items
     report: StepReport = {
-        "id": outcome.step.id,
-        "tool": outcome.step.tool,
-        "status": outcome.status,
+        "id": step_result.step.id,
+        "tool": step_result.step.tool,
+        "status": step_result.status,
         "attempts": sum(item.calls for item in items),
         "duration": round(sum(item.seconds for item in items) * 1000, 3),
     }
-    if outcome.status not in {"skipped", "failed"}:
-        report["result"] = outcome.result
-    if outcome.error is not None:
-        report["error"] = outcome.error.copy()
-    if outcome.step.for_each is not None:
+    if step_result.status not in {"skipped", "failed"}:
+        report["result"] = step_result.result
+    if step_result.error is not None:
+        report["error"] = step_result.error.copy()
+    if step_result.step.for_each is not None:
         report["items"] = [_item_report(item) for item in items]
     return report
 
 
-def _item_report(item: Item) -> ItemReport:
+def _item_report(item: ItemState) -> ItemReport:
     report: ItemReport = {
         "status": _ITEM_STATUSES[item.status],
         "attempts": item.calls,
