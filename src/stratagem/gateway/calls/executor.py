@@ -354,7 +354,7 @@ class Executor:
             raise ExecutionFailed(f"Nothing here can run {tool.name}: its handler is unknown.")
         permissions = tool.permissions
         if call.permissions is not None:
-            permissions = permissions.narrowed(read_permissions(call.permissions))
+            permissions = permissions.intersect(read_permissions(call.permissions))
         secrets = await self._parts.secrets(tool)
         run = Run(
             execution_id=course.execution_id,

@@ -53,7 +53,7 @@ class CodeRunner:
         ended = await self._sandbox.run_code(
             handler["language"],
             handler["code"],
-            permissions=bounded(run.permissions.narrowed(own), run),
+            permissions=bounded(run.permissions.intersect(own), run),
             inputs=dict(run.arguments),
             on_output=reporting(run),
         )
@@ -68,7 +68,7 @@ class CodeRunner:
 def bounded(permissions: Permissions, run: Run) -> Permissions:
     """Return permissions that end with the call's time."""
     seconds = max(run.seconds, limits.SANDBOX_SECONDS_MIN)
-    return permissions.narrowed(
+    return permissions.intersect(
         read_permissions({"timeout": min(seconds, permissions.seconds) * 1000}, base=permissions)
     )
 

@@ -1,11 +1,11 @@
-"""Running code and programs that are not trusted."""
+"""The sandbox for untrusted code and programs."""
 
 from __future__ import annotations
 
 from stratagem.gateway.sandbox.permissions import Filesystem, Permissions, read_permissions
 from stratagem.gateway.sandbox.results import CodeResult, Killed, Language, LayerName, OnOutput
 from stratagem.gateway.sandbox.sandbox import Engine, Sandbox
-from stratagem.gateway.sandbox.trial import Report
+from stratagem.gateway.sandbox.trial import LayerReport
 
 __all__ = [
     "CodeResult",
@@ -14,9 +14,9 @@ __all__ = [
     "Killed",
     "Language",
     "LayerName",
+    "LayerReport",
     "OnOutput",
     "Permissions",
-    "Report",
     "Sandbox",
     "read_permissions",
 ]

@@ -1,12 +1,12 @@
-"""Full interpreters and programs in namespaces of their own, by bubblewrap.
+"""The layer that runs full interpreters and programs in Linux namespaces, by bubblewrap.
 
-Nothing of the machine is there but the folders of the system, read-only, and one directory if
-it was given; `/tmp` is private, small and gone afterwards; without the permission there is no
-network but an empty one. Below that lie the filter of system calls and the limits.
+Code sees the folders of the system, read-only, and its working directory, if any; `/tmp` is
+private, small and temporary. Without the permission its network namespace is empty. A seccomp
+filter and resource limits apply as well.
 
-Started by root it makes the mounts as root and becomes nobody inside, because the limit on
-processes does not bind root. Started by anyone else it uses a user namespace, and no further
-one can be made within.
+Started by root, it creates the mounts as root and then becomes the user nobody, because the limit
+on processes does not apply to root. Started by another user, it uses a user namespace, in which no
+further one can be created.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.gateway.sandbox import orders, runtimes
+from stratagem.gateway.sandbox import interpreters, restrictions
+from stratagem.gateway.sandbox.interpreters import Interpreter
 from stratagem.gateway.sandbox.layers import (
     BASE_ENVIRONMENT,
     INSIDE,
     NOBODY,
     NODE_ENVIRONMENT,
     Task,
-    first,
+    find_interpreter,
     node_argv,
-    start,
+    start_command,
 )
 from stratagem.gateway.sandbox.processes import Launch
 from stratagem.gateway.sandbox.results import Language, LayerName
-from stratagem.gateway.sandbox.runtimes import Runtime
 
 __all__ = ["Bubblewrap"]
 
@@ -51,18 +51,18 @@ class Bubblewrap:
 
     name: LayerName = "bubblewrap"
 
-    def missing(self, language: Language | None) -> str | None:
-        """Say what is missing here, None if nothing is."""
-        if reason := orders.filters_missing():
+    def missing_requirement(self, language: Language | None) -> str | None:
+        """Return what this machine lacks, or None."""
+        if reason := restrictions.filter_obstacle():
             return reason
         if self._program is None:
             return _INSTALL
         if self._version < _VERSION_MIN:
             return f"bubblewrap is too old: {_INSTALL}"
         if self._python is None:
-            return runtimes.NO_PYTHON
+            return interpreters.NO_PYTHON
         if language == "javascript" and self._node is None:
-            return runtimes.NO_NODE
+            return interpreters.NO_NODE
         return None
 
     def launch(self, task: Task) -> Launch:
@@ -71,10 +71,15 @@ class Bubblewrap:
         assert self._python is not None, "as above"
         argv = [self._program, *self._namespaces(task), *self._mounts(task), "--"]
         env = {**BASE_ENVIRONMENT, "HOME": _TMP, "TMPDIR": _TMP}
-        told = self._orders(task, {**env, **(task.env or {})})
-        return Launch([*argv, *start(self._python, _INSIDE)], env, lambda _pid: told, task.work)
+        instructions = self._instructions(task, {**env, **(task.env or {})})
+        return Launch(
+            [*argv, *start_command(self._python, _INSIDE)],
+            env,
+            lambda _pid: instructions,
+            task.work,
+        )
 
-    def _orders(self, task: Task, env: dict[str, str]) -> dict[str, Any]:
+    def _instructions(self, task: Task, env: dict[str, str]) -> dict[str, Any]:
         as_root = os.geteuid() == 0
         argv = list(task.argv)
         if task.mode == "node":
@@ -82,7 +87,7 @@ class Bubblewrap:
             env = {**env, **NODE_ENVIRONMENT}
             argv = node_argv(self._node, task.permissions)
         # In a user namespace of its own the count begins anew.
-        processes = orders.processes_of(NOBODY) if as_root else 0
+        processes = restrictions.count_processes(NOBODY) if as_root else 0
         return {
             "mode": task.mode,
             "argv": argv,
@@ -93,8 +98,8 @@ class Bubblewrap:
                 "dumpable": 1,
                 "parent": None,
                 "landlock": None,
-                "limits": orders.resource_limits(task, processes=processes),
-                "filter": orders.filter_text(task, alone=False),
+                "limits": restrictions.resource_limits(task, processes=processes),
+                "filter": restrictions.filter_text(task, alone=False),
             },
         }
 
@@ -111,7 +116,7 @@ class Bubblewrap:
             yield from ("--uid", str(NOBODY), "--gid", str(NOBODY))
 
     def _mounts(self, task: Task) -> Iterator[str]:
-        for folder in runtimes.SYSTEM_FOLDERS:
+        for folder in interpreters.SYSTEM_FOLDERS:
             path = Path(folder)
             if path.is_symlink():
                 yield from ("--symlink", str(path.readlink()), folder)
@@ -125,22 +130,22 @@ class Bubblewrap:
             for parent in reversed(Path(target).parents):
                 if str(parent) not in made:
                     made.add(str(parent))
-                    # Left to itself it makes folders that only their owner can look into.
+                    # By default bubblewrap creates folders that only their owner can enter.
                     yield from ("--perms", "0755", "--dir", str(parent))
             yield from (kind, source, target)
         yield from ("--remount-ro", "/")
 
     def _binds(self, task: Task) -> Iterator[tuple[str, str, str]]:
-        files = runtimes.SYSTEM_FILES
+        files = interpreters.SYSTEM_FILES
         if task.permissions.network:
-            files += runtimes.NETWORK_FILES
+            files += interpreters.NETWORK_FILES
         for file in files:
             if Path(file).exists():
                 yield "--ro-bind", file, file
         yield "--ro-bind", str(INSIDE), _INSIDE
         for runtime in (self._python, self._node if task.mode == "node" else None):
             if runtime is not None:
-                for path in runtimes.beyond_system(runtime.paths):
+                for path in interpreters.beyond_system(runtime.paths):
                     yield "--ro-bind", path, path
         if task.workdir is not None:
             writable = task.permissions.filesystem == "workdir"
@@ -166,14 +171,14 @@ class Bubblewrap:
         return tuple(int(part) for part in re.findall(r"\d+", said)) or (0,)
 
     @cached_property
-    def _python(self) -> Runtime | None:
-        return first(runtimes.pythons(), _suits)
+    def _python(self) -> Interpreter | None:
+        return find_interpreter(interpreters.find_pythons(), _is_usable)
 
     @cached_property
-    def _node(self) -> Runtime | None:
-        return first(runtimes.nodes(), _suits)
+    def _node(self) -> Interpreter | None:
+        return find_interpreter(interpreters.find_nodes(), _is_usable)
 
 
-def _suits(runtime: Runtime) -> bool:
-    # The folders above are made anew inside, for everyone.
+def _is_usable(runtime: Interpreter) -> bool:
+    # The parent folders do not matter: bubblewrap creates them inside, accessible to everyone.
     return os.geteuid() != 0 or runtime.readable_by_anyone()

@@ -1,4 +1,4 @@
-"""What of the sandbox works on this machine, found by trying it, and what to do about the rest."""
+"""The sandbox check of `stratagem doctor`: which layers hold here, and what to install."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.gateway.sandbox.results import Language, LayerName
 from stratagem.gateway.sandbox.sandbox import Sandbox
-from stratagem.gateway.sandbox.trial import Report
+from stratagem.gateway.sandbox.trial import LayerReport
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -20,16 +20,16 @@ _FULL: Final[tuple[LayerName, ...]] = ("bubblewrap", "landlock")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """How every layer stood up to the attacks, and what follows from that."""
+    """The reports on all layers, and the conclusions from them."""
 
-    reports: Sequence[Report]
+    reports: Sequence[LayerReport]
     network: bool
 
     @property
     def works(self) -> bool:
-        """Tell whether code of both languages runs here, in whatever interpreter."""
+        """Tell whether code of both languages can run here, in any interpreter."""
         return all(
-            self._holding(language, _SMALL) or self._holding(language, _FULL)
+            self._find_holding_layer(language, _SMALL) or self._find_holding_layer(language, _FULL)
             for language in _LANGUAGES
         )
 
@@ -39,8 +39,8 @@ class Diagnosis:
             "works": self.works,
             "languages": {
                 language: {
-                    "snippet": self._holding(language, _SMALL),
-                    "full": self._holding(language, _FULL),
+                    "snippet": self._find_holding_layer(language, _SMALL),
+                    "full": self._find_holding_layer(language, _FULL),
                 }
                 for language in _LANGUAGES
             },
@@ -58,18 +58,20 @@ class Diagnosis:
             "advice": list(dict.fromkeys(self._advice())),
         }
 
-    def _holding(self, language: Language, layers: Sequence[LayerName]) -> LayerName | None:
-        """Return the layer that would run the language, the first that holds."""
+    def _find_holding_layer(
+        self, language: Language, layers: Sequence[LayerName]
+    ) -> LayerName | None:
+        """Return the first of the layers that runs the language and holds, or None."""
         for report in self.reports:
             if report.language == language and report.layer in layers and report.holds:
                 return report.layer
         return None
 
     def _advice(self) -> Iterator[str]:
-        """Yield what to do where a kind of code has no layer that holds it."""
+        """Yield what to install or repair for each kind of code that no layer can run."""
         for report in self.reports:
             kind = _SMALL if report.layer in _SMALL else _FULL
-            if self._holding(report.language, kind) is not None:
+            if self._find_holding_layer(report.language, kind) is not None:
                 continue
             if report.missing is not None:
                 yield f"{report.layer}: {report.missing}"
@@ -78,5 +80,5 @@ class Diagnosis:
 
 
 def diagnose(sandbox: Sandbox, *, network: bool) -> Diagnosis:
-    """Try every attack on every layer, which takes a second; not for a thread with a loop."""
+    """Try every attack on every layer, which takes a second. Do not call it on an event loop."""
     return Diagnosis(sandbox.self_test(), network)

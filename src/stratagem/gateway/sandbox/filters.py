@@ -1,9 +1,9 @@
-"""The seccomp filter: which system calls are let through, assembled for this machine.
+"""The seccomp filter: which system calls are allowed, assembled for this machine.
 
-A filter is a small program that the kernel runs at each system call. It is made from rules.
-The first rule of a call whose conditions all hold decides; a call for which none does answers
-ENOSYS. Only the lower half of an argument is compared: every argument that is looked at here
-is an `int` or a set of flags in the lower 32 bits, and the kernel ignores the rest of it.
+A filter is a small program that the kernel runs at each system call. It is assembled from rules:
+the first rule of a call whose conditions all hold decides, and a call without such a rule fails
+with ENOSYS. Only the lower half of an argument is compared: every argument that is checked here is
+an `int` or a set of flags in the lower 32 bits, and the kernel ignores the rest of it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _ALLOW: Final = 0x7FFF0000
 _KILL: Final = 0x80000000
 
 
-def _error(number: int) -> int:
+def _errno_answer(number: int) -> int:
     return 0x00050000 | number
 
 
-_DENY: Final = _error(errno.EPERM)
-_MISSING: Final = _error(errno.ENOSYS)
+_DENY: Final = _errno_answer(errno.EPERM)
+_MISSING: Final = _errno_answer(errno.ENOSYS)
 
 # Opcodes of classic BPF: load an absolute word, bitwise and, jump if equal, jump if at least,
 # return.
@@ -58,8 +58,8 @@ _PRCTL_ALLOWED: Final = (3, 15, 16, 23, 38, 39, 0x53564D41)
 class Needs:
     """What one run needs from its filter.
 
-    `alone` is for a run that shares the paths and process ids of the machine (no namespaces
-    around it); its process id is put into the filter by `inside/harden.py`, at `own_pid`.
+    `alone` is for a run without namespaces, which shares the paths and process ids of the machine;
+    without `processes` it may signal only `own_pid`.
     """
 
     network: bool
@@ -71,7 +71,7 @@ class Needs:
 
 
 class Condition(NamedTuple):
-    """An argument, seen through a mask, equals a value."""
+    """Holds if an argument, combined with a mask, equals a value."""
 
     argument: int
     value: int
@@ -79,7 +79,7 @@ class Condition(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What to answer to a call when all conditions hold."""
+    """The answer to a system call if all conditions hold."""
 
     name: str
     answer: int
@@ -101,7 +101,7 @@ def rules_for(needs: Needs) -> Iterator[Rule]:
     yield Rule("prlimit64", _DENY)
     if not needs.shared_memory:
         shared = Condition(3, _MAP_SHARED_ANONYMOUS, _MAP_SHARED_ANONYMOUS)
-        yield Rule("mmap", _error(errno.ENOMEM), (shared,))
+        yield Rule("mmap", _errno_answer(errno.ENOMEM), (shared,))
     yield Rule("mmap", _ALLOW)
 
 
@@ -127,7 +127,7 @@ def _file_rules(needs: Needs) -> Iterator[Rule]:
 
 
 def _no_set_user_id(name: str, *, mode: int, flags: int | None = None) -> Iterator[Rule]:
-    """Allow a call unless it makes a file that runs as its owner for whoever starts it."""
+    """Allow a call unless it sets the set-user-ID or set-group-ID bit of a file."""
     creating = (
         [()] if flags is None else [(Condition(flags, bit, bit),) for bit in (_O_CREAT, _O_TMPFILE)]
     )
@@ -157,7 +157,7 @@ def _process_rules(needs: Needs) -> Iterator[Rule]:
     for name in ("clone", "fork", "vfork"):
         yield Rule(name, _ALLOW if needs.processes else _DENY)
     yield Rule("execve", _ALLOW if needs.execute or needs.processes else _DENY)
-    # Its flags lie in memory, where no filter can look; libraries then use clone.
+    # A filter cannot read its flags, which lie in memory; libraries fall back to clone.
     yield Rule("clone3", _MISSING)
     if needs.alone and not needs.processes:
         for name in ("kill", "tgkill"):
@@ -185,14 +185,14 @@ def assemble(machine: str, needs: Needs) -> bytes:
         if rule.name in numbers:
             by_name.setdefault(rule.name, []).append(rule)
     for name, rules in by_name.items():
-        block = [line for rule in rules for line in _rule(rule)]
+        block = [line for rule in rules for line in _assemble_rule(rule)]
         if rules[-1].conditions:
             block.append(_instruction(_RETURN, _MISSING))
         program += [_instruction(_EQUAL, numbers[name], no=len(block)), *block]
     return b"".join([*program, _instruction(_RETURN, _MISSING)])
 
 
-def _rule(rule: Rule) -> list[bytes]:
+def _assemble_rule(rule: Rule) -> list[bytes]:
     block = [_instruction(_RETURN, rule.answer)]
     for condition in reversed(rule.conditions):
         test = [_instruction(_LOAD, _OFFSET_ARGUMENTS + 8 * condition.argument)]

@@ -1,4 +1,4 @@
-"""The one directory of the machine that code may be given."""
+"""The working directory: the only directory of the machine that code can be given."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from pathlib import Path
 from typing import Final
 
 from stratagem.errors import ValidationFailed
+from stratagem.gateway.sandbox.interpreters import SYSTEM_FOLDERS
 from stratagem.gateway.sandbox.layers import NOBODY
 from stratagem.gateway.sandbox.permissions import Permissions
-from stratagem.gateway.sandbox.runtimes import SYSTEM_FOLDERS
 
 __all__ = ["working_folder"]
 
-# Given whole, or a part of these, code could change or read the machine itself.
+# Directories of the system: neither they nor anything below them can be given to code.
 _NEVER: Final = (*SYSTEM_FOLDERS, "/boot", "/dev", "/etc", "/proc", "/run", "/sys")
 _NEVER_WHOLE: Final = ("/", "/home", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/tmp")  # noqa: S108
 
 
 @contextlib.contextmanager
 def working_folder(permissions: Permissions, given: str | Path | None) -> Iterator[str | None]:
-    """Give the real path of the directory that a run sees, None if it sees none.
+    """Yield the real path of the directory that a run sees, or None if it sees none.
 
-    Where it may write and none was given, it gets an empty one that is gone afterwards.
+    A run that may write but was given no directory gets an empty temporary one.
 
     Raises:
-        ValidationFailed: The directory is not there, or is one that is never given.
+        ValidationFailed: The directory does not exist, or belongs to the system.
     """
     if permissions.filesystem == "none" or (permissions.filesystem == "readonly" and not given):
         yield None
     elif given is not None:
-        yield _checked(given, writable=permissions.filesystem == "workdir")
+        yield _check_folder(given, writable=permissions.filesystem == "workdir")
     else:
         with tempfile.TemporaryDirectory(prefix="workdir-", ignore_cleanup_errors=True) as made:
-            yield _checked(made, writable=True)
+            yield _check_folder(made, writable=True)
 
 
-def _checked(given: str | Path, *, writable: bool) -> str:
+def _check_folder(given: str | Path, *, writable: bool) -> str:
     real = os.path.realpath(given)
     beneath = any(real == folder or real.startswith(f"{folder}/") for folder in _NEVER)
     if beneath or real in _NEVER_WHOLE:
@@ -50,13 +50,13 @@ def _checked(given: str | Path, *, writable: bool) -> str:
     if not Path(real).is_dir():
         raise ValidationFailed("`workdir` is not a directory.", field="workdir")
     if writable and os.geteuid() == 0:
-        _hand_over(real)
+        _make_writable(real)
     return real
 
 
-def _hand_over(real: str) -> None:
-    """Make a directory of root's writable for the user that code runs as."""
-    # By descriptor: the name could be made to lead elsewhere between looking and changing.
+def _make_writable(real: str) -> None:
+    """Make a directory that belongs to root writable for the user that code runs as."""
+    # By descriptor: the path could be replaced between the check and the change.
     descriptor = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         seen = os.fstat(descriptor)

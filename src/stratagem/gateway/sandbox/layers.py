@@ -1,8 +1,8 @@
-"""The walls that code can be put behind: what a layer is, and what it is asked.
+"""The contract of isolation layers.
 
-A layer knows whether this machine has what it needs, and turns a task into a process to start.
-It promises nothing: whether its walls hold is found out by `trial.py`, before any code of a
-caller runs behind them.
+A layer knows whether this machine meets its requirements, and turns a task into a process to
+start. Whether the layer really isolates is tested by `trial.py` before any code of a caller runs
+in it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from stratagem.gateway.sandbox.interpreters import Interpreter
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.gateway.sandbox.processes import Launch
 from stratagem.gateway.sandbox.results import Language, LayerName
-from stratagem.gateway.sandbox.runtimes import Runtime
 
 __all__ = [
     "BASE_ENVIRONMENT",
@@ -25,19 +25,19 @@ __all__ = [
     "Layer",
     "Mode",
     "Task",
-    "first",
+    "find_interpreter",
     "node_argv",
-    "start",
+    "start_command",
 ]
 
 Mode: TypeAlias = Literal["python", "node", "program", "monty", "quickjs"]
 
 # A user that owns nothing and runs nothing else.
 NOBODY: Final = 65534
-# What is started inside.
+# The modules that run inside the sandbox.
 INSIDE: Final = Path(__file__).resolve().parent / "inside"
 BASE_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
-# Its cryptography would not start without the settings of the machine, which it cannot see.
+# OpenSSL in Node fails to start if it cannot read its configuration file, which is hidden.
 NODE_ENVIRONMENT: Final = {"OPENSSL_CONF": "/dev/null"}
 
 
@@ -54,54 +54,55 @@ class Task:
 
 
 class Layer(Protocol):
-    """One kind of wall."""
+    """One kind of isolation."""
 
     @property
     def name(self) -> LayerName:
-        """The name that results and reports use."""
+        """The name of the layer in results and reports."""
         ...
 
-    def missing(self, language: Language | None) -> str | None:
-        """Say what is missing here to run a language (None: a program); None if nothing is."""
+    def missing_requirement(self, language: Language | None) -> str | None:
+        """Return what this machine lacks to run a language (None: a program), or None."""
         ...
 
     def launch(self, task: Task) -> Launch:
         """Return the process that runs the task.
 
         Raises:
-            ServiceUnavailable: A permission of the task cannot be kept within bounds here.
+            ServiceUnavailable: A permission of the task cannot be enforced on this machine.
         """
         ...
 
 
-def start(python: Runtime, folder: str, *, at_home: bool = True) -> list[str]:
-    """Return the command that begins inside; the number of the socket is added to it.
+def start_command(python: Interpreter, folder: str, *, at_home: bool = True) -> list[str]:
+    """Return the command that runs `inside/start.py`; the number of the socket is appended to it.
 
-    Not `at_home`: its library is found where the variable PYTHONHOME says (see `Launch.home`).
+    Without `at_home`, PYTHONHOME says where the library is (see `Launch.home`).
     """
-    # -I and -S: no variable of the environment and no package of the machine has a say. Without
-    # -I the variables are heard, of which only ours are there.
+    # -I and -S ignore the variables of the environment and the installed packages. PYTHONHOME
+    # needs Python without -I; then no other variables of Python are set.
     isolated = ("-I",) if at_home else ("-s", "-P")
     code = f"import sys; sys.path.insert(0, {folder!r}); import start; start.main()"
     return [python.executable, *isolated, "-S", "-B", "-c", code]
 
 
-def node_argv(node: Runtime, permissions: Permissions) -> list[str]:
+def node_argv(node: Interpreter, permissions: Permissions) -> list[str]:
     """Return the command that runs JavaScript.
 
-    Where the program is, and the socket's number, are put in when it starts.
+    The placeholders for the program and the socket are filled in by `inside/start.py`.
     """
     heap = f"--max-old-space-size={permissions.memory_bytes >> 20}"
-    # The program is no link to be followed: its name is that of a descriptor.
+    # The path of the program is that of a descriptor, which must not be resolved as a link.
     options = ("--no-addons", "--preserve-symlinks-main", heap)
     return [node.executable, *options, "{program}", "{socket}"]
 
 
-def first(
-    runtimes: Iterable[Runtime], suits: Callable[[Runtime], bool] = lambda _runtime: True
-) -> Runtime | None:
-    """Return the first that exists and suits."""
-    for runtime in runtimes:
-        if Path(runtime.executable).exists() and suits(runtime):
-            return runtime
+def find_interpreter(
+    interpreters: Iterable[Interpreter],
+    is_usable: Callable[[Interpreter], bool] = lambda _interpreter: True,
+) -> Interpreter | None:
+    """Return the first interpreter that exists and is usable, or None."""
+    for interpreter in interpreters:
+        if Path(interpreter.executable).exists() and is_usable(interpreter):
+            return interpreter
     return None

@@ -1,8 +1,7 @@
-"""What code may do in the sandbox, and how a document says so.
+"""The permissions of code in the sandbox, and how a document expresses them.
 
-A permission that is not given is not there: no network, no files, no further processes. Two
-permissions meet in the stricter of each part, so that a caller may narrow what a tool has and
-can never widen it.
+By default there is no network, no files and no further processes. The permissions of a tool and
+those of a call are intersected, so that a caller can narrow what a tool has but never widen it.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _FILESYSTEMS: Final[tuple[Filesystem, ...]] = ("none", "readonly", "workdir")
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What one run of code or of a process may do, and how much it may use.
+    """The permissions and limits of one run.
 
-    `filesystem`: with "readonly" the code may read the directory that it is given, with
-    "workdir" it may write there too. `memory_bytes` is for the code; what its interpreter
-    needs to start comes on top.
+    `filesystem`: with "readonly" the code may read its working directory, with "workdir" it may
+    write there too. `memory_bytes` is for the code, in addition to what its interpreter needs to
+    start.
     """
 
     network: bool = False
@@ -39,8 +38,8 @@ class Permissions:
     memory_bytes: int = limits.SANDBOX_MEMORY_BYTES_DEFAULT
     seconds: float = limits.SANDBOX_SECONDS_DEFAULT
 
-    def narrowed(self, other: Permissions) -> Permissions:
-        """Return the stricter of each part."""
+    def intersect(self, other: Permissions) -> Permissions:
+        """Return the stricter of both for each permission and limit."""
         return Permissions(
             network=self.network and other.network,
             filesystem=min(self.filesystem, other.filesystem, key=_FILESYSTEMS.index),
@@ -53,10 +52,10 @@ class Permissions:
 def read_permissions(
     given: Mapping[str, Any], *, base: Permissions | None = None, field: str = "permissions"
 ) -> Permissions:
-    """Read permissions in either spelling of the document; what is left out is as in `base`.
+    """Read permissions with names in snake_case or camelCase; `base` gives the missing ones.
 
     Raises:
-        ValidationFailed: A name is unknown or said twice, or a value cannot be taken.
+        ValidationFailed: A name is unknown or occurs twice, or a value is invalid.
     """
     if not isinstance(given, Mapping):
         raise ValidationFailed(f"`{field}` is an object.", field=field)
@@ -75,13 +74,13 @@ def read_permissions(
     return replace(base or Permissions(), **read)
 
 
-def _flag(value: object, field: str) -> bool:
+def _read_flag(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise ValidationFailed(f"`{field}` is true or false.", field=field)
     return value
 
 
-def _filesystem(value: object, field: str) -> Filesystem:
+def _read_filesystem(value: object, field: str) -> Filesystem:
     if isinstance(value, bool):
         return "workdir" if value else "none"
     if value not in _FILESYSTEMS:
@@ -97,7 +96,7 @@ _SIZE: Final = re.compile(r"\s*+(\d{1,15}+(?:\.\d{1,6}+)?)\s*+([kmgt]?)i?b?\s*+"
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
-def _memory(value: object, field: str) -> int:
+def _read_memory(value: object, field: str) -> int:
     size: float | None = None
     if isinstance(value, int | float) and not isinstance(value, bool):
         size = value
@@ -113,7 +112,7 @@ def _memory(value: object, field: str) -> int:
     return int(size)
 
 
-def _seconds(value: object, field: str) -> float:
+def _read_seconds(value: object, field: str) -> float:
     low, high = limits.SANDBOX_SECONDS_MIN, limits.SANDBOX_SECONDS_MAX
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     seconds = float(cast("float", value)) / 1000 if is_number else math.nan
@@ -143,9 +142,9 @@ _NAMES: Final = {
     "timeLimit": "seconds",
 }
 _READERS: Final[dict[str, Callable[[object, str], Any]]] = {
-    "network": _flag,
-    "filesystem": _filesystem,
-    "process_execution": _flag,
-    "memory_bytes": _memory,
-    "seconds": _seconds,
+    "network": _read_flag,
+    "filesystem": _read_filesystem,
+    "process_execution": _read_flag,
+    "memory_bytes": _read_memory,
+    "seconds": _read_seconds,
 }

@@ -1,8 +1,8 @@
-"""Starting one process, and keeping it within time and output.
+"""Runs one process within limits of time and output.
 
-A process here leads a group of its own. However its run ends (by itself, by the clock, by too
-much output, by cancellation of the task that waits for it) the whole group is killed and the
-process is waited for before anything is returned.
+The process leads a process group of its own. However the run ends (by itself, by timeout, by too
+much output, by cancellation of the waiting task), the whole group is killed and the process is
+reaped before the run returns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stratagem import limits
 from stratagem.errors import ServiceUnavailable
 from stratagem.gateway.sandbox.results import OnOutput, Stream
 
-__all__ = ["Launch", "Outcome", "run"]
+__all__ = ["Launch", "ProcessResult", "run"]
 
 _CHUNK_BYTES = 1 << 16
 _SHOWN_CHARS = 500
@@ -32,23 +32,23 @@ _LAST_WORDS_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start, and what to tell it.
+    """A process to start, and the messages to send to it.
 
-    `orders` are made from the process id, once there is one. `work` follows them and is for
-    the code itself. `home` is the folder above Python's library where only root can reach it: the
-    process is given it open, and finds its library there when it is root no more.
+    `instructions` returns the message for `inside/start.py`, given the process id. `work` follows
+    it and is for the code itself. `home` is set if only root can reach Python's library: the
+    folder above it is passed as an open descriptor, so that it stays readable without root.
     """
 
     argv: Sequence[str]
     env: Mapping[str, str]
-    orders: Callable[[int], Mapping[str, Any]]
+    instructions: Callable[[int], Mapping[str, Any]]
     work: Mapping[str, Any]
     home: str | None = None
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What a process left behind."""
+class ProcessResult:
+    """The output, the exit status and the report of a process."""
 
     texts: dict[Stream, str] = field(default_factory=lambda: {"stdout": "", "stderr": ""})
     status: int = 0
@@ -59,15 +59,15 @@ class Outcome:
 
 async def run(
     launch: Launch, *, seconds: float, stdin: bytes | None, on_output: OnOutput | None
-) -> Outcome:
-    """Run a process to its end, or to the end of its time.
+) -> ProcessResult:
+    """Run a process until it ends or its time is up.
 
     Raises:
         ServiceUnavailable: The process did not get as far as running the code.
     """
     ours, theirs = socket.socketpair()
     with ours:
-        with theirs, _home_of(launch) as (descriptors, variables):
+        with theirs, _open_home(launch) as (descriptors, variables):
             process = await asyncio.create_subprocess_exec(
                 *launch.argv,
                 str(theirs.fileno()),
@@ -80,22 +80,22 @@ async def run(
                 start_new_session=True,
             )
         try:
-            return await _Conversation(process, Outcome(), on_output).hold(
+            return await _ProcessMonitor(process, ProcessResult(), on_output).supervise(
                 ours, launch, seconds=seconds, stdin=stdin
             )
         finally:
             _kill_group(process.pid)
-            # Short, and not to be cut off: a process that nobody waits for stays for ever.
-            await asyncio.shield(_gone(process))
+            # Short, and shielded: a process that is not reaped stays as a zombie.
+            await asyncio.shield(_reap(process))
 
 
 @contextlib.contextmanager
-def _home_of(launch: Launch) -> Iterator[tuple[list[int], dict[str, str]]]:
-    """Open the home of an interpreter; give its descriptor, and the variable that names it."""
+def _open_home(launch: Launch) -> Iterator[tuple[list[int], dict[str, str]]]:
+    """Open the home of an interpreter; yield its descriptor and the variable that names it."""
     if launch.home is None:
         yield [], {}
         return
-    # The kernel follows such a name to the folder itself, without asking about those above it.
+    # The kernel resolves such a path to the folder itself and does not check its parents.
     descriptor = os.open(launch.home, os.O_PATH | os.O_DIRECTORY)
     try:
         yield [descriptor], {"PYTHONHOME": f"/proc/self/fd/{descriptor}"}
@@ -103,47 +103,47 @@ def _home_of(launch: Launch) -> Iterator[tuple[list[int], dict[str, str]]]:
         os.close(descriptor)
 
 
-class _TooMuch(Exception):
-    """There was more output than is taken."""
+class _OutputLimitExceeded(Exception):
+    """The process wrote more than the limit."""
 
 
 @dataclass(slots=True)
-class _Conversation:
+class _ProcessMonitor:
     process: asyncio.subprocess.Process
-    outcome: Outcome
+    result: ProcessResult
     on_output: OnOutput | None
 
-    async def hold(
+    async def supervise(
         self, control: socket.socket, launch: Launch, *, seconds: float, stdin: bytes | None
-    ) -> Outcome:
+    ) -> ProcessResult:
         reader, writer = await asyncio.open_connection(
             sock=control, limit=limits.SANDBOX_OUTPUT_BYTES_MAX
         )
         outputs = [
-            asyncio.create_task(self._read(self.process.stdout, "stdout")),
-            asyncio.create_task(self._read(self.process.stderr, "stderr")),
+            asyncio.create_task(self._read_output(self.process.stdout, "stdout")),
+            asyncio.create_task(self._read_output(self.process.stderr, "stderr")),
         ]
         try:
-            if not await self._begin(launch, reader, writer):
+            if not await self._send_instructions(launch, reader, writer):
                 await asyncio.wait(outputs, timeout=1)
-                raise self._not_started()
-            others = [asyncio.create_task(self._report(reader))]
+                raise self._start_failure()
+            others = [asyncio.create_task(self._read_report(reader))]
             if stdin is not None:
-                others.append(asyncio.create_task(self._feed(stdin)))
-            await self._until_over([*outputs, *others], seconds)
+                others.append(asyncio.create_task(self._write_stdin(stdin)))
+            await self._wait([*outputs, *others], seconds)
         finally:
             _kill_group(self.process.pid)
             writer.close()
             for task in outputs:
                 task.cancel()
             await asyncio.gather(*outputs, return_exceptions=True)
-        return self.outcome
+        return self.result
 
-    async def _begin(
+    async def _send_instructions(
         self, launch: Launch, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Send the orders; tell whether nothing stands any more between them and the code."""
-        for message in (launch.orders(self.process.pid), launch.work):
+        """Send the instructions and the work; tell whether the process reports that it is ready."""
+        for message in (launch.instructions(self.process.pid), launch.work):
             data = json.dumps(message).encode()
             writer.write(len(data).to_bytes(4, "big") + data)
         with contextlib.suppress(ConnectionError, TimeoutError, ValueError):
@@ -151,71 +151,71 @@ class _Conversation:
                 return (await reader.readline()).startswith(b'{"ready"')
         return False
 
-    def _not_started(self) -> ServiceUnavailable:
-        said = self.outcome.texts["stderr"].strip()[-_SHOWN_CHARS:]
+    def _start_failure(self) -> ServiceUnavailable:
+        said = self.result.texts["stderr"].strip()[-_SHOWN_CHARS:]
         return ServiceUnavailable(
             "The sandbox could not be started." + (f" It said: {said}" if said else ""),
             hint="`stratagem doctor` shows what of the sandbox works on this machine.",
             part="sandbox",
         )
 
-    async def _until_over(self, tasks: list[asyncio.Task[None]], seconds: float) -> None:
-        """Wait for the process and for all that it said."""
+    async def _wait(self, tasks: list[asyncio.Task[None]], seconds: float) -> None:
+        """Wait for the process and all of its output, up to the time limit."""
         begun = time.perf_counter()
-        ended = asyncio.create_task(self._end())
+        ended = asyncio.create_task(self._read_status())
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.gather(ended, *tasks)
         except TimeoutError:
-            self.outcome.stopped = "time"
-        except _TooMuch:
-            self.outcome.stopped = "output"
+            self.result.stopped = "time"
+        except _OutputLimitExceeded:
+            self.result.stopped = "output"
         finally:
-            self.outcome.duration = time.perf_counter() - begun
+            self.result.duration = time.perf_counter() - begun
             _kill_group(self.process.pid)
             for task in (ended, *tasks):
                 task.cancel()
             await asyncio.gather(ended, *tasks, return_exceptions=True)
 
-    async def _end(self) -> None:
-        # What it left running must not outlive it, and holds the pipes open: until they are
-        # closed, asyncio does not say that a process has ended.
-        if await _ended(self.process.pid):
+    async def _read_status(self) -> None:
+        # Its child processes must not outlive it. They also hold the pipes open, and asyncio
+        # does not report the end of a process before its pipes are closed.
+        if await _wait_for_exit(self.process.pid):
             _kill_group(self.process.pid)
-        self.outcome.status = await self.process.wait()
+        self.result.status = await self.process.wait()
 
-    async def _read(self, pipe: asyncio.StreamReader | None, stream: Stream) -> None:
+    async def _read_output(self, pipe: asyncio.StreamReader | None, stream: Stream) -> None:
         assert pipe is not None, "asked for when starting"
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         room = limits.SANDBOX_OUTPUT_BYTES_MAX
         while data := await pipe.read(_CHUNK_BYTES):
-            self._say(stream, decoder.decode(data[:room]))
+            self._add_output(stream, decoder.decode(data[:room]))
             room -= len(data)
             if room < 0:
-                raise _TooMuch
-        self._say(stream, decoder.decode(b"", final=True))
+                raise _OutputLimitExceeded
+        self._add_output(stream, decoder.decode(b"", final=True))
 
-    def _say(self, stream: Stream, text: str) -> None:
-        self.outcome.texts[stream] += text
+    def _add_output(self, stream: Stream, text: str) -> None:
+        self.result.texts[stream] += text
         if text and self.on_output is not None:
             self.on_output(stream, text)
 
-    async def _report(self, reader: asyncio.StreamReader) -> None:
+    async def _read_report(self, reader: asyncio.StreamReader) -> None:
         try:
             line = await reader.readline()
         except ValueError as error:
-            raise _TooMuch from error
+            raise _OutputLimitExceeded from error
         except ConnectionError:
             return
         with contextlib.suppress(ValueError, RecursionError):
             report = json.loads(line)
             if isinstance(report, dict):
-                self.outcome.report = report
+                self.result.report = report
 
-    async def _feed(self, stdin: bytes) -> None:
+    async def _write_stdin(self, stdin: bytes) -> None:
         pipe = self.process.stdin
         assert pipe is not None, "asked for when starting"
-        # Code need not read what it is given.
+        # Code need not read its standard input.
         with contextlib.suppress(ConnectionError):
             pipe.write(stdin)
             await pipe.drain()
@@ -223,8 +223,8 @@ class _Conversation:
             await pipe.wait_closed()
 
 
-async def _ended(pid: int) -> bool:
-    """Wait for the end of a process, whoever else holds its pipes; False where none can tell."""
+async def _wait_for_exit(pid: int) -> bool:
+    """Wait for a process to exit, even if its pipes stay open; False without pidfd support."""
     if not hasattr(os, "pidfd_open"):
         return False
     loop = asyncio.get_running_loop()
@@ -234,7 +234,7 @@ async def _ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        loop.add_reader(descriptor, _settle, over)
+        loop.add_reader(descriptor, _mark_done, over)
         await over
         return True
     finally:
@@ -242,16 +242,16 @@ async def _ended(pid: int) -> bool:
         os.close(descriptor)
 
 
-def _settle(over: asyncio.Future[None]) -> None:
-    # Called again for as long as nobody has taken the descriptor out.
+def _mark_done(over: asyncio.Future[None]) -> None:
+    # Called again until the descriptor is removed from the loop.
     if not over.done():
         over.set_result(None)
 
 
-async def _gone(process: asyncio.subprocess.Process) -> None:
-    """Wait until a killed process is gone; what it said last is thrown away.
+async def _reap(process: asyncio.subprocess.Process) -> None:
+    """Wait for a killed process, and discard the rest of its output.
 
-    A pipe that is not read to its end is never closed, and waiting would never end.
+    asyncio closes a pipe only when it was read to its end, and waits for that.
     """
     for pipe in (process.stdout, process.stderr):
         assert pipe is not None, "asked for when starting"

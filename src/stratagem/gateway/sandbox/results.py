@@ -1,4 +1,4 @@
-"""What a run in the sandbox gives."""
+"""The result of a run in the sandbox."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OnOutput: TypeAlias = Callable[[Stream, str], None]
 class CodeResult:
     """How a run ended.
 
-    `killed` says which bound ended it, None where it ended by itself; a death by a signal is
-    always one of them. `layer` is what held it. `handed_on` says why a snippet was run by the
-    whole interpreter after the small one had refused it.
+    `killed` says which limit or signal ended it, None if it ended by itself. `layer` is the layer
+    it ran in. `handed_on` says which feature made a snippet run in the full interpreter after the
+    small one did not support it.
     """
 
     stdout: str

@@ -1,8 +1,8 @@
-"""Running code and programs that are not trusted, behind whichever walls hold here.
+"""The sandbox: runs untrusted code and programs in a layer that holds on this machine.
 
-Small snippets go to small interpreters; the rest to full ones behind bubblewrap, or else
-behind Landlock. Before the first run behind a wall the attacks of `trial.py` are tried on it;
-a wall that lets one through is never used. Where no wall is left the run is refused.
+Simple snippets run in small interpreters, all other code in full ones isolated by bubblewrap, or
+else by Landlock. Before the first run in a layer the attacks of `trial.py` are tried on it; a
+layer that lets one through is never used. If no layer is left, the run is refused.
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from stratagem import limits
 from stratagem.errors import PermissionDenied, ServiceUnavailable, ValidationFailed
 from stratagem.gateway.sandbox import processes, trial
 from stratagem.gateway.sandbox.bubblewrap import Bubblewrap
-from stratagem.gateway.sandbox.endings import as_result
+from stratagem.gateway.sandbox.exit_status import code_result_of
 from stratagem.gateway.sandbox.folders import working_folder
+from stratagem.gateway.sandbox.interpreter_choice import (
+    find_unsupported_name,
+    find_unsupported_permissions,
+)
 from stratagem.gateway.sandbox.landlock import Landlock
 from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, Layer, Task
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.gateway.sandbox.results import CodeResult, Language, OnOutput
-from stratagem.gateway.sandbox.routing import beyond_computing, name_beyond
 from stratagem.gateway.sandbox.snippets import Monty, QuickJS
-from stratagem.gateway.sandbox.trial import Report
+from stratagem.gateway.sandbox.trial import LayerReport
 
 __all__ = ["Engine", "Sandbox"]
 
-# Which interpreter: the small one where it can do, always the small one, always the full one.
+# Which interpreter: the small one if possible, always the small one, always the full one.
 Engine: TypeAlias = Literal["auto", "snippet", "full"]
 
 _LANGUAGES: Final[tuple[Language, ...]] = ("python", "javascript")
@@ -45,10 +48,10 @@ _NAMES: Final[Mapping[str, Language]] = {
 
 
 class Sandbox:
-    """Runs code and programs, each in a process of its own that is gone afterwards.
+    """Runs code and programs, each in a process of its own that is killed afterwards.
 
-    One for a server: it remembers which walls held. `network`: code that has the permission gets
-    the machine's own network, where nothing can tell a private address from a public one.
+    A server has one sandbox, which remembers the reports on its layers. `network`: code with the
+    permission gets the machine's own network, private addresses included.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class Sandbox:
         self._network = network
         self._small = (Monty(), QuickJS()) if small is None else tuple(small)
         self._full = (Bubblewrap(), Landlock()) if full is None else tuple(full)
-        self._reports: dict[tuple[str, Language], Report] = {}
+        self._reports: dict[tuple[str, Language], LayerReport] = {}
         self._lock = threading.Lock()
 
     async def run_code(
@@ -76,42 +79,44 @@ class Sandbox:
         workdir: str | Path | None = None,
         engine: Engine = "auto",
     ) -> CodeResult:
-        """Run code to its end and return what it gave.
+        """Run code to its end and return its result.
 
-        The code finds `inputs` as a variable. Its result is its variable `result`, or else the
+        The code gets `inputs` as a variable. Its result is its variable `result`, or else the
         value of its last expression. Code that fails gives a result with an exit code.
         Cancelling the task that waits for this kills the whole run.
 
         Raises:
-            PermissionDenied: It is to have a network that nobody allowed.
-            ServiceUnavailable: No wall that holds can run this here.
+            PermissionDenied: It asks for the network, which the server does not allow.
+            ServiceUnavailable: No layer that holds can run this here.
             ValidationFailed: The language is unknown, or something is too large.
         """
-        known = _language(language)
+        known = _parse_language(language)
         self._check_network(permissions)
         _check_sizes(code, inputs, stdin)
         run = _Run(permissions, stdin, on_output, workdir)
-        beyond = beyond_computing(permissions, has_stdin=stdin is not None)
+        beyond = find_unsupported_permissions(permissions, has_stdin=stdin is not None)
         if engine == "snippet" and beyond is not None:
             raise ValidationFailed(f"No snippet can have {beyond}.", field="engine", limit="full")
         can_be_small = engine != "full" and beyond is None
         work = {"code": code, "inputs": inputs, "hand_on": engine == "auto"}
-        handed_on = name_beyond(known, code) if engine == "auto" and can_be_small else None
+        handed_on = (
+            find_unsupported_name(known, code) if engine == "auto" and can_be_small else None
+        )
         if can_be_small and handed_on is None:
-            if layer := await self._holding(self._small, known):
-                outcome = await self._carry_out(layer, known, work, run)
-                handed_on = outcome.report.get("unsupported")
+            if layer := await self._find_holding_layer(self._small, known):
+                process_result = await self._run_in(layer, known, work, run)
+                handed_on = process_result.report.get("unsupported")
                 if handed_on is None:
-                    return as_result(outcome, layer.name)
+                    return code_result_of(process_result, layer.name)
             elif engine == "snippet":
                 raise self._refusal(self._small, known)
-        if layer := await self._holding(self._full, known):
-            outcome = await self._carry_out(layer, known, work, run)
-            return as_result(outcome, layer.name, handed_on)
-        if can_be_small and (layer := await self._holding(self._small, known)):
-            # Safe all the same: it fails for want of a name, if it really needs it.
-            outcome = await self._carry_out(layer, known, {**work, "hand_on": False}, run)
-            return as_result(outcome, layer.name)
+        if layer := await self._find_holding_layer(self._full, known):
+            process_result = await self._run_in(layer, known, work, run)
+            return code_result_of(process_result, layer.name, handed_on)
+        if can_be_small and (layer := await self._find_holding_layer(self._small, known)):
+            # Safe as well: if the code really needs the feature, it fails with an error.
+            process_result = await self._run_in(layer, known, {**work, "hand_on": False}, run)
+            return code_result_of(process_result, layer.name)
         raise self._refusal(self._full, known)
 
     async def run_process(
@@ -124,38 +129,38 @@ class Sandbox:
         stdin: bytes | None = None,
         on_output: OnOutput | None = None,
     ) -> CodeResult:
-        """Run a program to its end and return what it gave; it has no `result`.
+        """Run a program to its end and return its output and exit code; it has no `result`.
 
-        The program is one of the system, or lies in `workdir`. It may start others only where
+        The program is one of the system, or lies in `workdir`. It may start others only if
         `process_execution` allows it. Its environment is `env` and little else.
 
         Raises:
-            PermissionDenied: It is to have a network that nobody allowed.
-            ServiceUnavailable: No wall that holds can run this here.
+            PermissionDenied: It asks for the network, which the server does not allow.
+            ServiceUnavailable: No layer that holds can run this here.
             ValidationFailed: There is no such program, or something is too large.
         """
         self._check_network(permissions)
-        command = [_program(argv), *argv[1:]]
+        command = [_find_program(argv), *argv[1:]]
         _check_sizes("", [command, dict(env or {})], stdin)
-        layer = await self._holding(self._full, "python")
+        layer = await self._find_holding_layer(self._full, "python")
         if layer is None:
             raise self._refusal(self._full, "python")
         run = _Run(permissions, stdin, on_output, workdir)
         with working_folder(permissions, workdir) as folder:
             task = Task("program", permissions, {}, command, env, folder)
-            return as_result(await run.of(layer, task), layer.name)
+            return code_result_of(await run.of(layer, task), layer.name)
 
-    def self_test(self) -> list[Report]:
+    def self_test(self) -> list[LayerReport]:
         """Try the attacks on every layer of this machine, once; return a report on each.
 
-        Not for a thread that runs an event loop.
+        It must not be called on an event loop.
         """
         with self._lock:
             asyncio.run(self._try_all())
             return list(self._reports.values())
 
     def _check_network(self, permissions: Permissions) -> None:
-        """Refuse the network, unless whoever runs the server has allowed all of it."""
+        """Refuse the network, unless the operator of the server has allowed it."""
         if permissions.network and not self._network:
             raise PermissionDenied(
                 "Code gets no network here: it would reach this machine and private addresses.",
@@ -171,26 +176,28 @@ class Sandbox:
             for language in _LANGUAGES
             if (layer.name, language) in trial.MODES and (layer.name, language) not in self._reports
         ]
-        reports = await asyncio.gather(*(trial.tried(*pair) for pair in untried))
+        reports = await asyncio.gather(*(trial.try_layer(*pair) for pair in untried))
         self._reports |= {(report.layer, report.language): report for report in reports}
 
-    async def _holding(self, layers: Sequence[Layer], language: Language) -> Layer | None:
-        """Return the first layer that is there and that the attacks did not get through."""
+    async def _find_holding_layer(
+        self, layers: Sequence[Layer], language: Language
+    ) -> Layer | None:
+        """Return the first layer that is available and withstood the attacks, or None."""
         for layer in layers:
             if (layer.name, language) not in trial.MODES:
                 continue
             report = self._reports.get((layer.name, language))
             if report is None:
-                report = await asyncio.to_thread(self._tried, layer, language)
+                report = await asyncio.to_thread(self._report_on, layer, language)
             if report.holds:
                 return layer
         return None
 
-    def _tried(self, layer: Layer, language: Language) -> Report:
+    def _report_on(self, layer: Layer, language: Language) -> LayerReport:
         key = (layer.name, language)
         with self._lock:
             if key not in self._reports:
-                self._reports[key] = asyncio.run(trial.tried(layer, language))
+                self._reports[key] = asyncio.run(trial.try_layer(layer, language))
             return self._reports[key]
 
     def _refusal(self, layers: Sequence[Layer], language: Language) -> ServiceUnavailable:
@@ -207,9 +214,9 @@ class Sandbox:
             layers=why,
         )
 
-    async def _carry_out(
+    async def _run_in(
         self, layer: Layer, language: Language, work: Mapping[str, Any], run: _Run
-    ) -> processes.Outcome:
+    ) -> processes.ProcessResult:
         with working_folder(run.permissions, run.workdir) as folder:
             mode = trial.MODES[layer.name, language]
             return await run.of(layer, Task(mode, run.permissions, work, workdir=folder))
@@ -217,15 +224,15 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What all attempts at one run have in common."""
+    """The options that all attempts at one run have in common."""
 
     permissions: Permissions
     stdin: bytes | None
     on_output: OnOutput | None
     workdir: str | Path | None
 
-    async def of(self, layer: Layer, task: Task) -> processes.Outcome:
-        """Carry out a task behind a layer."""
+    async def of(self, layer: Layer, task: Task) -> processes.ProcessResult:
+        """Run a task in a layer."""
         return await processes.run(
             layer.launch(task),
             seconds=self.permissions.seconds,
@@ -234,7 +241,7 @@ class _Run:
         )
 
 
-def _language(name: str) -> Language:
+def _parse_language(name: str) -> Language:
     if name not in _NAMES:
         raise ValidationFailed(
             f"`language` is one of {', '.join(_LANGUAGES)}.",
@@ -245,23 +252,23 @@ def _language(name: str) -> Language:
 
 
 def _check_sizes(code: str, inputs: Any, stdin: bytes | None) -> None:
-    _bound("code", len(code.encode("utf-8", "replace")), limits.SANDBOX_CODE_BYTES_MAX)
+    _check_size("code", len(code.encode("utf-8", "replace")), limits.SANDBOX_CODE_BYTES_MAX)
     try:
         size = len(json.dumps(inputs))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValidationFailed("`inputs` is not JSON.", field="inputs") from error
-    _bound("inputs", size, limits.SANDBOX_INPUT_BYTES_MAX)
-    _bound("stdin", len(stdin or b""), limits.SANDBOX_INPUT_BYTES_MAX)
+    _check_size("inputs", size, limits.SANDBOX_INPUT_BYTES_MAX)
+    _check_size("stdin", len(stdin or b""), limits.SANDBOX_INPUT_BYTES_MAX)
 
 
-def _bound(field: str, size: int, most: int) -> None:
+def _check_size(field: str, size: int, most: int) -> None:
     if size > most:
         raise ValidationFailed(
             f"`{field}` has {size} bytes; at most {most} are taken.", field=field, limit=most
         )
 
 
-def _program(argv: Sequence[str]) -> str:
+def _find_program(argv: Sequence[str]) -> str:
     if not argv or not all(isinstance(part, str) and "\0" not in part for part in argv):
         raise ValidationFailed("`argv` is a program and its arguments.", field="argv")
     if argv[0].startswith("/"):

@@ -1,9 +1,9 @@
-"""Snippets in interpreters that have nothing to reach the machine with.
+"""The small interpreters, which give code no access to the machine.
 
-Monty runs a subset of Python, QuickJS all of JavaScript; neither knows files, sockets,
-processes or the environment. They run in a child that the clock can kill. Its limits, and on
-Linux the filter of system calls and Landlock, are a second wall in case an interpreter itself
-is broken.
+Monty runs a subset of Python, QuickJS all of JavaScript; neither provides files, sockets,
+processes or the environment. They run in a child process that is killed on timeout. Its resource
+limits, and on Linux the seccomp filter and Landlock, are a second line of defence against faults
+of the interpreter itself.
 """
 
 from __future__ import annotations
@@ -17,27 +17,33 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
-from stratagem.gateway.sandbox import orders, runtimes
+from stratagem.gateway.sandbox import interpreters, restrictions
+from stratagem.gateway.sandbox.interpreters import Interpreter
 from stratagem.gateway.sandbox.landlock import DEVICES
-from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, INSIDE, Task, first, start
+from stratagem.gateway.sandbox.layers import (
+    BASE_ENVIRONMENT,
+    INSIDE,
+    Task,
+    find_interpreter,
+    start_command,
+)
 from stratagem.gateway.sandbox.processes import Launch
 from stratagem.gateway.sandbox.results import Language, LayerName
-from stratagem.gateway.sandbox.runtimes import Runtime
 
 __all__ = ["Monty", "QuickJS"]
 
 _INSTALL: Final = "install the small interpreters: pip install 'stratagem[sandbox]'"
 
 
-class _Snippets:
+class _SmallInterpreter:
     """A small interpreter in a child process."""
 
     name: LayerName
     _language: Language
     _module: str
 
-    def missing(self, language: Language | None) -> str | None:
-        """Say what is missing here, None if nothing is."""
+    def missing_requirement(self, language: Language | None) -> str | None:
+        """Return what this machine lacks, or None."""
         if language != self._language:
             return f"{self.name} runs {self._language} only"
         if self._packages is None:
@@ -47,9 +53,9 @@ class _Snippets:
     def launch(self, task: Task) -> Launch:
         """Return the process that runs the task."""
         assert self._python is not None, "this very process runs on one"
-        told = partial(self._orders, task)
+        instructions = partial(self._instructions, task)
         env = dict(BASE_ENVIRONMENT)
-        return Launch(start(self._python, str(INSIDE)), env, told, self._work(task))
+        return Launch(start_command(self._python, str(INSIDE)), env, instructions, self._work(task))
 
     def _work(self, task: Task) -> dict[str, Any]:
         permissions = task.permissions
@@ -59,29 +65,33 @@ class _Snippets:
             "seconds": permissions.seconds,
         }
 
-    def _orders(self, task: Task, pid: int) -> dict[str, Any]:
-        version = orders.landlock_version()
-        can_filter = orders.filters_missing() is None
-        rules = orders.landlock_orders(version, self._rules(), network=False) if version else None
+    def _instructions(self, task: Task, pid: int) -> dict[str, Any]:
+        version = restrictions.landlock_version()
+        can_filter = restrictions.filter_obstacle() is None
+        rules = (
+            restrictions.landlock_ruleset(version, self._rules(), network=False)
+            if version
+            else None
+        )
         harden = {
             "uid": None,
             "folder": "/",
             "dumpable": 0,
             "parent": os.getpid(),
             "landlock": rules,
-            "limits": orders.resource_limits(
-                task, processes=orders.processes_of(os.geteuid()) if can_filter else 0
+            "limits": restrictions.resource_limits(
+                task, processes=restrictions.count_processes(os.geteuid()) if can_filter else 0
             ),
-            "filter": orders.filter_text(task, alone=True, pid=pid) if can_filter else None,
+            "filter": restrictions.filter_text(task, alone=True, pid=pid) if can_filter else None,
         }
         return {"mode": task.mode, "packages": self._packages, "harden": harden}
 
     def _rules(self) -> Iterator[tuple[str, int]]:
-        for path in (*runtimes.SYSTEM_FOLDERS, *runtimes.SYSTEM_FILES, str(INSIDE)):
-            yield path, orders.READ
+        for path in (*interpreters.SYSTEM_FOLDERS, *interpreters.SYSTEM_FILES, str(INSIDE)):
+            yield path, restrictions.READ
         assert self._python is not None, "this very process runs on one"
         for path in self._python.paths:
-            yield path, orders.READ
+            yield path, restrictions.READ
         yield from DEVICES
 
     @cached_property
@@ -93,29 +103,29 @@ class _Snippets:
         return str(file.parent.parent if file.name == "__init__.py" else file.parent)
 
     @cached_property
-    def _python(self) -> Runtime | None:
-        return first(runtimes.pythons())
+    def _python(self) -> Interpreter | None:
+        return find_interpreter(interpreters.find_pythons())
 
 
-class QuickJS(_Snippets):
+class QuickJS(_SmallInterpreter):
     """JavaScript without anything around it."""
 
     name = "quickjs"
     _language = "javascript"
-    # The package above it starts a thread, which no filter would bind.
+    # The package `quickjs` starts a thread, to which a seccomp filter would not apply.
     _module = "_quickjs"
 
 
-class Monty(_Snippets):
-    """A subset of Python, in a worker of its own below the child."""
+class Monty(_SmallInterpreter):
+    """A subset of Python, in a worker process started by the child process."""
 
     name = "monty"
     _language = "python"
     _module = "pydantic_monty"
 
-    def missing(self, language: Language | None) -> str | None:
-        """Say what is missing here, None if nothing is."""
-        reason = super().missing(language)
+    def missing_requirement(self, language: Language | None) -> str | None:
+        """Return what this machine lacks, or None."""
+        reason = super().missing_requirement(language)
         return reason or (None if self._worker is not None else _INSTALL)
 
     def _work(self, task: Task) -> dict[str, Any]:
@@ -124,10 +134,10 @@ class Monty(_Snippets):
     def _rules(self) -> Iterator[tuple[str, int]]:
         yield from super()._rules()
         assert self._packages is not None, "asked for only where nothing is missing"
-        yield self._packages, orders.READ
+        yield self._packages, restrictions.READ
         assert self._worker is not None, "as above"
-        for path in (self._worker, *orders.LINKERS):
-            yield path, orders.READ | orders.EXECUTE
+        for path in (self._worker, *restrictions.LINKERS):
+            yield path, restrictions.READ | restrictions.EXECUTE
 
     @cached_property
     def _worker(self) -> str | None:

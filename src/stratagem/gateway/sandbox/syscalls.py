@@ -1,9 +1,8 @@
 """Which system calls code in the sandbox may use, and their numbers on each machine.
 
-The list is of what is allowed: whatever it does not name answers ENOSYS, so that a call which
-a later kernel adds is refused too, and a library that merely tries it falls back to an older
-one. Some names here are allowed only with certain arguments, or only sometimes: `filters.py`
-says which.
+This is an allow list: every other call fails with ENOSYS, so that calls of later kernels are
+refused too, and a library that tries one falls back to an older call. Some of these are allowed
+only with certain arguments or permissions: see `filters.py`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Trying the attacks on a wall, before code of a caller runs behind it.
+"""The trial of a layer: attacks that run in it before any code of a caller does.
 
-Targets are planted on the real machine: sockets that listen, a file with a secret, a process
-to signal. The attacking code is told where they are and says what it got through; the targets
-are looked at afterwards as well, since code can lie. An endless loop and a flood of output are
-runs of their own.
+Targets are planted on the machine: listening sockets, a file with a secret, a process to signal.
+The attacking code gets their locations and reports which attacks succeeded. The targets are
+checked afterwards as well, since code can lie. An endless loop and a flood of output are separate
+runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ from stratagem.gateway.sandbox.layers import BASE_ENVIRONMENT, NOBODY, Layer, Mo
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.gateway.sandbox.results import Language, LayerName
 
-__all__ = ["MODES", "Report", "Targets", "attack_code", "attacks_on", "planted", "tried"]
+__all__ = [
+    "MODES",
+    "LayerReport",
+    "Targets",
+    "attack_code",
+    "plant_targets",
+    "run_attacks",
+    "try_layer",
+]
 
 MODES: Final[Mapping[tuple[LayerName, Language], Mode]] = {
     ("monty", "python"): "monty",
@@ -53,7 +61,7 @@ _FLOODS: Final[Mapping[Language, str]] = {
     "javascript": "while (true) console.log('x'.repeat(65536))",
 }
 _LOOP_SECONDS: Final = 0.2
-# Long enough for a machine that is busy with something else.
+# Long enough for a busy machine.
 _ATTACK_SECONDS: Final = 20.0
 _ATTACK_MEMORY_BYTES: Final = 64 << 20
 _VICTIM_SECONDS: Final = 60
@@ -71,10 +79,10 @@ _ALLOWED_NAMES: Final = ("HOME", "TMPDIR", "LC_CTYPE", "OPENSSL_CONF", "PWD", *B
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """How one layer stood up to the attacks in one language.
+class LayerReport:
+    """The result of the attacks on one layer in one language.
 
-    `attacks` says of each what got through, None where nothing did. `missing` says why the
+    `attacks` maps each attack to what it achieved, None if it failed. `missing` says why the
     layer cannot be used at all.
     """
 
@@ -86,17 +94,17 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Tell whether code may run behind this layer."""
+        """Tell whether code may run in this layer."""
         return self.missing is None and self.breach is None
 
     @property
     def breach(self) -> str | None:
-        """Say what got through, None if nothing did."""
+        """Return the attacks that succeeded, as text, or None."""
         through = [f"{name} ({what})" for name, what in self.attacks.items() if what is not None]
         return ", ".join(through) or None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as the surfaces show it."""
+        """Return the report in the form of the interface."""
         return {
             "layer": self.layer,
             "language": self.language,
@@ -110,15 +118,15 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What was planted: what the attacker is told, and what is looked at afterwards."""
+    """The planted targets: the inputs of the attacking code, and what is checked afterwards."""
 
-    told: Mapping[str, Any]
+    attack_inputs: Mapping[str, Any]
     folder: Path
     text: str
     victim: subprocess.Popen[bytes]
 
     def damage(self) -> str | None:
-        """Say what was done to the targets, None if nothing was."""
+        """Return what happened to the targets, as text, or None."""
         secret = self.folder / "secret"
         if not secret.exists() or secret.read_text("utf-8") != self.text:
             return "the secret was changed"
@@ -131,28 +139,28 @@ class Targets:
         return None
 
 
-async def tried(layer: Layer, language: Language) -> Report:
-    """Try everything on a layer; never raises for what the layer does wrong."""
-    missing = layer.missing(language)
+async def try_layer(layer: Layer, language: Language) -> LayerReport:
+    """Try all attacks on a layer; a fault of the layer is reported, not raised."""
+    missing = layer.missing_requirement(language)
     mode = MODES.get((layer.name, language))
     if missing is not None or mode is None:
-        return Report(layer.name, language, missing or f"it does not run {language}")
+        return LayerReport(layer.name, language, missing or f"it does not run {language}")
     begun = time.perf_counter()
     try:
-        attacks = await _everything(layer, mode, language)
+        attacks = await _run_all(layer, mode, language)
     except StratagemError as error:
-        return Report(layer.name, language, error.message, seconds=time.perf_counter() - begun)
-    return Report(layer.name, language, None, attacks, time.perf_counter() - begun)
+        return LayerReport(layer.name, language, error.message, seconds=time.perf_counter() - begun)
+    return LayerReport(layer.name, language, None, attacks, time.perf_counter() - begun)
 
 
-async def _everything(layer: Layer, mode: Mode, language: Language) -> dict[str, str | None]:
+async def _run_all(layer: Layer, mode: Mode, language: Language) -> dict[str, str | None]:
     bound = Permissions(memory_bytes=_ATTACK_MEMORY_BYTES, seconds=_ATTACK_SECONDS)
     short = replace(bound, seconds=_LOOP_SECONDS)
-    with planted() as targets:
+    with plant_targets() as targets:
         found, loop, flood = await asyncio.gather(
-            attacks_on(layer, mode, bound, targets.told),
-            _run(layer, Task(mode, short, _work(_LOOPS[language]))),
-            _run(layer, Task(mode, bound, _work(_FLOODS[language]))),
+            run_attacks(layer, mode, bound, targets.attack_inputs),
+            _run_task(layer, Task(mode, short, _code_input(_LOOPS[language]))),
+            _run_task(layer, Task(mode, bound, _code_input(_FLOODS[language]))),
         )
         found["damage"] = targets.damage()
     found["endless_loop"] = None if loop.stopped == "time" else f"ended with {loop.status}"
@@ -160,16 +168,16 @@ async def _everything(layer: Layer, mode: Mode, language: Language) -> dict[str,
     return found
 
 
-async def attacks_on(
+async def run_attacks(
     layer: Layer,
     mode: Mode,
     permissions: Permissions,
-    told: Mapping[str, Any],
+    attack_inputs: Mapping[str, Any],
     workdir: str | None = None,
 ) -> dict[str, str | None]:
-    """Run the attacking code and return what each attack got through."""
-    task = Task(mode, permissions, _work(attack_code(mode), told), workdir=workdir)
-    outcome = await _run(layer, task)
+    """Run the attacking code and return what each attack achieved."""
+    task = Task(mode, permissions, _code_input(attack_code(mode), attack_inputs), workdir=workdir)
+    outcome = await _run_task(layer, task)
     result = outcome.report.get("result")
     if not isinstance(result, dict) or not result:
         said = outcome.texts["stderr"].strip()[-300:]
@@ -182,18 +190,18 @@ def attack_code(mode: Mode) -> str:
     return (Path(__file__).parent / "attacks" / _FILES[mode]).read_text("utf-8")
 
 
-def _work(code: str, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _code_input(code: str, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {"code": code, "inputs": inputs and dict(inputs), "hand_on": False}
 
 
-async def _run(layer: Layer, task: Task) -> processes.Outcome:
+async def _run_task(layer: Layer, task: Task) -> processes.ProcessResult:
     seconds = task.permissions.seconds
     return await processes.run(layer.launch(task), seconds=seconds, stdin=None, on_output=None)
 
 
 @contextlib.contextmanager
-def planted(*, processes_max: int = 0, left_out: tuple[str, ...] = ()) -> Iterator[Targets]:
-    """Plant the targets, open to everyone, so that only the wall can protect them."""
+def plant_targets(*, processes_max: int = 0, left_out: tuple[str, ...] = ()) -> Iterator[Targets]:
+    """Plant the targets, accessible to every user, so that only the layer can protect them."""
     text = secrets.token_hex(16)
     abstract = f"sandbox-{secrets.token_hex(8)}"
     with contextlib.ExitStack() as stack:
@@ -203,8 +211,8 @@ def planted(*, processes_max: int = 0, left_out: tuple[str, ...] = ()) -> Iterat
         (folder / "secret").chmod(0o644)
         (folder / "outside").mkdir()
         (folder / "outside").chmod(0o777)
-        told = {
-            **_listeners(stack, folder, abstract),
+        attack_inputs = {
+            **_open_listeners(stack, folder, abstract),
             "secret": str(folder / "secret"),
             "outside": str(folder / "outside"),
             "environment": list(_ALLOWED_NAMES),
@@ -212,28 +220,28 @@ def planted(*, processes_max: int = 0, left_out: tuple[str, ...] = ()) -> Iterat
             "processes_max": processes_max,
             "left_out": list(left_out),
         }
-        victim = stack.enter_context(_victim(folder))
-        yield Targets({**told, "victim": victim.pid}, folder, text, victim)
+        victim = stack.enter_context(_start_victim(folder))
+        yield Targets({**attack_inputs, "victim": victim.pid}, folder, text, victim)
 
 
-def _listeners(stack: contextlib.ExitStack, folder: Path, abstract: str) -> dict[str, Any]:
-    """Open sockets of each kind that would take what is sent to them."""
+def _open_listeners(stack: contextlib.ExitStack, folder: Path, abstract: str) -> dict[str, Any]:
+    """Open a listening socket of each kind."""
 
-    def bound(family: int, kind: int, address: Any) -> socket.socket:
+    def open_socket(family: int, kind: int, address: Any) -> socket.socket:
         made = stack.enter_context(socket.socket(family, kind))
         made.bind(address)
         if kind == socket.SOCK_STREAM:
             made.listen()
         return made
 
-    tcp = bound(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
-    udp = bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
+    tcp = open_socket(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
+    udp = open_socket(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
     path = str(folder / "socket")
-    bound(socket.AF_UNIX, socket.SOCK_STREAM, path)
+    open_socket(socket.AF_UNIX, socket.SOCK_STREAM, path)
     Path(path).chmod(0o777)
     if sys.platform == "linux":
-        bound(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{abstract}")
-        bound(socket.AF_UNIX, socket.SOCK_DGRAM, f"\0{abstract}-datagram")
+        open_socket(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{abstract}")
+        open_socket(socket.AF_UNIX, socket.SOCK_DGRAM, f"\0{abstract}-datagram")
     return {
         "host": "127.0.0.1",
         "tcp": tcp.getsockname()[1],
@@ -245,11 +253,10 @@ def _listeners(stack: contextlib.ExitStack, folder: Path, abstract: str) -> dict
 
 
 @contextlib.contextmanager
-def _victim(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process of the user that the code runs as, so that only the wall protects it."""
-    # It becomes that user by itself. Asked to start it as another user, Python would fork this
-    # whole process, and locks that its other threads hold at that moment would stay held in the
-    # copy for ever.
+def _start_victim(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process as the user that the code runs as, so that only the layer protects it."""
+    # It becomes that user by itself: with the option `user`, Python would fork this whole
+    # process, and locks held by other threads at that moment would stay locked in the child.
     command = [sys.executable, "-I", "-S", "-c", _VICTIM, str(NOBODY), str(_VICTIM_SECONDS)]
     with subprocess.Popen(  # noqa: S603 - a fixed command
         command, cwd=folder, stdout=subprocess.PIPE

@@ -47,9 +47,11 @@ def breaches(
     """Run the attacking code with wider permissions; return what got through."""
     need(layer, language)
     workdir = more.pop("workdir", None)
-    with trial.planted(**more) as targets, working_folder(permissions, workdir) as folder:
+    with trial.plant_targets(**more) as targets, working_folder(permissions, workdir) as folder:
         mode = trial.MODES[layer.name, language]
-        found = asyncio.run(trial.attacks_on(layer, mode, permissions, targets.told, folder))
+        found = asyncio.run(
+            trial.run_attacks(layer, mode, permissions, targets.attack_inputs, folder)
+        )
         found["damage"] = targets.damage()
     assert len(found) > 5, found
     return {name: what for name, what in found.items() if what is not None}
@@ -59,7 +61,7 @@ def breaches(
 def test_no_attack_gets_through(layer: Layer, language: Language) -> None:
     need(layer, language)
 
-    report = asyncio.run(trial.tried(layer, language))
+    report = asyncio.run(trial.try_layer(layer, language))
 
     assert report.missing is None
     assert report.breach is None
@@ -197,7 +199,7 @@ class WithoutFilter(Landlock):
 
     def launch(self, task: Task) -> Launch:
         whole = super().launch(task)
-        return replace(whole, orders=lambda pid: without("filter", whole.orders(pid)))
+        return replace(whole, instructions=lambda pid: without("filter", whole.instructions(pid)))
 
 
 class WithoutRules(Landlock):
@@ -205,7 +207,7 @@ class WithoutRules(Landlock):
 
     def launch(self, task: Task) -> Launch:
         whole = super().launch(task)
-        return replace(whole, orders=lambda pid: without("landlock", whole.orders(pid)))
+        return replace(whole, instructions=lambda pid: without("landlock", whole.instructions(pid)))
 
 
 class Broken(Bubblewrap):
@@ -219,12 +221,12 @@ class Broken(Bubblewrap):
 class Absent(Bubblewrap):
     """A wall that this machine does not have."""
 
-    def missing(self, language: Language | None) -> str | None:
+    def missing_requirement(self, language: Language | None) -> str | None:
         return f"it is nowhere to be found for {language}"
 
 
-def without(part: str, orders: Mapping[str, Any]) -> dict[str, Any]:
-    return {**orders, "harden": {**orders["harden"], part: None}}
+def without(part: str, instructions: Mapping[str, Any]) -> dict[str, Any]:
+    return {**instructions, "harden": {**instructions["harden"], part: None}}
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ ORDER = ["none", "readonly", "workdir"]
 
 @given(permissions, permissions)
 def test_narrowing_never_widens(tool: Permissions, caller: Permissions) -> None:
-    both = tool.narrowed(caller)
+    both = tool.intersect(caller)
 
     for one in (tool, caller):
         assert both.network <= one.network
@@ -124,5 +124,5 @@ def test_narrowing_never_widens(tool: Permissions, caller: Permissions) -> None:
         assert both.process_execution <= one.process_execution
         assert both.memory_bytes <= one.memory_bytes
         assert both.seconds <= one.seconds
-    assert both == caller.narrowed(tool)
-    assert tool.narrowed(tool) == tool
+    assert both == caller.intersect(tool)
+    assert tool.intersect(tool) == tool

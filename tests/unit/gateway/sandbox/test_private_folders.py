@@ -111,8 +111,8 @@ def test_code_runs_with_the_package_and_python_in_a_private_folder(
 def test_a_python_that_only_root_may_read_does_not_count_as_one(private: Path) -> None:
     library = private / "python" / "lib" / f"python3.{sys.version_info.minor}"
     code = (
-        "from stratagem.gateway.sandbox import runtimes\n"
-        "print(next(runtimes.pythons()).startable_by_anyone(), runtimes.NO_PYTHON)"
+        "from stratagem.gateway.sandbox import interpreters\n"
+        "print(next(interpreters.find_pythons()).startable_by_anyone(), interpreters.NO_PYTHON)"
     )
     packages = f"{private / 'packages'}:{sysconfig.get_path('purelib')}"
 

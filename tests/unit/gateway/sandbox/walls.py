@@ -40,7 +40,7 @@ def need(layer: Layer, language: Language | None) -> None:
     """Skip, with the reason, where a layer cannot run."""
     if sys.platform != "linux" and layer.name in {"bubblewrap", "landlock"}:
         pytest.skip("only on Linux")
-    if reason := layer.missing(language):
+    if reason := layer.missing_requirement(language):
         pytest.skip(f"{layer.name}: {reason}")
 
 

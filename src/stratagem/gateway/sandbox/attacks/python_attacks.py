@@ -254,8 +254,8 @@ ATTACKS = (
 )
 
 
-def tried() -> Iterator[tuple[str, str | None]]:
-    """Try each attack that is not left out; yield what it got through."""
+def run_attacks() -> Iterator[tuple[str, str | None]]:
+    """Try each attack that is not left out; yield what it achieved, None if it failed."""
     for attack in ATTACKS:
         if attack.__name__ not in targets["left_out"]:
             try:
@@ -266,5 +266,5 @@ def tried() -> Iterator[tuple[str, str | None]]:
 
 if targets:
     change_secret()
-    result = dict(tried())
+    result = dict(run_attacks())
     sys.stdout.flush()

@@ -1,9 +1,9 @@
-"""Give up every right that the code does not need.
+"""Drops every privilege that the code does not need.
 
-The order matters. What needs rights comes first: opening the paths for Landlock and the folder to
-work in, which may lie where only root can look, then becoming another user. The filter of system
-calls comes last, because nothing can be undone after it. Each step either works or ends the
-process: code never runs with less around it than was ordered.
+The order matters. What needs privileges comes first: opening the paths for Landlock and the
+working directory, which may be accessible to root only, then becoming another user. The seccomp
+filter comes last, because it would forbid the other steps. Each step either works or ends the
+process: code never runs with fewer restrictions than requested.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ class _Program(ctypes.Structure):
     ]
 
 
-def harden(orders: dict[str, Any]) -> None:
-    """Give up what the orders say, in the order that works."""
-    os.umask(0o077 if orders["uid"] is None else 0o022)
-    folder = os.open(orders["folder"], os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    paths = _opened(orders["landlock"]["rules"] if orders["landlock"] is not None else [])
-    if orders["uid"] is not None:
+def harden(settings: dict[str, Any]) -> None:
+    """Apply the restrictions in the order that works."""
+    os.umask(0o077 if settings["uid"] is None else 0o022)
+    folder = os.open(settings["folder"], os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    paths = _open_paths(settings["landlock"]["rules"] if settings["landlock"] is not None else [])
+    if settings["uid"] is not None:
         os.setgroups([])
-        os.setresgid(orders["uid"], orders["uid"], orders["uid"])
-        os.setresuid(orders["uid"], orders["uid"], orders["uid"])
+        os.setresgid(settings["uid"], settings["uid"], settings["uid"])
+        os.setresuid(settings["uid"], settings["uid"], settings["uid"])
     os.fchdir(folder)
     os.close(folder)
     # Becoming another user clears both; the first ends the run with the server.
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
-    _prctl(_PR_SET_DUMPABLE, orders["dumpable"])
-    if os.getppid() != orders["parent"] and orders["parent"] is not None:
+    _prctl(_PR_SET_DUMPABLE, settings["dumpable"])
+    if os.getppid() != settings["parent"] and settings["parent"] is not None:
         raise SystemExit("the server is gone")
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    if orders["landlock"] is not None:
-        _landlock(orders["landlock"], paths)
-    for name, most in orders["limits"].items():
+    if settings["landlock"] is not None:
+        _landlock(settings["landlock"], paths)
+    for name, most in settings["limits"].items():
         _limit(getattr(resource, name), most)
-    if orders["filter"] is not None:
-        _filter(base64.b64decode(orders["filter"]))
+    if settings["filter"] is not None:
+        _filter(base64.b64decode(settings["filter"]))
 
 
 def _limit(which: int, most: int) -> None:
@@ -86,18 +86,18 @@ def _limit(which: int, most: int) -> None:
     resource.setrlimit(which, (most, most))
 
 
-def _opened(rules: list[list[Any]]) -> list[tuple[int, int]]:
-    """Return a descriptor for the path of each rule, and its rights."""
+def _open_paths(rules: list[list[Any]]) -> list[tuple[int, int]]:
+    """Open the path of each rule; return the descriptors with their rights."""
     return [(os.open(path, os.O_PATH | os.O_CLOEXEC), rights) for path, rights in rules]
 
 
-def _landlock(orders: dict[str, Any], paths: list[tuple[int, int]]) -> None:
-    attributes = _RulesetAttributes(orders["files"], orders["network"], orders["scoped"])
+def _landlock(settings: dict[str, Any], paths: list[tuple[int, int]]) -> None:
+    attributes = _RulesetAttributes(settings["files"], settings["network"], settings["scoped"])
     ruleset = _check(
         _libc.syscall(
             _LANDLOCK_CREATE_RULESET,
             ctypes.byref(attributes),
-            ctypes.c_size_t(orders["size"]),
+            ctypes.c_size_t(settings["size"]),
             0,
         )
     )

@@ -1,4 +1,4 @@
-"""Run Python code in this very process, and give its result.
+"""Runs Python code in this process and returns its result.
 
 The result is the variable `result` where the code sets one at its top level, else the value of
 its last expression. A coroutine is awaited. What is not JSON is given as its text.
@@ -20,8 +20,8 @@ _ONLY_AST = 0x400
 
 
 def run(work: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> None:
-    """Run the code, say how it went, and end with its status."""
-    # What `site` would give; it is left out because it looks at folders that are not there.
+    """Run the code and report its result and exit status."""
+    # The module `site` would define these; it is not loaded because it reads hidden folders.
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
@@ -31,7 +31,7 @@ def run(work: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> None:
     space["inputs"] = work["inputs"]
     report: dict[str, Any] = {"exit": 0}
     try:
-        value = _value_of(work["code"], space)
+        value = _evaluate(work["code"], space)
         report["result"] = as_json(value)
     except SystemExit as error:
         report["exit"] = _status(error)
@@ -41,13 +41,13 @@ def run(work: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> None:
         sys.stderr.write("MemoryError\n")
     except BaseException as error:  # noqa: BLE001 - whatever the code raises is its outcome
         report["exit"] = 1
-        _show(error, work["code"])
+        _print_error(error, work["code"])
     for stream in (sys.stdout, sys.stderr):
         _flush(stream)
     answer(report)
 
 
-def _value_of(code: str, space: dict[str, Any]) -> Any:
+def _evaluate(code: str, space: dict[str, Any]) -> Any:
     tree: Any = compile(code, _NAME, "exec", flags=_ONLY_AST, dont_inherit=True)
     last: Any = None
     if tree.body and isinstance(tree.body[-1], _ast.Expr):
@@ -65,19 +65,19 @@ def _value_of(code: str, space: dict[str, Any]) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the nearest value that JSON has."""
-    text = json.dumps(_plain(value), default=str, skipkeys=True)
+    """Return the value as JSON, with text for what JSON cannot express."""
+    text = json.dumps(_convert(value), default=str, skipkeys=True)
     return json.loads(text)
 
 
-def _plain(value: Any) -> Any:
-    """Say what `json` would refuse or write wrongly: sets, odd keys, numbers without end."""
+def _convert(value: Any) -> Any:
+    """Convert what `json` refuses or writes wrongly: sets, keys that are no text, infinities."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else str(key): _plain(value[key]) for key in value}
+        return {key if isinstance(key, str) else str(key): _convert(value[key]) for key in value}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
+        return [_convert(item) for item in value]
     return value
 
 
@@ -90,7 +90,7 @@ def _status(error: SystemExit) -> int:
     return 1
 
 
-def _show(error: BaseException, code: str) -> None:
+def _print_error(error: BaseException, code: str) -> None:
     import linecache
     import traceback
 

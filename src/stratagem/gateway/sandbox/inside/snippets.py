@@ -1,4 +1,4 @@
-"""Run snippets in interpreters that have no files, no network and no processes to begin with.
+"""Runs snippets in interpreters that provide no files, network or processes.
 
 Python runs in Monty, a subset of Python in a worker process of its own; JavaScript runs in
 QuickJS, in this process. The result is found as in `python_code.py` and `node_code.js`.
@@ -20,8 +20,8 @@ from python_code import as_json  # type: ignore[import-not-found]
 
 Answer = Callable[[dict[str, Any]], None]
 
-# For so long output is held back, so that code which needs the whole language can still be
-# handed on as if it had never begun.
+# Output is buffered for this long, so that code which turns out to need the full interpreter can
+# run there from its start without printing anything twice.
 _HELD_SECONDS = 0.25
 _OUTPUT_HELD_MAX = 1 << 16
 
@@ -164,7 +164,7 @@ def _monty(monty: Any, work: dict[str, Any], answer: Answer) -> None:
             answer(report)
             return
         output.release()
-        _write(2, _shown(error))
+        _write(2, _format_error(error))
     output.release()
     answer(report)
 
@@ -175,13 +175,13 @@ def _failure(monty: Any, error: Any, *, hand_on: bool) -> dict[str, Any]:
         return {"exit": 1, "killed": "signal"}
     if isinstance(inner, MemoryError):
         return {"exit": 1, "killed": "memory"}
-    if hand_on and (reason := _unsupported(inner)):
+    if hand_on and (reason := _unsupported_feature(inner)):
         return {"unsupported": reason}
     return {"exit": 1}
 
 
-def _unsupported(error: BaseException) -> str | None:
-    """Say what the code wants that only the whole language has."""
+def _unsupported_feature(error: BaseException) -> str | None:
+    """Return the feature in the error that only the full interpreter has, or None."""
     text = str(error)
     if isinstance(error, (NotImplementedError, ImportError)) or "not supported" in text:
         return text
@@ -196,7 +196,7 @@ def _unsupported(error: BaseException) -> str | None:
     return None
 
 
-def _shown(error: Any) -> str:
+def _format_error(error: Any) -> str:
     text = error.display("traceback") if hasattr(error, "traceback") else str(error)
     return str(text).rstrip() + "\n"
 

@@ -1,9 +1,9 @@
-"""The first thing that runs inside: take the orders, give up every right, then run the code.
+"""The entry point inside the sandbox: receive the instructions, drop privileges, run the code.
 
-The orders come through one socket, whose number is the only argument: a length and a JSON
-object for this module, then a length and a JSON object for the code that is to run. Answers go
-back on it as lines of JSON: `{"ready": true}` when nothing is left to give up, and at the end
-what the code gave. The socket is left to the code, which can at most lie about its own result.
+The instructions come through one socket, whose number is the only argument: a length and a JSON
+object for this module, then a length and a JSON object for the code that is to run. Answers are
+lines of JSON on the same socket: `{"ready": true}` when all privileges are dropped, and at the end
+the report of the code. The code can write to the socket too; it can only falsify its own result.
 """
 
 from __future__ import annotations
@@ -15,53 +15,53 @@ from typing import Any
 
 
 def main() -> None:
-    """Do as ordered; for a program this does not return."""
-    # Meant for this process alone, if it was given.
+    """Follow the instructions; for a program this does not return."""
+    # Meant for this process alone, not for its children.
     os.environ.pop("PYTHONHOME", None)
     descriptor = int(sys.argv[1])
-    orders = take(descriptor)
-    mode = orders["mode"]
+    instructions = receive(descriptor)
+    mode = instructions["mode"]
     if mode in {"monty", "quickjs"}:
-        sys.path.append(orders["packages"])
+        sys.path.append(instructions["packages"])
         import snippets  # type: ignore[import-not-found]
 
         prepared = snippets.prepare(mode)
-        harden(orders)
-        say(descriptor, {"ready": True})
-        snippets.run(prepared, mode, take(descriptor), lambda answer: say(descriptor, answer))
+        harden(instructions)
+        send(descriptor, {"ready": True})
+        snippets.run(prepared, mode, receive(descriptor), lambda answer: send(descriptor, answer))
     elif mode == "python":
         import python_code  # type: ignore[import-not-found]
 
-        harden(orders)
-        say(descriptor, {"ready": True})
-        python_code.run(take(descriptor), lambda answer: say(descriptor, answer))
+        harden(instructions)
+        send(descriptor, {"ready": True})
+        python_code.run(receive(descriptor), lambda answer: send(descriptor, answer))
     else:
-        execute(descriptor, orders)
+        execute(descriptor, instructions)
 
 
-def execute(descriptor: int, orders: dict[str, Any]) -> None:
-    """Become another program; only Node is given the socket, for its result."""
-    os.set_inheritable(descriptor, orders["mode"] == "node")
-    executable, *arguments = orders["argv"]
+def execute(descriptor: int, instructions: dict[str, Any]) -> None:
+    """Replace this process by a program; only Node keeps the socket, for its result."""
+    os.set_inheritable(descriptor, instructions["mode"] == "node")
+    executable, *arguments = instructions["argv"]
     argv = [executable, *arguments]
-    if orders["mode"] == "node":
-        # Opened while they can be reached: both may lie where only root can look.
-        program = f"/proc/self/fd/{sealed('node_code.js')}"
+    if instructions["mode"] == "node":
+        # Opened before privileges are dropped: both may be accessible to root only.
+        program = f"/proc/self/fd/{seal_copy('node_code.js')}"
         given = {"{socket}": str(descriptor), "{program}": program}
         argv = [executable, *(given.get(part, part) for part in arguments)]
         executable = f"/proc/self/fd/{os.open(executable, os.O_PATH)}"
-    harden(orders)
-    say(descriptor, {"ready": True})
+    harden(instructions)
+    send(descriptor, {"ready": True})
     try:
-        os.execve(executable, argv, orders["env"])  # noqa: S606 - no shell is wanted
+        os.execve(executable, argv, instructions["env"])  # noqa: S606 - no shell is wanted
     except OSError as error:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         sys.stderr.flush()
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
-def sealed(name: str) -> int:
-    """Return a descriptor of a file beside this one, as a copy in memory that none can change."""
+def seal_copy(name: str) -> int:
+    """Copy a file of this folder to sealed (immutable) memory; return its descriptor."""
     import fcntl
 
     with open(f"{__file__.rpartition('/')[0]}/{name}", "rb") as file:  # noqa: PTH123 - no pathlib
@@ -74,34 +74,34 @@ def sealed(name: str) -> int:
     return copy
 
 
-def harden(orders: dict[str, Any]) -> None:
-    """Give up rights, where this machine has the means."""
-    if orders["harden"] is not None:
+def harden(instructions: dict[str, Any]) -> None:
+    """Drop privileges, if this machine supports it."""
+    if instructions["harden"] is not None:
         import harden as hardening  # type: ignore[import-not-found]
 
-        hardening.harden(orders["harden"])
+        hardening.harden(instructions["harden"])
 
 
-def take(descriptor: int) -> Any:
-    """Read one object."""
-    size = int.from_bytes(exactly(descriptor, 4), "big")
-    return json.loads(exactly(descriptor, size))
+def receive(descriptor: int) -> Any:
+    """Read one length-prefixed JSON object."""
+    size = int.from_bytes(read_exactly(descriptor, 4), "big")
+    return json.loads(read_exactly(descriptor, size))
 
 
-def exactly(descriptor: int, size: int) -> bytes:
-    """Read that many bytes, and none of what follows."""
+def read_exactly(descriptor: int, size: int) -> bytes:
+    """Read this many bytes."""
     parts = []
     while size:
         part = os.read(descriptor, min(size, 1 << 16))
         if not part:
-            raise SystemExit("the orders ended early")
+            raise SystemExit("the instructions ended early")
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
 
 
-def say(descriptor: int, answer: dict[str, Any]) -> None:
-    """Write one line."""
+def send(descriptor: int, answer: dict[str, Any]) -> None:
+    """Write one line of JSON."""
     line = json.dumps(answer).encode() + b"\n"
     while line:
         line = line[os.write(descriptor, line) :]

@@ -1,8 +1,8 @@
-"""Whether a snippet can do with a small interpreter.
+"""Decides whether a snippet can run in a small interpreter.
 
-Only what is cheap and certain is decided here, from the text: modules and names that the small
-interpreters do not have. What is left they find out themselves, before or while they run, and
-then hand the code on as if it had never begun.
+The decision uses only what is cheap and certain: the permissions, and the modules and names in
+the text that the small interpreters lack. Other unsupported features show when the code runs; the
+small interpreter then reports them, and the code is run again in the full one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.gateway.sandbox.results import Language
 
-__all__ = ["beyond_computing", "name_beyond"]
+__all__ = ["find_unsupported_name", "find_unsupported_permissions"]
 
 _MONTY_MODULES: Final = frozenset(
     {"asyncio", "base64", "bisect", "collections", "copy", "csv", "dataclasses", "datetime"}
@@ -34,8 +34,8 @@ _NODE_NAMES: Final = re.compile(
 )
 
 
-def beyond_computing(permissions: Permissions, *, has_stdin: bool) -> str | None:
-    """Say what was asked for that no small interpreter has, None if nothing was."""
+def find_unsupported_permissions(permissions: Permissions, *, has_stdin: bool) -> str | None:
+    """Return the permissions that no small interpreter supports, as text, or None."""
     asked = (
         ("network", permissions.network),
         ("files", permissions.filesystem != "none"),
@@ -45,8 +45,8 @@ def beyond_computing(permissions: Permissions, *, has_stdin: bool) -> str | None
     return ", ".join(name for name, wanted in asked if wanted) or None
 
 
-def name_beyond(language: Language, code: str) -> str | None:
-    """Return a name in the code that only the full interpreter has, None if none is seen."""
+def find_unsupported_name(language: Language, code: str) -> str | None:
+    """Return a name in the code that only the full interpreter has, or None."""
     if language == "javascript":
         found = _NODE_NAMES.search(code)
         return found[1] if found else None

@@ -1,4 +1,7 @@
-"""What a process is told to give up before it runs the code (see `inside/harden.py`)."""
+"""The restrictions that a process applies to itself before it runs the code.
+
+They are Landlock rules, a seccomp filter and resource limits; `inside/harden.py` applies them.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ __all__ = [
     "READ",
     "WORK",
     "WRITE_FILE",
+    "count_processes",
+    "filter_obstacle",
     "filter_text",
-    "filters_missing",
-    "landlock_orders",
+    "landlock_ruleset",
     "landlock_version",
-    "processes_of",
     "resource_limits",
 ]
 
@@ -43,7 +46,7 @@ LANDLOCK_SCOPES_SIGNALS: Final = 6
 _CREATE_RULESET: Final = 444
 _VERSION_FLAG: Final = 1
 
-# A program is started through its linker, which needs the right to be executed as well.
+# A program is started by its dynamic linker, which must be executable as well.
 LINKERS: Final = (
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux-aarch64.so.1",
@@ -51,8 +54,8 @@ LINKERS: Final = (
     "/lib/ld-musl-aarch64.so.1",
 )
 
-# What an interpreter takes before any code runs: measured, with room to spare. A program is
-# given what it is given.
+# The memory that an interpreter takes before any code runs: measured, with a margin. A program
+# gets no extra memory.
 _START_BYTES: Final[Mapping[Mode, int]] = {
     "python": 48 << 20,
     "node": 192 << 20,
@@ -62,8 +65,8 @@ _START_BYTES: Final[Mapping[Mode, int]] = {
 }
 
 
-def filters_missing() -> str | None:
-    """Say why there can be no filter of system calls here, None if there can."""
+def filter_obstacle() -> str | None:
+    """Return why seccomp filters cannot be used on this machine, or None if they can."""
     if sys.platform != "linux":
         return "it needs Linux"
     if platform.machine() not in filters.MACHINES:
@@ -72,17 +75,17 @@ def filters_missing() -> str | None:
 
 
 def landlock_version() -> int:
-    """Return which version of Landlock the kernel has; 0 for none."""
+    """Return the kernel's version of Landlock; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
     return max(0, int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG)))
 
 
-def landlock_orders(
+def landlock_ruleset(
     version: int, rules: Iterable[tuple[str, int]], *, network: bool
 ) -> dict[str, Any]:
-    """Return the rules, each a path and its rights, as far as this version knows them."""
+    """Return the ruleset for paths and their rights, reduced to what this version supports."""
     known = (1 << _FILE_RIGHTS[min(version, len(_FILE_RIGHTS)) - 1]) - 1
     has_network = version >= _LANDLOCK_HAS_NETWORK
     has_scopes = version >= LANDLOCK_SCOPES_SIGNALS
@@ -96,12 +99,12 @@ def landlock_orders(
 
 
 def filter_text(task: Task, *, alone: bool, pid: int = 0) -> str:
-    """Return the filter of system calls for a task, as text."""
+    """Return the seccomp filter for a task, in base64."""
     needs = filters.Needs(
         network=task.permissions.network,
         processes=task.permissions.process_execution or task.mode == "monty",
         execute=task.mode in {"node", "program"},
-        # Only where address space is limited is such memory counted.
+        # Shared memory counts only against the limit on address space.
         shared_memory=task.mode not in {"node", "program"},
         alone=alone,
         own_pid=pid,
@@ -110,7 +113,7 @@ def filter_text(task: Task, *, alone: bool, pid: int = 0) -> str:
 
 
 def resource_limits(task: Task, *, processes: int) -> dict[str, int]:
-    """Return the limits of a task; `processes` are those its user has already."""
+    """Return the resource limits of a task; `processes` is how many its user has already."""
     memory = task.permissions.memory_bytes + _START_BYTES[task.mode]
     # Node reserves far more address space than it uses, and would not start.
     counted = "RLIMIT_DATA" if task.mode in {"node", "program"} else "RLIMIT_AS"
@@ -119,7 +122,7 @@ def resource_limits(task: Task, *, processes: int) -> dict[str, int]:
         "RLIMIT_FSIZE": limits.SANDBOX_FILE_BYTES_MAX,
         "RLIMIT_NOFILE": limits.SANDBOX_OPEN_FILES_MAX,
         "RLIMIT_CORE": 0,
-        # The clock is what stops a run; this is for a run whose server is gone.
+        # The server stops a run in time; this is for a run whose server has died.
         "RLIMIT_CPU": math.ceil(task.permissions.seconds) * 8 + 5,
     }
     if sys.platform == "linux":
@@ -127,7 +130,7 @@ def resource_limits(task: Task, *, processes: int) -> dict[str, int]:
     return most
 
 
-def processes_of(uid: int) -> int:
+def count_processes(uid: int) -> int:
     """Count the processes and threads of a user, as the kernel does for its limit."""
     return sum(_threads(entry) for entry in _entries_of(uid))
 

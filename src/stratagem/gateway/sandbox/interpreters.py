@@ -1,4 +1,4 @@
-"""Where the interpreters are, and what they must be able to read in order to start."""
+"""The interpreters of this machine, and the files they need in order to start."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = [
     "NO_PYTHON",
     "SYSTEM_FILES",
     "SYSTEM_FOLDERS",
-    "Runtime",
+    "Interpreter",
     "beyond_system",
-    "nodes",
-    "pythons",
+    "find_nodes",
+    "find_pythons",
     "reachable_by_anyone",
 ]
 
 SYSTEM_FOLDERS: Final[tuple[str, ...]] = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM_FILES: Final[tuple[str, ...]] = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
-# What names, certificates and services are looked up in.
+# Needed for name resolution and TLS certificates.
 NETWORK_FILES: Final[tuple[str, ...]] = (
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -40,7 +40,7 @@ NETWORK_FILES: Final[tuple[str, ...]] = (
     "/etc/ca-certificates",
 )
 
-# For root, what the code runs with must be readable by a user without rights.
+# Code of a server that runs as root runs as an unprivileged user, who must be able to read these.
 NO_PYTHON: Final = (
     "there is no Python whose files every user may read: install python3 of the system, or make "
     f"this one readable (chmod -R go+rX {sys.base_prefix})"
@@ -50,11 +50,11 @@ _HAS_DESCRIPTORS: Final = Path("/proc/self/fd").exists()
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
-    """An interpreter, and the folders it needs beyond those of the system.
+class Interpreter:
+    """An interpreter, and the folders it needs besides those of the system.
 
-    `home` is the folder above Python's library. `by_descriptor`: it starts even where only root
-    can reach it, because what it needs is opened before the rights of root are given up.
+    `home` is the folder above Python's library. `by_descriptor`: it can start even if only root
+    can reach it, because its files are opened before the process drops its privileges.
     """
 
     executable: str
@@ -64,65 +64,65 @@ class Runtime:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Everything that it must be able to read."""
+        """The paths that it must be able to read."""
         return (self.executable, *self.folders)
 
     def reachable_by_anyone(self) -> bool:
-        """Tell whether a user without rights could start it by its path."""
+        """Tell whether an unprivileged user could start it by its path."""
         return self.readable_by_anyone() and all(map(reachable_by_anyone, self.paths))
 
     def startable_by_anyone(self) -> bool:
-        """Tell whether it runs for a user without rights, once root has opened what it needs."""
+        """Tell whether it runs for an unprivileged user, once root has opened its files."""
         return self.reachable_by_anyone() or (self.by_descriptor and self.readable_by_anyone())
 
     def readable_by_anyone(self) -> bool:
-        """Tell whether its own files are for everyone, whatever the folders above them are."""
-        return all(_open_to_others(Path(path)) for path in (*self.paths, *self._library))
+        """Tell whether every user may read its own files, ignoring the folders above them."""
+        return all(_is_open_to_others(Path(path)) for path in (*self.paths, *self._library))
 
     @property
     def _library(self) -> Iterator[str]:
         if self.home is not None:
-            # One folder and one file stand for all: whoever installed it had one umask.
+            # One folder and one file are checked for all: they were installed with one umask.
             yield from (os.path.dirname(os.__file__), os.__file__)  # noqa: PTH120 - text
 
 
-def pythons() -> Iterator[Runtime]:
+def find_pythons() -> Iterator[Interpreter]:
     """Yield the interpreters that could run Python code, the one of this process first."""
     own = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
     libraries = [str(Path(sys.base_prefix, name)) for name in ("lib", "lib64")]
     folders = tuple(beyond_system(libraries))
-    yield Runtime(own, folders, home=sys.base_prefix, by_descriptor=_HAS_DESCRIPTORS)
-    yield from _of_system("python3")
+    yield Interpreter(own, folders, home=sys.base_prefix, by_descriptor=_HAS_DESCRIPTORS)
+    yield from _find_in_system("python3")
 
 
-def nodes() -> Iterator[Runtime]:
+def find_nodes() -> Iterator[Interpreter]:
     """Yield the programs that could run JavaScript code."""
     if found := shutil.which("node"):
-        yield Runtime(os.path.realpath(found), by_descriptor=_HAS_DESCRIPTORS)
-    yield from _of_system("node")
+        yield Interpreter(os.path.realpath(found), by_descriptor=_HAS_DESCRIPTORS)
+    yield from _find_in_system("node")
 
 
-def _of_system(name: str) -> Iterator[Runtime]:
+def _find_in_system(name: str) -> Iterator[Interpreter]:
     for folder in ("/usr/local/bin", "/usr/bin"):
         path = Path(folder, name)
         if path.exists():
-            yield Runtime(os.path.realpath(path))
+            yield Interpreter(os.path.realpath(path))
 
 
 def reachable_by_anyone(path: str) -> bool:
-    """Tell whether a user without rights may look into every folder above a path."""
-    return all(map(_open_to_others, Path(path).parents))
+    """Tell whether an unprivileged user may enter every folder above a path."""
+    return all(map(_is_open_to_others, Path(path).parents))
 
 
 def beyond_system(paths: Iterable[str]) -> Iterator[str]:
-    """Yield those that exist and do not lie in a folder of the system."""
+    """Yield the real paths of those that exist outside the folders of the system."""
     for folder in paths:
         real = os.path.realpath(folder)
         if Path(real).exists() and not real.startswith(tuple(f"{s}/" for s in SYSTEM_FOLDERS)):
             yield real
 
 
-def _open_to_others(path: Path) -> bool:
+def _is_open_to_others(path: Path) -> bool:
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         wanted = stat.S_IXOTH
