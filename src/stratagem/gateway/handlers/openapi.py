@@ -14,11 +14,14 @@ from urllib.parse import unquote
 
 from stratagem.errors import MissingRequired, ValidationFailed
 from stratagem.gateway.definitions.contract import Handler, Run
-from stratagem.gateway.openapi.bodies import written_body
-from stratagem.gateway.openapi.document import Document, load, read
+from stratagem.gateway.openapi.bodies import encode_body
 from stratagem.gateway.openapi.inputs import placeholders
-from stratagem.gateway.openapi.parameters import in_cookie, in_header, in_path, in_query
-from stratagem.gateway.openapi.tools import Listing, list_tools
+from stratagem.gateway.openapi.parameters import (
+    serialize_cookie,
+    serialize_header,
+    serialize_path,
+    serialize_query,
+)
 from stratagem.gateway.outbound.client import METHODS, Outbound, check_headers
 from stratagem.gateway.outbound.guard import check_url
 from stratagem.gateway.outbound.service_requests import (
@@ -31,7 +34,7 @@ from stratagem.gateway.outbound.service_requests import (
 )
 from stratagem.gateway.outbound.templates import Template
 
-__all__ = ["Document", "Listing", "OpenApiRunner", "list_tools", "load", "read"]
+__all__ = ["OpenApiRunner"]
 
 _PLACES: Final = ("path", "query", "header", "cookie")
 _URL: Final = re.compile(r"(?P<base>https?://[^/?#{}]+)(?P<path>/[^?#]*)", re.IGNORECASE)
@@ -72,7 +75,7 @@ class OpenApiRunner:
         given = {name: value for name, value in run.arguments.items() if value is not None}
         parameters = _parameters(handler)
         body, kind = (
-            written_body(handler["body"], run.arguments) if "body" in handler else (None, None)
+            encode_body(handler["body"], run.arguments) if "body" in handler else (None, None)
         )
         headers = {"Accept": str(handler.get("accept", "*/*"))}
         headers |= {"Content-Type": kind} if kind else {}
@@ -146,7 +149,7 @@ def _filled(path: str, parameters: list[Mapping[str, Any]], given: Mapping[str, 
         argument = parameter["argument"]
         if argument not in given:
             raise MissingRequired(f"`{argument}` is needed for this call.", field=argument)
-        return in_path(parameter, given[argument])
+        return serialize_path(parameter, given[argument])
 
     segments = []
     for segment in path.split("/"):
@@ -169,7 +172,7 @@ def _pairs(
         pair
         for each in parameters
         if each["in"] == "query" and each["argument"] in given
-        for pair in in_query(each, given[each["argument"]])
+        for pair in serialize_query(each, given[each["argument"]])
     ]
     fixed = text_fields(handler.get("query"), name="handler.query")
     return pairs + [
@@ -186,12 +189,14 @@ def _headers(
 ) -> dict[str, str]:
     present = [each for each in parameters if each["argument"] in given]
     headers = {
-        each["name"]: in_header(each, given[each["argument"]])
+        each["name"]: serialize_header(each, given[each["argument"]])
         for each in present
         if each["in"] == "header"
     }
     cookies = [
-        in_cookie(each, given[each["argument"]]) for each in present if each["in"] == "cookie"
+        serialize_cookie(each, given[each["argument"]])
+        for each in present
+        if each["in"] == "cookie"
     ]
     for name, text in text_fields(handler.get("cookies"), name="handler.cookies").items():
         cookies.append(f"{name}={Template.parse(text).fill({}, secret)}")

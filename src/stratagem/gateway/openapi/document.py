@@ -1,9 +1,9 @@
-"""An OpenAPI document: read from anywhere, made plain, its references followed.
+"""OpenAPI documents: loading, parsing, and resolving references.
 
-Documents come from strangers. What is read is copied into plain JSON with a bound on its size and
-depth, which also ends the tricks one can play with YAML (aliases that multiply or go in circles).
-YAML is read by the rules of version 1.2, in which `NO` is a country and `on` is a word. References
-lead to places within the document; whatever lies elsewhere is not fetched.
+Documents are untrusted. A parsed document is copied into plain JSON with bounds on its size and
+depth, which also stops attacks with YAML aliases (exponential or cyclic). YAML is parsed by the
+rules of version 1.2, in which `NO` and `on` are texts. Only references within the document are
+resolved; nothing else is fetched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stratagem.errors import RequestTooLarge, ValidationFailed
 from stratagem.gateway.outbound.client import Outbound
 from stratagem.gateway.outbound.results import result_of
 
-__all__ = ["Document", "load", "read"]
+__all__ = ["Document", "load_document", "parse_document"]
 
 _ACCEPT: Final = "application/json, application/yaml;q=0.9, text/yaml;q=0.9, */*;q=0.5"
 _VERSION: Final = re.compile(r"3\.[01](\.\d+)?(-.*)?")
@@ -43,13 +43,13 @@ class Document:
 
     @property
     def is_3_0(self) -> bool:
-        """Whether its schemas are of the older kind."""
+        """Whether its schemas follow OpenAPI 3.0, not JSON Schema."""
         return str(self.content["openapi"]).startswith("3.0")
 
     def follow(self, node: Any) -> tuple[Any, str | None]:
-        """Return what a node refers to, over any number of references, and the last of them.
+        """Return what a node refers to, through a chain of references, and the last of them.
 
-        A reference that leads nowhere, elsewhere or in circles gives None.
+        A reference that is dangling, external or cyclic gives None.
         """
         name: str | None = None
         for _ in range(_REFERENCES_MAX):
@@ -60,7 +60,7 @@ class Document:
         return None, name
 
     def at(self, reference: str) -> Any:
-        """Return what stands at a reference such as `#/components/schemas/Pet`, or None."""
+        """Return the node at a reference such as `#/components/schemas/Pet`, or None."""
         if not reference.startswith("#"):
             return None
         node: Any = self.content
@@ -75,10 +75,10 @@ class Document:
         return node
 
 
-async def load(source: str | Path | Mapping[str, Any], outbound: Outbound) -> Document:
-    """Read a document from an address (through the guard), a file, its text, or an object.
+async def load_document(source: str | Path | Mapping[str, Any], outbound: Outbound) -> Document:
+    """Load a document from a URL (through the guard), a file, its text, or an object.
 
-    A text is an address or the document itself: only code can name a file, as a `Path`.
+    A text is a URL or the document itself: only code can name a file, as a `Path`.
 
     Raises:
         ValidationFailed: It is not an OpenAPI document of version 3.
@@ -91,36 +91,38 @@ async def load(source: str | Path | Mapping[str, Any], outbound: Outbound) -> Do
         )
         if not 200 <= response.status < 300:  # noqa: PLR2004 - success in HTTP
             result_of(response)
-        return await asyncio.to_thread(read, response.body, source=response.url)
+        return await asyncio.to_thread(parse_document, response.body, source=response.url)
     if isinstance(source, Path):
         return await asyncio.to_thread(_read_file, source)
-    return await asyncio.to_thread(read, source)
+    return await asyncio.to_thread(parse_document, source)
 
 
 def _read_file(path: Path) -> Document:
     try:
         if path.stat().st_size > limits.OPENAPI_BYTES_MAX:
             raise _too_large(f"has {path.stat().st_size:,} bytes", limits.OPENAPI_BYTES_MAX)
-        return read(path.read_bytes())
+        return parse_document(path.read_bytes())
     except OSError as error:
         raise ValidationFailed(
             f"The document cannot be read: {error.strerror}.", field="openapi", hint=_HINT
         ) from None
 
 
-def read(given: bytes | str | Mapping[str, Any], *, source: str | None = None) -> Document:
-    """Read a document from its text or from an object.
+def parse_document(
+    given: bytes | str | Mapping[str, Any], *, source: str | None = None
+) -> Document:
+    """Parse a document from its text or from an object.
 
     Raises:
         ValidationFailed: It is not an OpenAPI document of version 3.
         RequestTooLarge: It is larger or deeper than can be taken.
     """
-    parsed = given if isinstance(given, Mapping) else _parse(given)
+    parsed = given if isinstance(given, Mapping) else _parse_text(given)
     nodes_max = limits.OPENAPI_NODES_MAX
     if not isinstance(given, Mapping):
-        # A text unfolds to more values than it has characters only by a trick.
+        # A text has more values than characters only if YAML aliases multiply them.
         nodes_max = min(nodes_max, max(_NODES_FREE, len(given)))
-    content = _plain(parsed, nodes_max)
+    content = _copy_plain(parsed, nodes_max)
     if not isinstance(content, dict):
         raise ValidationFailed("The document is not an object.", field="openapi", hint=_HINT)
     if "swagger" in content:
@@ -136,7 +138,7 @@ def read(given: bytes | str | Mapping[str, Any], *, source: str | None = None) -
     return Document(content, source)
 
 
-def _parse(given: bytes | str) -> Any:
+def _parse_text(given: bytes | str) -> Any:
     data = given.encode() if isinstance(given, str) else given
     if len(data) > limits.OPENAPI_BYTES_MAX:
         raise _too_large(f"has {len(data):,} bytes", limits.OPENAPI_BYTES_MAX)
@@ -145,7 +147,7 @@ def _parse(given: bytes | str) -> Any:
     except orjson.JSONDecodeError:
         pass
     try:
-        return yaml.load(data, Loader=_Loader)  # noqa: S506 - it builds plain values only
+        return yaml.load(data, Loader=_YamlLoader)  # noqa: S506 - it builds plain values only
     except (yaml.YAMLError, ValueError, RecursionError, TypeError):
         raise ValidationFailed(
             "The document is neither JSON nor YAML.", field="openapi", hint=_HINT
@@ -155,8 +157,8 @@ def _parse(given: bytes | str) -> Any:
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_SafeLoader):  # type: ignore[misc]
-    """Reads YAML 1.2: no dates, no words for true and false but these."""
+class _YamlLoader(_SafeLoader):  # type: ignore[misc]
+    """Loads YAML 1.2: no dates, and only `true` and `false` are booleans."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - filled below, once
     _depth = 0
@@ -188,16 +190,16 @@ for _tag, _pattern, _first in (
         list("-+.0123456789"),
     ),
 ):
-    _Loader.add_implicit_resolver(
+    _YamlLoader.add_implicit_resolver(
         f"tag:yaml.org,2002:{_tag}", re.compile(rf"\A(?:{_pattern})\Z"), _first
     )
 
 
-def _plain(value: Any, nodes_max: int) -> Any:
-    """Copy a parsed document into plain JSON, with a bound on what it unfolds to."""
+def _copy_plain(value: Any, nodes_max: int) -> Any:
+    """Copy a parsed document into plain JSON, with bounds on its values and depth."""
     counted = 0
 
-    def copied(node: Any, depth: int) -> Any:
+    def copy_node(node: Any, depth: int) -> Any:
         nonlocal counted
         counted += 1
         if counted > nodes_max:
@@ -205,17 +207,17 @@ def _plain(value: Any, nodes_max: int) -> Any:
         if depth > limits.OPENAPI_DEPTH_MAX:
             raise _too_large("is too deep", limits.OPENAPI_DEPTH_MAX)
         if isinstance(node, Mapping):
-            return {_key(key): copied(each, depth + 1) for key, each in node.items()}
+            return {_key_text(key): copy_node(each, depth + 1) for key, each in node.items()}
         if isinstance(node, list | tuple):
-            return [copied(each, depth + 1) for each in node]
+            return [copy_node(each, depth + 1) for each in node]
         if node is None or isinstance(node, str | int | float):
             return node
         return str(node)
 
-    return copied(value, 0)
+    return copy_node(value, 0)
 
 
-def _key(key: Any) -> str:
+def _key_text(key: Any) -> str:
     """Return a key as text: YAML reads `200:` as a number."""
     if isinstance(key, bool):
         return "true" if key else "false"

@@ -1,8 +1,8 @@
-"""One object of arguments from the parameters and the body of an operation.
+"""The arguments of a tool, from the parameters and the body of an operation.
 
-Names are kept where they can be. Where two places use the same name, the one that comes first
-(path, query, header, cookie, body) keeps it and the other gets its place as an ending:
-`id` and `id_query`. A body that is an object gives its fields; any other is one argument, `body`.
+If two locations use the same name, the first (path, query, header, cookie, body) keeps it and the
+other gets its location as a suffix: `id` and `id_query`. The fields of a body that is an object
+become arguments; any other body is one argument, `body`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stratagem.gateway.openapi.bodies import FORM, MULTIPART, chosen_kind
+from stratagem.gateway.openapi.bodies import FORM, MULTIPART, choose_media_type
 from stratagem.gateway.openapi.document import Document
 from stratagem.gateway.openapi.parameters import DEFAULT_STYLES
 from stratagem.gateway.openapi.schemas import SchemaWriter
@@ -30,7 +30,7 @@ _STYLES: Final = {
 # The document says itself that these are described elsewhere in it.
 _IGNORED_HEADERS: Final = frozenset({"accept", "content-type", "authorization"})
 _ARGUMENT_CHARS_MAX: Final = 64
-# What a schema may have besides for its fields to be taken one by one.
+# The keywords of an object schema whose fields can become arguments.
 _SIMPLE_OBJECT: Final = frozenset(
     {"type", "properties", "required", "additionalProperties", "title", "description", "examples"}
     | {"default", "deprecated", "minProperties", "maxProperties"}
@@ -98,14 +98,14 @@ def inputs_of(
 def input_schemas(
     document: Document, path: str, item: dict[str, Any], operation: dict[str, Any]
 ) -> list[Any]:
-    """Return the schemas that the arguments of an operation are made of, as they stand."""
+    """Return the schemas of the parameters and the body of an operation, unconverted."""
     holders: list[Any] = list(_parameters(document, path, item, operation).values())
     body, _ = document.follow(operation.get("requestBody"))
     holders.append(body)
     schemas = []
     for holder in holders:
         content = holder.get("content") if isinstance(holder, dict) else None
-        kind = chosen_kind(content)
+        kind = choose_media_type(content)
         media = content[kind] if isinstance(content, dict) and kind else holder
         if isinstance(media, dict) and "schema" in media:
             schemas.append(media["schema"])
@@ -128,7 +128,7 @@ def _parameters(
                 found[place, name] = parameter
     named = placeholders(path)
     for name in named:
-        # A path that nobody described still needs its places filled.
+        # Placeholders of the path that are not declared as parameters still need arguments.
         found.setdefault(("path", name), {"name": name, "schema": {"type": "string"}})
     return {key: each for key, each in found.items() if key[0] != "path" or key[1] in named}
 
@@ -137,7 +137,7 @@ def _add_parameter(
     inputs: Inputs, name: str, place: str, parameter: dict[str, Any], writer: SchemaWriter
 ) -> None:
     content = parameter.get("content")
-    kind = chosen_kind(content)
+    kind = choose_media_type(content)
     holder = content.get(kind) if isinstance(content, dict) and kind else parameter
     schema = writer.write(holder.get("schema") if isinstance(holder, dict) else None)
     # Schemas are shared between tools; what is added here is this parameter's own.
@@ -167,7 +167,7 @@ def _add_parameter(
 
 def _add_body(inputs: Inputs, body: dict[str, Any], writer: SchemaWriter) -> None:
     content = body.get("content")
-    kind = chosen_kind(content)
+    kind = choose_media_type(content)
     if kind is None or not isinstance(content, dict):
         return
     media = content[kind] if isinstance(content[kind], dict) else {}
@@ -215,7 +215,7 @@ def _add_whole(
 
 
 def _object_fields(schema: dict[str, Any]) -> tuple[dict[str, Any], set[str], Any] | None:
-    """Return the fields of a plain object, those required, and what else it takes."""
+    """Return the properties, the required names and `additionalProperties` of a plain object."""
     properties: dict[str, Any] = {}
     needed: set[str] = set()
     additional: Any = None
@@ -232,7 +232,7 @@ def _object_fields(schema: dict[str, Any]) -> tuple[dict[str, Any], set[str], An
 
 
 def _object_parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the objects that a schema is put together from."""
+    """Yield the object schemas that a schema combines by `allOf`."""
     parts = schema.get("allOf")
     if not isinstance(parts, list):
         yield schema

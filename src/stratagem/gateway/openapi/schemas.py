@@ -1,12 +1,12 @@
-"""Schemas of a document as JSON Schemas that stand on their own.
+"""Converts the schemas of a document to self-contained JSON Schemas.
 
-References are written out where they stand, because models and providers read that best. Schemas
-that come round to themselves, or repeat too much, are kept once each in `$defs`. A schema that
-would be too large even so is cut off evenly, and accepts any value from there on: it may let too
-much through, never too little.
+References are inlined, because models and providers read that best. If a schema is recursive or
+repeats too much, the referenced schemas are written once each in `$defs`. A schema that would
+still be too large is cut off at a uniform depth and accepts any value below it: it may accept too
+much, never too little.
 
-Only keywords of JSON Schema are taken, and of those only what has the right kind of value: odd
-documents lose an odd keyword, not a tool.
+Only keywords of JSON Schema with values of the right type are written: a malformed document loses
+a keyword, not a tool.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, Final, Literal
 from stratagem import limits
 from stratagem.gateway.openapi.document import Document
 
-__all__ = ["Direction", "Plan", "SchemaWriter", "Written", "parts_of"]
+__all__ = ["Direction", "Plan", "SchemaCache", "SchemaWriter", "subschemas_of"]
 
-# Which way values go: what a service only gives is no argument, and the other way round.
+# A request has no `readOnly` properties, a response no `writeOnly` ones.
 Direction = Literal["request", "response"]
 
-# Longer ones are no use to anybody who has to fit one, and take long to read.
+# Longer patterns help no caller and are slow to compile.
 _PATTERN_CHARS_MAX: Final = 2_000
 _TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-# Words for types that are no types, met in documents of the wild.
+# Invalid type names that occur in real documents.
 _ODD_TYPES: Final = {
     "int": "integer",
     "long": "integer",
@@ -60,7 +60,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_pattern(value: Any) -> bool:
-    """Whether a text is a pattern. It is only read here: matching is the schema's, and linear."""
+    """Whether a text is a valid pattern. It is only compiled here, not matched."""
     if not isinstance(value, str) or len(value) > _PATTERN_CHARS_MAX:
         return False
     try:
@@ -69,7 +69,7 @@ def _is_pattern(value: Any) -> bool:
         return False
 
 
-# Kept as they are, if they have the right kind of value.
+# Copied unchanged, if the value has the right type.
 _PLAIN: Final[dict[str, Callable[[Any], bool]]] = {
     "title": _is_text,
     "description": _is_text,
@@ -94,24 +94,24 @@ _PLAIN: Final[dict[str, Callable[[Any], bool]]] = {
     "examples": _is_list,
 }
 _ONE: Final = ("items", "additionalProperties", "not", "contains", "propertyNames", "if")
-_ONES: Final = (*_ONE, "then", "else")
-_MANY: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SCHEMA_KEYWORDS: Final = (*_ONE, "then", "else")
+_SCHEMA_LIST_KEYWORDS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
 # Of one field; the operation has a description of its own.
 _DESCRIPTION_CHARS_MAX: Final = 1_000
 _ANNOTATIONS: Final = ("title", "description", "default", "deprecated", "examples")
 
 
-# How references are written: all in their place, as definitions, or in their place up to a number
-# of references within references.
+# How references are written: all inlined, as definitions, or inlined up to a number of nested
+# references.
 Plan = Literal["inline", "definitions"] | int
 
 
 @dataclass(slots=True)
-class Written:
-    """What was written for one document before: most tools share most of it.
+class SchemaCache:
+    """The schemas already written for one document, which most of its tools share.
 
-    `inline` is by direction, reference and how many more references were to follow, and holds the
-    schema and its nodes; `definitions` holds the schema and the references in it.
+    `inline` maps direction, reference and remaining depth to the schema and its number of nodes;
+    `definitions` maps direction and reference to the schema and the references in it.
     """
 
     inline: dict[tuple[str, str, int], tuple[Any, int]] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Written:
     names: dict[str, str] = field(default_factory=dict)
 
     def name(self, reference: str) -> str:
-        """Return the name that a reference goes by in definitions."""
+        """Return the name of a reference in `$defs`."""
         if reference not in self.names:
             base = re.sub(r"[^A-Za-z0-9_.-]", "_", reference.rsplit("/", 1)[-1]) or "schema"
             taken = set(self.names.values())
@@ -131,49 +131,49 @@ class Written:
 
 
 class SchemaWriter:
-    """Writes schemas of one document for one tool, by a plan that fits its budget.
+    """Writes the schemas of one tool, by a plan that fits its budget of nodes.
 
-    The budget is held even if the plan was wrong: what lies beyond it accepts any value.
+    The budget is enforced even if the plan was wrong: schemas beyond it accept any value.
     """
 
     def __init__(
-        self, document: Document, direction: Direction, plan: Plan, written: Written
+        self, document: Document, direction: Direction, plan: Plan, cache: SchemaCache
     ) -> None:
         self._document = document
         self._hidden = "readOnly" if direction == "request" else "writeOnly"
         self._plan = plan
-        self._written = written
+        self._cache = cache
         self._nodes = 0
-        # In the order in which they were met; keys only.
+        # An ordered set.
         self._defined: dict[str, None] = {}
-        self.elsewhere: set[str] = set()
+        self.missing_references: set[str] = set()
 
     def write(self, schema: Any) -> dict[str, Any]:
-        """Return a schema without references, but for those to what `definitions` returns."""
-        written = self._schema(schema, 0, 0)
+        """Return a schema whose only references are to the schemas of `definitions`."""
+        written = self._write_schema(schema, 0, 0)
         return written if isinstance(written, dict) else ({} if written else {"not": {}})
 
     def definitions(self) -> dict[str, Any]:
-        """Return the schemas that others refer to, by the names they go by."""
+        """Return the schemas for `$defs` by their names."""
         written: dict[str, Any] = {}
         while pending := [each for each in self._defined if self._name(each) not in written]:
             for reference in pending:
-                written[self._name(reference)] = self._definition(reference)
+                written[self._name(reference)] = self._write_definition(reference)
         return written
 
-    def _definition(self, reference: str) -> Any:
+    def _write_definition(self, reference: str) -> Any:
         key = (self._hidden, reference)
-        if key not in self._written.definitions:
+        if key not in self._cache.definitions:
             before, self._defined = self._defined, {}
-            written = self._schema(self._document.at(reference), 1, 0)
-            self._written.definitions[key] = (written, tuple(self._defined))
+            written = self._write_schema(self._document.at(reference), 1, 0)
+            self._cache.definitions[key] = (written, tuple(self._defined))
             self._defined = before
-        written, references = self._written.definitions[key]
+        written, references = self._cache.definitions[key]
         self._defined |= dict.fromkeys(references)
         return written
 
-    def _schema(self, schema: Any, followed: int, depth: int) -> Any:
-        """Write a schema, after so many references and so deep below the last of them."""
+    def _write_schema(self, schema: Any, followed: int, depth: int) -> Any:
+        """Write a schema, `depth` levels below the last of `followed` references."""
         self._nodes += 1
         if isinstance(schema, bool):
             return schema
@@ -185,47 +185,47 @@ class SchemaWriter:
             return {}
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            return self._referred(schema, reference, followed)
-        return self._keywords(schema, followed, depth + 1)
+            return self._write_reference(schema, reference, followed)
+        return self._write_keywords(schema, followed, depth + 1)
 
-    def _referred(self, schema: dict[str, Any], reference: str, followed: int) -> Any:
-        written = self._target(reference, followed)
+    def _write_reference(self, schema: dict[str, Any], reference: str, followed: int) -> Any:
+        written = self._write_target(reference, followed)
         if self._document.is_3_0 or len(schema) == 1 or not isinstance(written, dict):
             return written
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        kept = self._keywords(beside, followed, 1)
+        kept = self._write_keywords(beside, followed, 1)
         if set(kept) <= set(_ANNOTATIONS):
             return {**written, **kept}
         return {**kept, "allOf": [*kept.get("allOf", []), written]}
 
-    def _target(self, reference: str, followed: int) -> Any:
+    def _write_target(self, reference: str, followed: int) -> Any:
         target = self._document.at(reference)
         if self._document.follow(target)[0] is None:
-            self.elsewhere.add(reference)
+            self.missing_references.add(reference)
             return {}
         if self._plan == "definitions":
             if followed == 0:
-                return self._schema(target, 1, 0)
+                return self._write_schema(target, 1, 0)
             self._defined[reference] = None
             return {"$ref": f"#/$defs/{self._name(reference)}"}
         more = self._plan - followed if isinstance(self._plan, int) else -1
         if more == 0:
             return {}
         key = (self._hidden, reference, more)
-        if key in self._written.inline:
-            written, nodes = self._written.inline[key]
+        if key in self._cache.inline:
+            written, nodes = self._cache.inline[key]
             self._nodes += nodes
             return written
         before = self._nodes
-        written = self._schema(target, followed + 1, 0)
+        written = self._write_schema(target, followed + 1, 0)
         if self._nodes <= limits.OPENAPI_SCHEMA_NODES_MAX:
-            self._written.inline[key] = (written, self._nodes - before)
+            self._cache.inline[key] = (written, self._nodes - before)
         return written
 
     def _name(self, reference: str) -> str:
-        return self._written.name(reference)
+        return self._cache.name(reference)
 
-    def _keywords(self, schema: dict[str, Any], followed: int, depth: int) -> dict[str, Any]:
+    def _write_keywords(self, schema: dict[str, Any], followed: int, depth: int) -> dict[str, Any]:
         written = {
             key: value
             for key, value in schema.items()
@@ -238,18 +238,20 @@ class SchemaWriter:
         _add_bounds(schema, written)
         if "example" in schema and "examples" not in written:
             written["examples"] = [schema["example"]]
-        written |= self._properties(schema, followed, depth)
-        for key in _ONES:
+        written |= self._write_properties(schema, followed, depth)
+        for key in _SCHEMA_KEYWORDS:
             if isinstance(schema.get(key), dict | bool):
-                written[key] = self._schema(schema[key], followed, depth)
-        for key in _MANY:
+                written[key] = self._write_schema(schema[key], followed, depth)
+        for key in _SCHEMA_LIST_KEYWORDS:
             if _is_list(schema.get(key)):
-                written[key] = [self._schema(each, followed, depth) for each in schema[key]]
+                written[key] = [self._write_schema(each, followed, depth) for each in schema[key]]
         if schema.get("nullable") is True:
             _allow_null(written)
         return written
 
-    def _properties(self, schema: dict[str, Any], followed: int, depth: int) -> dict[str, Any]:
+    def _write_properties(
+        self, schema: dict[str, Any], followed: int, depth: int
+    ) -> dict[str, Any]:
         given = schema.get("properties")
         if not isinstance(given, dict):
             given = {}
@@ -257,7 +259,7 @@ class SchemaWriter:
         written: dict[str, Any] = {}
         if shown:
             written["properties"] = {
-                name: self._schema(each, followed, depth) for name, each in shown.items()
+                name: self._write_schema(each, followed, depth) for name, each in shown.items()
             }
         required = schema.get("required")
         if isinstance(required, list):
@@ -270,7 +272,7 @@ class SchemaWriter:
         patterns = schema.get("patternProperties")
         if isinstance(patterns, dict):
             written["patternProperties"] = {
-                name: self._schema(each, followed, depth)
+                name: self._write_schema(each, followed, depth)
                 for name, each in patterns.items()
                 if _is_pattern(name)
             }
@@ -283,15 +285,15 @@ class SchemaWriter:
         )
 
 
-def parts_of(schema: dict[str, Any]) -> Iterator[Any]:
-    """Yield the schemas that stand in a schema."""
+def subschemas_of(schema: dict[str, Any]) -> Iterator[Any]:
+    """Yield the direct subschemas of a schema."""
     for key in ("properties", "patternProperties"):
         if isinstance(schema.get(key), dict):
             yield from schema[key].values()
-    for key in _ONES:
+    for key in _SCHEMA_KEYWORDS:
         if key in schema:
             yield schema[key]
-    for key in _MANY:
+    for key in _SCHEMA_LIST_KEYWORDS:
         if isinstance(schema.get(key), list):
             yield from schema[key]
 
@@ -308,7 +310,7 @@ def _type_of(schema: dict[str, Any]) -> Any:
 
 
 def _add_bounds(schema: dict[str, Any], written: dict[str, Any]) -> None:
-    """Write exclusive bounds as numbers; 3.0 has them as flags beside the bound."""
+    """Write exclusive bounds as numbers; OpenAPI 3.0 has them as flags beside the bound."""
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         given = schema.get(exclusive)
         if given is True and bound in written:

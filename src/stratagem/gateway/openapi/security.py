@@ -1,4 +1,4 @@
-"""What a service asks a caller to show, as templates with names of secrets in them."""
+"""The credentials of an operation, as templates that contain the names of secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Credentials", "credentials_for"]
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Headers, query and cookies that show who calls; `secrets` says what each name must hold."""
+    """Headers, query parameters and cookies with credentials; `secrets` describes each secret."""
 
     headers: dict[str, str] = field(default_factory=dict)
     query: dict[str, str] = field(default_factory=dict)
@@ -23,26 +23,30 @@ class Credentials:
 
 
 def credentials_for(document: Document, operation: dict[str, Any], prefix: str) -> Credentials:
-    """Return what an operation needs: of several ways the first that can be written down.
+    """Return the credentials of an operation: the first supported one of its requirements.
 
-    Where a service can be called without credentials, it is.
+    An operation that can be called without credentials gets none.
     """
     required = operation.get("security", document.content.get("security"))
-    ways = [way for way in required if isinstance(way, dict)] if isinstance(required, list) else []
-    if not ways or {} in ways:
+    requirements = (
+        [requirement for requirement in required if isinstance(requirement, dict)]
+        if isinstance(required, list)
+        else []
+    )
+    if not requirements or {} in requirements:
         return Credentials()
-    read = [_way(document, way, prefix) for way in ways]
+    read = [_read_requirement(document, requirement, prefix) for requirement in requirements]
     return next((each for each in read if not each.unknown), read[0])
 
 
-def _way(document: Document, way: dict[str, Any], prefix: str) -> Credentials:
+def _read_requirement(document: Document, requirement: dict[str, Any], prefix: str) -> Credentials:
     found = Credentials()
     unknown: list[str] = []
-    for name in way:
+    for name in requirement:
         scheme, _ = document.follow(_schemes(document).get(name))
         secret = re.sub(r"[^A-Z0-9_]+", "_", f"{prefix}{name}".upper()).strip("_") or "SECRET"
         secret = f"_{secret}" if secret[0].isdecimal() else secret
-        if not isinstance(scheme, dict) or not _add(scheme, secret, found):
+        if not isinstance(scheme, dict) or not _add_scheme(scheme, secret, found):
             unknown.append(name)
     return Credentials(found.headers, found.query, found.cookies, found.secrets, tuple(unknown))
 
@@ -53,8 +57,8 @@ def _schemes(document: Document) -> dict[str, Any]:
     return schemes if isinstance(schemes, dict) else {}
 
 
-def _add(scheme: dict[str, Any], secret: str, found: Credentials) -> bool:
-    """Add what one scheme needs; return whether it could be written down."""
+def _add_scheme(scheme: dict[str, Any], secret: str, found: Credentials) -> bool:
+    """Add the credentials of one security scheme; tell whether the scheme is supported."""
     reference = f"${{{secret}}}"
     kind, place = scheme.get("type"), scheme.get("in")
     if kind == "apiKey" and isinstance(scheme.get("name"), str):

@@ -1,4 +1,4 @@
-"""How large a schema becomes when its references are written out, known before it is written."""
+"""Computes how large a schema becomes when its references are inlined, before it is written."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from stratagem import limits
 from stratagem.gateway.openapi.document import Document
-from stratagem.gateway.openapi.schemas import Plan, parts_of
+from stratagem.gateway.openapi.schemas import Plan, subschemas_of
 
 __all__ = ["Sizes"]
 
 _DEPTHS: Final = (12, 8, 6, 5, 4, 3, 2)
 _BUDGET: Final = limits.OPENAPI_SCHEMA_NODES_MAX
 _ENDLESS: Final = _BUDGET + 1
-# What an ordinary node takes when it is written, and one value of an enumeration.
+# The characters of an ordinary node, and of one value of an enumeration.
 _NODE_CHARS: Final = 100
 _VALUE_CHARS: Final = 10
 
@@ -23,7 +23,7 @@ _Shape = tuple[int, tuple[str, ...]]
 
 
 class Sizes:
-    """Counts nodes of one document's schemas; each reference is looked at once."""
+    """Counts the nodes of one document's schemas; each reference is counted once and cached."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -32,34 +32,34 @@ class Sizes:
         self._costs: dict[tuple[str, int], int] = {}
 
     def plan(self, schemas: Iterable[Any]) -> Plan:
-        """Return how schemas are written such that they fit into the budget."""
-        own, references = self._whole(schemas)
-        inline = [self._inline(each, 0) for each in references]
+        """Return how to write the references of schemas so that they fit into the budget."""
+        own, references = self._measure(schemas)
+        inline = [self._count_inline(each, 0) for each in references]
         if own + sum(inline) <= _BUDGET:
             return "inline"
-        if own + self._reached(references) <= _BUDGET:
+        if own + self._count_reachable(references) <= _BUDGET:
             return "definitions"
         for depth in _DEPTHS:
-            if own + sum(self._cost(each, depth) for each in references) <= _BUDGET:
+            if own + sum(self._count_to_depth(each, depth) for each in references) <= _BUDGET:
                 return depth
         return 1
 
-    def _inline(self, reference: str, depth: int) -> int:
-        """Return the nodes of a reference written out whole; too many where it has no end."""
+    def _count_inline(self, reference: str, depth: int) -> int:
+        """Return the nodes of a reference inlined completely; `_ENDLESS` if it is recursive."""
         if reference not in self._inlined:
-            # Whoever meets this again before it is known has come round.
+            # Meeting this value again before it is replaced means that the schema is recursive.
             self._inlined[reference] = _ENDLESS
             nodes, references = self._shape(reference)
             for each in references:
                 if nodes > _BUDGET or depth > limits.OPENAPI_SCHEMA_DEPTH_MAX:
                     nodes = _ENDLESS
                     break
-                nodes += self._inline(each, depth + 1)
+                nodes += self._count_inline(each, depth + 1)
             self._inlined[reference] = min(nodes, _ENDLESS)
         return self._inlined[reference]
 
-    def _reached(self, references: list[str]) -> int:
-        """Return the nodes of all that can be reached, each counted once."""
+    def _count_reachable(self, references: list[str]) -> int:
+        """Return the nodes of all schemas that can be reached, each counted once."""
         total = 0
         pending = list(references)
         seen: set[str] = set()
@@ -68,12 +68,12 @@ class Sizes:
             if reference not in seen:
                 seen.add(reference)
                 nodes, more = self._shape(reference)
-                # The one at the top is written in its place and may be needed once more.
+                # A top-level reference is inlined, and may be needed as a definition as well.
                 total += nodes * (2 if reference in references else 1)
                 pending += more
         return total
 
-    def _whole(self, schemas: Iterable[Any]) -> tuple[int, list[str]]:
+    def _measure(self, schemas: Iterable[Any]) -> tuple[int, list[str]]:
         shapes = [_shape_of(schema) for schema in schemas]
         return sum(shape[0] for shape in shapes), [each for shape in shapes for each in shape[1]]
 
@@ -82,7 +82,7 @@ class Sizes:
             self._shapes[reference] = _shape_of(self._document.at(reference))
         return self._shapes[reference]
 
-    def _cost(self, reference: str, depth: int) -> int:
+    def _count_to_depth(self, reference: str, depth: int) -> int:
         if depth == 0:
             return 1
         if (reference, depth) not in self._costs:
@@ -90,7 +90,7 @@ class Sizes:
             for each in references:
                 if nodes > _BUDGET:
                     break
-                nodes += self._cost(each, depth - 1)
+                nodes += self._count_to_depth(each, depth - 1)
             self._costs[reference, depth] = nodes
         return self._costs[reference, depth]
 
@@ -103,15 +103,15 @@ def _shape_of(schema: Any) -> _Shape:
         nodes += 1
         each = pending.pop()
         if isinstance(each, dict):
-            nodes += _wordiness(each)
+            nodes += _text_nodes(each)
             if isinstance(each.get("$ref"), str):
                 references.append(each["$ref"])
-            pending.extend(parts_of(each))
+            pending.extend(subschemas_of(each))
     return nodes, tuple(references)
 
 
-def _wordiness(schema: dict[str, Any]) -> int:
-    """Return for how many nodes more the words and values of a schema count."""
+def _text_nodes(schema: dict[str, Any]) -> int:
+    """Return the additional nodes that the description and enumeration of a schema count as."""
     description, values = schema.get("description"), schema.get("enum")
     chars = len(description) if isinstance(description, str) else 0
     chars += _VALUE_CHARS * len(values) if isinstance(values, list) else 0

@@ -1,4 +1,4 @@
-"""Every operation of a document as a tool."""
+"""Turns every operation of a document into a tool."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import orjson
 from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.gateway.definitions.contract import ListedTool
-from stratagem.gateway.openapi.bodies import chosen_kind
+from stratagem.gateway.openapi.bodies import choose_media_type
 from stratagem.gateway.openapi.document import Document
 from stratagem.gateway.openapi.inputs import Inputs, input_schemas, inputs_of
-from stratagem.gateway.openapi.schemas import Direction, SchemaWriter, Written
+from stratagem.gateway.openapi.schemas import Direction, SchemaCache, SchemaWriter
 from stratagem.gateway.openapi.security import Credentials, credentials_for
 from stratagem.gateway.openapi.sizes import Sizes
 from stratagem.gateway.outbound.guard import check_url
 from stratagem.gateway.outbound.results import is_json
 
-__all__ = ["Listing", "list_tools"]
+__all__ = ["DocumentTools", "list_tools"]
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _READING: Final = frozenset({"get", "head", "options"})
-# Doing it twice is doing it once, by the standard of HTTP.
+# Idempotent by the standard of HTTP.
 _REPEATABLE: Final = frozenset({"put", "delete"}) | _READING
 _OUTPUTS_MAX: Final = 4
 
@@ -34,10 +34,10 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Listing:
-    """The tools of a document, what they need, and what was odd about it.
+class DocumentTools:
+    """The tools of a document, the secrets they need, and warnings about the document.
 
-    `secrets` says for each name in the handlers what it must hold.
+    `secrets` describes each secret that the handlers refer to.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Listing:
     secrets: dict[str, str] = field(default_factory=dict)
 
     def warn(self, text: str) -> None:
-        """Note something odd, once."""
+        """Add a warning, once."""
         if text not in self.warnings and len(self.warnings) < limits.OPENAPI_WARNINGS_MAX:
             self.warnings.append(text)
 
@@ -64,21 +64,21 @@ class _Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writing:
-    """What writing the schemas of all tools has in common."""
+class _SchemaContext:
+    """The state shared by writing the schemas of all tools."""
 
     document: Document
-    listing: Listing
+    listing: DocumentTools
     sizes: Sizes
-    written: Written = field(default_factory=Written)
+    cache: SchemaCache = field(default_factory=SchemaCache)
 
     def write(
         self, direction: Direction, roots: list[Any], build: Callable[[SchemaWriter], T]
     ) -> T:
-        """Build something from schemas, by a plan that fits them."""
-        writer = SchemaWriter(self.document, direction, self.sizes.plan(roots), self.written)
+        """Build something with a writer whose plan fits the given schemas."""
+        writer = SchemaWriter(self.document, direction, self.sizes.plan(roots), self.cache)
         built = build(writer)
-        for reference in sorted(writer.elsewhere):
+        for reference in sorted(writer.missing_references):
             self.listing.warn(
                 f"{reference[:200]} is not in the document: any value is taken there."
             )
@@ -91,30 +91,30 @@ def list_tools(
     base_url: str | None = None,
     prefix: str = "",
     secret_prefix: str = "",
-) -> Listing:
+) -> DocumentTools:
     """Return each operation of a document as a tool.
 
-    `base_url` goes before the servers that the document names; `prefix` stands before the names
-    of the tools, `secret_prefix` before those of the secrets. An operation that cannot be called
-    is left out, with a warning.
+    `base_url` overrides the servers of the document; `prefix` is prepended to the names of the
+    tools, `secret_prefix` to those of the secrets. An operation that cannot be called is left out,
+    with a warning.
     """
     info = document.content.get("info")
     title = info.get("title") if isinstance(info, dict) else None
-    listing = Listing(title if isinstance(title, str) else "")
+    listing = DocumentTools(title if isinstance(title, str) else "")
     taken: set[str] = set()
-    writing = _Writing(document, listing, Sizes(document))
+    context = _SchemaContext(document, listing, Sizes(document))
     for count, operation in enumerate(_operations(document)):
         if count == limits.OPENAPI_OPERATIONS_MAX:
             listing.warn(f"Operations after the first {count:,} were left out.")
             break
-        server = base_url or _server(document, operation)
+        server = base_url or _server_url(document, operation)
         if fault := _server_fault(server):
             listing.warn(f"{operation.label} was left out: {fault}")
             continue
         credentials = credentials_for(document, operation.content, secret_prefix)
         _note_credentials(listing, credentials, operation)
-        name = _unique(_name(operation, prefix), taken)
-        listing.tools.append(_tool(writing, operation, server, credentials, name))
+        name = _unique_name(_tool_name(operation, prefix), taken)
+        listing.tools.append(_build_tool(context, operation, server, credentials, name))
     if not listing.tools:
         listing.warn("The document has no operation that can be called.")
     return listing
@@ -131,8 +131,8 @@ def _operations(document: Document) -> Iterator[_Operation]:
                 yield _Operation(method, path, item, item[method])
 
 
-def _server(document: Document, operation: _Operation) -> str:
-    """Return the first server named nearest to an operation, its variables at their defaults."""
+def _server_url(document: Document, operation: _Operation) -> str:
+    """Return the URL of the first server of the operation, path or document, with defaults."""
     for source in (operation.content, operation.item, document.content):
         servers = source.get("servers")
         if isinstance(servers, list) and servers and isinstance(servers[0], dict):
@@ -159,7 +159,9 @@ def _server_fault(server: str) -> str | None:
     return None
 
 
-def _note_credentials(listing: Listing, credentials: Credentials, operation: _Operation) -> None:
+def _note_credentials(
+    listing: DocumentTools, credentials: Credentials, operation: _Operation
+) -> None:
     for name, meaning in credentials.secrets.items():
         if listing.secrets.setdefault(name, meaning) == meaning:
             listing.warn(f"${{{name}}} must be granted: {meaning}.")
@@ -167,24 +169,26 @@ def _note_credentials(listing: Listing, credentials: Credentials, operation: _Op
         listing.warn(f"{operation.label}: the security scheme {name!r} cannot be used.")
 
 
-def _tool(
-    writing: _Writing, operation: _Operation, server: str, credentials: Credentials, name: str
+def _build_tool(
+    context: _SchemaContext, operation: _Operation, server: str, credentials: Credentials, name: str
 ) -> ListedTool:
-    inputs, schema = _input(writing, operation)
+    inputs, schema = _build_input(context, operation)
     if _is_too_large(schema):
-        # Huge values in it (examples, enumerations): the names of the arguments are what is left.
+        # Huge examples or enumerations: only the names of the arguments are kept.
         schema = schema | {"properties": {name: {} for name in schema["properties"]}}
         schema.pop("$defs", None)
-    output = _output(writing, operation)
+    output = _build_output(context, operation)
     output = None if output is None or _is_too_large(output) else output
     content = operation.content
     summary = content.get("summary")
     tags = content.get("tags")
     return ListedTool(
         name=name,
-        description=_description(operation),
+        description=_describe(operation),
         input_schema=schema,
-        handler=_handler(operation, server, inputs, credentials, accepts_json=output is not None),
+        handler=_build_handler(
+            operation, server, inputs, credentials, accepts_json=output is not None
+        ),
         output_schema=output,
         title=summary if isinstance(summary, str) and summary else None,
         tags=[tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else [],
@@ -201,20 +205,20 @@ def _is_too_large(schema: dict[str, Any]) -> bool:
     return len(orjson.dumps(schema)) > limits.SCHEMA_BYTES_MAX
 
 
-def _input(writing: _Writing, operation: _Operation) -> tuple[Inputs, dict[str, Any]]:
+def _build_input(context: _SchemaContext, operation: _Operation) -> tuple[Inputs, dict[str, Any]]:
     def build(writer: SchemaWriter) -> tuple[Inputs, dict[str, Any]]:
         inputs = inputs_of(
-            writing.document, operation.path, operation.item, operation.content, writer
+            context.document, operation.path, operation.item, operation.content, writer
         )
         return inputs, inputs.schema(writer.definitions())
 
-    roots = input_schemas(writing.document, operation.path, operation.item, operation.content)
-    return writing.write("request", roots, build)
+    roots = input_schemas(context.document, operation.path, operation.item, operation.content)
+    return context.write("request", roots, build)
 
 
-def _output(writing: _Writing, operation: _Operation) -> dict[str, Any] | None:
-    """Return the schema of what the operation answers, where all of that is JSON."""
-    found = _output_schemas(writing.document, operation)
+def _build_output(context: _SchemaContext, operation: _Operation) -> dict[str, Any] | None:
+    """Return the schema of the operation's responses, or None if one of them is not JSON."""
+    found = _output_schemas(context.document, operation)
     if not found or len(found) > _OUTPUTS_MAX or None in found:
         return None
 
@@ -227,11 +231,11 @@ def _output(writing: _Writing, operation: _Operation) -> dict[str, Any] | None:
         definitions = writer.definitions()
         return whole | ({"$defs": definitions} if definitions else {})
 
-    return writing.write("response", found, build)
+    return context.write("response", found, build)
 
 
 def _output_schemas(document: Document, operation: _Operation) -> list[Any]:
-    """Return the schemas of the answers that mean success; None for one that is no JSON."""
+    """Return the schemas of the successful responses; None for one that is not JSON."""
     responses = operation.content.get("responses")
     found: list[Any] = []
     for status, given in responses.items() if isinstance(responses, dict) else ():
@@ -239,7 +243,7 @@ def _output_schemas(document: Document, operation: _Operation) -> list[Any]:
             continue
         response, _ = document.follow(given)
         content = response.get("content") if isinstance(response, dict) else None
-        kind = chosen_kind(content)
+        kind = choose_media_type(content)
         if kind is None:
             found.append({"type": "null"})
         elif is_json(kind.partition(";")[0].strip().lower()) and isinstance(content, dict):
@@ -250,7 +254,7 @@ def _output_schemas(document: Document, operation: _Operation) -> list[Any]:
     return found if any(each != {"type": "null"} for each in found) else []
 
 
-def _handler(
+def _build_handler(
     operation: _Operation,
     server: str,
     inputs: Inputs,
@@ -274,7 +278,7 @@ def _handler(
     return handler
 
 
-def _description(operation: _Operation) -> str:
+def _describe(operation: _Operation) -> str:
     parts = [operation.content.get("summary"), operation.content.get("description")]
     texts = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
     if len(texts) > 1 and texts[1].startswith(texts[0]):
@@ -286,7 +290,7 @@ def _description(operation: _Operation) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _name(operation: _Operation, prefix: str) -> str:
+def _tool_name(operation: _Operation, prefix: str) -> str:
     given = operation.content.get("operationId")
     if not isinstance(given, str) or not given.strip():
         path = re.sub(r"\{([^{}/]+)\}", r"by_\1", operation.path)
@@ -297,7 +301,7 @@ def _name(operation: _Operation, prefix: str) -> str:
     return name[: limits.TOOL_NAME_CHARS_MAX]
 
 
-def _unique(name: str, taken: set[str]) -> str:
+def _unique_name(name: str, taken: set[str]) -> str:
     unique, count = name, 2
     while unique.casefold() in taken:
         ending = f"_{count}"

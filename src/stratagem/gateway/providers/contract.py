@@ -1,4 +1,4 @@
-"""What a provider's format is, and what a provider of one's own has to do."""
+"""The contracts of a provider's format and of a custom provider."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["CustomProvider", "Format", "Outcome", "ProviderCall"]
+__all__ = ["CustomProvider", "Format", "ProviderCall", "ResultOrError"]
 
-# A result as plain JSON, or the error that there was instead.
-Outcome = Any
+# A result as plain JSON, or the exception that was raised instead.
+ResultOrError = Any
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderCall:
     """One call that a model asks for.
 
-    `id` is the provider's own, None where it gave none. `arguments` are an object, or the text
-    as it came where that is no JSON object: whoever validates it may be able to mend it.
-    `sent_name` is the name the provider knows the tool by.
+    `id` is the provider's own, None if it gave none. `arguments` are an object, or the original
+    text if that is not a JSON object: correction may be able to repair it. `sent_name` is the name
+    under which the provider knows the tool.
     """
 
     id: str | None
@@ -28,15 +28,15 @@ class ProviderCall:
 
 
 class Format(Protocol):
-    """How one provider writes tools, calls and results."""
+    """One provider's format of tools, calls and results."""
 
     @property
     def name(self) -> str:
-        """Return what the format is called."""
+        """Return the name of the format."""
         ...
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return what the provider takes as `tools`.
+        """Return tools in the provider's format.
 
         Each is given as `{name, description, inputSchema}`; other fields are left out.
 
@@ -46,24 +46,26 @@ class Format(Protocol):
         ...
 
     def calls(self, payload: Any, known: Collection[str] = ()) -> list[ProviderCall]:
-        """Return the calls in an answer of the provider: a whole one, or any part of it.
+        """Return the calls in a response of the provider: a complete one, or any part of it.
 
-        `known` are names of registered tools, among which the names of the calls are found.
+        `known` are the registered names, to which the names of the calls are mapped back.
 
         Raises:
             ValidationFailed: The payload is not what the provider sends.
         """
         ...
 
-    def results(self, outcomes: Sequence[tuple[ProviderCall, Outcome]]) -> list[dict[str, Any]]:
-        """Return what is sent back to the provider: messages or items, in order.
+    def results(
+        self, outcomes: Sequence[tuple[ProviderCall, ResultOrError]]
+    ) -> list[dict[str, Any]]:
+        """Return the results in the provider's format: messages or items, in order.
 
-        An outcome that is an exception is told as an error.
+        An exception is sent as an error.
         """
         ...
 
     def configure(self, config: Any) -> dict[str, Any]:
-        """Return settings for the provider, checked.
+        """Check and return settings of the provider.
 
         Raises:
             ValidationFailed: A setting cannot be taken; `field` begins with "config".
@@ -72,7 +74,7 @@ class Format(Protocol):
 
 
 class CustomProvider(Protocol):
-    """A provider of one's own: tools that it lists and runs itself."""
+    """A user-defined provider, which lists and runs its own tools."""
 
     async def initialise(self, config: Mapping[str, Any]) -> None:
         """Make ready; called once, before anything else."""

@@ -1,8 +1,8 @@
-"""JSON Schema in the subset that Gemini takes.
+"""Converts JSON Schema to the subset that Gemini accepts.
 
-What has no counterpart there is left out: a looser schema lets a model say too much, and the
-call is then held against the real schema here. What a model needs to know and cannot be told by
-a keyword is put into the description.
+Keywords without a counterpart are left out. The looser schema may accept more, but the gateway
+validates each call against the original one. Allowed values that no keyword can express are added
+to the description.
 """
 
 from __future__ import annotations
@@ -44,36 +44,36 @@ _SHOWN_VALUES: Final = 50
 
 def gemini_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of an object of arguments in Gemini's subset."""
-    return _Conversion(schema).arguments()
+    return _Converter(schema).arguments()
 
 
-class _Conversion:
-    """The conversion of one schema, which it knows whole because parts refer to each other."""
+class _Converter:
+    """Converts one schema; it holds the whole schema to resolve references."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._parts = 0
 
     def arguments(self) -> dict[str, Any]:
-        """Return the whole: always an object, whatever alternatives stand beside its properties."""
-        whole = self._merged(self._resolved(self._root), 0)
+        """Return the converted root, always an object, without top-level alternatives."""
+        whole = self._merge_all_of(self._resolve_reference(self._root), 0)
         kept = {key: value for key, value in whole.items() if key not in _NOT_AT_TOP}
         return self.convert({**kept, "type": "object"}, 0)
 
     def convert(self, schema: Any, depth: int) -> dict[str, Any]:
-        """Return a part in Gemini's subset; anything where it says nothing that can be said."""
+        """Return a subschema in Gemini's subset, replaced by a plain type beyond the limits."""
         self._parts += 1
         too_much = self._parts > limits.PROVIDER_SCHEMA_PARTS_MAX
         if not isinstance(schema, Mapping) or too_much or depth > limits.PROVIDER_SCHEMA_DEPTH_MAX:
             return {"type": "object"} if isinstance(schema, Mapping) else {"type": "string"}
-        schema = self._merged(self._resolved(schema), depth)
+        schema = self._merge_all_of(self._resolve_reference(schema), depth)
         converted = {key: schema[key] for key in schema if key in _COPIED}
-        converted |= self._typed(schema, depth)
+        converted |= self._convert_type(schema, depth)
         _keep_bounds(schema, converted)
         _keep_values(schema, converted)
         return converted
 
-    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _resolve_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         for _ in range(limits.PROVIDER_SCHEMA_DEPTH_MAX):
             reference = schema.get("$ref")
             if not isinstance(reference, str):
@@ -83,7 +83,7 @@ class _Conversion:
         return {key: value for key, value in schema.items() if key != "$ref"}
 
     def _at(self, reference: str) -> Mapping[str, Any]:
-        """Return the part of the schema that a reference names; nothing for any other."""
+        """Return the subschema that a local reference names; empty for any other reference."""
         if not reference.startswith("#"):
             return {}
         part: Any = self._root
@@ -92,43 +92,43 @@ class _Conversion:
             part = part.get(key) if isinstance(part, Mapping) else None
         return part if isinstance(part, Mapping) else {}
 
-    def _merged(self, schema: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
-        """Return a schema with the parts that all have to hold merged into it."""
+    def _merge_all_of(self, schema: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+        """Return a schema with the parts of its `allOf` merged into it."""
         parts = schema.get("allOf")
         if not isinstance(parts, list) or depth > limits.PROVIDER_SCHEMA_DEPTH_MAX:
             return schema
         merged = {key: value for key, value in schema.items() if key != "allOf"}
         for part in parts:
             if isinstance(part, Mapping):
-                _merge(merged, self._merged(self._resolved(part), depth + 1))
+                _merge(merged, self._merge_all_of(self._resolve_reference(part), depth + 1))
         return merged
 
-    def _typed(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        """Return the type of a part with what belongs to it, or the types it may have."""
+    def _convert_type(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        """Return the type of a subschema with its keywords, or its alternatives as `anyOf`."""
         types, nullable = _types(schema)
         branches = schema.get("anyOf") or schema.get("oneOf")
         if isinstance(branches, list) and branches:
-            return self._branches(branches, nullable, depth)
+            return self._convert_branches(branches, nullable, depth)
         if len(types) > 1:
-            parts = [self._of_type(kind, schema, depth) for kind in types]
-            return {"anyOf": parts} | _nullable(nullable)
-        kind = types[0] if types else _guessed(schema)
-        return self._of_type(kind, schema, depth) | _nullable(nullable)
+            parts = [self._convert_as(kind, schema, depth) for kind in types]
+            return {"anyOf": parts} | _nullable_keyword(nullable)
+        kind = types[0] if types else _guess_type(schema)
+        return self._convert_as(kind, schema, depth) | _nullable_keyword(nullable)
 
-    def _branches(self, branches: list[Any], nullable: bool, depth: int) -> dict[str, Any]:  # noqa: FBT001
+    def _convert_branches(self, branches: list[Any], nullable: bool, depth: int) -> dict[str, Any]:  # noqa: FBT001
         real = [part for part in branches if not _is_null(part)]
         nullable = nullable or len(real) < len(branches)
         parts = [self.convert(part, depth + 1) for part in real]
         if len(parts) == 1:
-            return parts[0] | _nullable(nullable)
-        return ({"anyOf": parts} if parts else {"type": "string"}) | _nullable(nullable)
+            return parts[0] | _nullable_keyword(nullable)
+        return ({"anyOf": parts} if parts else {"type": "string"}) | _nullable_keyword(nullable)
 
-    def _of_type(self, kind: str, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _convert_as(self, kind: str, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         typed: dict[str, Any] = {"type": kind}
         if schema.get("format") in _FORMATS.get(kind, ()):
             typed["format"] = schema["format"]
         if kind == "array":
-            typed["items"] = self._items(schema, depth)
+            typed["items"] = self._convert_items(schema, depth)
         if kind == "object" and isinstance(schema.get("properties"), Mapping):
             properties = schema["properties"]
             typed["properties"] = {
@@ -144,13 +144,13 @@ class _Conversion:
                 typed["required"] = kept
         return typed
 
-    def _items(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _convert_items(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         items, first = schema.get("items"), schema.get("prefixItems")
         if isinstance(items, Mapping):
             return self.convert(items, depth + 1)
         if isinstance(first, list) and first:
-            return self._branches(first, nullable=False, depth=depth)
-        # Something has to be said, and any value can be written as a text.
+            return self._convert_branches(first, nullable=False, depth=depth)
+        # Gemini requires `items`, and any value can be written as a text.
         return {"type": "string"}
 
 
@@ -161,8 +161,8 @@ def _types(schema: Mapping[str, Any]) -> tuple[list[str], bool]:
     return [kind for kind in _TYPES if kind in named], nullable
 
 
-def _guessed(schema: Mapping[str, Any]) -> str:
-    """Return the type of a part that does not say it."""
+def _guess_type(schema: Mapping[str, Any]) -> str:
+    """Return the likely type of a subschema without a type."""
     if "properties" in schema or "additionalProperties" in schema:
         return "object"
     if "items" in schema or "prefixItems" in schema:
@@ -184,7 +184,7 @@ def _values(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _keep_values(schema: Mapping[str, Any], converted: dict[str, Any]) -> None:
-    """Keep what values there may be: as an enum of texts, or else told in words."""
+    """Keep the allowed values: texts as an enum, others in the description."""
     values = [value for value in _values(schema) if value is not None]
     if len(values) < len(_values(schema)):
         converted["nullable"] = True
@@ -194,12 +194,12 @@ def _keep_values(schema: Mapping[str, Any], converted: dict[str, Any]) -> None:
         converted["enum"] = values
         return
     shown = ", ".join(orjson.dumps(value).decode() for value in values[:_SHOWN_VALUES])
-    told = f"One of: {shown}."
-    converted["description"] = f"{converted.get('description', '')} {told}".strip()
+    note = f"One of: {shown}."
+    converted["description"] = f"{converted.get('description', '')} {note}".strip()
 
 
 def _keep_bounds(schema: Mapping[str, Any], converted: dict[str, Any]) -> None:
-    """Keep bounds that leave out the number itself: exactly for integers, a little wide else."""
+    """Convert exclusive bounds to inclusive ones: exact for integers, slightly wider otherwise."""
     step = 1 if converted.get("type") == "integer" else 0
     for name, exclusive, move in (
         ("minimum", "exclusiveMinimum", step),
@@ -225,5 +225,5 @@ def _is_null(part: Any) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "null"
 
 
-def _nullable(nullable: bool) -> dict[str, Any]:  # noqa: FBT001
+def _nullable_keyword(nullable: bool) -> dict[str, Any]:  # noqa: FBT001
     return {"nullable": True} if nullable else {}

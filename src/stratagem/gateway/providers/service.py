@@ -1,4 +1,4 @@
-"""Model providers, for one caller: the registry in their formats, and their calls answered."""
+"""The operations on model providers, for one caller: tools in their formats, and their calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.gateway import inputs, names
 from stratagem.gateway.calls.call import Execute, call_of
 from stratagem.gateway.home_loop import HomeLoop
-from stratagem.gateway.providers import PROVIDERS, Format, Outcome, ProviderCall, enabled_tools
+from stratagem.gateway.providers import (
+    PROVIDERS,
+    Format,
+    ProviderCall,
+    ResultOrError,
+    enabled_tools,
+)
 from stratagem.gateway.registry.answers import (
     ProviderConfiguration,
     ProviderList,
@@ -29,7 +35,7 @@ __all__ = ["ProviderService"]
 
 
 class ProviderService:
-    """Giving tools to providers, and taking calls from them."""
+    """Lists tools in the formats of providers, and runs the calls that providers return."""
 
     def __init__(
         self,
@@ -47,8 +53,8 @@ class ProviderService:
         self._caller = caller
 
     def configure(self, given: inputs.ProviderConfigureInput) -> ProviderConfiguration:
-        """Keep the settings of a provider; a key is a reference to a secret, never the key."""
-        format_ = _format(given.provider)
+        """Store the settings of a provider; its API key is given as a reference to a secret."""
+        format_ = _find_format(given.provider)
         config = format_.configure(given.config)
         configuration: ProviderConfiguration = {"provider": given.provider, "config": config}
 
@@ -70,8 +76,8 @@ class ProviderService:
 
     def tools(self, given: inputs.ProviderToolsInput) -> ProviderTools:
         """Return the tools in a provider's format: those that are enabled for it."""
-        format_ = _format(given.provider)
-        enabled = self._enabled(given.provider, given.branch, given.tools)
+        format_ = _find_format(given.provider)
+        enabled = self._find_enabled(given.provider, given.branch, given.tools)
         return {
             "provider": given.provider,
             "tools": format_.tools([summary_of(tool) for tool in enabled]),
@@ -79,14 +85,14 @@ class ProviderService:
 
     async def answer(self, given: inputs.ProviderCallInput) -> ProviderResults:
         """Run the calls in a provider's payload; return results that can be sent back to it."""
-        format_ = _format(given.provider)
-        enabled = await asyncio.to_thread(self._enabled, given.provider, given.branch, None)
+        format_ = _find_format(given.provider)
+        enabled = await asyncio.to_thread(self._find_enabled, given.provider, given.branch, None)
         calls = format_.calls(given.payload, [tool.name for tool in enabled])
         allowed = {tool.name for tool in enabled}
 
-        async def run() -> list[tuple[ProviderCall, Outcome]]:
+        async def run() -> list[tuple[ProviderCall, ResultOrError]]:
             outcomes = await asyncio.gather(
-                *(self._outcome(each, given, allowed) for each in calls)
+                *(self._run_call(each, given, allowed) for each in calls)
             )
             return list(zip(calls, outcomes, strict=True))
 
@@ -99,9 +105,9 @@ class ProviderService:
             "results": format_.results(outcomes),
         }
 
-    async def _outcome(
+    async def _run_call(
         self, call: ProviderCall, given: inputs.ProviderCallInput, allowed: set[str]
-    ) -> Outcome:
+    ) -> ResultOrError:
         try:
             if call.name not in allowed:
                 raise ValidationFailed(
@@ -113,13 +119,15 @@ class ProviderService:
                 context=given.context,
                 branch=given.branch,
             )
-            # The call is a model's, whoever hands it on.
+            # The model made the call, so it does not carry a person's approval.
             finished = await self._execute(call_of(asked, self._caller.without_person()))
         except StratagemError as error:
             return error
         return finished.result
 
-    def _enabled(self, provider: str, branch: str | None, wanted: list[str] | None) -> list[Tool]:
+    def _find_enabled(
+        self, provider: str, branch: str | None, wanted: list[str] | None
+    ) -> list[Tool]:
         config = self._config(provider, branch)
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(branch))
@@ -147,7 +155,7 @@ class ProviderService:
         return branch or self._caller.branch
 
 
-def _format(name: str) -> Format:
+def _find_format(name: str) -> Format:
     found = PROVIDERS.get(name)
     if found is None:
         raise ValidationFailed(

@@ -1,4 +1,4 @@
-"""Settings of a provider, checked: a secret is named, never written down."""
+"""The settings of a provider. Secrets are given by name, never by value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from stratagem import limits
 from stratagem.gateway.definitions.argument_models import Given, refusal
-from stratagem.gateway.providers.payloads import wrong
+from stratagem.gateway.providers.payloads import payload_error
 
 __all__ = [
     "AnthropicSettings",
@@ -23,16 +23,16 @@ __all__ = [
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
-def _is_reference(value: str) -> str:
+def _check_reference(value: str) -> str:
     if not _REFERENCE.fullmatch(value):
         raise ValueError("names a secret as ${NAME}; the key itself is never stored")
     return value
 
 
 class ProviderSettings(Given):
-    """What every provider can be told."""
+    """The settings that every provider has."""
 
-    api_key: Annotated[str, AfterValidator(_is_reference)] | None = None
+    api_key: Annotated[str, AfterValidator(_check_reference)] | None = None
     model: str | None = Field(None, min_length=1, max_length=200)
     enabled_tools: list[str] | None = Field(None, max_length=limits.PROVIDER_TOOLS_ANTHROPIC_MAX)
     max_tokens: int | None = Field(None, ge=1, le=10_000_000)
@@ -58,7 +58,7 @@ def read_settings(model: type[ProviderSettings], config: Any) -> dict[str, Any]:
         ValidationFailed: One of them cannot be taken; `field` begins with "config".
     """
     if not isinstance(config, Mapping):
-        raise wrong("config", "is an object")
+        raise payload_error("config", "is an object")
     try:
         settings = model.model_validate(dict(config))
     except ValidationError as error:

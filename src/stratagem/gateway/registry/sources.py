@@ -118,13 +118,13 @@ class Sources:
 
     async def add_openapi(self, given: inputs.OpenApiInput) -> OpenApiTools:
         """Register each operation of an OpenAPI document."""
-        from stratagem.gateway.openapi import list_tools, load
+        from stratagem.gateway.openapi import list_tools, load_document
 
         source: Any = given.document if given.document is not None else given.url
         if source is None:
             raise ValidationFailed("Name a `url`, or give the `document`.", field="url")
         outbound = self._outbound()
-        document = await self._home.join(lambda: load(source, outbound))
+        document = await self._home.join(lambda: load_document(source, outbound))
         listing = await asyncio.to_thread(
             list_tools, document, base_url=given.base_url, prefix=given.prefix or ""
         )

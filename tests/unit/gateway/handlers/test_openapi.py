@@ -22,7 +22,8 @@ from stratagem.errors import (
 )
 from stratagem.gateway.definitions import schemas
 from stratagem.gateway.definitions.contract import ListedTool
-from stratagem.gateway.handlers.openapi import Listing, OpenApiRunner, list_tools, load, read
+from stratagem.gateway.handlers.openapi import OpenApiRunner
+from stratagem.gateway.openapi import DocumentTools, list_tools, load_document, parse_document
 from stratagem.gateway.outbound import Outbound
 from tests.unit.gateway.attempts import Granted, attempt
 from tests.unit.gateway.outbound.serving import Received, Server, guarded, json_reply, serve
@@ -52,8 +53,8 @@ def document(paths: Mapping[str, Any], version: str = "3.1.0", **fields: Any) ->
     }
 
 
-def listed(paths: Mapping[str, Any], version: str = "3.1.0", **fields: Any) -> Listing:
-    listing = list_tools(read(document(paths, version, **fields)))
+def listed(paths: Mapping[str, Any], version: str = "3.1.0", **fields: Any) -> DocumentTools:
+    listing = list_tools(parse_document(document(paths, version, **fields)))
     for tool in listing.tools:
         schemas.check(tool.input_schema, field="inputSchema")
         if tool.output_schema is not None:
@@ -335,7 +336,7 @@ def test_odd_operations_are_taken_as_far_as_they_go(fields: dict[str, Any]) -> N
 )
 def test_what_is_no_document_is_refused(given: bytes, error: type[StratagemError]) -> None:
     with pytest.raises(error):
-        read(given)
+        parse_document(given)
 
 
 def test_a_document_that_multiplies_is_refused_quickly() -> None:
@@ -343,7 +344,7 @@ def test_a_document_that_multiplies_is_refused_quickly() -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
 
     with pytest.raises(RequestTooLarge):
-        read("\n".join(lines))
+        parse_document("\n".join(lines))
 
 
 def test_yaml_is_read_by_the_rules_of_today() -> None:
@@ -359,7 +360,7 @@ paths:
       responses:
         200: {description: fine, content: {application/json: {schema: {type: boolean}}}}
 """
-    (tool,) = list_tools(read(text)).tools
+    (tool,) = list_tools(parse_document(text)).tools
 
     enum = tool.input_schema["properties"]["country"]["enum"]
     assert enum == ["NO", "SE", "on", "2020-01-01", "012"]
@@ -390,13 +391,13 @@ def test_the_server_is_the_one_the_document_means(
 ) -> None:
     content = document({"/x": {"get": {}}}, servers=servers)
 
-    (tool,) = list_tools(read(content, source=source)).tools
+    (tool,) = list_tools(parse_document(content, source=source)).tools
 
     assert tool.handler["url"] == url
 
 
 def test_without_a_server_nothing_can_be_called_unless_one_is_given() -> None:
-    content = read(document({"/x": {"get": {}}}, servers=[]))
+    content = parse_document(document({"/x": {"get": {}}}, servers=[]))
 
     assert list_tools(content).tools == []
     assert "base_url" in list_tools(content).warnings[0]
@@ -521,7 +522,7 @@ async def sent(
     **fields: Any,
 ) -> Received:
     content = document(paths, **fields) | {"servers": [{"url": server.url("")}]}
-    (tool,) = list_tools(read(content)).tools
+    (tool,) = list_tools(parse_document(content)).tools
     runner.check(tool.handler)
     # As it comes back from where it is stored.
     handler = json.loads(json.dumps(tool.handler))
@@ -748,25 +749,25 @@ async def test_documents_come_from_addresses_files_and_objects(tmp_path: Path) -
     async with serve(lambda got: replies[got.target]) as server:
         async with guarded(f"127.0.0.1:{server.port}") as outbound:
             for name in ("/openapi.json", "/openapi.yaml"):
-                loaded = await load(server.url(name), outbound)
+                loaded = await load_document(server.url(name), outbound)
                 (tool,) = list_tools(loaded).tools
                 assert tool.handler["url"] == server.url("/api/x")
             with pytest.raises(ExecutionFailed, match="404"):
-                await load(server.url("/missing"), outbound)
+                await load_document(server.url("/missing"), outbound)
             with pytest.raises(ValidationFailed):
-                await load(server.url("/page"), outbound)
-            assert (await load(path, outbound)).content == content
-            assert (await load(content, outbound)).content == content
-            assert (await load(path.read_text(), outbound)).content == content
+                await load_document(server.url("/page"), outbound)
+            assert (await load_document(path, outbound)).content == content
+            assert (await load_document(content, outbound)).content == content
+            assert (await load_document(path.read_text(), outbound)).content == content
             with pytest.raises(ValidationFailed):
-                await load(tmp_path / "missing.json", outbound)
+                await load_document(tmp_path / "missing.json", outbound)
             # Over the network somebody else's text must not name a file of this machine.
             for text in (str(path), f"file://{path}"):
                 with pytest.raises(ValidationFailed):
-                    await load(text, outbound)
+                    await load_document(text, outbound)
         async with guarded() as outbound:
             with pytest.raises(PermissionDenied):
-                await load(server.url("/openapi.json"), outbound)
+                await load_document(server.url("/openapi.json"), outbound)
 
 
 def huge(operations: int) -> dict[str, Any]:
@@ -805,7 +806,7 @@ def test_a_huge_document_is_read_within_bounds() -> None:
     assert len(text) > 2_000_000
 
     started = time.perf_counter()
-    listing = list_tools(read(text))
+    listing = list_tools(parse_document(text))
 
     assert time.perf_counter() - started < 60
     assert len(listing.tools) == 1_000

@@ -1,8 +1,8 @@
-"""Names of tools as providers take them.
+"""Names of tools in the form that providers accept.
 
-A name that every provider takes stays as it is. Any other is written with the characters that
-are allowed and ends in a piece of its own hash, so that two never become one; among the names
-that are registered, the way back is found by going there again.
+A name that every provider accepts is unchanged. Any other is written with the allowed characters
+and a suffix from its hash, so that different names stay different. The original is found by
+converting the registered names and comparing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FORBIDDEN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def provider_name(name: str) -> str:
-    """Return the name by which providers know a tool."""
+    """Return the name of a tool as it is sent to providers."""
     if len(name) <= limits.PROVIDER_NAME_CHARS_MAX and _ALLOWED.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -32,7 +32,7 @@ def provider_name(name: str) -> str:
 
 
 def original_name(sent: str, known: Collection[str]) -> str:
-    """Return which of the known tools a provider means; its own word where it is none of them."""
+    """Return the known tool that a provider's name stands for, or else that name itself."""
     if sent in known:
         return sent
     return next((name for name in known if provider_name(name) == sent), sent)
