@@ -9,7 +9,7 @@ import pytest
 
 from stratagem import operations
 from stratagem.operation import Caller, Operation
-from stratagem.surfaces.cli.operation_commands import alias_of, commands_of, dashed
+from stratagem.surfaces.cli.operation_commands import alias_of, commands_of, dash_name
 from tests.surfaces.cli.console import Cli
 
 ROWS = list(operations.TABLE.values())
@@ -50,7 +50,7 @@ def test_every_parameter_of_a_command_is_an_option_or_argument_with_its_words(
         if field == "confirm" and words == "tools call":
             # It takes the correction as its value, and has words of its own.
             continue
-        assert dashed(field) in page.lower(), field
+        assert dash_name(field) in page.lower(), field
         said = schema["description"].partition(": ")[2] or schema["description"]
         assert own_words or said[1:] in page, field
 

@@ -33,7 +33,16 @@ import orjson
 
 from stratagem import limits
 
-__all__ = ["Excess", "Load", "Size", "Work", "measure", "pattern_states", "values_most", "work_of"]
+__all__ = [
+    "Excess",
+    "Load",
+    "SchemaCost",
+    "Size",
+    "measure",
+    "pattern_states",
+    "values_most",
+    "work_of",
+]
 
 _SAME_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SAME_SINGLE: Final = ("not", "if", "then", "else")
@@ -136,7 +145,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class SchemaCost:
     """What is known of a schema's work."""
 
     root: _Part
@@ -275,7 +284,7 @@ def measure(value: Any, data: bytes, most: int) -> Size | None:
     return Size(len(data), values, depth, name_chars)
 
 
-def work_of(document: Any, is_linear: Callable[[str], bool]) -> Work:
+def work_of(document: Any, is_linear: Callable[[str], bool]) -> SchemaCost:
     """Return what is known of the work that a schema makes.
 
     `is_linear` tells whether a pattern is matched in a time that grows with the text alone.
@@ -298,7 +307,7 @@ def work_of(document: Any, is_linear: Callable[[str], bool]) -> Work:
                 limits.SCHEMA_EXPANSION_MAX,
             )
         load = None
-    return Work(
+    return SchemaCost(
         root,
         load,
         height=max(part.height for part in graph.parts),

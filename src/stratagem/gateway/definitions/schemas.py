@@ -23,7 +23,13 @@ import orjson
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
-from stratagem.gateway.definitions.evaluation import Excess, Work, measure, values_most, work_of
+from stratagem.gateway.definitions.evaluation import (
+    Excess,
+    SchemaCost,
+    measure,
+    values_most,
+    work_of,
+)
 
 __all__ = ["PATTERNS", "Schema", "Violation", "check", "excess", "pointer", "validator"]
 
@@ -67,7 +73,7 @@ class ViolationField(TypedDict):
     limit: NotRequired[float]
 
 
-def _compile(schema: Mapping[str, Any]) -> tuple[Any, Work, int | None]:
+def _compile(schema: Mapping[str, Any]) -> tuple[Any, SchemaCost, int | None]:
     """Return a validator, its work, and how many bytes it may be given if its patterns are slow.
 
     Raises:

@@ -120,11 +120,11 @@ class Authenticator:
         if not await self.is_required():
             return
         if principal is None:
-            raise _unauthenticated("missing", "This server needs a token.")
+            raise _refusal("missing", "This server needs a token.")
         if principal.identity.key.startswith("token:"):
             await self._token_identity(principal.token_hash)
         elif self._is_expired(principal.identity):
-            raise _unauthenticated("expired", "Your token has expired.")
+            raise _refusal("expired", "Your token has expired.")
 
     async def is_required(self) -> bool:
         """Whether every client needs a token."""
@@ -192,7 +192,7 @@ class Authenticator:
         if self._verifier is not None and not secret.startswith(PREFIX):
             identity = await self._verifier.verify(secret)
             if self._is_expired(identity):
-                raise _unauthenticated("expired", "Your token has expired.")
+                raise _refusal("expired", "Your token has expired.")
             return identity
         return await self._token_identity(digest(secret))
 
@@ -200,11 +200,11 @@ class Authenticator:
         book = await self._token_book()
         token = book.find(token_hash)
         if token is None:
-            raise _unauthenticated("unknown", "Nobody is known by your token.")
+            raise _refusal("unknown", "Nobody is known by your token.")
         state = token.state(self._now())
         if state != "active":
             words = "has expired" if state == "expired" else "was revoked"
-            raise _unauthenticated(state, f"Your token {words}.")
+            raise _refusal(state, f"Your token {words}.")
         return identity_of(token)
 
     def _is_expired(self, identity: Identity) -> bool:
@@ -245,12 +245,12 @@ class Authenticator:
 def _bearer_token(authorization: Sequence[str]) -> str:
     """Return the one token that a request presents."""
     if not authorization:
-        raise _unauthenticated("missing", "This server needs a token.")
+        raise _refusal("missing", "This server needs a token.")
     scheme, _, secret = authorization[0].strip().partition(" ")
     if len(authorization) > 1 or scheme.lower() != "bearer" or not secret.strip():
-        raise _unauthenticated("malformed", "Send one header: Authorization: Bearer TOKEN.")
+        raise _refusal("malformed", "Send one header: Authorization: Bearer TOKEN.")
     return secret.strip()
 
 
-def _unauthenticated(reason: str, words: str) -> Unauthenticated:
+def _refusal(reason: str, words: str) -> Unauthenticated:
     return Unauthenticated(words, reason=reason)

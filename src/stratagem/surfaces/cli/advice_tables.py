@@ -194,13 +194,13 @@ def show_run(console: Console, answer: Answer) -> None:
 
 def show_refusal(console: Console, details: Answer) -> None:
     """Show what is wrong with a call besides the first thing, and what it may have meant."""
-    violations = _listed(details.get("violations"))
+    violations = _objects_in(details.get("violations"))
     for each in violations if len(violations) > 1 else ():
         say(console, f"  {each['path']}: {each['message']}")
-    for each in _listed(details.get("choices")):
+    for each in _objects_in(details.get("choices")):
         options = ", ".join(map(str, each["options"]))
         say(console, f"  {each['path']}: {each['question']} {options}")
-    show_offers(console, _listed(details.get("corrections")))
+    show_offers(console, _objects_in(details.get("corrections")))
     show_fix(console, details.get("knownFix"))
 
 
@@ -308,7 +308,7 @@ def _show_missing(console: Console, answer: Answer) -> None:
         say(console, f"Answered without: {', '.join(away)}.", "yellow")
 
 
-def _listed(given: Any) -> Sequence[Answer]:
+def _objects_in(given: Any) -> Sequence[Answer]:
     return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else ()
 
 

@@ -91,18 +91,18 @@ def _answer(file: Path, kept: list[Kept]) -> dict[str, Any]:
 
 
 def _show_backup(console: Console, answer: Mapping[str, Any]) -> None:
-    console.print(f"Wrote {answer['file']}: {_said(answer)}, examined.", soft_wrap=True)
+    console.print(f"Wrote {answer['file']}: {_summary(answer)}, examined.", soft_wrap=True)
     _show_heads(console, answer)
     for name, losses in answer.get("rescued", {}).items():
         show_losses(console, losses, of=printable(name))
 
 
 def _show_restored(console: Console, answer: Mapping[str, Any]) -> None:
-    console.print(f"Restored {_said(answer)}, examined.", soft_wrap=True)
+    console.print(f"Restored {_summary(answer)}, examined.", soft_wrap=True)
     _show_heads(console, answer)
 
 
-def _said(answer: Mapping[str, Any]) -> str:
+def _summary(answer: Mapping[str, Any]) -> str:
     count = len(answer["workspaces"])
     parts = f" in {count} workspaces" if count > 1 else ""
     return f"{answer['events']:,} events{parts}"

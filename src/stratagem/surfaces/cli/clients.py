@@ -16,7 +16,7 @@ import typer
 
 from stratagem.errors import InvalidInput, MissingRequired, StorageUnavailable, ValidationFailed
 from stratagem.places import PROJECT_FOLDER
-from stratagem.surfaces.cli.output import confirmed
+from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.settings_files import with_json_server, with_section, with_toml_server
 
@@ -101,9 +101,9 @@ def _init(
     if not (changes or makes):
         _report(session, [], None)
         return
-    if not confirmed(session.output, "Write this?", yes=yes):
+    if not confirm(session.output, "Write this?", yes=yes):
         raise typer.Abort
-    backups = [_written(change) for change in changes]
+    backups = [_write_with_backup(change) for change in changes]
     _make_project(makes)
     _report(session, list(zip(changes, backups, strict=True)), makes)
 
@@ -123,9 +123,8 @@ def _changes(
     place = _place(client, user=user)
     server = _server(session, start, tools, typed=place.typed)
     put = with_json_server if place.form == "json" else with_toml_server
-    by_hand = (
-        f"Nothing was written. Add this by hand to {place.section}: {_shown(server, place.form)}"
-    )
+    text = _settings_text(server, place.form)
+    by_hand = f"Nothing was written. Add this by hand to {place.section}: {text}"
     changes = [_change(place.file, lambda text: put(text, place.section, server), by_hand)]
     if guidance:
         changes.append(_guidance(client))
@@ -219,7 +218,7 @@ def _with_same_line_ends(before: str, put: Callable[[str], str]) -> str:
     return put(before.replace("\r\n", "\n")).replace("\n", "\r\n")
 
 
-def _shown(server: dict[str, Any], form: str) -> str:
+def _settings_text(server: dict[str, Any], form: str) -> str:
     if form == "json":
         return f'"stratagem": {json.dumps(server, ensure_ascii=False)}'
     fields = ", ".join(
@@ -246,7 +245,7 @@ def _show(session: Session, changes: list[_Change], makes: Path | None) -> None:
         session.output.line(f"+ {makes}/", "green")
 
 
-def _written(change: _Change) -> Path | None:
+def _write_with_backup(change: _Change) -> Path | None:
     """Write a file, after a copy of what it was; return the copy."""
     # A link is kept, and what it leads to is changed: so do people who keep settings elsewhere.
     file = change.file.resolve()

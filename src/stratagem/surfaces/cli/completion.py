@@ -21,12 +21,12 @@ _OFFERED_MAX = 50
 
 def branches(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the live branches whose names begin like this."""
-    return _offered(ctx, incomplete, _branch_names)
+    return _complete(ctx, incomplete, _branch_names)
 
 
 def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the namespaces in use that begin like this."""
-    return _offered(
+    return _complete(
         ctx,
         incomplete,
         lambda runtime, _session, _begin: sorted(
@@ -40,10 +40,10 @@ def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def keys(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return keys that begin like this."""
-    return _offered(ctx, incomplete, _keys)
+    return _complete(ctx, incomplete, _keys)
 
 
-def _offered(
+def _complete(
     ctx: typer.Context, incomplete: str, find: Callable[[Runtime, Session, str], list[str]]
 ) -> list[str]:
     session = _session(ctx)

@@ -231,8 +231,8 @@ def _show_profile(console: Console, answer: Answer) -> None:
         rows.add_row(
             printable(each["path"]),
             f"{each['given']:,} ({each['share']:.0%})",
-            _counted(each["types"]),
-            _counted(each["forms"]),
+            _counts_text(each["types"]),
+            _counts_text(each["forms"]),
             brief(_plain(each["usual"]) if "usual" in each else ""),
         )
     if profile["parameters"]:
@@ -265,7 +265,7 @@ def _show_missing(console: Console, answer: Answer) -> None:
         say(console, f"Answered without: {', '.join(away)}.", "yellow")
 
 
-def _counted(counts: Any) -> str:
+def _counts_text(counts: Any) -> str:
     return printable(", ".join(f"{name} {count}" for name, count in counts.items()))
 
 

@@ -53,7 +53,7 @@ def configure(
             "production. `stratagem corrections status` shows the settings.",
         )
     if pairs:
-        arguments["settings"] = arguments.get("settings", {}) | dict(map(_setting, pairs))
+        arguments["settings"] = arguments.get("settings", {}) | dict(map(_read_setting, pairs))
     if preview:
         arguments["applyImmediately"] = False
     invocation.show(invocation.run())
@@ -94,7 +94,7 @@ def circuits(
     invocation.show(invocation.run())
 
 
-def _setting(given: str) -> tuple[str, Any]:
+def _read_setting(given: str) -> tuple[str, Any]:
     """Return the name and the value of a setting.
 
     Raises:

@@ -18,11 +18,11 @@ def read_value(given: str, *, text: bool = False) -> Any:
     `text` takes it as it is, whatever it looks like.
     """
     from_stdin = given == "-"
-    words = _decoded(read_bytes("-")) if from_stdin else given
+    words = _decode(read_bytes("-")) if from_stdin else given
     if text:
         return words
     try:
-        return _parsed(words)
+        return _parse(words)
     except ValueError:
         # `echo hello |` means hello.
         return words.removesuffix("\n") if from_stdin else words
@@ -34,9 +34,9 @@ def read_json(given: str, *, field: str) -> Any:
     Raises:
         InvalidInput: It is no JSON.
     """
-    words = _decoded(read_bytes("-")) if given == "-" else given
+    words = _decode(read_bytes("-")) if given == "-" else given
     try:
-        return _parsed(words)
+        return _parse(words)
     except ValueError as error:
         raise InvalidInput(
             f"`{field}` is not JSON: {error}.",
@@ -47,12 +47,12 @@ def read_json(given: str, *, field: str) -> Any:
 
 def read_items(given: str) -> list[Any]:
     """Return the items of a file: a JSON array, or a line of JSON for each."""
-    words = _decoded(read_bytes(given))
+    words = _decode(read_bytes(given))
     try:
         if words.lstrip().startswith("["):
-            items = _parsed(words)
+            items = _parse(words)
         else:
-            items = [_parsed(line) for line in words.splitlines() if line.strip()]
+            items = [_parse(line) for line in words.splitlines() if line.strip()]
     except ValueError as error:
         raise InvalidInput(
             f"The items are neither a JSON array nor lines of JSON: {error}.", field="items"
@@ -70,14 +70,14 @@ def read_bytes(given: str) -> bytes:
         raise ValidationFailed(f"{given} cannot be read: {error.strerror}.", file=given) from error
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValidationFailed("The input is not text in UTF-8.") from error
 
 
-def _parsed(words: str) -> Any:
+def _parse(words: str) -> Any:
     """Parse JSON to the letter: large integers stay exact, and NaN is not a number of JSON."""
     try:
         return json.loads(words, parse_constant=_refuse)

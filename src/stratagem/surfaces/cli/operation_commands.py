@@ -25,7 +25,7 @@ from stratagem.surfaces.cli.inputs import read_items, read_json, read_value
 from stratagem.surfaces.cli.output import Render
 from stratagem.surfaces.cli.session import Session, command, shared_parameters
 
-__all__ = ["Invocation", "OperationGroup", "alias_of", "commands_of", "dashed", "find_command"]
+__all__ = ["Invocation", "OperationGroup", "alias_of", "commands_of", "dash_name", "find_command"]
 
 _HERE: Final = "stratagem.surfaces.cli"
 _PREFIX: Final = "strata_"
@@ -242,7 +242,7 @@ class _Parameters:
     def _argument(self, described: _Described) -> inspect.Parameter:
         kind = list[str] if described.name == self._hint.joined else described.type
         several = kind == list[str]
-        metavar = dashed(described.name).upper() + ("..." if several else "")
+        metavar = dash_name(described.name).upper() + ("..." if several else "")
         argument = typer.Argument(
             metavar=metavar,
             help=described.help,
@@ -362,7 +362,7 @@ class _Described:
 
     def flags(self, others: tuple[str, ...]) -> list[str]:
         """Return the flags of the option; of a switch that is on, the one that turns it off."""
-        name = dashed(self.name)
+        name = dash_name(self.name)
         if self._is_negated:
             return [f"--no-{name}"]
         if self.type is bool and self._schema.get("default") is None:
@@ -405,6 +405,6 @@ def _parameter(name: str, kind: Any, described: Any, *, required: bool) -> inspe
     )
 
 
-def dashed(name: str) -> str:
+def dash_name(name: str) -> str:
     """Return `tool-name` for `tool_name` and for `toolName`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower()

@@ -31,7 +31,7 @@ from stratagem.errors import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "Render", "confirmed", "json_text", "printable", "shell_words"]
+__all__ = ["Output", "Render", "confirm", "json_text", "printable", "shell_words"]
 
 # Wide enough for any key: what goes into a file or a pipe is never wrapped.
 _UNBOUNDED = 10_000
@@ -157,7 +157,7 @@ class Output:
             self.aside.print(Text.assemble(("Hint: ", "bold"), hint))
 
 
-def confirmed(output: Output, question: str, *, yes: bool) -> bool:
+def confirm(output: Output, question: str, *, yes: bool) -> bool:
     """Ask whether to go on; who cannot be asked must have said so beforehand.
 
     Raises:

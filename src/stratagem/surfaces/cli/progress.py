@@ -48,14 +48,14 @@ class Reporter:
             self._bars.stop()
 
     def _draw(self, done: int, total: int, what: str) -> None:
-        bars = self._bars = self._bars or self._started()
+        bars = self._bars = self._bars or self._start()
         if what not in self._tasks:
             for task in self._tasks.values():
                 bars.update(task, completed=bars.tasks[task].total)
             self._tasks[what] = bars.add_task(what, total=total)
         bars.update(self._tasks[what], completed=done, total=total)
 
-    def _started(self) -> Any:
+    def _start(self) -> Any:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as Remaining
 

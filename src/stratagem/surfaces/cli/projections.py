@@ -11,7 +11,7 @@ from rich.console import Console
 
 from stratagem import errors
 from stratagem.errors import DatabaseCorrupt, ServiceUnavailable
-from stratagem.surfaces.cli.output import confirmed
+from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.session import Session, command
 
@@ -130,7 +130,7 @@ def _remove(
 ) -> None:
     """Keep nothing in the outbox for a read model that is no longer used."""
     question = f"Forget {name} and all that waits for it? What it holds stays where it is."
-    if not confirmed(session.output, question, yes=yes):
+    if not confirm(session.output, question, yes=yes):
         raise typer.Abort
     with session.runtime(must_exist=True) as runtime:
         runtime.projections.remove(name)

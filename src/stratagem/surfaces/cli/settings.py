@@ -79,7 +79,7 @@ class Setting:
         return between.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _shared(
+def _shared_setting(
     name: str, default: str, words: str, metavar: str = "", flag: str | None = None
 ) -> Setting:
     return Setting(name, default, words, metavar, flag, is_shared=True)
@@ -88,24 +88,28 @@ def _shared(
 SETTINGS: Final[Mapping[str, Setting]] = {
     setting.name: setting
     for setting in (
-        _shared(
+        _shared_setting(
             "db",
             "the project's .stratagem/, else your own",
             "which database: a file, or postgresql://…",
             "FILE",
         ),
-        _shared("namespace", "default", "where keys belong", "NAME"),
-        _shared("branch", "default", "the branch to work on", "NAME"),
-        _shared("durability", "full", "what a write survives: power failure or kill", "full|fast"),
-        _shared("embedder", "static", "what finds by meaning: static, minilm or none", "NAME"),
-        _shared(
+        _shared_setting("namespace", "default", "where keys belong", "NAME"),
+        _shared_setting("branch", "default", "the branch to work on", "NAME"),
+        _shared_setting(
+            "durability", "full", "what a write survives: power failure or kill", "full|fast"
+        ),
+        _shared_setting(
+            "embedder", "static", "what finds by meaning: static, minilm or none", "NAME"
+        ),
+        _shared_setting(
             "auto_embed",
             "yes",
             "no: nothing finds by meaning",
             flag="--auto-embed/--no-auto-embed",
         ),
-        _shared("redaction", "basic", "what is masked: basic, strict or none", "LEVEL"),
-        _shared("read_only", "no", "refuse to write"),
+        _shared_setting("redaction", "basic", "what is masked: basic, strict or none", "LEVEL"),
+        _shared_setting("read_only", "no", "refuse to write"),
         Setting(
             "toolsets",
             "memory,debugging",

@@ -44,7 +44,7 @@ def with_json_server(text: str, section: str, server: dict[str, Any]) -> str:
     """
     if not text.strip():
         return json.dumps({section: {_SERVER: server}}, indent=2, ensure_ascii=False) + "\n"
-    settings = _parsed(text)
+    settings = _parse(text)
     servers = settings.setdefault(section, {})
     if not isinstance(servers, dict) or not isinstance(servers.get(_SERVER, {}), dict):
         raise InvalidInput(f"Its `{section}` does not hold servers.")
@@ -52,7 +52,7 @@ def with_json_server(text: str, section: str, server: dict[str, Any]) -> str:
     if servers.get(_SERVER) == wanted:
         return text
     servers[_SERVER] = wanted
-    changed = _placed(text, section, wanted)
+    changed = _insert_server(text, section, wanted)
     if json.loads(changed) != settings:
         raise InvalidInput("It cannot be changed safely.")
     return changed
@@ -105,7 +105,7 @@ def with_section(text: str, words: str) -> str:
     return f"{text}{gap}{section}\n"
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     try:
         settings = json.loads(text)
     except json.JSONDecodeError as error:
@@ -118,27 +118,27 @@ def _parsed(text: str) -> dict[str, Any]:
     return settings
 
 
-def _placed(text: str, section: str, server: dict[str, Any]) -> str:
+def _insert_server(text: str, section: str, server: dict[str, Any]) -> str:
     """Put the server into the text, into its section, making that where there is none."""
     indent = min(_INDENT.findall(text), key=len, default="  ")
     top = _SPACE.match(text).end()  # type: ignore[union-attr]
     holder = _member(text, top, section)
     if holder is None:
-        return _added(text, top, section, {_SERVER: server}, indent, depth=1)
+        return _add_member(text, top, section, {_SERVER: server}, indent, depth=1)
     ours = _member(text, holder.begin, _SERVER)
     if ours is None:
-        return _added(text, holder.begin, _SERVER, server, indent, depth=2)
-    return text[: ours.begin] + _dumped(server, indent, depth=2) + text[ours.end :]
+        return _add_member(text, holder.begin, _SERVER, server, indent, depth=2)
+    return text[: ours.begin] + _dump(server, indent, depth=2) + text[ours.end :]
 
 
-def _added(
+def _add_member(
     text: str, begin: int, key: str, value: dict[str, Any], indent: str, *, depth: int
 ) -> str:
     """Add a member at the end of the object that begins there."""
     members = list(_members(text, begin))
     last = members[-1].end if members else begin + 1
     comma = "," if members else ""
-    member = f"{comma}\n{indent * depth}{json.dumps(key)}: {_dumped(value, indent, depth=depth)}"
+    member = f"{comma}\n{indent * depth}{json.dumps(key)}: {_dump(value, indent, depth=depth)}"
     rest = text[last:]
     if not members:
         # An empty object's brackets may stand together.
@@ -146,7 +146,7 @@ def _added(
     return text[:last] + member + rest
 
 
-def _dumped(value: dict[str, Any], indent: str, *, depth: int) -> str:
+def _dump(value: dict[str, Any], indent: str, *, depth: int) -> str:
     lines = json.dumps(value, indent=indent, ensure_ascii=False).splitlines()
     return ("\n" + indent * depth).join(lines)
 

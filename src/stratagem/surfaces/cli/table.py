@@ -22,7 +22,7 @@ def _operations(session: Session) -> None:
     from stratagem.operations import TABLE
 
     if session.output.json:
-        session.output.data({"results": [_described(each) for each in TABLE.values()]})
+        session.output.data({"results": [_describe(each) for each in TABLE.values()]})
         return
     from stratagem.surfaces.cli.tables import brief, show, table
 
@@ -52,7 +52,7 @@ def _call(
         session.output.data(runtime.call(name, given, session.caller))
 
 
-def _described(operation: Operation) -> dict[str, Any]:
+def _describe(operation: Operation) -> dict[str, Any]:
     from stratagem.operations import input_schema
     from stratagem.surfaces.cli.operation_commands import commands_of
 

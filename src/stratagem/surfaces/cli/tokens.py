@@ -72,7 +72,7 @@ def _create(
         made, secret = access.create(
             name, scopes, roles, seconds=seconds, rate=rate, concurrency=concurrency
         )
-        answer = {**_described(made, access.now()), "token": secret}
+        answer = {**_describe(made, access.now()), "token": secret}
     session.output.answer(answer, _show_created)
 
 
@@ -82,7 +82,7 @@ def _list(session: Session) -> None:
     """Show every token, revoked ones too; never what it takes to use one."""
     with _access(session) as access:
         now = access.now()
-        found = [_described(each, now) for each in access.every()]
+        found = [_describe(each, now) for each in access.every()]
     session.output.answer({"tokens": found}, _show_list)
 
 
@@ -94,7 +94,7 @@ def _revoke(
     """End a token: every server refuses it within a second."""
     with _access(session) as access:
         ended = access.revoke(which)
-        answer = _described(ended, access.now())
+        answer = _describe(ended, access.now())
     session.output.answer(
         answer, lambda console, _: console.print(f"Revoked {printable(ended.name)}.")
     )
@@ -138,7 +138,7 @@ def _roles(session: Session, given: list[str], role: str) -> Mapping[str, str]:
     return {name: stated or role for name, _, stated in (each.partition(":") for each in named)}
 
 
-def _described(token_: Token, now: int) -> dict[str, Any]:
+def _describe(token_: Token, now: int) -> dict[str, Any]:
     """Return what may be shown of a token."""
     from stratagem.engine.moments import iso
 

@@ -19,7 +19,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
-from stratagem.surfaces.cli.output import confirmed, json_text, printable
+from stratagem.surfaces.cli.output import confirm, json_text, printable
 from stratagem.surfaces.cli.session import Session, command
 
 __all__ = [
@@ -193,7 +193,7 @@ def erase_executions(
     session, given = invocation.session, invocation.arguments
     days = given.get("days", limits.EXECUTION_DAYS_KEPT)
     question = f"Erase for good what calls older than {days:g} days were made with, and gave?"
-    if not given.get("preview") and not confirmed(session.output, question, yes=yes):
+    if not given.get("preview") and not confirm(session.output, question, yes=yes):
         raise typer.Abort
     invocation.show(invocation.run())
 

@@ -13,7 +13,7 @@ import typer
 from stratagem import errors
 from stratagem.errors import DatabaseCorrupt, ValidationFailed
 from stratagem.places import is_address, shown_place
-from stratagem.surfaces.cli.output import confirmed
+from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.sandbox_check import begin_sandbox_check, show_sandbox
 from stratagem.surfaces.cli.session import Session, command
@@ -50,11 +50,11 @@ def _doctor(
     """Check the file, the log's chain, the read models and the index; try the sandbox."""
     anchor = _anchor(expect)
     sandbox = begin_sandbox_check()
-    report = _examined(session, anchor)
+    report = _examine(session, anchor)
     if repair and report["findings"] and all(each["repairable"] for each in report["findings"]):
         found = report["findings"]
-        _repaired(session)
-        report = {**_examined(session, anchor), "repaired": found}
+        _repair(session)
+        report = {**_examine(session, anchor), "repaired": found}
     report["sandbox"] = sandbox.result()
     session.output.answer(report, _show_report(session))
     if not report["healthy"]:
@@ -102,7 +102,7 @@ def _purge(
     what = f"{key!r} in namespace {session.namespace!r}" if key else f"the event @{sequence}"
     question = f"Erase {what} for good, from the log, every branch and every past moment?"
     named = key is not None or sequence is not None
-    if named and not confirmed(session.output, question, yes=yes):
+    if named and not confirm(session.output, question, yes=yes):
         raise typer.Abort
     answer = session.call("strata_purge", key=key, sequence=sequence)
     said = find("strata_purge").summarise(answer)
@@ -125,7 +125,7 @@ def _anchor(expect: str | None) -> tuple[int, str] | None:
     return int(found[1]), found[2]
 
 
-def _examined(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any]:
+def _examine(session: Session, anchor: tuple[int, str] | None) -> dict[str, Any]:
     try:
         return _examined_open(session, anchor)
     except DatabaseCorrupt:
@@ -183,7 +183,7 @@ def _verdict_of(findings: list[Finding]) -> str:
     return "healthy"
 
 
-def _repaired(session: Session) -> None:
+def _repair(session: Session) -> None:
     with session.store(read_only=False) as store, progress(session.output) as report:
         store.repair(report)
     # The settings that an embedder is chosen by may be new, and some vectors to be made again.

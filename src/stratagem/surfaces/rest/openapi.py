@@ -167,13 +167,17 @@ def _upkeep() -> dict[str, Any]:
     unready = {"503": {"description": "It cannot."}}
     refusals = {status: {"description": _STATUSES[status]} for status in ("401", "403")}
     return {
-        "/health": _asked("health", "Whether the server is up", "It is."),
-        "/ready": _asked("ready", "Whether the server can read its database", "It can.", unready),
-        "/metrics": _asked("metrics", "Figures for Prometheus", "As text.", refusals, open_=False),
+        "/health": _get_route("health", "Whether the server is up", "It is."),
+        "/ready": _get_route(
+            "ready", "Whether the server can read its database", "It can.", unready
+        ),
+        "/metrics": _get_route(
+            "metrics", "Figures for Prometheus", "As text.", refusals, open_=False
+        ),
     }
 
 
-def _asked(
+def _get_route(
     name: str, summary: str, good: str, more: dict[str, Any] | None = None, *, open_: bool = True
 ) -> dict[str, Any]:
     described: dict[str, Any] = {
