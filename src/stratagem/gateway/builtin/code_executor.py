@@ -15,7 +15,7 @@ from stratagem import limits
 from stratagem.errors import ServiceUnavailable
 from stratagem.gateway.definitions.argument_models import Given, plain_schema, read
 from stratagem.gateway.definitions.contract import Run
-from stratagem.gateway.handlers.code import bounded, reporting
+from stratagem.gateway.handlers.code import limit_to_call, output_reporter
 from stratagem.gateway.sandbox.sandbox import Sandbox
 
 __all__ = ["TOOL", "run"]
@@ -104,9 +104,9 @@ async def run(arguments: Mapping[str, Any], run: Run, sandbox: Sandbox | None) -
     ended = await sandbox.run_code(
         given.language,
         given.code,
-        permissions=bounded(run.permissions, run),
+        permissions=limit_to_call(run.permissions, run),
         inputs=given.inputs,
-        on_output=reporting(run),
+        on_output=output_reporter(run),
     )
     return {
         "success": ended.succeeded,

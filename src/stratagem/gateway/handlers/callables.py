@@ -1,9 +1,9 @@
-"""Which Python functions a stored tool may name: those on the operator's list.
+"""The allow list of Python functions that a stored tool may name.
 
-A pattern is `package.module:function` or `package.module:*`. An asterisk stands for one function
-that the module itself defines: a module that has imported `os` does not offer `os.system`, nor
-what it took over from another module. Functions that are added in a program, and those that an
-installed package offers under an entry point, are named by nobody else and need no list.
+A pattern is `package.module:function` or `package.module:*`. An asterisk matches functions that
+the module itself defines, not those it imports: a module that has imported `os` does not allow
+`os.system`. Functions that a program adds, and those of installed packages with an entry point,
+need no entry, because a stored tool cannot introduce them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CallableList:
             return
         module, _, path = place.partition(":")
         defined = function is None or getattr(function, "__module__", None) == module
-        if defined and "." not in path and any(self._fits(module, path)):
+        if defined and "." not in path and any(self._matches(module, path)):
             return
         raise PermissionDenied(
             f"The operator does not allow Python tools to call {place}.",
@@ -50,13 +50,13 @@ class CallableList:
         )
 
     def _advice(self) -> str:
-        """Say which entry of the list allows nothing, because it names a module alone."""
+        """Return a hint about an entry that allows nothing because it names only a module."""
         if not self._bare:
             return ""
         module = self._bare[0]
         return f" On the list {module!r} allows nothing: for a module write {module}:*."
 
-    def _fits(self, module: str, path: str) -> list[bool]:
+    def _matches(self, module: str, path: str) -> list[bool]:
         return [
             fnmatchcase(module, of) and fnmatchcase(path, name)
             for of, _colon, name in self._patterns

@@ -1,8 +1,8 @@
-"""Runs code that was registered as a tool, in the sandbox: its inputs are the call's arguments.
+"""Runs code that was registered as a tool, in the sandbox; its inputs are the call's arguments.
 
 A handler is `{"type": "code", "language": "python", "code": "...", "permissions": {...}}`. The
-permissions of the tool are what its code may have at most; those of the handler and of the caller
-only narrow them.
+permissions of the tool are the upper limit; those of the handler and of the caller only narrow
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
 from stratagem.gateway.sandbox.results import CodeResult, OnOutput
 from stratagem.gateway.sandbox.sandbox import Sandbox
 
-__all__ = ["LANGUAGES", "CodeRunner", "bounded", "reporting"]
+__all__ = ["LANGUAGES", "CodeRunner", "limit_to_call", "output_reporter"]
 
 LANGUAGES: Final = ("python", "javascript")
 
@@ -45,7 +45,7 @@ class CodeRunner:
                 limit=limits.SANDBOX_CODE_BYTES_MAX,
             )
         read_permissions(handler.get("permissions") or {}, field="handler.permissions")
-        return _faults(handler["language"], code)
+        return _syntax_warnings(handler["language"], code)
 
     async def run(self, handler: Handler, run: Run) -> Any:
         """Return the result of the code: its variable `result`, or its last expression."""
@@ -53,28 +53,28 @@ class CodeRunner:
         ended = await self._sandbox.run_code(
             handler["language"],
             handler["code"],
-            permissions=bounded(run.permissions.intersect(own), run),
+            permissions=limit_to_call(run.permissions.intersect(own), run),
             inputs=dict(run.arguments),
-            on_output=reporting(run),
+            on_output=output_reporter(run),
         )
         if ended.succeeded:
             return ended.result
         raise _failure(ended)
 
     async def close(self) -> None:
-        """End nothing: each run ends its own process."""
+        """Do nothing: each run ends its own process."""
 
 
-def bounded(permissions: Permissions, run: Run) -> Permissions:
-    """Return permissions that end with the call's time."""
+def limit_to_call(permissions: Permissions, run: Run) -> Permissions:
+    """Return permissions whose time is limited to that of the call."""
     seconds = max(run.seconds, limits.SANDBOX_SECONDS_MIN)
     return permissions.intersect(
         read_permissions({"timeout": min(seconds, permissions.seconds) * 1000}, base=permissions)
     )
 
 
-def reporting(run: Run) -> OnOutput:
-    """Return what tells a call's progress with each piece of output."""
+def output_reporter(run: Run) -> OnOutput:
+    """Return a function that reports output as progress of the call."""
     return lambda _stream, text: run.progress(None, text)
 
 
@@ -97,8 +97,8 @@ _REASONS: Final = {
 }
 
 
-def _faults(language: str, code: str) -> list[str]:
-    """Return a warning where code cannot even be read."""
+def _syntax_warnings(language: str, code: str) -> list[str]:
+    """Return a warning if the code has a syntax error."""
     if language != "python":
         return []
     try:

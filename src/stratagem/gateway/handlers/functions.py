@@ -1,8 +1,9 @@
-"""A Python function as a tool: its schema comes from its type hints, its words from its docstring.
+"""Describes a Python function as a tool: schema from its type hints, texts from its docstring.
 
-What a function can take is what pydantic can read from JSON: plain types, `Literal`, enums, dates,
-dataclasses, pydantic models, and lists and mappings of them. A parameter annotated with `Run` or
-`ProgressReport` is no argument: the runner gives it the attempt, or a way to report progress.
+Parameters may have every type that pydantic can read from JSON: plain types, `Literal`, enums,
+dates, dataclasses, pydantic models, and lists and mappings of them. A parameter annotated with
+`Run` or `ProgressReport` is not an argument: the runner passes the attempt, or a function that
+reports progress.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from stratagem.errors import ValidationFailed
 from stratagem.gateway.definitions.argument_models import strip_titles
 from stratagem.gateway.definitions.contract import ProgressReport, Run
 
-__all__ = ["PythonTool", "described", "tool"]
+__all__ = ["PythonTool", "describe_function", "tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,9 +41,9 @@ _UNREADABLE: Final = (PydanticSchemaGenerationError, PydanticUserError, TypeErro
 
 @dataclass(frozen=True)
 class PythonTool:
-    """A function, and everything a registry wants to know about it.
+    """A function with its definition as a tool.
 
-    `options` are the other fields of a definition, as the decorator was given them.
+    `options` are further fields of the definition, as given to the decorator.
     """
 
     function: Callable[..., Any]
@@ -71,25 +72,25 @@ class PythonTool:
             definition["outputSchema"] = dict(self.output_schema)
         return definition | dict(self.options)
 
-    def bound(self, arguments: Mapping[str, Any], run: Run) -> Callable[[], Any]:
-        """Return the call of the function with arguments as JSON has them.
+    def bind(self, arguments: Mapping[str, Any], run: Run) -> Callable[[], Any]:
+        """Return the function bound to arguments that are given as JSON.
 
         Raises:
-            pydantic.ValidationError: They do not fit.
+            pydantic.ValidationError: They do not match the parameters.
         """
-        # Strict JSON: "5" is no number, but a text can be a date and a list a tuple.
+        # Strict: "5" is not a number, but JSON has no dates and tuples, so texts and lists serve.
         read = self._model.model_validate_json(to_json(dict(arguments)), strict=True)
         given = {info.alias or name: getattr(read, name) for name, info in _fields(self._model)}
         for name, kind in self._injected.items():
             given[name] = run if kind is Run else run.progress
-        return _called(self.function, given)
+        return _bind_parameters(self.function, given)
 
     def as_json(self, result: Any) -> Any:
-        """Return a result as plain JSON, models and dataclasses written out.
+        """Return a result as plain JSON, with models and dataclasses as objects.
 
         Raises:
-            PydanticSerializationError: There is something in it that JSON has no place for.
-            ValueError: It holds itself.
+            PydanticSerializationError: It contains a value that JSON cannot express.
+            ValueError: It contains itself.
         """
         if self._returns is not None:
             try:
@@ -97,7 +98,7 @@ class PythonTool:
                     result, mode="json", by_alias=True, warnings="error"
                 )
             except PydanticSerializationError:
-                # It returns something else than it says: what it is, the output schema judges.
+                # The result is not of the declared type; the output schema is checked later.
                 pass
         return to_jsonable_python(result, by_alias=True)
 
@@ -118,32 +119,32 @@ def tool(
 ) -> F | Callable[[F], F]:
     """Mark a function as a tool; it stays an ordinary function.
 
-    The name and the description are the function's own unless they are given. `options` are
-    further fields of a definition: category, tags, examples, configuration, and so on.
+    The name and the description default to those of the function. `options` are further fields of
+    the definition: category, tags, examples, configuration, and so on.
 
     Raises:
-        ValidationFailed: A parameter has no type that JSON could be read into.
+        ValidationFailed: A parameter has a type that cannot be read from JSON.
     """
 
-    def marked(function: F) -> F:
-        made = _described(function, name, description, options)
+    def mark(function: F) -> F:
+        made = _build_tool(function, name, description, options)
         setattr(function, _MARK, made)
         return function
 
-    return marked if function is None else marked(function)
+    return mark if function is None else mark(function)
 
 
-def described(function: Callable[..., Any]) -> PythonTool:
+def describe_function(function: Callable[..., Any]) -> PythonTool:
     """Return a function as a tool, marked or not.
 
     Raises:
         ValidationFailed: It cannot be one.
     """
     made = getattr(function, _MARK, None)
-    return made if isinstance(made, PythonTool) else _described(function, None, None, {})
+    return made if isinstance(made, PythonTool) else _build_tool(function, None, None, {})
 
 
-def _described(
+def _build_tool(
     function: Callable[..., Any],
     name: str | None,
     description: str | None,
@@ -152,13 +153,13 @@ def _described(
     name = name or getattr(function, "__name__", "")
     if not callable(function) or not name:
         raise ValidationFailed("A tool is a function with a name.", field="handler.callable")
-    hints = _hints(function, name)
-    summary, details, words = _docstring(inspect.getdoc(function) or "")
+    hints = _type_hints(function, name)
+    summary, details, words = _parse_docstring(inspect.getdoc(function) or "")
     parameters = _parameters(function, name)
     injected = {
-        each.name: _bare(hints[each.name])
+        each.name: _unwrap_hint(hints[each.name])
         for each in parameters
-        if each.name in hints and _bare(hints[each.name]) in _INJECTED
+        if each.name in hints and _unwrap_hint(hints[each.name]) in _INJECTED
     }
     taken = [each for each in parameters if each.name not in injected]
     model = _model(name, taken, hints, words)
@@ -185,32 +186,32 @@ def _is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+def _type_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     inner: Any = function.func if isinstance(function, partial) else function
     owner = inner if inspect.isroutine(inner) else type(inner).__call__
     try:
         return typing.get_type_hints(owner, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
-        raise _refused(name, f"its annotations cannot be read: {error}") from error
+        raise _refusal(name, f"its annotations cannot be read: {error}") from error
 
 
 def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise _refused(name, "it yields; a tool returns")
+        raise _refusal(name, "it yields; a tool returns")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise _refused(name, "its parameters cannot be read") from error
+        raise _refusal(name, "its parameters cannot be read") from error
     for each in parameters:
         if each.kind in {each.VAR_POSITIONAL, each.VAR_KEYWORD}:
-            raise _refused(name, f"*{each.name} takes anything; a tool names what it takes")
+            raise _refusal(name, f"*{each.name} takes anything; a tool names what it takes")
     return parameters
 
 
-def _bare(hint: Any) -> Any:
-    """Return an annotation without what is said around it: `Annotated`, and `| None`."""
+def _unwrap_hint(hint: Any) -> Any:
+    """Return an annotation without `Annotated` and `| None` around it."""
     if typing.get_origin(hint) is Annotated:
-        return _bare(typing.get_args(hint)[0])
+        return _unwrap_hint(typing.get_args(hint)[0])
     choices = [each for each in typing.get_args(hint) if each is not type(None)]
     optional = type(None) in typing.get_args(hint) and len(choices) == 1
     return choices[0] if optional else hint
@@ -225,7 +226,7 @@ def _model(
     fields: dict[str, Any] = {}
     for index, each in enumerate(parameters):
         hint = hints.get(each.name, Any)
-        # A parameter may be called as a method of the model is: only the alias shows.
+        # Only the alias is visible, so a parameter may have the name of a method of the model.
         fields[f"field_{index}"] = (hint, _field(each, hint, words.get(each.name)))
     try:
         return cast(
@@ -233,15 +234,15 @@ def _model(
             create_model(name, __config__=ConfigDict(extra="forbid"), **fields),
         )
     except _UNREADABLE as error:
-        raise _refused(name, f"its parameters have no JSON Schema: {_short(error)}") from error
+        raise _refusal(name, f"its parameters have no JSON Schema: {_first_line(error)}") from error
 
 
 def _field(parameter: inspect.Parameter, hint: Any, words: str | None) -> Any:
     default = parameter.default
     options: dict[str, Any] = {"alias": parameter.name}
-    described = _annotated_words(hint) or words
-    if described:
-        options["description"] = described
+    description = _annotated_description(hint) or words
+    if description:
+        options["description"] = description
     if isinstance(default, FieldInfo):
         # `x: int = Field(3, ge=1)`, as pydantic's own models have it.
         return FieldInfo.merge_field_infos(default, **options)
@@ -250,7 +251,7 @@ def _field(parameter: inspect.Parameter, hint: Any, words: str | None) -> Any:
     return Field(default, **options)
 
 
-def _annotated_words(hint: Any) -> str | None:
+def _annotated_description(hint: Any) -> str | None:
     for each in getattr(hint, "__metadata__", ()):
         if isinstance(each, str):
             return each
@@ -263,7 +264,7 @@ def _schema(model: type[BaseModel], name: str) -> dict[str, Any]:
     try:
         schema = model.model_json_schema(by_alias=True)
     except _UNREADABLE as error:
-        raise _refused(name, f"its parameters have no JSON Schema: {_short(error)}") from error
+        raise _refusal(name, f"its parameters have no JSON Schema: {_first_line(error)}") from error
     shown: dict[str, Any] = strip_titles(schema)
     return shown
 
@@ -274,7 +275,7 @@ def _returns(hint: Any, name: str) -> TypeAdapter[Any] | None:
     try:
         return TypeAdapter(hint)
     except _UNREADABLE as error:
-        raise _refused(name, f"what it returns is no JSON: {_short(error)}") from error
+        raise _refusal(name, f"what it returns is no JSON: {_first_line(error)}") from error
 
 
 def _output_schema(returns: TypeAdapter[Any]) -> dict[str, Any] | None:
@@ -290,7 +291,7 @@ def _fields(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
     return list(model.model_fields.items())
 
 
-def _called(function: Callable[..., Any], given: Mapping[str, Any]) -> Callable[[], Any]:
+def _bind_parameters(function: Callable[..., Any], given: Mapping[str, Any]) -> Callable[[], Any]:
     parameters = inspect.signature(function).parameters.values()
     first = [given[each.name] for each in parameters if each.kind is each.POSITIONAL_ONLY]
     rest = {
@@ -299,8 +300,8 @@ def _called(function: Callable[..., Any], given: Mapping[str, Any]) -> Callable[
     return partial(function, *first, **rest)
 
 
-def _docstring(text: str) -> tuple[str, str, dict[str, str]]:
-    """Return the first paragraph, the rest, and what is said of each parameter."""
+def _parse_docstring(text: str) -> tuple[str, str, dict[str, str]]:
+    """Return the first paragraph, the rest, and the description of each parameter."""
     prose: list[str] = []
     words: dict[str, str] = {}
     section = ""
@@ -331,7 +332,7 @@ def _argument_line(line: str, words: dict[str, str], current: str) -> str:
     return current
 
 
-def _refused(name: str, why: str) -> ValidationFailed:
+def _refusal(name: str, why: str) -> ValidationFailed:
     return ValidationFailed(
         f"{name} cannot be a tool: {why}.",
         field="handler.callable",
@@ -339,5 +340,5 @@ def _refused(name: str, why: str) -> ValidationFailed:
     )
 
 
-def _short(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")

@@ -1,8 +1,8 @@
-"""Tools that are operations of an OpenAPI document.
+"""Runs tools that are operations of an OpenAPI document.
 
-The handler holds everything that is needed to make the request, so that a call never reads the
-document again: the address with the places of its path, where each argument goes and in which
-style, how the body is written, and the credentials by the names of their secrets.
+The handler contains everything that the request needs, so that a call never reads the document
+again: the URL with the placeholders of its path, the location and style of each parameter, the
+encoding of the body, and the credentials by the names of their secrets.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ class OpenApiRunner:
 
     def check(self, handler: Handler) -> list[str]:
         """Check a handler when it is registered, without touching the network."""
-        base, path = _split(handler)
+        base, path = _split_url(handler)
         if handler.get("method") not in METHODS:
-            raise _wrong("method", "is one of " + ", ".join(METHODS))
-        parameters = _parameters(handler)
+            raise _field_error("method", "is one of " + ", ".join(METHODS))
+        parameters = _check_parameters(handler)
         filled = {each["name"] for each in parameters if each["in"] == "path"}
         if missing := set(placeholders(path)) - filled:
-            raise _wrong("url", f"has places that no parameter fills: {', '.join(sorted(missing))}")
+            raise _field_error(
+                "url", f"has places that no parameter fills: {', '.join(sorted(missing))}"
+            )
         _check_body(handler.get("body"))
         handler_seconds(handler)
         for name in ("headers", "query", "cookies"):
@@ -69,19 +71,19 @@ class OpenApiRunner:
         return warnings
 
     async def run(self, handler: Handler, run: Run) -> Any:
-        """Make the request that the operation asks for and return the answer."""
-        base, path = _split(handler)
+        """Make the request of the operation and return its result."""
+        base, path = _split_url(handler)
         secret = secrets_for(run, check_url(f"{base}/"))
         given = {name: value for name, value in run.arguments.items() if value is not None}
-        parameters = _parameters(handler)
+        parameters = _check_parameters(handler)
         body, kind = (
             encode_body(handler["body"], run.arguments) if "body" in handler else (None, None)
         )
         headers = {"Accept": str(handler.get("accept", "*/*"))}
         headers |= {"Content-Type": kind} if kind else {}
-        headers |= _headers(handler, parameters, given, secret)
-        pairs = _pairs(handler, parameters, given, secret)
-        url = base + _filled(path, parameters, given)
+        headers |= _build_headers(handler, parameters, given, secret)
+        pairs = _query_pairs(handler, parameters, given, secret)
+        url = base + _fill_path(path, parameters, given)
         call = ServiceRequest(
             handler["method"],
             f"{url}?{'&'.join(pairs)}" if pairs else url,
@@ -92,10 +94,10 @@ class OpenApiRunner:
         return await send(self._outbound, call, run)
 
     async def close(self) -> None:
-        """Leave the connections to whoever gave them."""
+        """Do nothing: the connections belong to the shared client."""
 
 
-def _wrong(name: str, what: str) -> ValidationFailed:
+def _field_error(name: str, what: str) -> ValidationFailed:
     return ValidationFailed(
         f"`handler.{name}` {what}.",
         field=f"handler.{name}",
@@ -103,24 +105,24 @@ def _wrong(name: str, what: str) -> ValidationFailed:
     )
 
 
-def _split(handler: Handler) -> tuple[str, str]:
+def _split_url(handler: Handler) -> tuple[str, str]:
     url = handler.get("url")
     found = _URL.fullmatch(url) if isinstance(url, str) else None
     if found is None:
-        raise _wrong("url", "is an address of http or https with a fixed host")
+        raise _field_error("url", "is an address of http or https with a fixed host")
     return found["base"], found["path"]
 
 
-def _parameters(handler: Handler) -> list[Mapping[str, Any]]:
+def _check_parameters(handler: Handler) -> list[Mapping[str, Any]]:
     parameters = handler.get("parameters", [])
     if not isinstance(parameters, list):
-        raise _wrong("parameters", "is a list")
+        raise _field_error("parameters", "is a list")
     for each in parameters:
         is_whole = isinstance(each, Mapping) and all(
             isinstance(each.get(name), str) for name in ("argument", "name", "in", "style")
         )
         if not is_whole or each["in"] not in _PLACES or not isinstance(each.get("explode"), bool):
-            raise _wrong("parameters", "has one that is not complete")
+            raise _field_error("parameters", "has one that is not complete")
     return parameters
 
 
@@ -128,7 +130,7 @@ def _check_body(body: Any) -> None:
     if body is None:
         return
     if not isinstance(body, Mapping) or not isinstance(body.get("contentType"), str):
-        raise _wrong("body", "has a contentType")
+        raise _field_error("body", "has a contentType")
     fields = body.get("fields")
     is_list = isinstance(fields, list) and all(
         isinstance(each, Mapping)
@@ -137,11 +139,11 @@ def _check_body(body: Any) -> None:
         for each in fields
     )
     if not is_list and not isinstance(body.get("argument"), str):
-        raise _wrong("body", "names an argument, or fields with an argument and a name each")
+        raise _field_error("body", "names an argument, or fields with an argument and a name each")
 
 
-def _filled(path: str, parameters: list[Mapping[str, Any]], given: Mapping[str, Any]) -> str:
-    """Return the path with its places filled, none of which may lead to another path."""
+def _fill_path(path: str, parameters: list[Mapping[str, Any]], given: Mapping[str, Any]) -> str:
+    """Return the path with its placeholders filled; no value may lead to another path."""
     places = {each["name"]: each for each in parameters if each["in"] == "path"}
 
     def value(found: re.Match[str]) -> str:
@@ -162,7 +164,7 @@ def _filled(path: str, parameters: list[Mapping[str, Any]], given: Mapping[str, 
     return "/".join(segments)
 
 
-def _pairs(
+def _query_pairs(
     handler: Handler,
     parameters: list[Mapping[str, Any]],
     given: Mapping[str, Any],
@@ -181,7 +183,7 @@ def _pairs(
     ]
 
 
-def _headers(
+def _build_headers(
     handler: Handler,
     parameters: list[Mapping[str, Any]],
     given: Mapping[str, Any],

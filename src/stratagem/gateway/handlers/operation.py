@@ -1,7 +1,7 @@
 """Runs the operations of the other systems as tools.
 
-They come from the one table, through a function that bootstrap gives: the gateway itself knows
-none of the other systems.
+They come from the table of operations, through a function that bootstrap provides: the gateway
+itself does not import the other systems.
 """
 
 from __future__ import annotations
@@ -39,4 +39,4 @@ class OperationRunner:
         return await self._call(handler["operation"], arguments, run.caller)
 
     async def close(self) -> None:
-        """End nothing: the runtime closes what it opened."""
+        """Do nothing: the runtime closes what it opened."""

@@ -1,13 +1,13 @@
-"""Runs Python functions: those of this process, of installed packages, and by where they are.
+"""Runs Python functions: added in this process, offered by installed packages, or importable.
 
 A handler names its function in one of two ways: `{"type": "python", "name": NAME}` is a function
-that was added in this process or that an installed package offers under the entry point group
+that was added in this process or that an installed package offers in the entry point group
 `stratagem.tools`; `{"type": "python", "callable": "package.module:function"}` is imported when it
-is first called, and only if the operator allows it (`callables.py`). Nothing is imported to list
-what there is.
+is first called, and only if the operator allows it (`callables.py`). Listing the functions imports
+nothing.
 
-A coroutine runs on the event loop, anything else in a thread; both are stopped when the attempt
-is cancelled (`threads.py` says what that can do, and what it cannot).
+A coroutine function runs on the event loop, any other in a thread; both are stopped when the
+attempt is cancelled (`threads.py` describes the limits of that).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from stratagem.errors import (
 from stratagem.gateway.definitions.argument_models import refusal
 from stratagem.gateway.definitions.contract import Handler, ProgressReport, Run
 from stratagem.gateway.handlers.callables import CallableList
-from stratagem.gateway.handlers.functions import PythonTool, described, tool
+from stratagem.gateway.handlers.functions import PythonTool, describe_function, tool
 from stratagem.gateway.handlers.threads import Threads
 
-__all__ = ["ENTRY_POINTS", "PythonRunner", "PythonTool", "described", "tool"]
+__all__ = ["ENTRY_POINTS", "PythonRunner", "PythonTool", "describe_function", "tool"]
 
 ENTRY_POINTS: Final = "stratagem.tools"
 
@@ -59,36 +59,36 @@ class PythonRunner:
 
     @property
     def threads_abandoned(self) -> int:
-        """How many threads hang and could not be stopped."""
+        """The number of threads that hang and could not be stopped."""
         return self._threads.abandoned
 
     def add(self, function: Callable[..., Any], name: str | None = None) -> PythonTool:
-        """Take a function of this process; a handler refers to it by its tool's name.
+        """Add a function of this process; a handler refers to it by its tool's name.
 
         Raises:
             ValidationFailed: It cannot be a tool.
         """
-        made = described(function)
+        made = describe_function(function)
         if name is not None:
             made = replace(made, name=name)
         self._tools[made.name] = made
         return made
 
-    def offered(self) -> list[str]:
-        """Return the names that installed packages offer; nothing is imported."""
-        return sorted(self._points())
+    def entry_point_names(self) -> list[str]:
+        """Return the names that installed packages offer as entry points; imports nothing."""
+        return sorted(self._find_entry_points())
 
     def find(self, handler: Handler) -> PythonTool:
-        """Return the function that a handler names, imported if need be.
+        """Return the function that a handler names; import it if necessary.
 
         Raises:
-            ToolNotFound: There is none.
+            ToolNotFound: There is no such function.
             ExecutionFailed: Importing it failed.
-            ValidationFailed: It is there, and cannot be a tool.
+            ValidationFailed: It exists, but cannot be a tool.
         """
-        key = _key(handler)
+        key = _tool_key(handler)
         if key not in self._tools:
-            self._tools[key] = self._found(handler, key)
+            self._tools[key] = self._load_tool(handler, key)
         return self._tools[key]
 
     def check(self, handler: Handler) -> list[str]:
@@ -107,70 +107,70 @@ class PythonRunner:
             return []
         if not isinstance(name, str):
             raise ValidationFailed("`handler.name` is text.", field="handler.name")
-        known = name in self._tools or name in self._points()
+        known = name in self._tools or name in self._find_entry_points()
         return [] if known else [f"No function is called {name!r} here yet."]
 
     async def run(self, handler: Handler, run: Run) -> Any:
-        """Call the function, and return what it returns as plain JSON."""
+        """Call the function and return its result as plain JSON."""
         if "callable" in handler:
-            self._allowed.require(_key(handler))
-        found = self._tools.get(_key(handler))
+            self._allowed.require(_tool_key(handler))
+        found = self._tools.get(_tool_key(handler))
         if found is None:
-            # Importing may take long, and may run anything.
+            # An import may take long and runs arbitrary code.
             found = await self._threads.call(lambda: self.find(handler), name=run.tool)
         try:
-            call = found.bound(run.arguments, _threadsafe(run))
+            call = found.bind(run.arguments, _with_threadsafe_progress(run))
         except ValidationError as error:
             raise refusal(error, found.input_schema.get("properties", {})) from error
         try:
             result = await (
-                _awaited(call) if found.is_async else self._threads.call(call, name=run.tool)
+                _await_call(call) if found.is_async else self._threads.call(call, name=run.tool)
             )
         except StratagemError:
             raise
         except _CAUGHT as error:
             raise _failure(error) from error
-        return _plain(found, result)
+        return _result_as_json(found, result)
 
     def refusal(self, handler: Handler) -> str | None:
         """Return why the function of a handler may not be called, or None."""
         if "callable" not in handler:
             return None
         try:
-            self._allowed.require(_key(handler))
+            self._allowed.require(_tool_key(handler))
         except PermissionDenied as error:
             return f"{error.message} {error.hint}"
         return None
 
     async def close(self) -> None:
-        """End nothing: the threads that are left end with the process."""
+        """Do nothing: remaining threads end with the process."""
 
-    def _points(self) -> dict[str, metadata.EntryPoint]:
+    def _find_entry_points(self) -> dict[str, metadata.EntryPoint]:
         if self._entry_points is None:
             points = metadata.entry_points(group=ENTRY_POINTS)
             self._entry_points = {point.name: point for point in points}
         return self._entry_points
 
-    def _found(self, handler: Handler, key: str) -> PythonTool:
+    def _load_tool(self, handler: Handler, key: str) -> PythonTool:
         if "callable" in handler:
             self._allowed.require(key)
-            found = _imported(lambda: _at(key), key)
+            found = _import(lambda: _import_callable(key), key)
             self._allowed.require(key, found)
-            return described(found)
-        point = self._points().get(key)
+            return describe_function(found)
+        point = self._find_entry_points().get(key)
         if point is None:
             raise ToolNotFound(
                 f"No function is called {key!r} here.",
                 hint="Add it in this process, or install the package that offers it.",
             )
-        return described(_imported(point.load, key))
+        return describe_function(_import(point.load, key))
 
 
-def _key(handler: Handler) -> str:
+def _tool_key(handler: Handler) -> str:
     return str(handler.get("name") or handler.get("callable"))
 
 
-def _at(place: str) -> Any:
+def _import_callable(place: str) -> Any:
     module, _, path = place.partition(":")
     found: Any = import_module(module)
     for name in path.split("."):
@@ -178,7 +178,7 @@ def _at(place: str) -> Any:
     return found
 
 
-def _imported(load: Callable[[], Any], key: str) -> Any:
+def _import(load: Callable[[], Any], key: str) -> Any:
     try:
         return load()
     except _CAUGHT as error:
@@ -187,7 +187,7 @@ def _imported(load: Callable[[], Any], key: str) -> Any:
         raise ExecutionFailed(message, safe=True, **failure.details) from error
 
 
-async def _awaited(call: Callable[[], Any]) -> Any:
+async def _await_call(call: Callable[[], Any]) -> Any:
     try:
         return await call()
     except asyncio.CancelledError:
@@ -197,8 +197,8 @@ async def _awaited(call: Callable[[], Any]) -> Any:
         raise ExecutionFailed("CancelledError: the function cancelled itself.") from None
 
 
-def _threadsafe(run: Run) -> Run:
-    """Return the attempt with a way to report progress from any thread."""
+def _with_threadsafe_progress(run: Run) -> Run:
+    """Return the attempt with a progress function that any thread may call."""
     loop = asyncio.get_running_loop()
     report: ProgressReport = run.progress
 
@@ -220,7 +220,7 @@ def _failure(error: BaseException) -> ExecutionFailed:
     return ExecutionFailed(text, exception=name)
 
 
-def _plain(found: PythonTool, result: Any) -> Any:
+def _result_as_json(found: PythonTool, result: Any) -> Any:
     try:
         plain = found.as_json(result)
         values.encode(plain, field="result", bytes_max=limits.OUTPUT_BYTES_MAX)

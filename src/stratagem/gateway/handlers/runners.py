@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class Runners(Mapping[str, Runner]):
-    """Runners by the type of their handler, each made when it is first needed."""
+    """Runners by the type of their handler, each created when it is first needed."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Runner]]) -> None:
         self._makers = dict(makers)
@@ -54,7 +54,7 @@ class Runners(Mapping[str, Runner]):
         self._shared.append(close)
 
     async def close(self) -> None:
-        """End what the runners that were used have begun."""
+        """Close the runners that were used, then what they share."""
         for close in (*(runner.close for runner in self._made.values()), *self._shared):
             try:
                 await close()

@@ -1,10 +1,10 @@
-"""Threads for functions that block, and that can be stopped.
+"""Stoppable threads for blocking functions.
 
-Python cannot end a thread. What it can do is raise an exception in one, which arrives when that
-thread next runs Python code. A function that loops or computes is stopped by it; one that waits
-inside a C call is not, until it comes back, nor one that waits for a lock. Such a thread is left
-behind: it is counted until it ends, and with too many of them no new call is taken, so that a
-tool that hangs can cost some memory and never the process.
+Python cannot kill a thread, but it can raise an exception in it, which takes effect when the
+thread next runs Python code. That stops a function that loops or computes, but not one that is
+blocked in a C call or waits for a lock. Such a thread is abandoned: it is counted until it ends,
+and with too many of them no new call is accepted, so that a tool that hangs costs some memory but
+never the process.
 """
 
 from __future__ import annotations
@@ -24,29 +24,34 @@ __all__ = ["Threads"]
 
 T = TypeVar("T")
 
-_SECONDS_BETWEEN_KNOCKS: Final = 0.05
+_INTERRUPT_INTERVAL_SECONDS: Final = 0.05
 
 
 _STEPS_TO_ARRIVE: Final = 1_000
-# An exception between taking a lock and the `try` behind it would leave the lock taken for good.
-_DELICATE: Final = ("threading.py", "queue.py", "logging/__init__.py", "importlib._bootstrap>")
+# An exception between acquiring a lock and the `try` that releases it would leave it locked.
+_LOCKING_MODULES: Final = (
+    "threading.py",
+    "queue.py",
+    "logging/__init__.py",
+    "importlib._bootstrap>",
+)
 
 _raise_in: Final = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_in.argtypes = (ctypes.c_ulong, ctypes.py_object)
 
 
-class _Stopped(SystemExit):
-    """Raised in a thread whose result nobody waits for.
+class _StopThread(SystemExit):
+    """Raised in a thread to stop it.
 
-    A SystemExit, because `except Exception` lets it pass and a thread that ends with it prints
-    nothing.
+    It is a SystemExit, because `except Exception` does not catch it and a thread that ends with it
+    prints nothing.
     """
 
 
-def _is_delicate(ident: int) -> bool:
-    """Tell whether a thread is within code of the interpreter's that takes locks."""
+def _is_in_locking_code(ident: int) -> bool:
+    """Tell whether a thread is inside a module of the standard library that holds locks."""
     frame = sys._current_frames().get(ident)  # noqa: SLF001 -- the only way to see another thread
-    return frame is not None and frame.f_code.co_filename.endswith(_DELICATE)
+    return frame is not None and frame.f_code.co_filename.endswith(_LOCKING_MODULES)
 
 
 class Threads:
@@ -59,22 +64,22 @@ class Threads:
         abandoned_max: int = limits.TOOL_THREADS_ABANDONED_MAX,
         grace_seconds: float = limits.TOOL_THREAD_GRACE_SECONDS,
     ) -> None:
-        self._room = asyncio.Semaphore(threads_max)
+        self._slots = asyncio.Semaphore(threads_max)
         self._abandoned_max = abandoned_max
         self._grace_seconds = grace_seconds
         self._abandoned: set[_Job] = set()
 
     @property
     def abandoned(self) -> int:
-        """How many threads were left behind and have not ended yet."""
+        """The number of abandoned threads that have not ended yet."""
         self._abandoned = {job for job in self._abandoned if job.alive}
         return len(self._abandoned)
 
     async def call(self, function: Callable[[], T], *, name: str = "tool") -> T:
-        """Return what a function returns; when this is cancelled, the function is stopped.
+        """Run a function in a thread and return its result; on cancellation, stop the thread.
 
         Raises:
-            ExecutionFailed: Too many threads hang; nothing was begun.
+            ExecutionFailed: Too many threads hang; the function was not started.
         """
         if self.abandoned >= self._abandoned_max:
             raise ExecutionFailed(
@@ -83,7 +88,7 @@ class Threads:
                 hint="Restart the server, and give the functions that hang timeouts of their own.",
                 limit=self._abandoned_max,
             )
-        async with self._room:
+        async with self._slots:
             job = _Job(function, name)
             try:
                 result: T = await asyncio.shield(job.future)
@@ -96,10 +101,10 @@ class Threads:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._grace_seconds
         try:
-            # Code that swallows the exception gets it again.
+            # Repeated, because the code may catch the exception.
             while job.alive and clock() < deadline:
-                job.knock()
-                await asyncio.wait([job.future], timeout=_SECONDS_BETWEEN_KNOCKS)
+                job.interrupt()
+                await asyncio.wait([job.future], timeout=_INTERRUPT_INTERVAL_SECONDS)
         finally:
             if job.alive:
                 self._abandoned.add(job)
@@ -111,13 +116,13 @@ class _Job:
     def __init__(self, function: Callable[[], Any], name: str) -> None:
         self._loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self._loop.create_future()
-        # A failure that comes after nobody waits any more is no news.
+        # Retrieve the exception, so that asyncio does not log one that nobody awaits.
         self.future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._function = function
         self._context = contextvars.copy_context()
         self._lock = threading.Lock()
         self._running = True
-        # The process does not wait for it: it may hang for good.
+        # A daemon: the process must not wait for a thread that may hang for ever.
         self._thread = threading.Thread(target=self._run, name=f"tool-{name}", daemon=True)
         self._thread.start()
 
@@ -125,23 +130,23 @@ class _Job:
     def alive(self) -> bool:
         return self._running and self._thread.is_alive()
 
-    def knock(self) -> None:
+    def interrupt(self) -> None:
         """Raise an exception in the thread, if the function still runs and it is safe."""
         ident = self._thread.ident
-        # Whoever holds the lock is the thread itself, about to end; the loop waits for nobody.
-        if ident is None or _is_delicate(ident) or not self._lock.acquire(blocking=False):
+        # If the lock is taken, the thread itself holds it and is about to end; do not block.
+        if ident is None or _is_in_locking_code(ident) or not self._lock.acquire(blocking=False):
             return
         try:
             if self._running:
-                _raise_in(ident, _Stopped)
+                _raise_in(ident, _StopThread)
                 # Up to Python 3.12 the whole interpreter stays on the alert until some thread has
                 # taken its exception, and one that waits in C takes none: every step of every
                 # thread would be slower, and under a tracer of 3.11 none would be made at all. So
                 # this thread takes one too. The other is put on the alert again as it goes on.
-                _raise_in(threading.get_ident(), _Stopped)
+                _raise_in(threading.get_ident(), _StopThread)
                 for _ in range(_STEPS_TO_ARRIVE):
                     pass
-        except _Stopped:
+        except _StopThread:
             pass
         finally:
             self._lock.release()
@@ -159,16 +164,16 @@ class _Job:
             error = raised
         # An exception set just before the function ended may arrive anywhere up to here.
         self._running = False
-        self._tell(result, error)
+        self._deliver(result, error)
 
-    def _tell(self, result: Any, error: BaseException | None) -> None:
+    def _deliver(self, result: Any, error: BaseException | None) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._settle, result, error)
+            self._loop.call_soon_threadsafe(self._complete_future, result, error)
         except RuntimeError:
             # The loop was closed: nobody waits.
             return
 
-    def _settle(self, result: Any, error: BaseException | None) -> None:
+    def _complete_future(self, result: Any, error: BaseException | None) -> None:
         if self.future.done():
             return
         if error is None:
@@ -176,6 +181,6 @@ class _Job:
         elif isinstance(error, Exception) and not isinstance(error, StopIteration):
             self.future.set_exception(error)
         else:
-            # A loop would take these for its own, and end.
+            # Set on a future, these would stop the event loop itself.
             name = type(error).__name__
             self.future.set_exception(ExecutionFailed(f"{name}: {error}", exception=name))

@@ -66,7 +66,7 @@ _Secret = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class _Webhook:
-    """A handler, read."""
+    """A parsed handler."""
 
     scheme: str
     host: Template
@@ -76,10 +76,10 @@ class _Webhook:
     headers: Mapping[str, Template]
     body: Any
     seconds: float
-    picked: Steps | None
+    response_path: Steps | None
 
-    def used(self) -> set[str]:
-        """Return the names of the arguments that have a place of their own."""
+    def used_arguments(self) -> set[str]:
+        """Return the names of the arguments that occur in a template."""
         templates = [self.host, self.path, *self.headers.values()]
         for name, value in self.pairs:
             templates += [name] if value is None else [name, value]
@@ -95,13 +95,13 @@ class WebhookRunner:
 
     def check(self, handler: Handler) -> list[str]:
         """Check a handler when it is registered, without touching the network."""
-        webhook = _read(handler)
+        webhook = _parse_handler(handler)
         warnings = [
             f"`handler.{name}` is not known and has no effect."
             for name in sorted(set(handler) - _KNOWN)
         ]
         if not webhook.host.names("argument"):
-            warnings += self._outbound.warnings(_plain_url(webhook), field="handler.url")
+            warnings += self._outbound.warnings(_host_url(webhook), field="handler.url")
         secret = any(template.names("secret") for template in webhook.headers.values())
         if webhook.scheme == "http" and secret:
             warnings.append("`handler.url` is not https: secrets in its headers can be read.")
@@ -109,11 +109,11 @@ class WebhookRunner:
 
     async def run(self, handler: Handler, run: Run) -> Any:
         """Send the arguments to where the handler says and return the answer."""
-        webhook = _read(handler)
-        base = check_url(f"{webhook.scheme}://{_host(webhook, run.arguments)}/")
+        webhook = _parse_handler(handler)
+        base = check_url(f"{webhook.scheme}://{_fill_host(webhook, run.arguments)}/")
         secret = secrets_for(run, base)
-        rest = _rest(webhook, run.arguments)
-        body, body_headers = _body(webhook, run.arguments, rest, secret)
+        rest = _unused_arguments(webhook, run.arguments)
+        body, body_headers = _build_body(webhook, run.arguments, rest, secret)
         filled = {
             name: template.fill(run.arguments, secret) for name, template in webhook.headers.items()
         }
@@ -121,11 +121,11 @@ class WebhookRunner:
         defaults = {name: value for name, value in body_headers.items() if name not in given}
         call = ServiceRequest(
             webhook.method,
-            _url(webhook, base, run.arguments, rest, secret),
+            _build_url(webhook, base, run.arguments, rest, secret),
             {**defaults, **filled},
             body,
             webhook.seconds,
-            webhook.picked,
+            webhook.response_path,
         )
         return await send(self._outbound, call, run)
 
@@ -133,8 +133,8 @@ class WebhookRunner:
         """Leave the connections to whoever gave them."""
 
 
-def _read(handler: Handler) -> _Webhook:
-    scheme, host, path, query = _split(handler)
+def _parse_handler(handler: Handler) -> _Webhook:
+    scheme, host, path, query = _split_url(handler)
     method = handler.get("method", "POST")
     method = method.upper() if isinstance(method, str) else ""
     if method not in METHODS:
@@ -155,11 +155,11 @@ def _read(handler: Handler) -> _Webhook:
         headers={name: Template.parse(value) for name, value in headers.items()},
         body=body,
         seconds=handler_seconds(handler),
-        picked=_picked(handler.get("response")),
+        response_path=_response_path(handler.get("response")),
     )
 
 
-def _split(handler: Handler) -> tuple[str, Template, Template, str]:
+def _split_url(handler: Handler) -> tuple[str, Template, Template, str]:
     url = handler.get("url")
     found = _URL.fullmatch(url) if isinstance(url, str) else None
     if found is None:
@@ -197,7 +197,7 @@ def _query_fields(given: Any) -> Iterator[tuple[Template, Template | None]]:
                 f"`handler.query.{name}` is a text or a number.", field=f"handler.query.{name}"
             )
         template = Template.parse(text_of(value))
-        # What is plain here was not written as part of an address: it is encoded now.
+        # Plain text here is not part of a URL yet, so it is percent-encoded now.
         plain = tuple(
             type(part)(part.kind, percent_encode(part.value)) if part.kind == "text" else part
             for part in template.segments
@@ -205,7 +205,7 @@ def _query_fields(given: Any) -> Iterator[tuple[Template, Template | None]]:
         yield Template.parse(percent_encode(name)), Template(plain)
 
 
-def _picked(response: Any) -> Steps | None:
+def _response_path(response: Any) -> Steps | None:
     if response is None:
         return None
     if not isinstance(response, Mapping) or set(response) - {"path"}:
@@ -216,40 +216,40 @@ def _picked(response: Any) -> Steps | None:
     return None if path is None else parse(path, field="handler.response.path")
 
 
-def _host(webhook: _Webhook, arguments: Mapping[str, Any]) -> str:
-    def whole(text: str) -> str:
+def _fill_host(webhook: _Webhook, arguments: Mapping[str, Any]) -> str:
+    def check_host(text: str) -> str:
         if not _HOST_PART.fullmatch(text):
             raise ValidationFailed("An argument cannot be part of a host.", value=text[:100])
         return text
 
-    return webhook.host.fill(arguments, _no_secret, whole)
+    return webhook.host.fill(arguments, _no_secret, check_host)
 
 
 def _no_secret(name: str) -> str:
     raise ValidationFailed(f"A host cannot hold the secret {name}.", field="handler.url")
 
 
-def _url(
+def _build_url(
     webhook: _Webhook,
     base: httpx2.URL,
     arguments: Mapping[str, Any],
     rest: Mapping[str, Any],
     secret: _Secret,
 ) -> str:
-    path = "/".join(_segments(webhook.path, arguments, secret))
-    pairs = list(_filled_pairs(webhook, arguments, secret))
+    path = "/".join(_fill_path(webhook.path, arguments, secret))
+    pairs = list(_fill_query(webhook, arguments, secret))
     if webhook.body is ABSENT and webhook.method not in _BODY_METHODS:
         pairs += [
             f"{percent_encode(name)}={percent_encode(text)}"
             for name, value in rest.items()
-            for text in _texts(value)
+            for text in _query_values(value)
         ]
     url = f"{base.scheme}://{base.netloc.decode('ascii')}{path}"
     return f"{url}?{'&'.join(pairs)}" if pairs else url
 
 
-def _segments(path: Template, arguments: Mapping[str, Any], secret: _Secret) -> Iterator[str]:
-    """Yield the pieces of a path, none of which an argument may turn into a step elsewhere."""
+def _fill_path(path: Template, arguments: Mapping[str, Any], secret: _Secret) -> Iterator[str]:
+    """Yield the filled segments of a path; no argument may turn one into `..` or the like."""
     templates: list[list[Any]] = [[]]
     for part in path.segments:
         if part.kind != "text":
@@ -268,9 +268,7 @@ def _segments(path: Template, arguments: Mapping[str, Any], secret: _Secret) -> 
         yield segment
 
 
-def _filled_pairs(
-    webhook: _Webhook, arguments: Mapping[str, Any], secret: _Secret
-) -> Iterator[str]:
+def _fill_query(webhook: _Webhook, arguments: Mapping[str, Any], secret: _Secret) -> Iterator[str]:
     for name, value in webhook.pairs:
         filled_name = name.fill(arguments, secret, percent_encode)
         if value is None:
@@ -280,24 +278,24 @@ def _filled_pairs(
         if only is None:
             yield f"{filled_name}={value.fill(arguments, secret, percent_encode)}"
         else:
-            for text in _texts(arguments.get(only)):
+            for text in _query_values(arguments.get(only)):
                 yield f"{filled_name}={percent_encode(text)}"
 
 
-def _texts(value: Any) -> list[str]:
-    """Return an argument as the values of a query: a list as several, nothing as none."""
+def _query_values(value: Any) -> list[str]:
+    """Return an argument as the values of a query: a list as several, None as none."""
     if value is None:
         return []
     values = value if isinstance(value, list) else [value]
     return [text_of(each) for each in values if each is not None]
 
 
-def _rest(webhook: _Webhook, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    used = webhook.used()
+def _unused_arguments(webhook: _Webhook, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    used = webhook.used_arguments()
     return {name: value for name, value in arguments.items() if name not in used}
 
 
-def _body(
+def _build_body(
     webhook: _Webhook, arguments: Mapping[str, Any], rest: Mapping[str, Any], secret: _Secret
 ) -> tuple[bytes | None, dict[str, str]]:
     """Return the body and the headers that go with it."""
@@ -319,13 +317,13 @@ def _body(
     )
     headers = {"content-type": kind}
     if kind == _FORM and isinstance(filled, Mapping):
-        pairs = [(name, text) for name, value in filled.items() for text in _texts(value)]
+        pairs = [(name, text) for name, value in filled.items() for text in _query_values(value)]
         return urlencode(pairs).encode(), headers
     if isinstance(filled, str) and not kind.endswith("json"):
         return filled.encode(), headers
     return orjson.dumps(filled), headers
 
 
-def _plain_url(webhook: _Webhook) -> str:
+def _host_url(webhook: _Webhook) -> str:
     host = "".join(part.value for part in webhook.host.segments)
     return f"{webhook.scheme}://{host}/"

@@ -14,7 +14,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.definitions.contract import Handler, Run
-from stratagem.gateway.handlers.client import ClientRunner, not_connected
+from stratagem.gateway.handlers.client import ClientRunner, not_connected_error
 from stratagem.operation import Caller
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class ClientTools:
         """Let calls of a gateway reach the clients of other processes too."""
         runner = gateway.runners["client"]
         assert isinstance(runner, ClientRunner)
-        runner.elsewhere = self.call_elsewhere
+        runner.call_other_process = self.call_elsewhere
 
     async def remove_client(self, client: str) -> None:
         """Remove the tools of a client that has disconnected from the registry."""
@@ -168,7 +168,7 @@ class ClientTools:
         """Call a tool on a client of another process, and return what the client answers."""
         client = handler["client"]
         if self._rooms is None or not await self._rooms.is_connected_anywhere(client):
-            raise not_connected(run.tool)
+            raise not_connected_error(run.tool)
         asked = {"toolName": handler.get("tool", run.tool), "arguments": dict(run.arguments)}
         if handler.get("owner") is not None:
             asked["name"] = handler["owner"]

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field
 from stratagem.errors import ExecutionFailed, MissingRequired, ToolNotFound, ValidationFailed
 from stratagem.gateway.definitions.contract import ProgressReport, Run
 from stratagem.gateway.definitions.schemas import Schema, check
-from stratagem.gateway.handlers.python import PythonRunner, described, tool
+from stratagem.gateway.handlers.python import PythonRunner, describe_function, tool
 from stratagem.gateway.handlers.threads import Threads
 from tests.unit.gateway.attempts import attempt
 
@@ -87,7 +87,7 @@ def everything(
 
 
 def test_the_schema_comes_from_hints_and_docstring() -> None:
-    definition = described(everything).definition
+    definition = describe_function(everything).definition
 
     properties = definition["inputSchema"]["properties"]
     check(definition["inputSchema"], field="inputSchema")
@@ -163,13 +163,13 @@ def test_the_decorator_leaves_the_function_a_function() -> None:
 
     assert double(4) == 8
     assert other(n=4) == 12
-    assert described(double).definition == {
+    assert describe_function(double).definition == {
         "name": "double",
         "description": "Double a number.",
-        "inputSchema": described(double).input_schema,
+        "inputSchema": describe_function(double).input_schema,
         "outputSchema": {"type": "integer"},
     }
-    definition = described(other).definition
+    definition = describe_function(other).definition
     assert (definition["name"], definition["tags"]) == ("triple", ["maths"])
     assert definition["configuration"] == {"cache": True}
     assert call(other, {"n": 2}) == 6
@@ -180,7 +180,7 @@ def test_names_that_models_use_themselves_can_be_parameters() -> None:
         return json + schema + copy + model_config + _private
 
     assert call(odd, {"json": 1, "schema": 2, "copy": 3}) == 9
-    assert set(described(odd).input_schema["properties"]) == {
+    assert set(describe_function(odd).input_schema["properties"]) == {
         "json",
         "schema",
         "copy",
@@ -212,15 +212,15 @@ def test_rest_docstrings_and_callable_objects() -> None:
         return n
 
     assert call(Adder(), {"n": 1}) == 2
-    assert described(rest).input_schema["properties"]["n"]["description"] == "the number"
-    assert described(rest).long_description == ""
+    assert describe_function(rest).input_schema["properties"]["n"]["description"] == "the number"
+    assert describe_function(rest).long_description == ""
 
 
 def test_the_output_schema_is_what_results_look_like() -> None:
     def where() -> Place:
         return Place(name="Home", at=Point(1))
 
-    schema = described(where).output_schema
+    schema = describe_function(where).output_schema
     result = call(where)
 
     assert schema is not None
@@ -242,7 +242,7 @@ def takes_a_thread(thread: threading.Thread) -> None: ...
 )
 def test_what_cannot_be_a_tool_is_refused(function: Any) -> None:
     with pytest.raises(ValidationFailed) as refused:
-        described(function)
+        describe_function(function)
 
     assert refused.value.details["field"] == "handler.callable"
 
@@ -274,7 +274,7 @@ def test_the_attempt_and_the_progress_are_given_and_are_no_arguments() -> None:
         given = attempt({"n": 1}, lambda done, words: reports.append((done, words)))
         return await runner.run({"type": "python", "name": "work"}, given)
 
-    assert set(described(work).input_schema["properties"]) == {"n"}
+    assert set(describe_function(work).input_schema["properties"]) == {"n"}
     assert asyncio.run(once()) == "e1 1"
     assert reports == [(0.5, "half"), (1, "done")]
 
@@ -505,7 +505,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def test_entry_points_are_listed_without_importing_them(installed: None) -> None:
     runner = PythonRunner()
 
-    offered = runner.offered()
+    offered = runner.entry_point_names()
 
     assert {"forecast", "broken"} <= set(offered)
     assert "weather_tools" not in sys.modules

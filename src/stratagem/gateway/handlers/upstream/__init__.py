@@ -1,4 +1,4 @@
-"""Upstream MCP servers: one lasting connection each, shared by all calls."""
+"""Upstream MCP servers: one persistent connection each, shared by all calls."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from stratagem.gateway.handlers.upstream.definitions import (
     StdioServer,
     read_definition,
 )
-from stratagem.gateway.handlers.upstream.listing import (
-    Changes,
+from stratagem.gateway.handlers.upstream.upstream_tools import (
+    ToolChanges,
     compare,
     fingerprint,
     fingerprints,
@@ -17,10 +17,10 @@ from stratagem.gateway.handlers.upstream.listing import (
 from stratagem.gateway.handlers.upstream.upstreams import Upstreams
 
 __all__ = [
-    "Changes",
     "HttpServer",
     "ServerDefinition",
     "StdioServer",
+    "ToolChanges",
     "Upstreams",
     "compare",
     "fingerprint",

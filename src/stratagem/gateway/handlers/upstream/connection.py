@@ -1,9 +1,9 @@
 """One open connection to an upstream server.
 
-A task of its own opens it, keeps it and ends it, because what the SDK opens must be closed by
-the task that opened it; calls come from any task. Messages are sent below the SDK's typed
-client: an answer or a list that breaks the rules in one place is still of use in the others,
-and what a tool accepts and returns passes through as it is.
+A task of its own opens and closes it, because the SDK requires that the task which opened a
+session closes it; calls come from any task. Messages bypass the SDK's typed client, so that an
+answer or a list that violates the protocol in one place is still usable in the others, and
+arguments and results pass through unchanged.
 """
 
 from __future__ import annotations
@@ -46,17 +46,21 @@ from stratagem import limits
 from stratagem.errors import ExecutionFailed, StratagemError
 from stratagem.gateway.definitions.contract import ProgressReport, Secrets
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, StdioServer
-from stratagem.gateway.handlers.upstream.http import Attempt, attempt_var, open_http
-from stratagem.gateway.handlers.upstream.listing import Listing, clean_line, read_listing
+from stratagem.gateway.handlers.upstream.http import RequestDelivery, delivery_var, open_http
 from stratagem.gateway.handlers.upstream.stdio import ServerProcess, open_process
+from stratagem.gateway.handlers.upstream.upstream_tools import (
+    UpstreamTools,
+    clean_line,
+    read_upstream_tools,
+)
 from stratagem.version import package_version
 
-__all__ = ["Connection", "Environment", "SessionEnded"]
+__all__ = ["ConnectionResources", "SessionEnded", "UpstreamConnection"]
 
 _CLIENT: Final = Implementation(name="stratagem", version=package_version())
 _CLIENT_INFO: Final = {"name": _CLIENT.name, "version": _CLIENT.version}
 _PROGRESS_CHARS_MAX: Final = 500
-# Reading more tools than this at once would hold up every other call.
+# Reading more tools than this would block the event loop, so it is done in a thread.
 _READ_INLINE_MAX: Final = 100
 
 
@@ -65,32 +69,32 @@ class SessionEnded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
-    """What connections are made with."""
+class ConnectionResources:
+    """What connections need: an HTTP client and the secrets of each server."""
 
     http_client: Callable[[], httpx2.AsyncClient]
     secrets: Callable[[str], Awaitable[Secrets]]
 
 
-class Connection:
-    """An open connection, until it is over."""
+class UpstreamConnection:
+    """One connection to a server; when it is over, a new one is needed."""
 
     def __init__(
         self,
         definition: ServerDefinition,
-        environment: Environment,
-        on_listing: Callable[[Listing], None],
+        resources: ConnectionResources,
+        on_listing: Callable[[UpstreamTools], None],
     ) -> None:
-        self.listing = Listing()
+        self.listing = UpstreamTools()
         self.version = ""
-        # Whether the server tells of changes, as far as it is heard just now.
+        # Whether the server currently sends notifications of changes.
         self.following = False
         self._over = asyncio.Event()
         self._definition = definition
-        self._environment = environment
+        self._resources = resources
         self._on_listing = on_listing
         self._changed = asyncio.Event()
-        # Whether the server may have become another since its list was read.
+        # Whether the server may have been restarted since its list was read.
         self._stale = False
         self._listed_at = 0.0
         self._reading = asyncio.Lock()
@@ -116,14 +120,14 @@ class Connection:
             ExecutionFailed: It cannot be opened; nothing was asked of any tool.
         """
         ready = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(ready))
+        self._task = asyncio.create_task(self._serve(ready))
         try:
             async with asyncio.timeout(limits.UPSTREAM_CONNECT_SECONDS):
                 await asyncio.shield(ready)
         except TimeoutError:
             await self.close()
             seconds = limits.UPSTREAM_CONNECT_SECONDS
-            raise self._failed(f"did not answer within {seconds:.0f} s", safe=True) from None
+            raise self._error(f"did not answer within {seconds:.0f} s", safe=True) from None
         except BaseException:
             await self.close()
             raise
@@ -140,57 +144,62 @@ class Connection:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def refresh(self) -> None:
-        """Read the list of tools anew.
+        """Read the list of tools again.
 
         Raises:
-            ExecutionFailed: The server does not give one.
+            ExecutionFailed: The server does not send it.
         """
         try:
             async with asyncio.timeout(limits.UPSTREAM_LIST_SECONDS), self._reading:
                 await self._list()
         except TimeoutError:
-            raise self._failed("did not list its tools in time", safe=True) from None
+            raise self._error("did not list its tools in time", safe=True) from None
         except MCPError as error:
-            raise self._failed(f"does not list its tools: {error}", safe=True) from error
+            raise self._error(f"does not list its tools: {error}", safe=True) from error
 
-    async def be_current(self) -> None:
-        """Read the list anew where the server may have become another one meanwhile.
+    async def refresh_if_stale(self) -> None:
+        """Read the list of tools again if the server may have been restarted.
 
         Raises:
-            ExecutionFailed: The server does not give one; nothing was asked of any tool.
+            ExecutionFailed: The server does not send it; no tool was called.
         """
         if self._stale:
             await self.refresh()
         elif asyncio.get_running_loop().time() - self._listed_at > limits.UPSTREAM_LIST_AGE_SECONDS:
-            # Not every server tells of changes.
+            # Not every server sends notifications of changes.
             self._changed.set()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], told: ProgressReport) -> Any:
-        """Return what the server answers to a call of one of its tools, as it was sent.
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], on_progress: ProgressReport
+    ) -> Any:
+        """Call one of the server's tools and return its answer unchanged.
 
-        `told` hears of its progress.
+        `on_progress` is called with its progress.
 
         Raises:
             ExecutionFailed: There is no answer, or it is an error.
             SessionEnded: The server has forgotten the session and did nothing.
         """
         if self.is_over():
-            raise self._failed("is not connected", safe=True)
+            raise self._error("is not connected", safe=True)
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
-            told(_share(progress, total), message and clean_line(message, _PROGRESS_CHARS_MAX))
+            on_progress(
+                _progress_fraction(progress, total),
+                message and clean_line(message, _PROGRESS_CHARS_MAX),
+            )
 
-        attempt = Attempt()
-        token = attempt_var.set(attempt)
+        delivery = RequestDelivery()
+        token = delivery_var.set(delivery)
         try:
             return await self._call(tool, arguments, report)
         except MCPError as error:
             if self.is_over() and self._task is not None:
-                # The process has ended or is being ended; then it is known how.
+                # The process is ending; wait for its exit status.
                 await asyncio.wait({self._task}, timeout=limits.UPSTREAM_END_SECONDS)
-            raise self._call_failed(tool, attempt, error) from error
+            raise self._call_error(tool, delivery, error) from error
         finally:
-            attempt_var.reset(token)
+            delivery_var.reset(token)
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], report: ProgressFnT) -> Any:
         params = {"name": tool, "arguments": dict(arguments)}
@@ -199,29 +208,31 @@ class Connection:
         except MCPError as error:
             if error.code != HEADER_MISMATCH or self.version not in MODERN_PROTOCOL_VERSIONS:
                 raise
-        # The schema says which arguments to repeat in headers, and it has changed.
+        # The schema, which says what arguments to repeat in headers, has changed.
         await self._list()
         return await self._request("tools/call", params, report)
 
-    def _call_failed(self, tool: str, attempt: Attempt, error: MCPError) -> Exception:
-        if attempt.refused:
+    def _call_error(self, tool: str, delivery: RequestDelivery, error: MCPError) -> Exception:
+        if delivery.refused:
             return SessionEnded()
-        if isinstance(attempt.error, StratagemError):
-            return attempt.error
-        self._stale = self._stale or attempt.error is not None
-        if attempt.error is not None:
-            reason = str(attempt.error) or type(attempt.error).__name__
-            return self._failed(f"cannot be reached: {reason}", safe=not attempt.sent)
+        if isinstance(delivery.error, StratagemError):
+            return delivery.error
+        self._stale = self._stale or delivery.error is not None
+        if delivery.error is not None:
+            reason = str(delivery.error) or type(delivery.error).__name__
+            return self._error(f"cannot be reached: {reason}", safe=not delivery.sent)
         if self.is_over():
-            return self._failed(f"went away during the call of {tool}{self._last_words()}")
+            return self._error(f"went away during the call of {tool}{self._last_words()}")
         status = (
-            f" (HTTP {attempt.status})" if (attempt.status or 0) >= httpx2.codes.BAD_REQUEST else ""
+            f" (HTTP {delivery.status})"
+            if (delivery.status or 0) >= httpx2.codes.BAD_REQUEST
+            else ""
         )
         said = clean_line(error.message, limits.UPSTREAM_ERROR_CHARS_MAX)
-        return self._failed(f"refused {tool}: {said}{status}", upstream_code=error.code)
+        return self._error(f"refused {tool}: {said}{status}", upstream_code=error.code)
 
-    async def _live(self, ready: asyncio.Future[None]) -> None:
-        """Open, stay open until told otherwise, close."""
+    async def _serve(self, ready: asyncio.Future[None]) -> None:
+        """Open the connection, keep it open until it is to be closed, close it."""
         try:
             async with self._streams() as streams:
                 dispatcher = JSONRPCDispatcher(*streams)
@@ -235,21 +246,24 @@ class Connection:
                     self._is_open = True
                     if not ready.done():
                         ready.set_result(None)
-                    await self._stay(session)
+                    await self._stay_open(session)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it was, it is the connection that failed
             if not ready.done():
-                ready.set_exception(self._open_failed(error))
+                ready.set_exception(self._open_error(error))
         finally:
             self._over.set()
             if not ready.done():
-                ready.set_exception(self._failed(f"went away{self._last_words()}", safe=True))
+                ready.set_exception(self._error(f"went away{self._last_words()}", safe=True))
                 # Nobody may be waiting any more.
                 ready.exception()
 
-    async def _stay(self, session: ClientSession) -> None:
-        following = [asyncio.create_task(self._follow()), asyncio.create_task(self._hear(session))]
+    async def _stay_open(self, session: ClientSession) -> None:
+        following = [
+            asyncio.create_task(self._refresh_on_change()),
+            asyncio.create_task(self._subscribe_to_changes(session)),
+        ]
         ended = self._process.ended if self._process is not None else self._over
         waits = [asyncio.create_task(event.wait()) for event in {self._over, ended}]
         try:
@@ -263,7 +277,7 @@ class Connection:
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
         definition = self._definition
-        secrets = await self._environment.secrets(definition.name)
+        secrets = await self._resources.secrets(definition.name)
         host = definition.secret_host
         if isinstance(definition, StdioServer):
             env = {key: secrets.resolve(text, host=host) for key, text in definition.env.items()}
@@ -274,24 +288,24 @@ class Connection:
         headers = {
             key: secrets.resolve(text, host=host) for key, text in definition.headers.items()
         }
-        make = self._environment.http_client
+        make = self._resources.http_client
         async with open_http(definition.url, headers, make, self._over.set) as streams:
             yield streams
 
     async def _negotiate(self, session: ClientSession) -> None:
-        """Agree on a version: the newest way first, then the handshake of older servers."""
-        attempt = Attempt()
-        token = attempt_var.set(attempt)
+        """Negotiate a protocol version: discovery first, then the handshake of older servers."""
+        delivery = RequestDelivery()
+        token = delivery_var.set(delivery)
         try:
             await session.discover()
         except (MCPError, RuntimeError, ValidationError):
-            if attempt.error is not None:
-                raise attempt.error from None
+            if delivery.error is not None:
+                raise delivery.error from None
             if self._process is not None and self._process.ended.is_set():
                 raise
             await session.initialize()
         finally:
-            attempt_var.reset(token)
+            delivery_var.reset(token)
         self.version = session.protocol_version or ""
 
     async def _list(self) -> None:
@@ -317,9 +331,9 @@ class Connection:
         self._listed_at = asyncio.get_running_loop().time()
         name = self._definition.name
         if len(tools) > _READ_INLINE_MAX:
-            self.listing = await asyncio.to_thread(read_listing, name, tools)
+            self.listing = await asyncio.to_thread(read_upstream_tools, name, tools)
         else:
-            self.listing = read_listing(name, tools)
+            self.listing = read_upstream_tools(name, tools)
         self._on_listing(self.listing)
 
     async def _request(
@@ -347,8 +361,8 @@ class Connection:
         if isinstance(message, ToolListChangedNotification):
             self._changed.set()
 
-    async def _hear(self, session: ClientSession) -> None:
-        """Hear of changes from servers that tell them only to those who ask."""
+    async def _subscribe_to_changes(self, session: ClientSession) -> None:
+        """Subscribe to changes at servers that notify subscribers only."""
         capabilities = session.server_capabilities
         tools = capabilities.tools if capabilities is not None else None
         if tools is None or not tools.list_changed:
@@ -379,8 +393,8 @@ class Connection:
             await asyncio.sleep(wait)
             wait = min(2 * wait, limits.UPSTREAM_BACKOFF_SECONDS_MAX)
 
-    async def _follow(self) -> None:
-        """Read the list again whenever it changed, but not all the time."""
+    async def _refresh_on_change(self) -> None:
+        """Read the list again whenever it has changed, at a limited rate."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -388,25 +402,25 @@ class Connection:
                 await self.refresh()
             await asyncio.sleep(limits.UPSTREAM_RELIST_SECONDS)
 
-    def _open_failed(self, error: Exception) -> StratagemError:
+    def _open_error(self, error: Exception) -> StratagemError:
         error = _innermost(error)
         if isinstance(error, StratagemError):
             return error
         reason = clean_line(str(error) or type(error).__name__, limits.UPSTREAM_ERROR_CHARS_MAX)
-        return self._failed(f"cannot be connected to: {reason}{self._last_words()}", safe=True)
+        return self._error(f"cannot be connected to: {reason}{self._last_words()}", safe=True)
 
     def _last_words(self) -> str:
         words = self._process.last_words() if self._process is not None else ""
         return f"; {words}" if words else ""
 
-    def _failed(self, what: str, *, safe: bool = False, **details: Any) -> ExecutionFailed:
+    def _error(self, what: str, *, safe: bool = False, **details: Any) -> ExecutionFailed:
         name = self._definition.name
         return ExecutionFailed(
             f"The server {name} {what.rstrip('.')}.", safe=safe, server=name, **details
         )
 
 
-def _share(done: float, total: float | None) -> float | None:
+def _progress_fraction(done: float, total: float | None) -> float | None:
     return min(max(done / total, 0.0), 1.0) if total and total > 0 else None
 
 

@@ -93,29 +93,29 @@ def read_definition(document: Mapping[str, Any]) -> ServerDefinition:
     """
     name = document.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise _wrong("name", "is letters, digits, `_`, `.` and `-`, at most 64 of them")
+        raise _field_error("name", "is letters, digits, `_`, `.` and `-`, at most 64 of them")
     transport = document.get("transport")
     if not isinstance(transport, str) or transport not in _FIELDS:
-        raise _wrong("transport", 'is "stdio" or "http"')
+        raise _field_error("transport", 'is "stdio" or "http"')
     if unknown := sorted(str(key) for key in document if key not in _FIELDS[transport]):
-        raise _wrong(unknown[0], f'means nothing for transport "{transport}"')
+        raise _field_error(unknown[0], f'means nothing for transport "{transport}"')
     return _stdio(name, document) if transport == "stdio" else _http(name, document)
 
 
 def _stdio(name: str, document: Mapping[str, Any]) -> StdioServer:
     command = _text("command", document.get("command"))
     if not command.strip():
-        raise _wrong("command", "is the program to start")
+        raise _field_error("command", "is the program to start")
     args = document.get("args") or []
     if not isinstance(args, Sequence) or isinstance(args, str):
-        raise _wrong("args", "is a list of texts")
+        raise _field_error("args", "is a list of texts")
     if len(args) > limits.UPSTREAM_ARGS_MAX:
-        raise _wrong("args", "has too many entries", limit=limits.UPSTREAM_ARGS_MAX)
+        raise _field_error("args", "has too many entries", limit=limits.UPSTREAM_ARGS_MAX)
     texts = tuple(_text(f"args[{at}]", arg) for at, arg in enumerate(args))
     env = _texts("env", document.get("env"))
     for key in env:
         if not _VARIABLE.fullmatch(key):
-            raise _wrong(f"env.{key}", "is no name of a variable")
+            raise _field_error(f"env.{key}", "is no name of a variable")
     return StdioServer(name, command, texts, env)
 
 
@@ -123,9 +123,9 @@ def _http(name: str, document: Mapping[str, Any]) -> HttpServer:
     url = _text("url", document.get("url"))
     parts = _address(url)
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _wrong("url", "is an http or https address")
+        raise _field_error("url", "is an http or https address")
     if parts.username or parts.password:
-        raise _wrong("url", "holds a user or password; name a secret in `headers` instead")
+        raise _field_error("url", "holds a user or password; name a secret in `headers` instead")
     headers = _texts("headers", document.get("headers"))
     for key, value in headers.items():
         _check_header(key, value)
@@ -144,30 +144,30 @@ def _address(url: str) -> SplitResult | None:
 def _check_header(name: str, value: str) -> None:
     field_ = f"headers.{name}"
     if not _HEADER.fullmatch(name) or "\n" in value or "\r" in value:
-        raise _wrong(field_, "is no header")
+        raise _field_error(field_, "is no header")
     if name.lower() in _RESERVED or name.lower().startswith("mcp-"):
-        raise _wrong(field_, "is set by the connection itself")
+        raise _field_error(field_, "is set by the connection itself")
     if _CREDENTIAL.search(name) and not _SECRET.search(value):
-        raise _wrong(field_, "holds a secret; name one instead, as ${NAME}")
+        raise _field_error(field_, "holds a secret; name one instead, as ${NAME}")
 
 
 def _texts(field_: str, value: Any) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise _wrong(field_, "is an object of texts")
+        raise _field_error(field_, "is an object of texts")
     if len(value) > limits.UPSTREAM_ARGS_MAX:
-        raise _wrong(field_, "has too many entries", limit=limits.UPSTREAM_ARGS_MAX)
+        raise _field_error(field_, "has too many entries", limit=limits.UPSTREAM_ARGS_MAX)
     return {str(key): _text(f"{field_}.{key}", text) for key, text in value.items()}
 
 
 def _text(field_: str, value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
-        raise _wrong(field_, "is a text")
+        raise _field_error(field_, "is a text")
     if len(value) > limits.UPSTREAM_TEXT_CHARS_MAX:
-        raise _wrong(field_, "is too long", limit=limits.UPSTREAM_TEXT_CHARS_MAX)
+        raise _field_error(field_, "is too long", limit=limits.UPSTREAM_TEXT_CHARS_MAX)
     return value
 
 
-def _wrong(field_: str, what: str, **details: Any) -> ValidationFailed:
+def _field_error(field_: str, what: str, **details: Any) -> ValidationFailed:
     return ValidationFailed(f"`{field_}` of the server {what}.", field=field_, **details)

@@ -1,8 +1,8 @@
-"""A server that runs somewhere, called over streamable HTTP.
+"""The transport to a remote server, over streamable HTTP.
 
-The SDK's transport ends the whole connection when one request fails on its way. Here each
-failure belongs to the call that met it: it is noted on that call, and the transport is given an
-answer that says so. Requests go out through the guarded client that the gateway was given.
+The SDK's transport closes the whole connection when one request fails to be delivered. Here a
+failure concerns only its own call: it is recorded for that call, and the transport gets an error
+response. Requests are sent through the gateway's guarded client.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from mcp.client.streamable_http import streamable_http_client
 from stratagem import limits
 from stratagem.errors import StratagemError
 
-__all__ = ["Attempt", "attempt_var", "open_http"]
+__all__ = ["RequestDelivery", "delivery_var", "open_http"]
 
 # Raised before anything of a request was written.
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _SESSION_HEADER: Final = "mcp-session-id"
-# A call is ended by its own time, not by the quiet of a stream that has nothing to say.
+# A call has a timeout of its own; a stream may be silent for longer.
 _TIMEOUT: Final = httpx2.Timeout(None, connect=10.0, pool=10.0)
 _UNREACHABLE: Final = -32050
 
 
 @dataclass(slots=True)
-class Attempt:
-    """What became of the request of one call, for the caller to read."""
+class RequestDelivery:
+    """Whether and how the HTTP request of one call was delivered."""
 
     error: Exception | None = None
     sent: bool = True
@@ -40,12 +40,12 @@ class Attempt:
     status: int | None = None
 
 
-# The transport sends in the context of the call, so that a request finds its way back to it.
-attempt_var: ContextVar[Attempt | None] = ContextVar("attempt", default=None)
+# The transport sends in the context of the call, so that a request can be related to its call.
+delivery_var: ContextVar[RequestDelivery | None] = ContextVar("attempt", default=None)
 
 
-class _OneByOne(httpx2.AsyncClient):
-    """A client in which the failure of one request is an answer to that request alone."""
+class _IsolatingClient(httpx2.AsyncClient):
+    """A client that turns the failure of a request into a response to that request alone."""
 
     def __init__(
         self,
@@ -54,32 +54,32 @@ class _OneByOne(httpx2.AsyncClient):
         session_ended: Callable[[], None],
     ) -> None:
         super().__init__(
-            headers=dict(headers), timeout=_TIMEOUT, transport=_Nowhere(), trust_env=False
+            headers=dict(headers), timeout=_TIMEOUT, transport=_UnusedTransport(), trust_env=False
         )
         self._inner = inner
         self._session_ended = session_ended
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send through the guarded client; an error becomes an answer."""
+        """Send through the guarded client; an error becomes an error response."""
         try:
             response = await self._inner.send(request, **options)
             if response.headers.get("content-type", "").startswith("application/json"):
                 # A body that breaks off would otherwise break the connection.
                 await response.aread()
         except (httpx2.HTTPError, httpx2.InvalidURL, StratagemError, OSError) as error:
-            return _as_answer(request, error)
-        attempt = attempt_var.get()
-        if attempt is not None:
-            attempt.status = response.status_code
-        if _forgot_session(request, response):
-            if attempt is not None:
-                attempt.refused = True
+            return _error_response(request, error)
+        delivery = delivery_var.get()
+        if delivery is not None:
+            delivery.status = response.status_code
+        if _is_session_lost(request, response):
+            if delivery is not None:
+                delivery.refused = True
             self._session_ended()
         return response
 
 
-def _forgot_session(request: httpx2.Request, response: httpx2.Response) -> bool:
-    """Whether the server refused a request because it does not know its session any more."""
+def _is_session_lost(request: httpx2.Request, response: httpx2.Response) -> bool:
+    """Whether the server refused a request because it no longer knows its session."""
     if _SESSION_HEADER not in request.headers:
         return False
     if response.status_code == httpx2.codes.NOT_FOUND:
@@ -89,18 +89,18 @@ def _forgot_session(request: httpx2.Request, response: httpx2.Response) -> bool:
     return refused and b"session" in response.content.lower()
 
 
-class _Nowhere(httpx2.AsyncBaseTransport):
-    """Stands for a transport that is never used; a real one would read certificates."""
+class _UnusedTransport(httpx2.AsyncBaseTransport):
+    """A placeholder that is never used; a real transport would load certificates."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         raise httpx2.UnsupportedProtocol("requests go through the guarded client", request=request)
 
 
-def _as_answer(request: httpx2.Request, error: Exception) -> httpx2.Response:
-    attempt = attempt_var.get()
-    if attempt is not None:
-        attempt.error = error
-        attempt.sent = not isinstance(error, (*_NEVER_SENT, StratagemError))
+def _error_response(request: httpx2.Request, error: Exception) -> httpx2.Response:
+    delivery = delivery_var.get()
+    if delivery is not None:
+        delivery.error = error
+        delivery.sent = not isinstance(error, (*_NEVER_SENT, StratagemError))
     fault = {"code": _UNREACHABLE, "message": str(error) or type(error).__name__}
     body = {"jsonrpc": "2.0", "id": None, "error": fault}
     return httpx2.Response(httpx2.codes.BAD_GATEWAY, json=body, request=request)
@@ -113,13 +113,13 @@ async def open_http(
     http_client: Callable[[], httpx2.AsyncClient],
     session_ended: Callable[[], None],
 ) -> AsyncIterator[Any]:
-    """Give the streams of messages from and to a server.
+    """Yield the streams of messages from and to a server.
 
-    `session_ended` is called when the server no longer knows us.
+    `session_ended` is called when the server no longer knows the session.
     """
     async with (
         http_client() as inner,
-        _OneByOne(inner, headers, session_ended) as client,
+        _IsolatingClient(inner, headers, session_ended) as client,
         streamable_http_client(
             url, http_client=client, max_sse_event_size=limits.UPSTREAM_MESSAGE_BYTES_MAX
         ) as streams,

@@ -1,8 +1,8 @@
-"""Start a program that ends when we do.
+"""Starts a program that is killed when its parent dies.
 
-Run as a script, `launch.py PARENT COMMAND ARGS...`: the kernel is asked to end this process when
-its parent dies, however it dies; then it becomes the command. It imports nothing of ours, so
-that it costs a few milliseconds and finds nothing to go wrong.
+Run as a script, `launch.py PARENT COMMAND ARGS...`: it asks the kernel to kill this process when
+its parent dies for any reason, then executes the command in its place. It imports nothing of the
+package, so that it starts in a few milliseconds.
 """
 
 from __future__ import annotations

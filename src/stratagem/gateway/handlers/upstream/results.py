@@ -9,7 +9,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed
-from stratagem.gateway.handlers.upstream.listing import clean_text
+from stratagem.gateway.handlers.upstream.upstream_tools import clean_text
 
 __all__ = ["read_result"]
 

@@ -1,8 +1,8 @@
-"""A server that we start, talked to over its standard input and output.
+"""The transport to a local server process, over its standard input and output.
 
-The SDK has such a transport; this one differs where a server is not to be trusted. A line has a
-greatest length, the last words of the process are kept for the error that tells of its end,
-its environment is what was named and nothing else, and it ends when we do, however we end.
+The SDK has such a transport; this one differs because the server is untrusted. Lines have a
+maximum length, the last lines of stderr are kept for the error message when it ends, its
+environment contains only what was named, and it ends together with this process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mcp.types import jsonrpc_message_adapter
 from stratagem import limits
 from stratagem.errors import ExecutionFailed
 from stratagem.gateway.handlers.upstream import launch
-from stratagem.gateway.handlers.upstream.listing import clean_line
+from stratagem.gateway.handlers.upstream.upstream_tools import clean_line
 
 __all__ = ["ServerProcess", "Streams", "open_process"]
 
@@ -36,8 +36,8 @@ Streams = tuple[
 ]
 
 _LAUNCH: Final = str(Path(launch.__file__))
-# Where the kernel can be asked to end a process together with its parent.
-_KERNEL_TELLS: Final[bool] = sys.platform.startswith("linux")
+# Whether the kernel can kill a process when its parent dies.
+_HAS_PARENT_DEATH_SIGNAL: Final[bool] = sys.platform.startswith("linux")
 
 
 class ServerProcess:
@@ -45,7 +45,7 @@ class ServerProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.pid = process.pid
-        # Set when it can no longer be talked to.
+        # Set when no more messages can be exchanged.
         self.ended = asyncio.Event()
         self._process = process
         self._last_words: deque[str] = deque(maxlen=limits.UPSTREAM_STDERR_LINES)
@@ -58,24 +58,24 @@ class ServerProcess:
 
     @property
     def streams(self) -> Streams:
-        """Return where messages come from and where they go."""
+        """Return the streams of received messages and of messages to send."""
         return self.messages, self.outbox
 
     def last_words(self) -> str:
-        """Return why it ended, as far as that is known."""
+        """Return why it ended: its exit status and last lines of stderr, as far as known."""
         status = self._process.returncode
         ended = "" if status is None else f"it ended with status {status}"
         return "\n".join(part for part in (self._fault, ended, *self._last_words) if part)
 
     async def read(self) -> None:
-        """Take messages from the process until it says no more."""
+        """Receive messages from the process until its output ends."""
         assert self._process.stdout is not None
         async with self._received:
             while line := await self._line(self._process.stdout):
                 if line.isspace():
                     continue
                 try:
-                    await self._received.send(_message(line))
+                    await self._received.send(_parse_message(line))
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     break
         self.ended.set()
@@ -90,7 +90,7 @@ class ServerProcess:
         return b""
 
     async def write(self) -> None:
-        """Give messages to the process for as long as it takes them."""
+        """Send messages to the process until it stops reading."""
         stdin = self._process.stdin
         assert stdin is not None
         async with self._sent:
@@ -102,36 +102,36 @@ class ServerProcess:
                 except OSError as error:
                     self._fault = f"it no longer reads its input: {error}"
                     break
-        # A process that stops reading may go on living: nothing would ever be answered.
+        # A process that stops reading may keep running, but will answer nothing more.
         self.ended.set()
         await self._received.aclose()
 
-    async def listen(self) -> None:
-        """Keep the last lines of what the process says on its error output."""
+    async def read_stderr(self) -> None:
+        """Keep the last lines of the process's stderr."""
         assert self._process.stderr is not None
         partial = ""
         while chunk := await self._process.stderr.read(4096):
             *lines, partial = (partial + chunk.decode("utf-8", "replace")).split("\n")
             partial = partial[-limits.UPSTREAM_STDERR_LINE_CHARS :]
-            self._last_words.extend(_shown(line) for line in lines if line.strip())
+            self._last_words.extend(_clean_stderr(line) for line in lines if line.strip())
         if partial.strip():
-            self._last_words.append(_shown(partial))
+            self._last_words.append(_clean_stderr(partial))
 
     async def end(self) -> None:
-        """End the process: by closing its input, then by asking, then by force."""
+        """End the process: close its input, then send SIGTERM, then SIGKILL."""
         for stream in (self.messages, self.outbox, self._received, self._sent):
             await stream.aclose()
         assert self._process.stdin is not None
         self._process.stdin.close()
         for number in (signal.SIGTERM, None):
-            if await self._gone():
+            if await self._wait_for_exit():
                 break
             self._signal(number)
-        await self._gone()
-        # What it started and left behind goes with it.
+        await self._wait_for_exit()
+        # Kill the child processes that it left behind.
         self._signal(None)
 
-    async def _gone(self) -> bool:
+    async def _wait_for_exit(self) -> bool:
         try:
             async with asyncio.timeout(limits.UPSTREAM_END_SECONDS):
                 await self._process.wait()
@@ -151,14 +151,15 @@ class ServerProcess:
 async def open_process(
     command: str, args: tuple[str, ...], env: Mapping[str, str]
 ) -> AsyncIterator[ServerProcess]:
-    """Start a server, and end it on the way out.
+    """Start a server, and end it when the context is left.
 
     Raises:
         ExecutionFailed: It cannot be started; nothing was sent.
     """
     process = ServerProcess(await _start(command, args, get_default_environment() | dict(env)))
     tasks = [
-        asyncio.create_task(work) for work in (process.read(), process.write(), process.listen())
+        asyncio.create_task(work)
+        for work in (process.read(), process.write(), process.read_stderr())
     ]
     try:
         yield process
@@ -181,7 +182,7 @@ async def _start(
         )
     try:
         return await asyncio.create_subprocess_exec(
-            *_tied_to_us(command, args),
+            *_tie_to_parent(command, args),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -193,18 +194,20 @@ async def _start(
         raise ExecutionFailed(f"{command!r} cannot be started: {error}", safe=True) from error
 
 
-def _tied_to_us(command: str, args: tuple[str, ...]) -> list[str]:
-    """Return how to start a command so that it does not outlive us, where the system knows how."""
-    ours = [sys.executable, "-I", "-S", _LAUNCH, str(os.getpid())] if _KERNEL_TELLS else []
+def _tie_to_parent(command: str, args: tuple[str, ...]) -> list[str]:
+    """Return a command line that ends with this process, if the system supports that."""
+    ours = (
+        [sys.executable, "-I", "-S", _LAUNCH, str(os.getpid())] if _HAS_PARENT_DEATH_SIGNAL else []
+    )
     return [*ours, command, *args]
 
 
-def _message(line: bytes) -> SessionMessage | Exception:
+def _parse_message(line: bytes) -> SessionMessage | Exception:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
         return error
 
 
-def _shown(line: str) -> str:
+def _clean_stderr(line: str) -> str:
     return clean_line(line, limits.UPSTREAM_STDERR_LINE_CHARS)

@@ -1,9 +1,9 @@
 """All upstream servers of a gateway, and the runner of their tools.
 
-A connection is opened when it is first needed and shared by every call. When it is lost, the
-calls in flight fail, and the next one opens another: at once after the first loss, then after
-waits that double. Calls that come during such a wait are refused at once; nothing was sent,
-so whoever called may try again.
+A connection is opened when it is first needed and shared by all calls. When it is lost, the calls
+in flight fail, and the next call reconnects: immediately after the first loss, then with
+exponential backoff. Calls during the backoff are refused without waiting; nothing was sent, so
+they may be retried.
 """
 
 from __future__ import annotations
@@ -26,11 +26,19 @@ from stratagem.errors import (
 )
 from stratagem.gateway.definitions.contract import Handler, ListedTool, Run, Secrets
 from stratagem.gateway.definitions.documents import ServerDocument
-from stratagem.gateway.handlers.upstream import listing as listings
-from stratagem.gateway.handlers.upstream.connection import Connection, Environment, SessionEnded
+from stratagem.gateway.handlers.upstream.connection import (
+    ConnectionResources,
+    SessionEnded,
+    UpstreamConnection,
+)
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, read_definition
-from stratagem.gateway.handlers.upstream.listing import Changes, Listing
 from stratagem.gateway.handlers.upstream.results import read_result
+from stratagem.gateway.handlers.upstream.upstream_tools import (
+    ToolChanges,
+    UpstreamTools,
+    compare,
+    fingerprints,
+)
 
 __all__ = ["UpstreamStatus", "Upstreams"]
 
@@ -40,7 +48,7 @@ OnChange = Callable[[str, Sequence[ListedTool]], None]
 
 
 class UpstreamStatus(TypedDict):
-    """How things stand with a server; `failures` are those in a row."""
+    """The state of a server's connection; `failures` counts consecutive ones."""
 
     name: str
     connected: bool
@@ -53,10 +61,10 @@ class UpstreamStatus(TypedDict):
 
 
 class Upstreams:
-    """The upstream servers, each behind one lasting connection.
+    """The upstream servers, each with one persistent connection.
 
-    `secrets` gives what was granted to a server, by its name. `on_change` is called with each
-    list that differs from the one before it, the first one included. Everything runs on one
+    `secrets` returns the secrets granted to a server, by its name. `on_change` is called with each
+    list of tools that differs from the previous one, and with the first. Everything runs on one
     event loop.
     """
 
@@ -68,7 +76,7 @@ class Upstreams:
         on_change: OnChange | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._environment = Environment(http_client, secrets)
+        self._resources = ConnectionResources(http_client, secrets)
         self._on_change = on_change
         self._jitter = jitter
         self._links: dict[str, _Link] = {}
@@ -78,7 +86,7 @@ class Upstreams:
         return [link.definition.as_json() for link in self._links.values()]
 
     async def define(self, document: Mapping[str, Any]) -> ServerDefinition:
-        """Add a server, or change one: its connection then ends, and the next call opens another.
+        """Add or change a server; changing it closes its connection.
 
         Raises:
             ValidationFailed: The definition is wrong, or there are too many servers.
@@ -92,38 +100,38 @@ class Upstreams:
                 "There are too many upstream servers.", limit=limits.UPSTREAM_SERVERS_MAX
             )
         self._links[definition.name] = _Link(
-            definition, self._environment, self._tell_change, self._jitter
+            definition, self._resources, self._notify_change, self._jitter
         )
         if known is not None:
             await known.close()
         return definition
 
     async def remove(self, name: str) -> None:
-        """Forget a server and end its connection; nothing happens if there is none."""
+        """Remove a server, if it exists, and close its connection."""
         link = self._links.pop(name, None)
         if link is not None:
             await link.close()
 
     def status(self, name: str) -> UpstreamStatus:
-        """Return how things stand with a server, without touching it."""
+        """Return the state of a server's connection, without using it."""
         return self._link(name).status()
 
     async def list_tools(self, name: str) -> list[ListedTool]:
-        """Return the tools of a server as it lists them now; connect if need be.
+        """Return the current tools of a server; connect if necessary.
 
         Raises:
-            ExecutionFailed: The server cannot be asked.
+            ExecutionFailed: The server cannot be reached.
         """
         return list((await self._link(name).list()).tools)
 
     def notes(self, name: str) -> list[str]:
-        """Return what was odd about the server's last list."""
+        """Return the notes about the server's last list of tools."""
         return list(self._link(name).listing.notes)
 
     @staticmethod
-    def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> Changes:
+    def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> ToolChanges:
         """Compare approved fingerprints, by upstream name, with a list."""
-        return listings.compare(known, listed)
+        return compare(known, listed)
 
     def check(self, handler: Handler) -> list[str]:
         """Check a handler; see `Runner`."""
@@ -145,7 +153,7 @@ class Upstreams:
         warnings = []
         if not handler.get("fingerprint"):
             warnings.append("Without `fingerprint` a change of the upstream tool goes unnoticed.")
-        listed = listings.fingerprints(self._links[handler["server"]].listing.tools)
+        listed = fingerprints(self._links[handler["server"]].listing.tools)
         if listed and handler["tool"] not in listed:
             warnings.append(f"{handler['server']} does not list {handler['tool']!r}.")
         return warnings
@@ -157,20 +165,20 @@ class Upstreams:
             raise ServiceUnavailable(f"There is no upstream server {handler['server']!r} any more.")
         try:
             async with asyncio.timeout(run.seconds):
-                answer = await self._answer(link, handler, run)
+                answer = await self._call_tool(link, handler, run)
         except TimeoutError:
             raise ExecutionTimeout(
                 f"{handler['tool']} of {handler['server']} did not answer within {run.seconds:g} s."
             ) from None
         return read_result(answer, server=handler["server"], tool=handler["tool"])
 
-    async def _answer(self, link: _Link, handler: Handler, run: Run) -> Any:
+    async def _call_tool(self, link: _Link, handler: Handler, run: Run) -> Any:
         connection = await link.current()
         link.check_unchanged(handler)
         try:
             return await connection.call(handler["tool"], run.arguments, run.progress)
         except SessionEnded:
-            # The server was started anew and did nothing yet: greet it again, and ask once more.
+            # The server was restarted and did not run the call: connect again and repeat it.
             connection = await link.current()
             link.check_unchanged(handler)
         try:
@@ -181,7 +189,7 @@ class Upstreams:
             ) from None
 
     async def close(self) -> None:
-        """End all connections and processes."""
+        """Close all connections and end all server processes."""
         links, self._links = list(self._links.values()), {}
         await asyncio.gather(*(link.close() for link in links))
 
@@ -195,33 +203,33 @@ class Upstreams:
             )
         return link
 
-    def _tell_change(self, name: str, listed: Sequence[ListedTool]) -> None:
+    def _notify_change(self, name: str, listed: Sequence[ListedTool]) -> None:
         if self._on_change is None:
             return
         try:
             self._on_change(name, listed)
         except Exception:  # noqa: BLE001 - the observer is somebody else's code
-            # The list stands whether or not somebody could take note of it.
+            # The new list is valid even if the observer failed.
             _log.exception("noting a changed list of %s failed", name)
 
 
 class _Link:
-    """One server: its definition, its connection while there is one, and how often that failed."""
+    """One server: its definition, its connection if any, and its failures."""
 
     def __init__(
         self,
         definition: ServerDefinition,
-        environment: Environment,
+        resources: ConnectionResources,
         on_change: OnChange,
         jitter: Callable[[], float],
     ) -> None:
         self.definition = definition
-        self.listing = Listing()
-        self._environment = environment
+        self.listing = UpstreamTools()
+        self._resources = resources
         self._on_change = on_change
         self._jitter = jitter
-        self._connection: Connection | None = None
-        self._opening: asyncio.Task[Connection] | None = None
+        self._connection: UpstreamConnection | None = None
+        self._opening: asyncio.Task[UpstreamConnection] | None = None
         self._closed = False
         self._seen: dict[str, str] | None = None
         self._failures = 0
@@ -243,14 +251,14 @@ class _Link:
             "lastError": self._last_error,
         }
 
-    async def list(self) -> Listing:
+    async def list(self) -> UpstreamTools:
         was = self._connection
-        connection = await self.connected()
+        connection = await self.connect()
         if connection is was:
             await connection.refresh()
         return self.listing
 
-    async def connected(self) -> Connection:
+    async def connect(self) -> UpstreamConnection:
         """Return the connection; open it if there is none.
 
         Raises:
@@ -264,27 +272,27 @@ class _Link:
         if self._opening is None:
             self._refuse_if_early()
             self._opening = asyncio.create_task(self._open())
-            self._opening.add_done_callback(_retrieve)
-        # Others may be waiting for the same opening.
+            self._opening.add_done_callback(_consume_exception)
+        # Shielded, because other calls may wait for the same task.
         return await asyncio.shield(self._opening)
 
-    async def current(self) -> Connection:
-        """Return the connection, with a list of tools that is up to date.
+    async def current(self) -> UpstreamConnection:
+        """Return the connection after making sure that its list of tools is current.
 
         Raises:
-            ExecutionFailed: It cannot be had; nothing was asked of any tool.
+            ExecutionFailed: It cannot be opened or read; no tool was called.
         """
-        connection = await self.connected()
+        connection = await self.connect()
         try:
-            await connection.be_current()
+            await connection.refresh_if_stale()
         except ExecutionFailed:
             if not connection.is_over():
                 raise
-            connection = await self.connected()
+            connection = await self.connect()
         return connection
 
     def check_unchanged(self, handler: Handler) -> None:
-        """Refuse a tool that is not what was approved.
+        """Refuse a tool that differs from the approved one.
 
         Raises:
             PermissionDenied: Its description or a schema has changed.
@@ -314,8 +322,8 @@ class _Link:
         if self._connection is not None:
             await self._connection.close()
 
-    async def _open(self) -> Connection:
-        connection = Connection(self.definition, self._environment, self._take)
+    async def _open(self) -> UpstreamConnection:
+        connection = UpstreamConnection(self.definition, self._resources, self._accept_tools)
         try:
             await connection.open()
         except ExecutionFailed as error:
@@ -328,15 +336,15 @@ class _Link:
         self._last_error = None
         return connection
 
-    def _take(self, listing: Listing) -> None:
+    def _accept_tools(self, listing: UpstreamTools) -> None:
         self.listing = listing
-        now = listings.fingerprints(listing.tools)
+        now = fingerprints(listing.tools)
         if now != self._seen:
             self._seen = now
             self._on_change(self.definition.name, listing.tools)
 
     def _note_loss(self) -> None:
-        """Count a connection that was lost; one that held for long is no sign of trouble."""
+        """Count a lost connection; one that lasted long resets the count of failures."""
         self._connection = None
         lived = asyncio.get_running_loop().time() - self._opened_at
         if lived > limits.UPSTREAM_BACKOFF_SECONDS_MAX:
@@ -368,7 +376,7 @@ class _Link:
             )
 
 
-def _retrieve(opening: asyncio.Task[Connection]) -> None:
-    # Whoever waited may have gone; then nobody else would ask how it ended.
+def _consume_exception(opening: asyncio.Task[UpstreamConnection]) -> None:
+    # Retrieve the exception, so that asyncio does not log it if no caller waits any more.
     if not opening.cancelled():
         opening.exception()

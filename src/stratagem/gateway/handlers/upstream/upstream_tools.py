@@ -1,11 +1,11 @@
-"""What an upstream server lists, made safe to show and to register.
+"""The tools that an upstream server lists, sanitized before they are shown or registered.
 
-A list comes from somebody else's program. One odd tool must not hide the others, and no text
-in it may look different from what it is: characters that are not seen, or that turn the
-direction of writing, are taken out of names and descriptions.
+A list is untrusted. A malformed tool must not hide the others, and no text may look different from
+what it is: invisible characters, and those that change the direction of writing, are removed from
+names and descriptions.
 
-A fingerprint is taken of each tool *as it was sent*, before anything is cleaned or cut, so that
-no change can hide in what is left out here.
+The fingerprint of a tool is computed *as it was sent*, before anything is sanitized or truncated,
+so that no change can hide in what is removed here.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from stratagem.gateway.definitions.contract import ListedTool
 from stratagem.gateway.definitions.sanitize import clean_line, clean_text, cleaned_schema
 
 __all__ = [
-    "Changes",
-    "Listing",
+    "ToolChanges",
+    "UpstreamTools",
     "clean_line",
     "clean_text",
     "compare",
     "fingerprint",
     "fingerprints",
-    "read_listing",
+    "read_upstream_tools",
 ]
 
 _FINGERPRINTED: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The tools of one server, and what had to be said about its list."""
+class UpstreamTools:
+    """The tools of one server, and notes about its list."""
 
     tools: tuple[ListedTool, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """How a list differs from what is known; upstream names of tools, in order."""
+class ToolChanges:
+    """The differences between a list and the known tools, by upstream name, in order."""
 
     new: tuple[str, ...]
     changed: tuple[str, ...]
@@ -57,9 +57,9 @@ class Changes:
 
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
-    """Return what tells one description of a tool from any other, as sent by the server."""
-    told = {key: tool[key] for key in _FINGERPRINTED if tool.get(key) is not None}
-    canonical = orjson.dumps(told, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    """Return a hash of a tool's description and schemas, as sent by the server."""
+    fields = {key: tool[key] for key in _FINGERPRINTED if tool.get(key) is not None}
+    canonical = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
     return f"sha256:{hashlib.sha256(canonical).hexdigest()}"
 
 
@@ -68,18 +68,18 @@ def fingerprints(listed: Iterable[ListedTool]) -> dict[str, str]:
     return {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}
 
 
-def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> Changes:
+def compare(known: Mapping[str, str], listed: Iterable[ListedTool]) -> ToolChanges:
     """Compare known fingerprints, by upstream name, with a list."""
     now = fingerprints(listed)
-    return Changes(
+    return ToolChanges(
         new=tuple(name for name in now if name not in known),
         changed=tuple(name for name in now if name in known and known[name] != now[name]),
         gone=tuple(name for name in known if name not in now),
     )
 
 
-def read_listing(server: str, tools: Sequence[Any]) -> Listing:
-    """Return what can be used of the tools that a server sent, in its order."""
+def read_upstream_tools(server: str, tools: Sequence[Any]) -> UpstreamTools:
+    """Return the usable ones of the tools that a server sent, in its order."""
     listed: dict[str, ListedTool] = {}
     names: set[str] = set()
     notes: list[str] = []
@@ -94,11 +94,11 @@ def read_listing(server: str, tools: Sequence[Any]) -> Listing:
             names.add(found.name)
     if len(tools) > limits.UPSTREAM_TOOLS_MAX:
         notes.append(f"only the first {limits.UPSTREAM_TOOLS_MAX} of {len(tools)} tools are taken")
-    return Listing(tuple(listed.values()), tuple(notes))
+    return UpstreamTools(tuple(listed.values()), tuple(notes))
 
 
 def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedTool | None]:
-    """Return the tool's upstream name, or what to call it, and the tool if it can be used."""
+    """Return the tool's upstream name and the tool, or a reason and None if it is unusable."""
     if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
         return "without a name", None
     raw = tool["name"]
@@ -128,34 +128,38 @@ def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedToo
 
 
 def _tool_name(raw: str) -> str:
-    """Return a name as the registry takes it; two different ones never become the same.
+    """Return a name that the registry accepts; different names stay different.
 
-    What cannot be kept is replaced, and a piece of the original's hash says which it was.
+    Invalid characters are replaced, and a changed name gets a suffix from the original's hash.
     """
     shown = unicodedata.normalize("NFKC", clean_line(raw, limits.UPSTREAM_NAME_CHARS_MAX))
-    name = "".join(char if _in_name(char) else "_" for char in shown).strip("_.-")
+    name = "".join(char if _is_name_character(char) else "_" for char in shown).strip("_.-")
     if not name[:1].isalpha():
         name = f"tool_{name}"
-    return _fitting(name, raw) if name == raw else _fitting(f"{name}_{_piece(raw)}", raw)
+    return (
+        _shorten_name(name, raw)
+        if name == raw
+        else _shorten_name(f"{name}_{_hash_suffix(raw)}", raw)
+    )
 
 
-def _fitting(name: str, original: str) -> str:
+def _shorten_name(name: str, original: str) -> str:
     if len(name) <= limits.TOOL_NAME_CHARS_MAX:
         return name
-    piece = _piece(original)
+    piece = _hash_suffix(original)
     return f"{name[: limits.TOOL_NAME_CHARS_MAX - len(piece) - 1]}_{piece}"
 
 
-def _piece(text: str) -> str:
+def _hash_suffix(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def _in_name(char: str) -> bool:
+def _is_name_character(char: str) -> bool:
     return char.isascii() and (char.isalnum() or char in "_.-")
 
 
 def _annotations(value: Any) -> dict[str, Any] | None:
-    """Return the hints of a tool that are known, with the types they have to have."""
+    """Return the known annotations of a tool that have the right types."""
     if not isinstance(value, Mapping):
         return None
     kept: dict[str, Any] = {
@@ -167,7 +171,7 @@ def _annotations(value: Any) -> dict[str, Any] | None:
 
 
 def _schema_fault(schema: Any) -> str | None:
-    """Return why something cannot be the schema of arguments or a result, None if it can."""
+    """Return why a value cannot be the schema of arguments or of a result, or None."""
     if not isinstance(schema, Mapping):
         return "is no object"
     if schema.get("type", "object") != "object":

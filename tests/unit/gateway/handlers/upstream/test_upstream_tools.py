@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratagem.gateway.handlers.upstream import compare, fingerprint, fingerprints
-from stratagem.gateway.handlers.upstream.listing import clean_line, clean_text, read_listing
+from stratagem.gateway.handlers.upstream.upstream_tools import (
+    clean_line,
+    clean_text,
+    read_upstream_tools,
+)
 
 TOOL: dict[str, Any] = {
     "name": "read",
@@ -80,8 +84,8 @@ def test_the_order_of_keys_and_other_fields_do_not() -> None:
 
 
 def test_new_changed_and_gone_tools_are_told_apart() -> None:
-    before = read_listing("files", [TOOL, {**TOOL, "name": "write"}]).tools
-    after = read_listing(
+    before = read_upstream_tools("files", [TOOL, {**TOOL, "name": "write"}]).tools
+    after = read_upstream_tools(
         "files", [{**TOOL, "description": "Read all files"}, {**TOOL, "name": "list"}]
     ).tools
 
@@ -93,7 +97,7 @@ def test_new_changed_and_gone_tools_are_told_apart() -> None:
 
 @given(st.lists(st.text(max_size=140), max_size=10))
 def test_any_name_becomes_one_that_can_be_registered_or_is_left_out(names: list[str]) -> None:
-    listing = read_listing("files", [{**TOOL, "name": name} for name in names])
+    listing = read_upstream_tools("files", [{**TOOL, "name": name} for name in names])
 
     registered = [tool.name for tool in listing.tools]
 
@@ -109,7 +113,7 @@ def test_any_name_becomes_one_that_can_be_registered_or_is_left_out(names: list[
 
 @given(st.lists(JSON, max_size=5))
 def test_any_list_is_read(tools: list[Any]) -> None:
-    listing = read_listing("files", tools)
+    listing = read_upstream_tools("files", tools)
 
     assert len(listing.tools) <= len(tools)
 
@@ -118,7 +122,7 @@ def test_any_list_is_read(tools: list[Any]) -> None:
 def test_any_schema_is_read_or_left_out(given_: Any, returned: Any) -> None:
     tool = {"name": "read", "inputSchema": given_, "outputSchema": returned}
 
-    for listed in read_listing("files", [tool]).tools:
+    for listed in read_upstream_tools("files", [tool]).tools:
         assert listed.input_schema["type"] == "object"
 
 
@@ -127,4 +131,4 @@ def test_a_schema_that_is_too_deep_is_left_out() -> None:
     for _ in range(100):
         deep = {"properties": {"a": deep}}
 
-    assert read_listing("files", [{"name": "deep", "inputSchema": deep}]).tools == ()
+    assert read_upstream_tools("files", [{"name": "deep", "inputSchema": deep}]).tools == ()
