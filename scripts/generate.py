@@ -176,7 +176,7 @@ def parameter_schema(each: Parameter, said: Param) -> dict[str, Any]:
         schema = {"anyOf": [schema, {"type": "null"}]}
     if each.default is not inspect.Parameter.empty and each.default is not MISSING:
         schema["default"] = (
-            each.default.given() if isinstance(each.default, Input) else each.default
+            each.default.to_arguments() if isinstance(each.default, Input) else each.default
         )
     schema["description"] = said.description
     for keyword, set_ in ((QUIET, said.quiet), (STRICT, said.strict)):
@@ -504,7 +504,7 @@ def service_module(system: str, service: type) -> str:
         name = f"Async{title}Methods" if waits else f"{title}Methods"
         base = "AsyncServiceMethods" if waits else "ServiceMethods"
         module.exports.append(name)
-        module.name("stratagem.sdk.invoking", base)
+        module.name("stratagem.sdk.method_bases", base)
         module.name(service.__module__, title)
         how = ", to be awaited" if waits else ""
         words = (service.__doc__ or "").strip().splitlines()[0].rstrip(".")
@@ -560,7 +560,7 @@ def gateway_module() -> str:
         name = "AsyncGatewayOperations" if waits else "GatewayOperations"
         base = "AsyncOperationMethods" if waits else "OperationMethods"
         module.exports.append(name)
-        module.name("stratagem.sdk.invoking", base)
+        module.name("stratagem.sdk.method_bases", base)
         how = ", to be awaited" if waits else ""
         module.add(
             "",

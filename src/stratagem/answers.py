@@ -19,14 +19,14 @@ from stratagem import limits
 from stratagem.errors import ValidationFailed
 
 __all__ = [
+    "add_note",
     "chars_of",
     "fit_list",
     "fit_value",
-    "fitting",
-    "noted",
     "piece_of",
     "plain",
     "read_cursor",
+    "take_fitting",
     "whole",
 ]
 
@@ -47,7 +47,7 @@ _LEAST: ContextVar[int] = ContextVar("least_chars", default=0)
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """Cut no answer that is made meanwhile: a program reads it, and not a conversation."""
+    """Lift the budget of answers within the context: they are for a program, not a conversation."""
     before = _LEAST.set(limits.ANSWER_CHARS_WHOLE)
     try:
         yield
@@ -113,10 +113,12 @@ def fit_list(
     """
     chars_max = max(chars_max, _LEAST.get())
     results = answer[field]
-    kept = fitting(results, chars_max - chars_of(answer | {field: []}) - _NOTE_CHARS)
+    kept = take_fitting(results, chars_max - chars_of(answer | {field: []}) - _NOTE_CHARS)
     left = len(results) - len(kept)
     if any(isinstance(each, Mapping) and each.get("value_truncated") for each in kept):
-        answer = noted(answer, "A value was too long and was cut; recall its key to read it all.")
+        answer = add_note(
+            answer, "A value was too long and was cut; recall its key to read it all."
+        )
     if not left:
         return answer | {field: kept}
     note = (
@@ -125,12 +127,12 @@ def fit_list(
     )
     cut = answer | {field: kept, "truncated": True}
     if next_of is None:
-        return noted(cut, f"{note}; all {len(results)} were written.")
+        return add_note(cut, f"{note}; all {len(results)} were written.")
     following = next_of(len(kept))
-    return noted(cut | {"next": following}, f"{note}; call again with cursor={following!r}.")
+    return add_note(cut | {"next": following}, f"{note}; call again with cursor={following!r}.")
 
 
-def fitting(results: Sequence[Any], chars_max: int) -> list[Any]:
+def take_fitting(results: Sequence[Any], chars_max: int) -> list[Any]:
     """Return as many results as fit, at least one: that is shortened if it has to be."""
     room = max(chars_max, _LEAST.get(), _ROOM_MIN)
     kept: list[Any] = []
@@ -139,13 +141,13 @@ def fitting(results: Sequence[Any], chars_max: int) -> list[Any]:
         size = chars_of(result) + 1
         if kept and size > room:
             break
-        kept.append(result if size <= room else _shortened(result, room))
+        kept.append(result if size <= room else _shorten_values(result, room))
         room -= size
     return kept
 
 
-def noted(answer: dict[str, Any], note: str) -> dict[str, Any]:
-    """Return an answer with one more thing to say about it."""
+def add_note(answer: dict[str, Any], note: str) -> dict[str, Any]:
+    """Return an answer with a note added to those it has."""
     return answer | {"note": f"{answer['note']} {note}" if answer.get("note") else note}
 
 
@@ -170,8 +172,8 @@ def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, A
     return cut | {"note": f"{note}; this is the end."}
 
 
-def _shortened(result: Any, room: int) -> Any:
-    """Return one result whose values alone are too long, with their beginnings."""
+def _shorten_values(result: Any, room: int) -> Any:
+    """Return a result with its long values cut to their beginnings."""
     if not isinstance(result, Mapping):
         return result
     shortened = dict(result)

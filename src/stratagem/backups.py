@@ -41,13 +41,13 @@ from stratagem.errors import (
     StorageUnavailable,
     StratagemError,
 )
-from stratagem.places import is_address, shown_place
+from stratagem.places import display_place, is_address
 from stratagem.storage.contract import Progress
 from stratagem.storage.copy_mark import CopyMark
 from stratagem.storage.log_copy import Copied
 from stratagem.storage.scratch import remove_abandoned, scratch_folder
 
-__all__ = ["Kept", "backup", "copy_all", "discard", "restore"]
+__all__ = ["WorkspaceCopy", "backup", "copy_all", "discard", "restore"]
 
 _LIST: Final = "backup.json"
 _FORMAT: Final = 1
@@ -67,7 +67,7 @@ _DAMAGED: Final = (
 _BESIDE: Final = ("-wal", "-shm", "-vectors", ".lock")
 
 
-class Kept(NamedTuple):
+class WorkspaceCopy(NamedTuple):
     """A workspace in a backup. `head` is where its chain of hashes ends."""
 
     workspace: str
@@ -82,7 +82,7 @@ def backup(
     progress: Progress,
     *,
     rescued: dict[str, Rescued] | None = None,
-) -> list[Kept]:
+) -> list[WorkspaceCopy]:
     """Write the workspaces of a database, or only those chosen, into a file that is not there yet.
 
     With `rescued`, what can be read of damaged ones is written, and what is lost put into it.
@@ -95,34 +95,34 @@ def backup(
         raise InvalidInput(
             f"{file} exists already.", hint="Name another file: a backup never replaces one."
         )
-    names = _chosen(workspaces(database), chosen, shown_place(database))
+    names = _select_workspaces(workspaces(database), chosen, display_place(database))
     folder = file.with_name(f"{file.name}.part")
-    with _told(file):
+    with _translate_file_errors(file):
         _make_folder(folder)
-        kept = []
+        copies = []
         for name in names:
             target = folder / _file_of(name)
             place = _place(database, name)
             about = _about(name, names, progress)
             if rescued is None:
-                mark = CopyMark.of_this_process("backup", shown_place(place))
-                head = _copied(place, target, about, mark).head
+                mark = CopyMark.of_this_process("backup", display_place(place))
+                head = _copy_workspace(place, target, about, mark).head
                 finish_copy(str(target))
             else:
                 target.unlink(missing_ok=True)
                 rescued[name] = rescue(place, str(target), about)
                 head = rescued[name].head
             _close(target)
-            kept.append(Kept(name, head.sequence, f"{head.sequence}:{head.hash.hex()}"))
+            copies.append(WorkspaceCopy(name, head.sequence, f"{head.sequence}:{head.hash.hex()}"))
         archive = folder / "archive"
-        _pack(archive, folder, kept, progress)
+        _pack(archive, folder, copies, progress)
         archive.rename(file)
-        _settle(file.parent)
+        _sync_folder(file.parent)
         shutil.rmtree(folder)
-    return kept
+    return copies
 
 
-def _copied(place: str, target: Path, progress: Progress, mark: CopyMark) -> Copied:
+def _copy_workspace(place: str, target: Path, progress: Progress, mark: CopyMark) -> Copied:
     try:
         return copy(place, str(target), progress, mark)
     except DatabaseCorrupt:
@@ -131,7 +131,9 @@ def _copied(place: str, target: Path, progress: Progress, mark: CopyMark) -> Cop
         raise
 
 
-def restore(file: Path, database: str, chosen: Sequence[str], progress: Progress) -> list[Kept]:
+def restore(
+    file: Path, database: str, chosen: Sequence[str], progress: Progress
+) -> list[WorkspaceCopy]:
     """Put a backup into a database that is empty, or go on with what was begun.
 
     A backup of one workspace goes wherever the database is; several keep their names.
@@ -143,26 +145,28 @@ def restore(file: Path, database: str, chosen: Sequence[str], progress: Progress
     """
     if not file.is_file():
         raise StorageUnavailable(f"There is no backup at {file}.", path=str(file))
-    with _told(file):
+    with _translate_file_errors(file):
         mark = CopyMark.of_this_process("restore", str(file.absolute()))
         if _is_database(file):
-            _chosen([HOME], chosen, str(file))
+            _select_workspaces([HOME], chosen, str(file))
             copied = copy(str(file), database, progress, mark)
             finish_copy(database)
-            return [Kept(HOME, copied.head.sequence, _text(copied.head))]
+            return [WorkspaceCopy(HOME, copied.head.sequence, _text(copied.head))]
         with zipfile.ZipFile(file) as archive:
-            held = _held(archive, file)
+            listed_copies = _list_workspaces(archive, file)
             # Before anything is written: half of a backup restored is worse than none.
             if archive.testzip() is not None:
                 raise _no_backup(file)
-            names = _chosen([each.workspace for each in held], chosen, str(file))
-            wanted = [each for each in held if each.workspace in names]
+            names = _select_workspaces(
+                [each.workspace for each in listed_copies], chosen, str(file)
+            )
+            wanted = [each for each in listed_copies if each.workspace in names]
             _check_target(database, wanted)
             places = [
                 database if len(wanted) == 1 else place_within(database, each.workspace)
                 for each in wanted
             ]
-            with _together(places, mark):
+            with _finish_together(places, mark):
                 for each, place in zip(wanted, places, strict=True):
                     told = _about(each.workspace, names, progress)
                     _restore_one(archive, each, place, told, mark)
@@ -176,7 +180,7 @@ def copy_all(source: str, target: str, progress: Progress) -> tuple[dict[str, Co
     what was copied, and the workspaces that were not.
     """
     names = workspaces(source) or [HOME]
-    mark = CopyMark.of_this_process("copy", shown_place(source))
+    mark = CopyMark.of_this_process("copy", display_place(source))
     one = any("#" in place and is_address(place) for place in (source, target))
     if one or names == [HOME]:
         home = home_of(source)
@@ -184,7 +188,7 @@ def copy_all(source: str, target: str, progress: Progress) -> tuple[dict[str, Co
         finish_copy(target)
         return copied, [name for name in names if name != home]
     copied = {}
-    with _together([place_within(target, name) for name in names], mark):
+    with _finish_together([place_within(target, name) for name in names], mark):
         for name in names:
             places = place_within(source, name), place_within(target, name)
             copied[name] = copy(*places, _about(name, names, progress), mark)
@@ -203,7 +207,7 @@ def discard(database: str) -> list[str]:
     names = [name for name in workspaces(database) if discard_copy(_place(database, name))]
     if not names:
         raise InvalidInput(
-            f"No copy into {shown_place(database)} is unfinished.", hint="There is nothing to do."
+            f"No copy into {display_place(database)} is unfinished.", hint="There is nothing to do."
         )
     if not is_address(database):
         own = Path(database).absolute()
@@ -217,8 +221,8 @@ def discard(database: str) -> list[str]:
 
 
 @contextmanager
-def _together(places: Sequence[str], mark: CopyMark) -> Iterator[None]:
-    """Have several databases stay unfinished until all of them are copied."""
+def _finish_together(places: Sequence[str], mark: CopyMark) -> Iterator[None]:
+    """Mark several databases as unfinished until all of them are copied."""
     for place in places:
         mark_copy(place, mark)
     yield
@@ -233,35 +237,39 @@ def _is_database(file: Path) -> bool:
 
 
 def _restore_one(
-    archive: zipfile.ZipFile, kept: Kept, place: str, progress: Progress, mark: CopyMark
+    archive: zipfile.ZipFile,
+    expected: WorkspaceCopy,
+    place: str,
+    progress: Progress,
+    mark: CopyMark,
 ) -> None:
     beside = None if is_address(place) else Path(place).absolute().parent
     if beside is not None:
         beside.mkdir(mode=0o700, parents=True, exist_ok=True)
     with scratch_folder(_SCRATCH, beside) as folder:
         source = folder / "restored.db"
-        with archive.open(_file_of(kept.workspace)) as packed, source.open("wb") as unpacked:
+        with archive.open(_file_of(expected.workspace)) as packed, source.open("wb") as unpacked:
             shutil.copyfileobj(packed, unpacked, limits.BACKUP_CHUNK_BYTES)
         copied = copy(str(source), place, progress, mark)
-    if _text(copied.head) != kept.head:
+    if _text(copied.head) != expected.head:
         raise DatabaseCorrupt(
-            f"The workspace {kept.workspace} does not end where the backup says it does.",
+            f"The workspace {expected.workspace} does not end where the backup says it does.",
             hint="Restore another backup.",
         )
 
 
-def _pack(archive: Path, folder: Path, kept: Sequence[Kept], progress: Progress) -> None:
+def _pack(archive: Path, folder: Path, copies: Sequence[WorkspaceCopy], progress: Progress) -> None:
     """Write the archive, and read it once more."""
     archive.unlink(missing_ok=True)
     # Others may not read what the database's own user alone can.
     os.close(os.open(archive, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    listed = {"format": _FORMAT, "workspaces": [each._asdict() for each in kept]}
+    listed = {"format": _FORMAT, "workspaces": [each._asdict() for each in copies]}
     with archive.open("r+b") as stream:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
             packed.writestr(_LIST, orjson.dumps(listed, option=orjson.OPT_INDENT_2))
-            for at, each in enumerate(kept):
+            for at, each in enumerate(copies):
                 packed.write(folder / _file_of(each.workspace), _file_of(each.workspace))
-                progress(at + 1, len(kept), "packing")
+                progress(at + 1, len(copies), "packing")
         stream.flush()
         os.fsync(stream.fileno())
     with zipfile.ZipFile(archive) as packed:
@@ -271,8 +279,8 @@ def _pack(archive: Path, folder: Path, kept: Sequence[Kept], progress: Progress)
             )
 
 
-def _held(archive: zipfile.ZipFile, file: Path) -> list[Kept]:
-    """Return the workspaces of a backup, each of which it really has."""
+def _list_workspaces(archive: zipfile.ZipFile, file: Path) -> list[WorkspaceCopy]:
+    """Return the workspaces that a backup lists, after checking that it has a file for each."""
     try:
         if archive.getinfo(_LIST).file_size > limits.BACKUP_LIST_BYTES_MAX:
             raise _no_backup(file)
@@ -282,17 +290,17 @@ def _held(archive: zipfile.ZipFile, file: Path) -> list[Kept]:
             raise InvalidInput(
                 f"{file} was made by a newer Stratagem.", hint="Upgrade: pip install -U stratagem."
             )
-        held = [Kept(**each) for each in listed["workspaces"]]
-        for each in held:
+        listed_copies = [WorkspaceCopy(**each) for each in listed["workspaces"]]
+        for each in listed_copies:
             archive.getinfo(_file_of(each.workspace))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _no_backup(file) from error
-    if len({each.workspace for each in held}) < max(1, len(held)):
+    if len({each.workspace for each in listed_copies}) < max(1, len(listed_copies)):
         raise _no_backup(file)
-    return held
+    return listed_copies
 
 
-def _chosen(there: Sequence[str], chosen: Sequence[str], where: str) -> list[str]:
+def _select_workspaces(there: Sequence[str], chosen: Sequence[str], where: str) -> list[str]:
     for name in chosen:
         if name not in there:
             raise InvalidInput(
@@ -308,7 +316,7 @@ def _chosen(there: Sequence[str], chosen: Sequence[str], where: str) -> list[str
     return [name for name in there if name in chosen] if chosen else list(there)
 
 
-def _check_target(database: str, wanted: Sequence[Kept]) -> None:
+def _check_target(database: str, wanted: Sequence[WorkspaceCopy]) -> None:
     if len(wanted) > 1 and "#" in database and is_address(database):
         names = ", ".join(each.workspace for each in wanted)
         raise InvalidInput(
@@ -360,8 +368,8 @@ def _close(copied: Path) -> None:
         copied.with_name(f"{copied.name}{end}").unlink(missing_ok=True)
 
 
-def _settle(folder: Path) -> None:
-    """Have the name of a new file survive a power failure, where folders can be told so."""
+def _sync_folder(folder: Path) -> None:
+    """Sync a folder, so that the name of a new file in it survives a power failure."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -372,8 +380,8 @@ def _settle(folder: Path) -> None:
 
 
 @contextmanager
-def _told(file: Path) -> Iterator[None]:
-    """Turn what can be wrong with files into our errors."""
+def _translate_file_errors(file: Path) -> Iterator[None]:
+    """Turn errors of files and archives into Stratagem errors."""
     try:
         yield
     except StratagemError:

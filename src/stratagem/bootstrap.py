@@ -159,14 +159,14 @@ class Runtime:
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
-        operation, given = self._prepared(name, arguments, caller)
+        operation, given = self._prepare(name, arguments, caller)
         if _is_act(operation, arguments, caller):
             record_act(self.foundation, caller, name)
         return operation.run(getattr(self, operation.part), given, caller)
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        operation, given = self._prepared(name, arguments, caller)
+        operation, given = self._prepare(name, arguments, caller)
         if _is_act(operation, arguments, caller):
             await asyncio.to_thread(record_act, self.foundation, caller, name)
         if operation.run_async is not None:
@@ -187,7 +187,7 @@ class Runtime:
         """Say how far the log is ahead of the clock, and what to do; None where it is not."""
         return clock_warning(self.foundation.store)
 
-    def _prepared(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Any]:
+    def _prepare(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Any]:
         operation = operations.find(name)
         database = _database_of(self.foundation.store.location) if caller.local else None
         return operation, operations.prepare(operation, arguments, caller, database=database)
@@ -196,7 +196,7 @@ class Runtime:
         """Refuse what a tool may not run on a caller's behalf; without arguments, ever."""
         operations.check_reach(name, caller)
         if arguments is not None:
-            self._prepared(name, arguments, caller)
+            self._prepare(name, arguments, caller)
 
     async def leave_loop(self) -> None:
         """End the connections that live on this event loop, before it ends."""

@@ -72,7 +72,7 @@ class NoteFiles:
         """
         if not self._path.is_dir():
             return read_text(self._path)
-        with _refusing(self.full(path)), _opened_below(self._folder, path) as descriptor:
+        with _translate_read_errors(self.full(path)), _open_below(self._folder, path) as descriptor:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise ImportRefused(f"{self.full(path)}: {_ODD}.", file=str(self.full(path)))
             with open(descriptor, "rb", closefd=False) as file:
@@ -114,7 +114,7 @@ def read_text(path: Path) -> str:
     Raises:
         ImportRefused: It cannot be read, or is no text.
     """
-    with _refusing(path):
+    with _translate_read_errors(path):
         return path.read_bytes().decode("utf-8-sig")
 
 
@@ -124,7 +124,7 @@ def is_hidden(name: str) -> bool:
 
 
 @contextmanager
-def _refusing(path: Path) -> Iterator[None]:
+def _translate_read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
@@ -134,7 +134,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _opened_below(folder: Path, path: Path) -> Iterator[int]:
+def _open_below(folder: Path, path: Path) -> Iterator[int]:
     """Open a file without following a link anywhere below the folder; give its descriptor."""
     # A pipe in its place must not be waited for.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -149,8 +149,8 @@ class Input:
         vars(made).update(_named=frozenset(own), _extras=extras)
         return made
 
-    def given(self, *, leave_out: Collection[str] = ()) -> dict[str, Any]:
-        """Return what was given, under the names that callers use, but for some fields."""
+    def to_arguments(self, *, leave_out: Collection[str] = ()) -> dict[str, Any]:
+        """Return the arguments that were given, under the names callers use, without some."""
         named: frozenset[str] | None = vars(self).get("_named")
         if named is None:
             named = frozenset(each.name for each in fields(self) if not self._is_default(each))
@@ -199,7 +199,7 @@ def _input_in(hint: Any) -> type[Input] | None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Input):
-        return value.given()
+        return value.to_arguments()
     if isinstance(value, list):
         return [_plain(each) for each in value]
     return value
@@ -351,7 +351,7 @@ class _Check:
         if "anyOf" in schema:
             return self._any_of(schema, value, place)
         try:
-            return self._typed(schema, value, place, strict=bool(schema.get(STRICT)))
+            return self._read_typed(schema, value, place, strict=bool(schema.get(STRICT)))
         except _Mismatch:
             raise self._refusal(schema, value, place) from None
 
@@ -360,12 +360,12 @@ class _Check:
         for strict in (True, False) if not schema.get(STRICT) else (True,):
             for choice in schema["anyOf"]:
                 try:
-                    return self._typed(choice, value, place, strict=strict)
+                    return self._read_typed(choice, value, place, strict=strict)
                 except _Mismatch:
                     continue
         raise self._refusal(schema, value, place)
 
-    def _typed(
+    def _read_typed(
         self, schema: Schema, value: Any, place: tuple[str | int, ...], *, strict: bool
     ) -> Any:
         """Return a value as one type has it.

@@ -19,10 +19,10 @@ __all__ = [
     "PROJECT_FOLDER",
     "check_place",
     "database_path",
+    "display_place",
     "is_address",
     "is_readable",
     "local_zone",
-    "shown_place",
 ]
 
 PROJECT_FOLDER: Final = ".stratagem"
@@ -68,7 +68,7 @@ def is_readable(address: str) -> bool:
     return _ADDRESS.fullmatch(address) is not None
 
 
-def shown_place(place: str) -> str:
+def display_place(place: str) -> str:
     """Return where a database is, as it may be shown: an address without user and password.
 
     Of an address that cannot be told apart for sure nothing is shown: what looks like its host may
@@ -101,7 +101,7 @@ def local_zone() -> tzinfo:
     """Return this machine's time zone, with its summer time, not just its offset of today."""
     from zoneinfo import ZoneInfo
 
-    for name in (os.environ.get("TZ", "").lstrip(":"), _linked_zone(), _noted_zone()):
+    for name in (os.environ.get("TZ", "").lstrip(":"), _zone_from_symlink(), _zone_from_file()):
         try:
             if name:
                 return ZoneInfo(name)
@@ -112,12 +112,12 @@ def local_zone() -> tzinfo:
     return offset or UTC
 
 
-def _linked_zone() -> str:
+def _zone_from_symlink() -> str:
     _, found, name = os.path.realpath("/etc/localtime").partition("zoneinfo/")
     return name if found else ""
 
 
-def _noted_zone() -> str:
+def _zone_from_file() -> str:
     try:
         return Path("/etc/timezone").read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):

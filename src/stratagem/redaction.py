@@ -54,7 +54,7 @@ def _deadline() -> float:
 
 
 def _mask(text: str, level: Level, until: float) -> str:
-    rules = _compiled(level)
+    rules = _compile_rules(level)
     try:
         for _ in range(_ROUNDS_MAX):
             # What one rule leaves may, rarely, be what an earlier one looks for.
@@ -117,7 +117,7 @@ def _replace(pattern: re.Pattern[str], replacement: _Replacement, text: str, unt
 
 # On first use, because starting should not wait for it.
 @cache
-def _compiled(level: Level) -> _Rules:
+def _compile_rules(level: Level) -> _Rules:
     rules = _BASIC if level == "basic" else _STRICT
     every = tuple((re.compile(rule.pattern), rule) for rule in rules)
     unhinted = tuple(each for each in every if not each[1].hints)
@@ -132,7 +132,7 @@ def mask_json(value: Any, level: Level = "basic") -> Any:
     What stands under a key that names a secret (`{"password": …}`) is one, whatever it looks
     like; of numbers those that are long enough for one.
     """
-    return value if level == "none" else _Masking(level).value(value)
+    return value if level == "none" else _JsonMasker(level).value(value)
 
 
 def mask_values(value: Any, secrets: Collection[str]) -> Any:
@@ -163,7 +163,7 @@ def mask_address(text: str) -> str:
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}{fragment}"
 
 
-class _Masking:
+class _JsonMasker:
     """The masking of one JSON value, all of it within the same time."""
 
     def __init__(self, level: Level) -> None:
@@ -283,7 +283,7 @@ def _is_secret(value: str) -> bool:
     return bool(value) and _NO_SECRET.fullmatch(value) is None
 
 
-def _assigned(match: re.Match[str]) -> str:
+def _mask_assignment(match: re.Match[str]) -> str:
     """Mask the value and leave its name and its quotes."""
     value = match["escaped"] or match["double"] or match["single"] or match["bare"]
     begin = match.start("name")
@@ -296,8 +296,8 @@ def _assigned(match: re.Match[str]) -> str:
     return match[0][:begin] + _SECRET + match[0][begin + len(value) :]
 
 
-def _said(match: re.Match[str]) -> str:
-    """Mask a password that a sentence tells, and leave what is no password."""
+def _mask_stated_password(match: re.Match[str]) -> str:
+    """Mask a password that is stated in a sentence, and leave what is no password."""
     value = match[0][match.end("name") - match.start() :].strip()
     quote = match["quote"] or ""
     if not _is_secret(value.strip(quote) if quote else value):
@@ -310,23 +310,23 @@ def _is_logger(match: re.Match[str]) -> bool:
     return (match["bare"] or "").isalpha() and bool(_CLASS_NAME.fullmatch(match["name"]))
 
 
-def _after(*programs: str) -> Callable[[re.Match[str]], str]:
+def _option_masker(*programs: str) -> Callable[[re.Match[str]], str]:
     """Mask an option's value where one of some programs stands before it on its line."""
 
-    def replaced(match: re.Match[str]) -> str:
+    def mask_option(match: re.Match[str]) -> str:
         begin = max(match.start() - _LINE_CHARS, 0)
         line = match.string[begin : match.start()].rpartition("\n")[2]
         known = any(program in line for program in programs)
         return match["option"] + _SECRET if known else match[0]
 
-    return replaced
+    return mask_option
 
 
-def _hex(match: re.Match[str]) -> str:
+def _mask_hex(match: re.Match[str]) -> str:
     return "[hash]" if len(match[0]) in {32, 40, 56, 64, 96, 128} else "[hex]"
 
 
-def _card(match: re.Match[str]) -> str:
+def _mask_card(match: re.Match[str]) -> str:
     """Mask a number whose last digit is the one that Luhn's formula asks for."""
     digits = [int(digit) for digit in match[0] if digit.isdecimal()]
     doubled = [sum(divmod(digit * 2, 10)) for digit in digits[-2::-2]]
@@ -398,7 +398,7 @@ _BASIC: Final = (
         r"[ \t]{1,4}(?:(?P<quote>[\"'`])(?!\[secret\])[^\"'`\r\n]{1,200}(?P=quote)"
         r"|(?=[a-z]{1,60}\d|\d{1,60}[a-z])(?!(?:sha|md|utf|base|aes|http|v|ipv|bcrypt|argon|pbkdf|p|x|oauth)-?\d)"
         r"[\w!@#$%^&*+=-]{6,200}(?![\w(]))",
-        _said,
+        _mask_stated_password,
         *("password", "passwd", "passphrase", "passcode", "identified by"),
     ),
     _rule(r"(?P<name>[?&](?:sig|signature)=)(?!\[)[\w%+/=-]{8,512}", rf"\g<name>{_SECRET}", "sig"),
@@ -411,40 +411,40 @@ _BASIC: Final = (
     ),
     _rule(
         rf"(?i)(?<![\w-])(?P<name>--?(?:\w{{1,20}}-){{0,3}}{_SECRET_NAMES})\s{{1,4}}(?!-){_VALUE}",
-        _assigned,
+        _mask_assignment,
         *_SECRET_HINTS,
     ),
     _rule(
         r"(?i)(?<![\w.-])(?=[\w.-]{1,100}(?: key)?\\?[\"']?\s{0,4}(?:=|:))"
         rf"(?P<name>[\w.-]{{0,60}}?{_SECRET_NAMES})\\?[\"']?[ \t]{{0,4}}"
         rf"(?:=>|:=|[:=](?![:=]))[ \t]{{0,4}}(?:\(\w{{1,20}}\) ?)?{_VALUE}",
-        _assigned,
+        _mask_assignment,
         *_SECRET_HINTS,
     ),
     _rule(
         r"(?P<option>(?<=\s)-p)(?!\[)[^\s'\"]{1,200}",
-        _after(*_PASSWORD_BY_P),
+        _option_masker(*_PASSWORD_BY_P),
         *_PASSWORD_BY_P,
     ),
     _rule(
         r"(?P<option>(?<=\s)-p\s{1,4})(?![\[-])(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})",
-        _after(*_PASSWORD_AFTER_P),
+        _option_masker(*_PASSWORD_AFTER_P),
         *("sshpass", " login"),
     ),
     _rule(
         r"(?P<option>(?<=\s)(?:-a|--pass)\s{1,4})(?![\[-])[^\s'\"]{1,200}",
-        _after("redis-cli", "valkey-cli"),
+        _option_masker("redis-cli", "valkey-cli"),
         *("redis-cli", "valkey-cli"),
     ),
     _rule(
         r"(?P<option>(?<=\s)-u)(?!\[)[\w.@-]{1,60}:[^\s'\"]{1,200}",
-        _after("curl"),
+        _option_masker("curl"),
         "curl",
     ),
     _rule(
         r"(?P<option>(?<=\s)(?:-u|--user)\s{1,4})(?!\[)"
         r"(?:'[^'\r\n]{1,200}'|\"[^\"\r\n]{1,200}\"|[^\s'\"]{1,200})",
-        _after("curl"),
+        _option_masker("curl"),
         "curl",
     ),
     _rule(
@@ -500,7 +500,7 @@ _STRICT: Final = (
         "[host]",
         ".",
     ),
-    _rule(r"(?<![\w.-])(?:\d[ -]?){12,18}\d(?![\w-])", _card),
+    _rule(r"(?<![\w.-])(?:\d[ -]?){12,18}\d(?![\w-])", _mask_card),
     _rule(
         r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}"
         r"|\(\d{3}\) ?\d{3}[-.]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])",
@@ -509,7 +509,7 @@ _STRICT: Final = (
     _rule(
         rf"{_EDGE}(?=[a-fA-F]{{0,40}}\d)(?=\d{{0,40}}[a-fA-F])"
         rf"(?:[0-9a-f]{{16,1024}}|[0-9A-F]{{16,1024}}){_END}",
-        _hex,
+        _mask_hex,
     ),
     _rule(
         rf"{_EDGE}(?=[A-Za-z+/_-]{{0,60}}\d)(?=[A-Z0-9+/_-]{{0,60}}[a-z])(?=[a-z0-9+/_-]{{0,60}}[A-Z])"

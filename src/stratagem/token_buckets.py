@@ -25,7 +25,7 @@ class TokenBuckets(Generic[Name]):
 
     def take(self, name: Name, per_minute: int, burst: int) -> float:
         """Take one token; return 0, or after how many seconds there will be one."""
-        left = self._left(name, per_minute, burst)
+        left = self._remaining(name, per_minute, burst)
         if left < 1:
             return (1 - left) * _MINUTE / per_minute
         self._buckets[name] = (left - 1, self._monotonic())
@@ -33,10 +33,10 @@ class TokenBuckets(Generic[Name]):
 
     def spend(self, name: Name, count: int, per_minute: int, burst: int) -> None:
         """Take tokens that were used elsewhere; those that are missing are owed."""
-        left = self._left(name, per_minute, burst)
+        left = self._remaining(name, per_minute, burst)
         self._buckets[name] = (max(left - count, -float(burst)), self._monotonic())
 
-    def _left(self, name: Name, per_minute: int, burst: int) -> float:
+    def _remaining(self, name: Name, per_minute: int, burst: int) -> float:
         now = self._monotonic()
         left, since = self._buckets.get(name, (float(burst), now))
         return min(float(burst), left + (now - since) * per_minute / _MINUTE)

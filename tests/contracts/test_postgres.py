@@ -19,7 +19,7 @@ import pytest
 from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import Text
 from stratagem.errors import DatabaseTooNew, StorageUnavailable, ValidationFailed
-from stratagem.places import shown_place
+from stratagem.places import display_place
 from stratagem.storage.contract import IndexedText, Store
 from stratagem.storage.postgres import schema
 from stratagem.storage.postgres.store import PostgresStore
@@ -295,7 +295,7 @@ class TestSchema:
             opened(workspace="a\nb")
 
     def test_an_address_is_shown_without_its_password(self) -> None:
-        place = shown_place("postgresql://ada:hunter2@db.example:5433/team?sslmode=require#w")
+        place = display_place("postgresql://ada:hunter2@db.example:5433/team?sslmode=require#w")
 
         assert place == "postgresql://db.example:5433/team#w"
 

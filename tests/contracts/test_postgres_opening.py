@@ -20,7 +20,7 @@ from stratagem.errors import (
     StratagemError,
     ValidationFailed,
 )
-from stratagem.places import shown_place
+from stratagem.places import display_place
 from stratagem.storage.postgres import schema
 from stratagem.storage.postgres.statements import migrations
 from tests.contracts.backends import open_postgres
@@ -79,7 +79,7 @@ UNREADABLE = (
 def test_an_address_that_cannot_be_read_is_refused_and_not_quoted(address: str) -> None:
     error = refused(address)
 
-    said = f"{error.envelope()} {error.__cause__} {shown_place(address)}"
+    said = f"{error.envelope()} {error.__cause__} {display_place(address)}"
     assert isinstance(error, ValidationFailed)
     assert "%2F" in error.hint
     assert [part for part in ("hun", "ter2", SECRET, "1234") if part in said] == []
@@ -98,7 +98,7 @@ def test_an_address_that_cannot_be_read_is_refused_and_not_quoted(address: str) 
     ],
 )
 def test_what_is_shown_of_an_address(address: str, shown: str) -> None:
-    assert shown_place(address) == f"postgresql://{shown}"
+    assert display_place(address) == f"postgresql://{shown}"
 
 
 def test_the_first_of_several_servers_that_answers_is_used(postgres_address: str) -> None:

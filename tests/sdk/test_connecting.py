@@ -27,7 +27,7 @@ from stratagem.knowledge.models import Hierarchy
 from stratagem.memory.entries import Item
 from stratagem.memory.models import Entry, Stored
 from stratagem.sdk.remote import Client
-from stratagem.sdk.retrying import Patience, may_repeat
+from stratagem.sdk.retry_policy import RetryPolicy, may_repeat
 from stratagem.surfaces.cli.app import app
 from tests.surfaces.serving import Service, as_json, serving
 
@@ -265,9 +265,9 @@ def test_tokens_and_workspaces(tmp_path: Path) -> None:
 
 
 def test_patience_doubles_its_pauses_up_to_a_second_and_ends() -> None:
-    patience = Patience(10.0, lambda _low, high: high)
+    policy = RetryPolicy(10.0, lambda _low, high: high)
 
-    assert [patience.pause(attempt, 0) for attempt in (0, 1, 2, 3, 4, 50)] == [
+    assert [policy.delay(attempt, 0) for attempt in (0, 1, 2, 3, 4, 50)] == [
         0.1,
         0.2,
         0.4,
@@ -275,9 +275,9 @@ def test_patience_doubles_its_pauses_up_to_a_second_and_ends() -> None:
         1.0,
         1.0,
     ]
-    assert patience.pause(0, 9.95) is None
-    assert patience.pause(0, 1, "7") == 7
-    assert patience.pause(0, 4, "7") is None
+    assert policy.delay(0, 9.95) is None
+    assert policy.delay(0, 1, "7") == 7
+    assert policy.delay(0, 4, "7") is None
     assert may_repeat(429, repeatable=False)
     assert not may_repeat(503, repeatable=False)
     assert not may_repeat(500, repeatable=True)

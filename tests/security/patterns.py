@@ -76,7 +76,9 @@ _VARIANTS: Final = 4
 # Functions that make patterns when they are needed, and what has them made; None where the
 # pattern is a caller's and is never run by `re`, with the reason beside it.
 MADE_WHEN_NEEDED: Final[Mapping[str, Callable[[], object] | None]] = {
-    "redaction.py:_compiled": lambda: [redaction._compiled(each) for each in ("basic", "strict")],
+    "redaction.py:_compile_rules": lambda: [
+        redaction._compile_rules(each) for each in ("basic", "strict")
+    ],
     # Called when the module is imported.
     "gateway/learning/diagnosis.py:_row": lambda: importlib.import_module(
         "stratagem.gateway.learning.diagnosis"

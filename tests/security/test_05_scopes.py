@@ -102,11 +102,11 @@ def test_what_is_no_scope_is_refused(wrong: str) -> None:
 
 
 def test_a_role_is_the_most_that_a_token_may_do() -> None:
-    assert scoping.narrowed(["*:admin"], "reader") == {
+    assert scoping.intersect_with_role(["*:admin"], "reader") == {
         f"{toolset}:read" for toolset in scoping.TOOLSETS
     }
-    assert scoping.narrowed(["memory:read"], "admin") == {"memory:read"}
-    assert "memory:admin" not in scoping.narrowed(["*:admin"], "member")
+    assert scoping.intersect_with_role(["memory:read"], "admin") == {"memory:read"}
+    assert "memory:admin" not in scoping.intersect_with_role(["*:admin"], "member")
 
 
 @pytest.mark.parametrize("scope", MATRIX)
@@ -154,7 +154,7 @@ def test_a_scope_opens_its_own_routes_and_no_others(scoped: House, scope: str) -
 )
 def test_the_list_of_tools_is_what_may_be_called(scoped: House, token: str) -> None:
     given = ["*:read"] if token == "readonly" else [token]
-    caller = Caller(scopes=scoping.narrowed(given, "admin"))
+    caller = Caller(scopes=scoping.intersect_with_role(given, "admin"))
 
     listed = set(scoped.tools(token))
 

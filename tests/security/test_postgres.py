@@ -26,14 +26,14 @@ def test_a_workspace_of_an_address_is_a_workspace_of_its_server() -> None:
 def test_tokens_are_kept_and_workspaces_apart(
     postgres_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stratagem.access.lookup import TokenBook
+    from stratagem.access.token_cache import TokenCache
 
     home, red, blue = (f"{name}-{secrets.token_hex(4)}" for name in ("home", "red", "blue"))
     address = f"{postgres_address.partition('#')[0]}#{home}"
     database = Database(ServerSettings(address, embedder="none"))
     other: Runtime = start(Settings(address, embedder="none"))
     try:
-        book = TokenBook(database.runtime().foundation, time.monotonic)
+        book = TokenCache(database.runtime().foundation, time.monotonic)
         access = Access(other.foundation, Caller("test"), os.urandom)
         token, _secret = access.create("alice", ["*:read"], {red: "member"})
         book.check()

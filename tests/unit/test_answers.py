@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stratagem.answers import fit_list, fit_value, fitting, noted, plain, read_cursor
+from stratagem.answers import add_note, fit_list, fit_value, plain, read_cursor, take_fitting
 from stratagem.errors import ValidationFailed
 
 
@@ -76,7 +76,7 @@ def test_what_an_answer_says_beside_its_results_counts() -> None:
 
 @pytest.mark.parametrize("room", [-5_000, 0, 120])
 def test_at_least_one_result_is_shown_and_its_values_are_shortened(room: int) -> None:
-    (kept,) = fitting([{"key": "k", "value": "x" * 5_000}, {"key": "l", "value": 1}], room)
+    (kept,) = take_fitting([{"key": "k", "value": "x" * 5_000}, {"key": "l", "value": 1}], room)
 
     assert kept["value_truncated"] is True
     assert kept["value"].endswith("…")
@@ -84,20 +84,20 @@ def test_at_least_one_result_is_shown_and_its_values_are_shortened(room: int) ->
 
 
 def test_a_result_without_values_is_shown_whole() -> None:
-    assert fitting(["x" * 500], 100) == ["x" * 500]
+    assert take_fitting(["x" * 500], 100) == ["x" * 500]
 
 
 def test_both_sides_of_a_difference_are_shortened() -> None:
     change = {"key": "k", "before": {"text": '"' * 5_000}, "after": "y" * 5_000}
 
-    (kept,) = fitting([change], 1_000)
+    (kept,) = take_fitting([change], 1_000)
 
     assert size(kept) <= 1_100
     assert kept["before"].startswith('{"text"')
 
 
 def test_notes_add_up() -> None:
-    assert noted(noted({}, "One."), "Two.") == {"note": "One. Two."}
+    assert add_note(add_note({}, "One."), "Two.") == {"note": "One. Two."}
 
 
 @pytest.mark.parametrize(

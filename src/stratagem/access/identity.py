@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stratagem.access.scopes import narrowed
+from stratagem.access.scopes import intersect_with_role
 from stratagem.access.tokens import Token
 from stratagem.access.workspaces import check_workspace
 from stratagem.errors import MissingRequired, PermissionDenied
@@ -59,7 +59,7 @@ def identity_of(token: Token) -> Identity:
     return Identity(
         f"token:{token.id}",
         f"token:{token.name}",
-        {name: narrowed(token.scopes, role) for name, role in token.roles.items()},
+        {name: intersect_with_role(token.scopes, role) for name, role in token.roles.items()},
         token.expires_at,
         token.rate,
         token.concurrency,

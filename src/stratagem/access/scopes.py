@@ -13,7 +13,15 @@ from typing import Final, Literal, get_args
 from stratagem.errors import ValidationFailed
 from stratagem.operation import Caller, Right
 
-__all__ = ["PRESETS", "ROLES", "TOOLSETS", "Role", "check_role", "check_scopes", "narrowed"]
+__all__ = [
+    "PRESETS",
+    "ROLES",
+    "TOOLSETS",
+    "Role",
+    "check_role",
+    "check_scopes",
+    "intersect_with_role",
+]
 
 Role = Literal["reader", "member", "admin"]
 
@@ -68,7 +76,7 @@ def check_role(given: str) -> Role:
     return role
 
 
-def narrowed(scopes: Iterable[str], role: str) -> frozenset[str]:
+def intersect_with_role(scopes: Iterable[str], role: str) -> frozenset[str]:
     """Return what scopes and role allow together."""
     one = Caller(scopes=frozenset(scopes))
     other = Caller(scopes=ROLES[role])

@@ -123,7 +123,7 @@ class Access:
                     "at": iso(version.at),
                     "sequence": version.sequence,
                     "event": version.kind,
-                    **_shown(version.payload),
+                    **_without_hash(version.payload),
                 }
                 for space in (kinds.REFUSALS, kinds.ACTS, kinds.TOKENS)
                 for version in _history(reader, self._foundation, space)
@@ -200,7 +200,7 @@ def _history(reader: Reader, foundation: Foundation, space: Space) -> Iterator[V
             before = page[-1].sequence
 
 
-def _shown(payload: bytes | None) -> dict[str, Any]:
+def _without_hash(payload: bytes | None) -> dict[str, Any]:
     content: dict[str, Any] = orjson.loads(payload) if payload is not None else {}
     content.pop("hash", None)
     return content

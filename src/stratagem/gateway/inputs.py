@@ -238,7 +238,7 @@ class ContextInput(Input):
 
     def labels(self) -> dict[str, Any]:
         """Return the labels that were given."""
-        return {name: value for name, value in self.given().items() if value is not None}
+        return {name: value for name, value in self.to_arguments().items() if value is not None}
 
     agent_id: str | None = param(
         "A label of the agent that calls", default=None, max_length=256, quiet=True

@@ -42,7 +42,7 @@ def call_command(operation: str, arguments: Mapping[str, Any]) -> list[str]:
 
 def _call(operation: str) -> Callable[[Input], list[str]]:
     def command(given: Input) -> list[str]:
-        return call_command(operation, given.given())
+        return call_command(operation, given.to_arguments())
 
     return command
 

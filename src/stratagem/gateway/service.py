@@ -531,7 +531,7 @@ def _pipeline_definition(given: inputs.PipelineInput) -> dict[str, Any]:
 
 def _definition(given: Input) -> dict[str, Any]:
     left_out = {"branch", "request_id", "expected_version"}
-    return given.given(leave_out=left_out)
+    return given.to_arguments(leave_out=left_out)
 
 
 def _fits(tool: Tool, given: inputs.ListToolsInput) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from stratagem.answers import chars_of, fit_list, fitting, noted, piece_of
+from stratagem.answers import add_note, chars_of, fit_list, piece_of, take_fitting
 
 __all__ = ["fit_concept", "fit_hierarchy", "fit_results"]
 
@@ -38,9 +38,11 @@ def fit_concept(answer: Answer, chars_max: int, begin: int) -> Answer:
     cut = answer | {"concept": concept | {"explanation": piece}}
     end = begin + len(piece)
     if begin or end < len(text):
-        cut = noted(cut, f"Characters {begin} to {end} of {len(text)} of the explanation.")
+        cut = add_note(cut, f"Characters {begin} to {end} of {len(text)} of the explanation.")
     if end < len(text):
-        cut = noted(cut | {"truncated": True, "next": str(end)}, f"Go on with cursor={str(end)!r}.")
+        cut = add_note(
+            cut | {"truncated": True, "next": str(end)}, f"Go on with cursor={str(end)!r}."
+        )
     return cut if history is None else _with_history(cut, history, room - chars_of(piece))
 
 
@@ -49,14 +51,14 @@ def _with_history(answer: Answer, history: list[Answer], room: int) -> Answer:
     shortened = [
         _shorten_explanation(each, max(room // 4, _ROOM_MIN)) for each in reversed(history)
     ]
-    kept = list(reversed(fitting(shortened, room)))
+    kept = list(reversed(take_fitting(shortened, room)))
     fitted = answer | {"concept": answer["concept"] | {"explanation_history": kept}}
     left = len(history) - len(kept)
     if left:
-        fitted = noted(fitted, f"{left} earlier explanations were left out.")
+        fitted = add_note(fitted, f"{left} earlier explanations were left out.")
     if left or any("explanation_truncated" in each for each in kept):
         told = "as_of a timestamp reads the concept as it was then, max_chars makes more room."
-        fitted = noted(fitted | {"truncated": True}, told)
+        fitted = add_note(fitted | {"truncated": True}, told)
     return fitted
 
 
@@ -96,7 +98,7 @@ def fit_hierarchy(answer: Answer, chars_max: int, begin: int) -> Answer:
     following = str(begin + kept)
     told = f"{left} more subtopics were left out to stay within {chars_max} characters"
     fitted |= {"truncated": True, "next": following}
-    return noted(fitted, f"{told}; call again with cursor={following!r}.")
+    return add_note(fitted, f"{told}; call again with cursor={following!r}.")
 
 
 def _leaves(answer: Answer) -> Iterator[_Leaf]:

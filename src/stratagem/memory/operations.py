@@ -8,7 +8,7 @@ from typing import Any, Final, Required, TypedDict, cast
 import orjson
 
 from stratagem import limits
-from stratagem.answers import fit_list, fit_value, fitting, noted, plain, read_cursor
+from stratagem.answers import add_note, fit_list, fit_value, plain, read_cursor, take_fitting
 from stratagem.errors import MergeConflict, MissingRequired, StratagemError
 from stratagem.memory.parameters import Key, Keys, Path
 from stratagem.memory.service import Memory
@@ -102,7 +102,7 @@ def _with_missing(answer: Answer, missing: list[str], chars_max: int) -> Answer:
     """Name the keys under which nothing is stored, as far as there is room."""
     if not missing:
         return answer
-    listed = fitting(missing, chars_max)
+    listed = take_fitting(missing, chars_max)
     answer["missing"] = listed
     if len(listed) < len(missing):
         answer["missing_count"] = len(missing)
@@ -137,17 +137,19 @@ def _fit_branches(answer: Answer, given: Mapping[str, Any]) -> Answer:
 
 def _fit_conflicts(error: StratagemError, given: Mapping[str, Any]) -> None:
     if isinstance(error, MergeConflict):
-        error.details["conflicts"] = fitting(error.details["conflicts"], _budget(given) - 1_000)
+        error.details["conflicts"] = take_fitting(
+            error.details["conflicts"], _budget(given) - 1_000
+        )
 
 
 def _with_fewer_conflicts(answer: Answer, chars_max: int) -> Answer:
     conflicts = answer["conflicts"]
-    kept = fitting(conflicts, chars_max)
+    kept = take_fitting(conflicts, chars_max)
     answer |= {"conflicts": kept, "conflict_count": len(conflicts)}
     left = len(conflicts) - len(kept)
     if not left:
         return answer
-    return noted(answer, f"{left} more conflicts were left out; decide these and preview again.")
+    return add_note(answer, f"{left} more conflicts were left out; decide these and preview again.")
 
 
 def _fit_versions(answer: Answer, given: Mapping[str, Any]) -> Answer:

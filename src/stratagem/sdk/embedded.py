@@ -27,7 +27,7 @@ ServiceT = TypeVar("ServiceT")
 ResultT = TypeVar("ResultT")
 
 
-class _Checked(Generic[ServiceT]):
+class _CheckedService(Generic[ServiceT]):
     """A service of this process, whose methods are handed checked arguments."""
 
     def __init__(self, system: str, service: ServiceT) -> None:
@@ -50,12 +50,12 @@ class Stratagem:
     def __init__(self, runtime: Runtime, caller: Caller) -> None:
         self._runtime = runtime
         self._caller = caller
-        self.memory = MemoryMethods(_Checked("memory", Memory(runtime.foundation, caller)))
+        self.memory = MemoryMethods(_CheckedService("memory", Memory(runtime.foundation, caller)))
         self.debugging = DebuggingMethods(
-            _Checked("debugging", Debugging(runtime.foundation, caller))
+            _CheckedService("debugging", Debugging(runtime.foundation, caller))
         )
         self.knowledge = KnowledgeMethods(
-            _Checked("knowledge", Knowledge(runtime.foundation, caller))
+            _CheckedService("knowledge", Knowledge(runtime.foundation, caller))
         )
 
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:

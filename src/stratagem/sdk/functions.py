@@ -12,7 +12,7 @@ from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers import CustomProvider
 from stratagem.sdk.generated.gateway import GatewayOperations
-from stratagem.sdk.invoking import Answer, Call
+from stratagem.sdk.method_bases import Answer, Call
 
 __all__ = ["EmbeddedGateway"]
 
@@ -46,7 +46,7 @@ class EmbeddedGateway(GatewayOperations):
             **made.options,
             **definition,
         }
-        return self._placed(given)
+        return self._register_or_update(given)
 
     def add_provider(
         self, name: str, provider: CustomProvider, config: Mapping[str, Any] | None = None
@@ -76,11 +76,13 @@ class EmbeddedGateway(GatewayOperations):
 
         handler = {"type": "client", "client": client}
         return [
-            self._placed({"provider": name, **tool, "handler": {**handler, "tool": tool["name"]}})
+            self._register_or_update(
+                {"provider": name, **tool, "handler": {**handler, "tool": tool["name"]}}
+            )
             for tool in gateway.home.run(begin)
         ]
 
-    def _placed(self, given: dict[str, Any]) -> Answer:
+    def _register_or_update(self, given: dict[str, Any]) -> Answer:
         """Register a tool, or put it in the place of the same one from before."""
         given = {name: each for name, each in given.items() if each is not None}
         try:

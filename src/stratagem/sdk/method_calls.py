@@ -9,7 +9,7 @@ from typing import Any, Final, Self, get_type_hints
 
 from stratagem.parameters import MISSING
 from stratagem.schemas import method_schema
-from stratagem.sdk.restoring import restored
+from stratagem.sdk.deserialization import deserialize
 
 __all__ = ["MethodCall"]
 
@@ -77,9 +77,9 @@ class MethodCall:
     def result(self, answer: Any) -> Any:
         """Return what the method returns for an answer."""
         if self.part is not None:
-            return restored(self.returns, answer[self.part])
+            return deserialize(self.returns, answer[self.part])
         is_miss = isinstance(answer, Mapping) and answer.get("found") is False
-        return None if is_miss else restored(self.returns, answer)
+        return None if is_miss else deserialize(self.returns, answer)
 
 
 def _detect_environment() -> dict[str, str]:

@@ -17,13 +17,19 @@ from typing import Any, Final, Self, TypeVar
 
 import httpx2
 
-from stratagem.sdk.asking import Asked, Connection, closed, gone, is_outcome
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods, DebuggingMethods
 from stratagem.sdk.generated.gateway import AsyncGatewayOperations, GatewayOperations
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods, KnowledgeMethods
 from stratagem.sdk.generated.memory import AsyncMemoryMethods, MemoryMethods
+from stratagem.sdk.http_requests import (
+    PreparedRequest,
+    ServerEndpoint,
+    closed_client_error,
+    is_outcome,
+    unreachable_error,
+)
 from stratagem.sdk.method_calls import MethodCall
-from stratagem.sdk.retrying import Patience, may_repeat
+from stratagem.sdk.retry_policy import RetryPolicy, may_repeat
 
 __all__ = ["AsyncClient", "Client", "connect", "connect_async"]
 
@@ -37,35 +43,37 @@ _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeo
 _STATUS: Final = "strata_status"
 
 
-class _Course:
+class _RequestAttempts:
     """The attempts of one request."""
 
-    def __init__(self, connection: Connection, asked: Asked, patience: Patience) -> None:
-        self._connection = connection
-        self._asked = asked
-        self._patience = patience
+    def __init__(
+        self, endpoint: ServerEndpoint, request: PreparedRequest, patience: RetryPolicy
+    ) -> None:
+        self._endpoint = endpoint
+        self._request = request
+        self._retry_policy = patience
         self._began = time.monotonic()
         self._attempt = 0
 
-    def failed(self, error: httpx2.TransportError | httpx2.DecodingError) -> float:
+    def wait_after_failure(self, error: httpx2.TransportError | httpx2.DecodingError) -> float:
         """Return how long to wait until the next attempt, or give up."""
         wait = None
-        if self._asked.repeatable or isinstance(error, _NOT_SENT):
-            wait = self._pause()
+        if self._request.repeatable or isinstance(error, _NOT_SENT):
+            wait = self._next_delay()
         if wait is None:
-            raise gone(self._connection.base, error) from error
+            raise unreachable_error(self._endpoint.base, error) from error
         return wait
 
-    def refused(self, response: httpx2.Response) -> float | None:
+    def wait_after_refusal(self, response: httpx2.Response) -> float | None:
         """Return how long to wait until the next attempt; None: this is the answer."""
-        if not may_repeat(response.status_code, repeatable=self._asked.repeatable):
+        if not may_repeat(response.status_code, repeatable=self._request.repeatable):
             return None
         if is_outcome(response):
             return None
-        return self._pause(response.headers.get("retry-after", ""))
+        return self._next_delay(response.headers.get("retry-after", ""))
 
-    def _pause(self, wished: str = "") -> float | None:
-        wait = self._patience.pause(self._attempt, time.monotonic() - self._began, wished)
+    def _next_delay(self, retry_after: str = "") -> float | None:
+        wait = self._retry_policy.delay(self._attempt, time.monotonic() - self._began, retry_after)
         self._attempt += 1
         return wait
 
@@ -73,10 +81,10 @@ class _Course:
 class Client:
     """A server, as the embedded SDK has a database. Safe to use from several threads."""
 
-    def __init__(self, connection: Connection, seconds: float, patience: Patience) -> None:
-        self._connection = connection
-        self._patience = patience
-        self._http = httpx2.Client(**connection.settings(seconds))
+    def __init__(self, endpoint: ServerEndpoint, seconds: float, patience: RetryPolicy) -> None:
+        self._endpoint = endpoint
+        self._retry_policy = patience
+        self._http = httpx2.Client(**endpoint.client_options(seconds))
         self._closed = False
         # The same methods as the embedded SDK has.
         self.memory = MemoryMethods(self._invoke)
@@ -86,17 +94,17 @@ class Client:
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return self._ask(self._connection.ask(name, arguments or {}, whole=False))
+        return self._send(self._endpoint.prepare_request(name, arguments or {}, whole=False))
 
     @property
     def branch(self) -> str:
         """The current branch."""
-        return self._connection.branch or str(self.call(_STATUS)["branch"])
+        return self._endpoint.branch or str(self.call(_STATUS)["branch"])
 
     @property
     def namespace(self) -> str:
         """The namespace of whatever names none."""
-        return self._connection.namespace or str(self.call(_STATUS)["namespace"])
+        return self._endpoint.namespace or str(self.call(_STATUS)["namespace"])
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -105,23 +113,25 @@ class Client:
 
     def _invoke(self, method: Callable[..., ResultT], arguments: Mapping[str, Any], /) -> ResultT:
         call = MethodCall.of(method, arguments)
-        asked = self._connection.ask(call.operation, call.arguments, whole=True)
-        result: ResultT = call.result(self._ask(asked))
+        request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
+        result: ResultT = call.result(self._send(request))
         return result
 
-    def _ask(self, asked: Asked) -> dict[str, Any]:
-        course = _Course(self._connection, asked, self._patience)
+    def _send(self, request: PreparedRequest) -> dict[str, Any]:
+        attempts = _RequestAttempts(self._endpoint, request, self._retry_policy)
         while True:
             if self._closed:
-                raise closed()
+                raise closed_client_error()
             try:
-                response = self._http.post(asked.path, content=asked.body, headers=asked.headers)
+                response = self._http.post(
+                    request.path, content=request.body, headers=request.headers
+                )
             except (httpx2.TransportError, httpx2.DecodingError) as error:
-                time.sleep(course.failed(error))
+                time.sleep(attempts.wait_after_failure(error))
                 continue
-            wait = course.refused(response)
+            wait = attempts.wait_after_refusal(response)
             if wait is None:
-                return self._connection.answer(asked, response)
+                return self._endpoint.parse_answer(request, response)
             time.sleep(wait)
 
     def __enter__(self) -> Self:
@@ -139,10 +149,10 @@ class Client:
 class AsyncClient:
     """A server, for programs with an event loop: the same methods, to be awaited."""
 
-    def __init__(self, connection: Connection, seconds: float, patience: Patience) -> None:
-        self._connection = connection
-        self._patience = patience
-        self._http = httpx2.AsyncClient(**connection.settings(seconds))
+    def __init__(self, endpoint: ServerEndpoint, seconds: float, patience: RetryPolicy) -> None:
+        self._endpoint = endpoint
+        self._retry_policy = patience
+        self._http = httpx2.AsyncClient(**endpoint.client_options(seconds))
         self._closed = False
         self.memory = AsyncMemoryMethods(self._invoke)
         self.debugging = AsyncDebuggingMethods(self._invoke)
@@ -151,7 +161,7 @@ class AsyncClient:
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return await self._ask(self._connection.ask(name, arguments or {}, whole=False))
+        return await self._send(self._endpoint.prepare_request(name, arguments or {}, whole=False))
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -162,25 +172,25 @@ class AsyncClient:
         self, method: Callable[..., ResultT], arguments: Mapping[str, Any], /
     ) -> ResultT:
         call = MethodCall.of(method, arguments)
-        asked = self._connection.ask(call.operation, call.arguments, whole=True)
-        result: ResultT = call.result(await self._ask(asked))
+        request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
+        result: ResultT = call.result(await self._send(request))
         return result
 
-    async def _ask(self, asked: Asked) -> dict[str, Any]:
-        course = _Course(self._connection, asked, self._patience)
+    async def _send(self, request: PreparedRequest) -> dict[str, Any]:
+        attempts = _RequestAttempts(self._endpoint, request, self._retry_policy)
         while True:
             if self._closed:
-                raise closed()
+                raise closed_client_error()
             try:
                 response = await self._http.post(
-                    asked.path, content=asked.body, headers=asked.headers
+                    request.path, content=request.body, headers=request.headers
                 )
             except (httpx2.TransportError, httpx2.DecodingError) as error:
-                await asyncio.sleep(course.failed(error))
+                await asyncio.sleep(attempts.wait_after_failure(error))
                 continue
-            wait = course.refused(response)
+            wait = attempts.wait_after_refusal(response)
             if wait is None:
-                return self._connection.answer(asked, response)
+                return self._endpoint.parse_answer(request, response)
             await asyncio.sleep(wait)
 
     async def __aenter__(self) -> Self:
@@ -210,8 +220,8 @@ def connect(
     `timeout`: how many seconds an answer is waited for. `patience`: for how many seconds a
     request whose answer was lost, or that came too early, is sent again.
     """
-    connection = Connection(url, token, namespace=namespace, branch=branch, workspace=workspace)
-    return Client(connection, timeout, Patience(patience, random.uniform))
+    endpoint = ServerEndpoint(url, token, namespace=namespace, branch=branch, workspace=workspace)
+    return Client(endpoint, timeout, RetryPolicy(patience, random.uniform))
 
 
 def connect_async(
@@ -225,5 +235,5 @@ def connect_async(
     patience: float = _PATIENCE_SECONDS,
 ) -> AsyncClient:
     """Connect to a server, for programs with an event loop; see `connect`."""
-    connection = Connection(url, token, namespace=namespace, branch=branch, workspace=workspace)
-    return AsyncClient(connection, timeout, Patience(patience, random.uniform))
+    endpoint = ServerEndpoint(url, token, namespace=namespace, branch=branch, workspace=workspace)
+    return AsyncClient(endpoint, timeout, RetryPolicy(patience, random.uniform))

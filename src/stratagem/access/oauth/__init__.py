@@ -5,10 +5,10 @@ its metadata (RFC 9728) which issuer that is, and sends what it was given to nob
 """
 
 from stratagem.access.oauth.claims import identity_from
+from stratagem.access.oauth.jwt_verifier import Verifier
 from stratagem.access.oauth.keys import Fetch, KeySet
 from stratagem.access.oauth.metadata import challenge, resource_metadata
 from stratagem.access.oauth.settings import OAuthSettings
-from stratagem.access.oauth.verifying import Verifier
 
 __all__ = [
     "Fetch",

@@ -9,7 +9,7 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.access.identity import Identity
 from stratagem.access.oauth.settings import OAuthSettings
-from stratagem.access.scopes import check_scopes, narrowed
+from stratagem.access.scopes import check_scopes, intersect_with_role
 from stratagem.access.workspaces import check_workspace
 from stratagem.errors import Unauthenticated, ValidationFailed
 
@@ -40,7 +40,10 @@ def identity_from(claims: Mapping[str, Any], settings: OAuthSettings, home: str)
     return Identity(
         f"oauth:{mark}",
         f"oauth:{shown[:room]}#{mark[:12]}",
-        {name: narrowed(scopes, "admin") for name in _workspaces(claims, settings, home)},
+        {
+            name: intersect_with_role(scopes, "admin")
+            for name in _workspaces(claims, settings, home)
+        },
         (_expiry(claims) + limits.OAUTH_LEEWAY_SECONDS) * _SECOND,
     )
 
@@ -65,10 +68,10 @@ def scopes_from(claims: Mapping[str, Any], audiences: Iterable[str] = ()) -> fro
             value.split() if isinstance(value, str) else value if isinstance(value, list) else []
         )
     own = {"", *(audience.rstrip("/") for audience in audiences)}
-    return frozenset(_known((each for each in given if isinstance(each, str)), own))
+    return frozenset(_known_scopes((each for each in given if isinstance(each, str)), own))
 
 
-def _known(given: Iterable[str], own: Container[str]) -> Iterable[str]:
+def _known_scopes(given: Iterable[str], own: Container[str]) -> Iterable[str]:
     for each in given:
         place, _, scope = each.rpartition("/")
         if place not in own:

@@ -47,13 +47,13 @@ class KeySet:
         """
         if self._age(self._fetched) > limits.OAUTH_KEYS_SECONDS:
             await self._renew()
-        found = self._known(key_id)
+        found = self._find_known(key_id)
         if found is None and self._age(self._tried) > limits.OAUTH_KEYS_RETRY_SECONDS:
             await self._renew()
-            found = self._known(key_id)
+            found = self._find_known(key_id)
         return found
 
-    def _known(self, key_id: str | None) -> Key | None:
+    def _find_known(self, key_id: str | None) -> Key | None:
         if key_id is None:
             return self._keys[0] if len(self._keys) == 1 else None
         return next((key for key in self._keys if key.get("kid") == key_id), None)

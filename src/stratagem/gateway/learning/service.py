@@ -151,7 +151,7 @@ class CorrectionService(LearningService):
                 work,
                 request_id=given.request_id,
                 operation="auto_correction_configure",
-                arguments=given.given(),
+                arguments=given.to_arguments(),
             )
             self._corrector.evaluator.forget()
         return {**answer, "timestamp": self._now()}
@@ -754,7 +754,7 @@ class PatternAdministration(LearningService):
             work,
             request_id=given.request_id,
             operation="auto_correction_patterns",
-            arguments=given.given(),
+            arguments=given.to_arguments(),
         )
         self._corrector.evaluator.forget()
         return answer

@@ -103,7 +103,7 @@ class ResourceService:
 
 
 def _fields(given: Input) -> dict[str, Any]:
-    said = given.given(leave_out={"branch", "request_id"})
+    said = given.to_arguments(leave_out={"branch", "request_id"})
     return {name: value for name, value in said.items() if value is not None}
 
 

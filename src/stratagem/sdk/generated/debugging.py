@@ -15,7 +15,7 @@ from stratagem.debugging.models import (
     SolutionAdded,
 )
 from stratagem.debugging.service import Debugging
-from stratagem.sdk.invoking import AsyncServiceMethods, ServiceMethods
+from stratagem.sdk.method_bases import AsyncServiceMethods, ServiceMethods
 
 __all__ = ["AsyncDebuggingMethods", "DebuggingMethods"]
 

@@ -57,7 +57,7 @@ from stratagem.gateway.registry.answers import (
     ToolUpdate,
     WithdrawnGrants,
 )
-from stratagem.sdk.invoking import AsyncOperationMethods, OperationMethods
+from stratagem.sdk.method_bases import AsyncOperationMethods, OperationMethods
 
 __all__ = ["AsyncGatewayOperations", "GatewayOperations"]
 

@@ -23,7 +23,7 @@ from stratagem.knowledge.models import (
 )
 from stratagem.knowledge.service import Knowledge
 from stratagem.parameters import MISSING
-from stratagem.sdk.invoking import AsyncServiceMethods, ServiceMethods
+from stratagem.sdk.method_bases import AsyncServiceMethods, ServiceMethods
 
 __all__ = ["AsyncKnowledgeMethods", "KnowledgeMethods"]
 

@@ -27,7 +27,7 @@ from stratagem.memory.models import (
 )
 from stratagem.memory.service import Memory
 from stratagem.parameters import MISSING
-from stratagem.sdk.invoking import AsyncServiceMethods, ServiceMethods
+from stratagem.sdk.method_bases import AsyncServiceMethods, ServiceMethods
 
 __all__ = ["AsyncMemoryMethods", "MemoryMethods"]
 

@@ -27,7 +27,7 @@ from stratagem.engine.events import Event, Head, Space
 from stratagem.engine.records import Kinds
 from stratagem.engine.values import check_text
 from stratagem.errors import StorageUnavailable, StratagemError
-from stratagem.places import shown_place
+from stratagem.places import display_place
 from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.postgres import examination, maintenance, pool, schema
@@ -83,7 +83,7 @@ class PostgresStore(SqlStore):
         copying: bool = False,
     ) -> None:
         super().__init__(
-            shown_place(f"{address}#{workspace}"),
+            display_place(f"{address}#{workspace}"),
             kinds=kinds,
             indexer=indexer,
             adapters=adapters,

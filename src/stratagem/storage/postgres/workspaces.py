@@ -6,7 +6,7 @@ from contextlib import closing
 
 from psycopg import errors as faults
 
-from stratagem.places import shown_place
+from stratagem.places import display_place
 from stratagem.storage.postgres.connection import connect, translating_errors
 from stratagem.storage.postgres.statements import SQL
 
@@ -20,7 +20,7 @@ def workspaces(address: str) -> list[str]:
         StratagemError: The server cannot be reached, or refuses.
     """
     with (
-        translating_errors(shown_place(address)),
+        translating_errors(display_place(address)),
         closing(connect(address, read_only=True)) as connection,
     ):
         try:

@@ -17,9 +17,9 @@ from cachetools import LRUCache
 
 from stratagem import limits
 from stratagem.access.identity import Identity, identity_of
-from stratagem.access.lookup import TokenBook
 from stratagem.access.oauth import Fetch, KeySet, Verifier
 from stratagem.access.refusals import Refusals
+from stratagem.access.token_cache import TokenCache
 from stratagem.access.tokens import PREFIX, digest
 from stratagem.access.workspaces import home_of
 from stratagem.errors import PermissionDenied, StratagemError, Unauthenticated
@@ -54,7 +54,7 @@ class Authenticator:
         self._settings = settings
         self._database = database
         self._home = home_of(settings.database)
-        self._book: TokenBook | None = None
+        self._book: TokenCache | None = None
         self._refusals = Refusals()
         self._writing: asyncio.Task[None] | None = None
         self._verifier: Verifier | None = None
@@ -213,11 +213,11 @@ class Authenticator:
     def _now(self) -> int:
         return self._database.runtime().foundation.store.now()
 
-    async def _token_book(self) -> TokenBook:
+    async def _token_book(self) -> TokenCache:
         book = self._book
         if book is None:
             runtime = await asyncio.to_thread(self._database.runtime)
-            book = self._book = self._book or TokenBook(runtime.foundation, time.monotonic)
+            book = self._book = self._book or TokenCache(runtime.foundation, time.monotonic)
         if book.is_due:
             await asyncio.to_thread(book.check)
         return book

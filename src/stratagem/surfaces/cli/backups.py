@@ -17,7 +17,7 @@ from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.upkeep import PANEL
 
 if TYPE_CHECKING:
-    from stratagem.backups import Kept
+    from stratagem.backups import WorkspaceCopy
     from stratagem.bootstrap import Rescued
 
 __all__ = ["app"]
@@ -80,7 +80,7 @@ def _restore(
     session.output.answer(_answer(file, kept), _show_restored)
 
 
-def _answer(file: Path, kept: list[Kept]) -> dict[str, Any]:
+def _answer(file: Path, kept: list[WorkspaceCopy]) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "file": str(file),
         "events": sum(each.events for each in kept),

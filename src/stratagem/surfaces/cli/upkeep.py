@@ -12,7 +12,7 @@ import typer
 
 from stratagem import errors
 from stratagem.errors import DatabaseCorrupt, ValidationFailed
-from stratagem.places import is_address, shown_place
+from stratagem.places import display_place, is_address
 from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.progress import progress
 from stratagem.surfaces.cli.sandbox_check import begin_sandbox_check, show_sandbox
@@ -153,7 +153,7 @@ def _report(session: Session, findings: list[Finding]) -> dict[str, Any]:
     return {
         "healthy": not findings,
         "verdict": _verdict_of(findings),
-        "database": shown_place(session.database),
+        "database": display_place(session.database),
         "findings": [asdict(each) for each in findings],
         "warnings": [],
     }

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from stratagem.answers import whole
 from stratagem.operation import Caller
-from stratagem.sdk.asking import ANSWERS_HEADER, BRANCH_HEADER, NAMESPACE_HEADER
+from stratagem.sdk.http_requests import ANSWERS_HEADER, BRANCH_HEADER, NAMESPACE_HEADER
 
 __all__ = ["answer_budget", "note_branch", "with_client_settings"]
 

@@ -20,8 +20,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from stratagem import limits
-from stratagem.access.lookup import TokenBook
-from stratagem.access.oauth.verifying import check_installed
+from stratagem.access.oauth.jwt_verifier import check_installed
+from stratagem.access.token_cache import TokenCache
 from stratagem.errors import ServiceUnavailable, StratagemError, ValidationFailed
 from stratagem.places import is_address
 from stratagem.surfaces import rest
@@ -287,7 +287,7 @@ def _has_tokens(settings: ServerSettings, database: Database) -> bool:
 
 
 def _has_any_token(database: Database) -> bool:
-    book = TokenBook(database.runtime().foundation, time.monotonic)
+    book = TokenCache(database.runtime().foundation, time.monotonic)
     book.check()
     return book.in_use
 

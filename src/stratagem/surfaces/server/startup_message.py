@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stratagem.errors import StratagemError
-from stratagem.places import shown_place
+from stratagem.places import display_place
 from stratagem.surfaces.mcp.http import PATH
 from stratagem.surfaces.serving.settings import ServerSettings
 
@@ -38,7 +38,7 @@ def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -
     lines = [
         f"Stratagem is listening on {own}{PATH}{taken}",
         f"REST: {own}/api/docs",
-        f"Database: {shown_place(settings.database)}",
+        f"Database: {display_place(settings.database)}",
         *_warnings(settings, state),
         "",
         *_connection_lines(settings, _client_address(settings, port), state),

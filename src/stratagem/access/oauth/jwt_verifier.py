@@ -68,47 +68,47 @@ class Verifier:
             ServiceUnavailable: The issuer's keys cannot be had.
         """
         if len(token) > limits.OAUTH_TOKEN_CHARS_MAX:
-            raise _refused("too_long", "is too long")
+            raise _refusal("too_long", "is too long")
         hashed = digest(token)
         identity = self._verified.get(hashed)
         if identity is None:
-            identity = identity_from(await self._checked(token), self._settings, self._home)
+            identity = identity_from(await self._verify_claims(token), self._settings, self._home)
             self._verified[hashed] = identity
         return identity
 
-    async def _checked(self, token: str) -> Mapping[str, Any]:
+    async def _verify_claims(self, token: str) -> Mapping[str, Any]:
         import jwt
 
         try:
             header = jwt.get_unverified_header(token)
         except jwt.InvalidTokenError as error:
-            raise _refused("malformed", "is no JWT") from error
+            raise _refusal("malformed", "is no JWT") from error
         algorithm = _algorithm(header)
         key_id = header.get("kid")
         found = await self._keys.find(key_id if isinstance(key_id, str) else None)
         if found is None:
-            raise _refused("unknown_key", "is signed with a key that its issuer does not have")
+            raise _refusal("unknown_key", "is signed with a key that its issuer does not have")
         try:
-            return self._decoded(jwt, token, found, algorithm)
+            return self._decode(jwt, token, found, algorithm)
         except jwt.ExpiredSignatureError as error:
-            raise _refused("expired", "has expired") from error
+            raise _refusal("expired", "has expired") from error
         except jwt.ImmatureSignatureError as error:
-            raise _refused("not_yet_valid", "is not valid yet") from error
+            raise _refusal("not_yet_valid", "is not valid yet") from error
         except jwt.InvalidAudienceError as error:
-            raise _refused("audience", "is for another audience") from error
+            raise _refusal("audience", "is for another audience") from error
         except jwt.InvalidIssuerError as error:
-            raise _refused("issuer", "is of another issuer") from error
+            raise _refusal("issuer", "is of another issuer") from error
         except (jwt.InvalidTokenError, jwt.PyJWKError) as error:
-            raise _refused("signature", "does not verify") from error
+            raise _refusal("signature", "does not verify") from error
 
-    def _decoded(
+    def _decode(
         self, library: Any, token: str, found: Mapping[str, Any], algorithm: str
     ) -> Mapping[str, Any]:
         if found.get("kty") != ALGORITHMS[algorithm] or found.get("alg", algorithm) != algorithm:
-            raise _refused("key_confusion", "names an algorithm that its key is not for")
+            raise _refusal("key_confusion", "names an algorithm that its key is not for")
         key: jwt.PyJWK = library.PyJWK(dict(found), algorithm)
         if getattr(key.key, "key_size", _RSA_BITS_MIN) < _RSA_BITS_MIN and key.key_type == "RSA":
-            raise _refused("weak_key", "is signed with a key that is too short")
+            raise _refusal("weak_key", "is signed with a key that is too short")
         claims: Mapping[str, Any] = library.decode(
             token,
             key,
@@ -124,17 +124,17 @@ class Verifier:
 def _algorithm(header: Mapping[str, Any]) -> str:
     algorithm = header.get("alg")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-        raise _refused("algorithm", "names an algorithm that is not taken")
+        raise _refusal("algorithm", "names an algorithm that is not taken")
     kind = header.get("typ")
     if kind is not None and str(kind).lower() not in _TYPES:
         # A token about somebody (an id token has no type of its own) is caught by its audience.
-        raise _refused("type", "is not an access token")
+        raise _refusal("type", "is not an access token")
     if "crit" in header:
-        raise _refused("critical", "asks for something that is not understood")
+        raise _refusal("critical", "asks for something that is not understood")
     return algorithm
 
 
-def _refused(reason: str, words: str) -> Unauthenticated:
+def _refusal(reason: str, words: str) -> Unauthenticated:
     return Unauthenticated(f"Your token {words}.", reason=reason)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Patience", "may_repeat"]
+__all__ = ["RetryPolicy", "may_repeat"]
 
 _FIRST_SECONDS: Final = 0.1
 # A server that starts again is found within this time of being ready.
@@ -18,26 +18,27 @@ _REFUSED: Final = 429
 
 
 def may_repeat(status: int, *, repeatable: bool) -> bool:
-    """Whether a request that was answered so may be sent again.
+    """Whether a request that got this HTTP status may be sent again.
 
-    One that was turned away for coming too often has done nothing yet, whatever it would do.
+    A request refused by the rate limit has had no effect, so it may be repeated in any case.
     """
     return status == _REFUSED or (repeatable and status in _AGAIN)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """For how long a request is sent again. `spread` draws a number between two others."""
+class RetryPolicy:
+    """For how many seconds a request is repeated. `spread` draws a number between two others."""
 
     seconds: float
     spread: Callable[[float, float], float]
 
-    def pause(self, attempt: int, elapsed: float, wished: str = "") -> float | None:
+    def delay(self, attempt: int, elapsed: float, retry_after: str = "") -> float | None:
         """Return how long to wait before the next attempt; None is the time to give up.
 
-        `wished` is what the server said about it, in seconds; one that wishes for none is spared
-        all the same.
+        `retry_after` is the server's wish in seconds; the wait is never shorter than the backoff.
         """
         most = min(_FIRST_SECONDS * 2 ** min(attempt, _DOUBLINGS_MAX), _PAUSE_SECONDS_MAX)
-        wait = max(float(wished) if wished.isdecimal() else 0.0, self.spread(most / 2, most))
+        wait = max(
+            float(retry_after) if retry_after.isdecimal() else 0.0, self.spread(most / 2, most)
+        )
         return wait if elapsed + wait <= self.seconds else None

@@ -1,4 +1,4 @@
-"""What the generated methods of the SDK are made with: something that runs what they name.
+"""Base classes of the generated SDK methods: they run the method or operation that is named.
 
 The methods of memory, debugging and knowledge name a method of a service, so that a program that
 has the database in its own process gets the result without a detour through JSON. Those of the

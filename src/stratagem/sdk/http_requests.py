@@ -23,17 +23,17 @@ from stratagem.errors import (
 )
 from stratagem.operation import MADE_UP
 from stratagem.operations import find
-from stratagem.sdk.restoring import error_of
+from stratagem.sdk.deserialization import error_of
 
 __all__ = [
     "ANSWERS_HEADER",
     "BRANCH_HEADER",
     "NAMESPACE_HEADER",
-    "Asked",
-    "Connection",
-    "closed",
-    "gone",
+    "PreparedRequest",
+    "ServerEndpoint",
+    "closed_client_error",
     "is_outcome",
+    "unreachable_error",
 ]
 
 # Who keeps a current branch says which with each request, and is told which it is then.
@@ -50,7 +50,7 @@ _IDLE_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedRequest:
     """A request. `repeatable`: sending it twice does no more than sending it once."""
 
     path: str
@@ -59,8 +59,8 @@ class Asked:
     repeatable: bool
 
 
-class Connection:
-    """Where a server is, who asks, and on which branch."""
+class ServerEndpoint:
+    """A server as one client sees it: its address, credentials, namespace and current branch."""
 
     def __init__(
         self,
@@ -85,8 +85,8 @@ class Connection:
         if namespace:
             self.headers[NAMESPACE_HEADER] = quote(namespace, safe="")
 
-    def settings(self, seconds: float) -> dict[str, Any]:
-        """Return what an HTTP client is made with.
+    def client_options(self, seconds: float) -> dict[str, Any]:
+        """Return the keyword arguments for the HTTP client.
 
         Raises:
             ValidationFailed: Nobody can wait for so long.
@@ -104,7 +104,9 @@ class Connection:
             "verify": self.base.lower().startswith("https://"),
         }
 
-    def ask(self, name: str, arguments: Mapping[str, Any], *, whole: bool) -> Asked:
+    def prepare_request(
+        self, name: str, arguments: Mapping[str, Any], *, whole: bool
+    ) -> PreparedRequest:
         """Return the request that calls an operation.
 
         A write is given a request id where it has none, so that it can be repeated.
@@ -125,18 +127,18 @@ class Connection:
         if whole:
             headers[ANSWERS_HEADER] = "whole"
         path = f"{self.base}/api/{operation.toolset}/{operation.name}"
-        return Asked(path, _encoded(given), headers, repeatable)
+        return PreparedRequest(path, _encode_arguments(given), headers, repeatable)
 
-    def answer(self, asked: Asked, response: httpx2.Response) -> dict[str, Any]:
+    def parse_answer(self, request: PreparedRequest, response: httpx2.Response) -> dict[str, Any]:
         """Return what the server answered, and follow it to another branch.
 
         Raises:
             StratagemError: It refused.
         """
-        told = response.headers.get(BRANCH_HEADER)
+        answered_branch = response.headers.get(BRANCH_HEADER)
         # Only where this request changed it: another thread may have switched meanwhile.
-        if told and told != asked.headers[BRANCH_HEADER]:
-            self.branch = unquote(told)
+        if answered_branch and answered_branch != request.headers[BRANCH_HEADER]:
+            self.branch = unquote(answered_branch)
         try:
             answer = orjson.loads(response.content)
         except orjson.JSONDecodeError:
@@ -186,7 +188,7 @@ def _check_url(url: str) -> None:
 
 
 def _check_header(name: str, value: str | None) -> None:
-    """Refuse what no server would be sent. The value may be secret, so it is not told."""
+    """Refuse a value that is no HTTP header. It may be secret, so the message leaves it out."""
     if not value:
         return
     if not isinstance(value, str) or not value.isascii() or not value.isprintable():
@@ -197,7 +199,7 @@ def _check_header(name: str, value: str | None) -> None:
         )
 
 
-def gone(base: str, error: Exception) -> ServiceUnavailable:
+def unreachable_error(base: str, error: Exception) -> ServiceUnavailable:
     """Return the error for a server that did not answer."""
     if isinstance(error, httpx2.DecodingError):
         return ServiceUnavailable(
@@ -215,15 +217,15 @@ def gone(base: str, error: Exception) -> ServiceUnavailable:
     )
 
 
-def closed() -> ServiceUnavailable:
+def closed_client_error() -> ServiceUnavailable:
     """Return the error for a client that was closed."""
     return ServiceUnavailable("This client was closed.", hint="Connect again.")
 
 
-def _encoded(given: Mapping[str, Any]) -> bytes:
-    """Write arguments as the database itself would take them: nothing is changed on the way."""
+def _encode_arguments(given: Mapping[str, Any]) -> bytes:
+    """Encode arguments as JSON, under the same rules as the database, and check the size."""
     most = limits.REQUEST_BYTES_MAX
-    body = _object(given)
+    body = _encode_object(given)
     if len(body) > most:
         raise RequestTooLarge(
             f"The request takes {len(body):,} bytes; a server takes {most:,}.", limit=most
@@ -231,19 +233,21 @@ def _encoded(given: Mapping[str, Any]) -> bytes:
     return body
 
 
-def _object(given: Mapping[str, Any]) -> bytes:
-    """Write an object; each of its fields is checked on its own, and named where it is wrong."""
-    parts = [orjson.dumps(name) + b":" + _field(name, value) for name, value in given.items()]
+def _encode_object(given: Mapping[str, Any]) -> bytes:
+    """Encode an object field by field, so that an error names the field."""
+    parts = [
+        orjson.dumps(name) + b":" + _encode_field(name, value) for name, value in given.items()
+    ]
     return b"{" + b",".join(parts) + b"}"
 
 
-def _field(name: str, value: Any) -> bytes:
+def _encode_field(name: str, value: Any) -> bytes:
     most = limits.REQUEST_BYTES_MAX
     if isinstance(value, Mapping):
         value = dict(value)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
         if value and all(_is_item(each) for each in value):
-            return b"[" + b",".join(map(_object, value)) + b"]"
+            return b"[" + b",".join(map(_encode_object, value)) + b"]"
         value = list(value)
     # Of several keys, the one that is wrong is told as if it were the only one.
     field = "key" if name == "keys" else name

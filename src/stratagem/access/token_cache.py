@@ -16,11 +16,11 @@ from stratagem.access.service import BRANCH, every_token
 from stratagem.access.tokens import Token
 from stratagem.search.foundation import Foundation
 
-__all__ = ["TokenBook"]
+__all__ = ["TokenCache"]
 
 
-class TokenBook:
-    """The tokens of a database, as they were a moment ago. Safe to use from several threads."""
+class TokenCache:
+    """The tokens of a database, read again when they have changed. Safe for several threads."""
 
     def __init__(self, foundation: Foundation, monotonic: Callable[[], float]) -> None:
         self._foundation = foundation

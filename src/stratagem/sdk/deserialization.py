@@ -1,4 +1,4 @@
-"""From JSON back to the models that methods return, and to the errors that they raise."""
+"""Deserialization of JSON answers to the models that methods return, or the errors they raise."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from stratagem import errors
 from stratagem.errors import StratagemError
 
-__all__ = ["error_of", "restored"]
+__all__ = ["deserialize", "error_of"]
 
 
-def restored(kind: Any, answer: Any) -> Any:
+def deserialize(kind: Any, answer: Any) -> Any:
     """Return an answer as the model that a method is annotated with."""
     origin = get_origin(kind)
     if origin in {Union, types.UnionType}:
-        return _chosen(get_args(kind), answer)
+        return _deserialize_union(get_args(kind), answer)
     if origin is list and isinstance(answer, list):
-        return [restored(get_args(kind)[0], each) for each in answer]
+        return [deserialize(get_args(kind)[0], each) for each in answer]
     model = origin if origin is not None else kind
     if isinstance(model, type) and is_dataclass(model) and isinstance(answer, Mapping):
-        return _model(kind, model, answer)
+        return _deserialize_model(kind, model, answer)
     return answer
 
 
@@ -41,32 +41,34 @@ def error_of(answer: Mapping[str, Any]) -> StratagemError:
     return found
 
 
-def _chosen(choices: tuple[Any, ...], answer: Any) -> Any:
+def _deserialize_union(choices: tuple[Any, ...], answer: Any) -> Any:
     """Return an answer as the first of several models that it has all fields of."""
     if answer is None:
         return None
     models = [each for each in choices if is_dataclass(get_origin(each) or each)]
     for each in models if isinstance(answer, Mapping) else ():
-        if len(models) == 1 or _required(get_origin(each) or each) <= set(answer):
-            return restored(each, answer)
+        if len(models) == 1 or _required_fields(get_origin(each) or each) <= set(answer):
+            return deserialize(each, answer)
     lists = [each for each in choices if get_origin(each) is list]
-    return restored(lists[0], answer) if lists and isinstance(answer, list) else answer
+    return deserialize(lists[0], answer) if lists and isinstance(answer, list) else answer
 
 
-def _model(kind: Any, model: type, answer: Mapping[str, Any]) -> Any:
+def _deserialize_model(kind: Any, model: type, answer: Mapping[str, Any]) -> Any:
     hints = _hints(model)
     given = dict(zip(getattr(model, "__parameters__", ()), get_args(kind), strict=False))
     values = {}
     for each in fields(model):
         if each.name in answer:
-            values[each.name] = restored(_filled(hints[each.name], given), answer[each.name])
+            values[each.name] = deserialize(
+                _substitute_type_variables(hints[each.name], given), answer[each.name]
+            )
         elif each.default is MISSING and each.default_factory is MISSING:
             # Empty optional fields are left out of answers.
             values[each.name] = None
     return model(**values)
 
 
-def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
+def _substitute_type_variables(hint: Any, given: Mapping[Any, Any]) -> Any:
     """Put what a generic model was made with into the hint of one of its fields."""
     if isinstance(hint, TypeVar):
         return given.get(hint, Any)
@@ -81,7 +83,7 @@ def _hints(model: type) -> dict[str, Any]:
 
 
 @cache
-def _required(model: type) -> frozenset[str]:
+def _required_fields(model: type) -> frozenset[str]:
     hints = _hints(model)
     return frozenset(
         each.name
