@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from stratagem.gateway.calls.answers import ExecutionRecord
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.cache_settings import CacheSettings
-from stratagem.gateway.calls.concurrency import Lanes
-from stratagem.gateway.calls.executor import Executor, Parts
+from stratagem.gateway.calls.concurrency import ConcurrencyLimits
+from stratagem.gateway.calls.executor import Executor, ExecutorParts
 from stratagem.gateway.calls.idempotency import IdempotentCalls
 from stratagem.gateway.calls.metrics import Metrics
 from stratagem.gateway.calls.pipelines import PipelineRunner, Pipelines
@@ -63,11 +63,11 @@ def assemble(
     registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
     recorder = Recorder(foundation)
     corrector = LearningCorrector(foundation, recorder, events.publish, advisor)
-    metrics, results, lanes = Metrics(), Cache(time.monotonic), Lanes()
+    metrics, results, lanes = Metrics(), Cache(time.monotonic), ConcurrencyLimits()
     breakers = Breakers(time.monotonic, listener=partial(_publish_breaker, events))
     _follow_purges(foundation, recorder, results, corrector)
     executor = Executor(
-        Parts(
+        ExecutorParts(
             resolve=partial(registry.resolve, foundation),
             secrets=secrets.for_tool,
             runners=runners,

@@ -78,7 +78,7 @@ def _correction(content: Mapping[str, Any], _key: str | None) -> Projection:
     )
 
 
-def _refused(content: Mapping[str, Any], _key: str | None) -> Projection:
+def _refusal(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(facets=(names.facet_corrected(content["tool"]),), group=content["tool"])
 
 
@@ -109,12 +109,12 @@ def _plain(_content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection()
 
 
-def _deleted(_content: Mapping[str, Any], _key: str | None) -> Projection:
+def _deletion(_content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(deleted=True)
 
 
 def _simple(name: str, writes: str, deletes: str, quoting: tuple[str, ...] = ()) -> RecordKind:
-    events = (EventKind(writes, _plain), EventKind(deletes, _deleted, deletes=True))
+    events = (EventKind(writes, _plain), EventKind(deletes, _deletion, deletes=True))
     return RecordKind(name, events, writes=writes, deletes=deletes, quoting=quoting)
 
 
@@ -130,7 +130,7 @@ KINDS: Final = (
         (
             EventKind(names.TOOL_REGISTERED, _tool),
             EventKind(names.TOOL_UPDATED, _tool),
-            EventKind(names.TOOL_REMOVED, _deleted, deletes=True),
+            EventKind(names.TOOL_REMOVED, _deletion, deletes=True),
         ),
         writes=names.TOOL_UPDATED,
         deletes=names.TOOL_REMOVED,
@@ -142,7 +142,7 @@ KINDS: Final = (
         (
             EventKind(names.RESOURCE_CREATED, _resource),
             EventKind(names.RESOURCE_UPDATED, _resource),
-            EventKind(names.RESOURCE_REMOVED, _deleted, deletes=True),
+            EventKind(names.RESOURCE_REMOVED, _deletion, deletes=True),
         ),
         writes=names.RESOURCE_UPDATED,
         deletes=names.RESOURCE_REMOVED,
@@ -176,7 +176,7 @@ KINDS: Final = (
     ),
     RecordKind(
         names.CORRECTION_REFUSED,
-        (EventKind(names.CORRECTION_WITHHELD, _refused),),
+        (EventKind(names.CORRECTION_WITHHELD, _refusal),),
         grouped=True,
         quoting=_AUDIT,
     ),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stratagem.gateway.calls import metrics as metrics_page
 from stratagem.gateway.calls.breakers import Breakers
-from stratagem.gateway.calls.concurrency import Lanes
+from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.executor import Executor
 from stratagem.gateway.calls.idempotency import IdempotentCalls
 from stratagem.gateway.calls.metrics import Metrics
@@ -50,7 +50,7 @@ class GatewayParts:
     recorder: Recorder
     cache: Cache
     breakers: Breakers
-    lanes: Lanes
+    lanes: ConcurrencyLimits
     metrics: Metrics
     corrector: LearningCorrector
     outbound: Callable[[], Outbound]

@@ -156,7 +156,7 @@ class Gateway:
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             every = self._registry.all(reader.records, view)
-            fitting = [tool for tool in every if _fits(tool, given)]
+            fitting = [tool for tool in every if _matches(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])
             entries: list[ToolEntry] = [
@@ -534,7 +534,7 @@ def _definition(given: Input) -> dict[str, Any]:
     return given.to_arguments(leave_out=left_out)
 
 
-def _fits(tool: Tool, given: inputs.ListToolsInput) -> bool:
+def _matches(tool: Tool, given: inputs.ListToolsInput) -> bool:
     content = tool.content
     words = (given.search or "").casefold().split()
     text = f"{tool.name} {tool.description}".casefold()
@@ -562,7 +562,7 @@ def _visible_to(caller: Caller, record: ExecutionRecord) -> ExecutionDetails:
 
 def _bytes(size: int | str) -> int:
     """Read a size such as "100MB"."""
-    count = size if isinstance(size, int) else _sized(size)
+    count = size if isinstance(size, int) else _parse_size(size)
     if not 0 <= count <= limits.CACHE_BYTES_MAX:
         raise ValidationFailed(
             f"`maxSize` is at most {limits.CACHE_BYTES_MAX:,} bytes.",
@@ -572,7 +572,7 @@ def _bytes(size: int | str) -> int:
     return count
 
 
-def _sized(text: str) -> int:
+def _parse_size(text: str) -> int:
     units = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "B": 1}
     stripped = text.strip().upper()
     for unit, factor in units.items():

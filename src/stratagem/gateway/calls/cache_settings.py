@@ -1,8 +1,8 @@
-"""What was decided about kept results, in the log: every server of a workspace goes by it.
+"""The settings of the result cache, stored in the log and shared by all servers of a workspace.
 
-Each server keeps results of its own. How long, and how many, is a record that all of them read. A
-result is found by what was forgotten last before it was computed, so that whatever is forgotten
-on one server is found on none.
+Each server has a cache of its own; its limits are a record that all of them read. The time of the
+last clearing is part of the key of a result, so that clearing the cache on one server invalidates
+the results on all.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from stratagem.gateway.calls.result_cache import Cache
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import PURGED_AT, Reader, Transaction
 
-__all__ = ["CacheSettings", "Kept", "configure", "forget", "read"]
+__all__ = ["CacheSettings", "ToolCacheState", "configure", "forget", "read"]
 
 _RULES: Final = "cache"
 _FORGOTTEN: Final = "cache_forgotten"
 _NAMES: Final = tuple(CacheRules.__annotations__)
 
 
-class Kept(NamedTuple):
-    """What holds for the results of a tool.
+class ToolCacheState(NamedTuple):
+    """The cache settings that apply to a tool.
 
-    `version` is that of the rules, and `forgotten` what was forgotten last: of all tools, of this
-    one, and by purging something, which any result may quote.
+    `version` is that of the rules. `forgotten` are the sequences of the last clearing of all tools
+    and of this one, and of the last purge, since any result may quote what was purged.
     """
 
     version: int
@@ -38,16 +38,17 @@ class Kept(NamedTuple):
     forgotten: tuple[int, int, int]
 
 
-def read(reader: Reader, view: View, tool: str) -> Kept:
-    """Return what holds for the results of a tool."""
+def read(reader: Reader, view: View, tool: str) -> ToolCacheState:
+    """Return the cache settings that apply to a tool."""
     rules = reader.records.current(view.lineage, names.SETTINGS, _RULES)
     stored = orjson.loads(rules.payload) if rules is not None and rules.payload else {}
     # A newer version may have written more.
     known = cast("CacheRules", {name: stored[name] for name in _NAMES if name in stored})
     every, own = (
-        reader.records.current(view.lineage, names.SETTINGS, key) for key in (_FORGOTTEN, _of(tool))
+        reader.records.current(view.lineage, names.SETTINGS, key)
+        for key in (_FORGOTTEN, _clear_key(tool))
     )
-    return Kept(
+    return ToolCacheState(
         rules.sequence if rules else 0,
         known,
         (
@@ -68,17 +69,17 @@ def configure(transaction: Transaction, view: View, changes: CacheRules) -> Cach
 
 
 def forget(transaction: Transaction, view: View, tool: str | None) -> None:
-    """Let nobody find the results of a tool, or of all, that there are so far."""
-    key = _of(tool) if tool is not None else _FORGOTTEN
+    """Invalidate the cached results of a tool, or of all tools, on every server."""
+    key = _clear_key(tool) if tool is not None else _FORGOTTEN
     transaction.append(view.branch, [Draft(names.SETTING_CHANGED, {}, names.SETTINGS, key)])
 
 
-def _of(tool: str) -> str:
+def _clear_key(tool: str) -> str:
     return f"{_FORGOTTEN}:{tool}"
 
 
 class CacheSettings:
-    """Keeps a server's cache by the settings in the log. Runs on the home loop."""
+    """Applies the settings in the log to a server's cache. Runs on the home loop."""
 
     def __init__(self, foundation: Foundation, cache: Cache) -> None:
         self._foundation = foundation
@@ -98,6 +99,6 @@ class CacheSettings:
             self._cache.clear()
         return settings.forgotten
 
-    def _read(self, tool: str) -> Kept:
+    def _read(self, tool: str) -> ToolCacheState:
         reader = self._foundation.store.reader()
         return read(reader, self._foundation.views.view(reader, "default"), tool)

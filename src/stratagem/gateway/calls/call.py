@@ -14,7 +14,14 @@ from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.inputs import ExecuteInput
 from stratagem.operation import Caller
 
-__all__ = ["BegunElsewhereError", "Call", "Execute", "Finished", "call_of", "reporting"]
+__all__ = [
+    "BegunElsewhereError",
+    "Call",
+    "Execute",
+    "FinishedCall",
+    "call_of",
+    "report_progress_to",
+]
 
 
 class BegunElsewhereError(Exception):
@@ -33,8 +40,8 @@ _WATCHER: ContextVar[ProgressReport] = ContextVar("watcher", default=_ignore)
 
 
 @contextmanager
-def reporting(report: ProgressReport) -> Iterator[None]:
-    """Have whatever is called meanwhile report its progress, where nobody else was named."""
+def report_progress_to(report: ProgressReport) -> Iterator[None]:
+    """Send the progress of calls within this context to `report`, unless they name another."""
     before = _WATCHER.set(report)
     try:
         yield
@@ -71,7 +78,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedCall:
     """A call that worked."""
 
     execution_id: str
@@ -88,7 +95,7 @@ class Finished:
 
 
 # The path of a call, from where it is entered on the home loop.
-Execute = Callable[[Call], Coroutine[Any, Any, Finished]]
+Execute = Callable[[Call], Coroutine[Any, Any, FinishedCall]]
 
 
 def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport | None = None) -> Call:

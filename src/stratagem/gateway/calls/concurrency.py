@@ -1,6 +1,6 @@
-"""Who runs next: so many calls at once, in all and of each tool, by priority.
+"""Limits on concurrent calls, in total and for each tool, with priorities.
 
-A slow tool fills its own lane and no other: calls of other tools pass by those that wait for it.
+A slow tool blocks only its own calls: those of other tools overtake the ones that wait for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final, Literal
 from stratagem import limits
 from stratagem.errors import RateLimited
 
-__all__ = ["Lanes", "Priority"]
+__all__ = ["ConcurrencyLimits", "Priority"]
 
 Priority = Literal["low", "normal", "high"]
 _ORDER: Final[tuple[Priority, ...]] = ("high", "normal", "low")
 _Queue = deque[asyncio.Future[None]]
 
 
-class Lanes:
-    """Lets calls in. Used from one event loop only."""
+class ConcurrencyLimits:
+    """Admits calls within the limits. Used from one event loop only."""
 
     def __init__(
         self,

@@ -39,10 +39,10 @@ from stratagem.gateway.calls.answers import (
     RecordedError,
 )
 from stratagem.gateway.calls.breakers import Breakers
-from stratagem.gateway.calls.call import BegunElsewhereError, Call, Finished
-from stratagem.gateway.calls.concurrency import Lanes
-from stratagem.gateway.calls.rate_limits import Rates
-from stratagem.gateway.calls.recorder import Entry
+from stratagem.gateway.calls.call import BegunElsewhereError, Call, FinishedCall
+from stratagem.gateway.calls.concurrency import ConcurrencyLimits
+from stratagem.gateway.calls.rate_limits import RateLimits
+from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
 from stratagem.gateway.definitions.contract import Run, Runner
 from stratagem.gateway.definitions.schemas import Violation, pointer
@@ -52,7 +52,7 @@ from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
 from stratagem.operation import Caller
 
-__all__ = ["CorrectionDecision", "Corrector", "Executor", "Parts"]
+__all__ = ["CorrectionDecision", "Corrector", "Executor", "ExecutorParts"]
 
 logger = logging.getLogger(__name__)
 
@@ -109,8 +109,8 @@ class Corrector(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What the path is made of."""
+class ExecutorParts:
+    """The components that the executor needs."""
 
     resolve: Callable[[str, str], Awaitable[tuple[Tool, View]]]
     check_operation: CheckOperation
@@ -120,20 +120,20 @@ class Parts:
     # What was forgotten last of a tool's results, on any server.
     forgotten: Callable[[str], Awaitable[tuple[int, int, int]]]
     breakers: Breakers
-    lanes: Lanes
-    record: Callable[[Entry], None]
+    lanes: ConcurrencyLimits
+    record: Callable[[PendingExecution], None]
     publish_progress: Callable[[CallProgress], None]
     publish_end: Callable[[ExecutionRecord], None]
     microseconds: Callable[[], int]
     new_id: Callable[[str], str]
-    rates: Rates = field(default_factory=lambda: Rates(time.monotonic))
+    rates: RateLimits = field(default_factory=lambda: RateLimits(time.monotonic))
     monotonic: Callable[[], float] = time.monotonic
     corrector: Corrector | None = None
 
 
 @dataclass(slots=True)
-class _Course:
-    """How one call goes."""
+class _CallState:
+    """The state of one call."""
 
     call: Call
     execution_id: str
@@ -152,102 +152,102 @@ class _Course:
 class Executor:
     """Takes calls along the path. Runs on the home loop."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ExecutorParts) -> None:
         self._parts = parts
-        self._running: dict[str, tuple[asyncio.Task[Any], _Course]] = {}
+        self._running: dict[str, tuple[asyncio.Task[Any], _CallState]] = {}
 
-    async def execute(self, call: Call) -> Finished:
+    async def execute(self, call: Call) -> FinishedCall:
         """Run a call to its end.
 
         Raises:
             StratagemError: It did not work; its details have the `executionId`.
         """
         parts = self._parts
-        course = _Course(
+        state = _CallState(
             call,
             call.execution_id or parts.new_id("exec"),
             parts.microseconds(),
             parts.monotonic(),
             arguments=call.arguments,
         )
-        with tracing.span_of(call.tool) as course.span:
-            return await self._guarded(course)
+        with tracing.span_of(call.tool) as state.span:
+            return await self._run_recorded(state)
 
-    async def _guarded(self, course: _Course) -> Finished:
-        """Follow the path; whatever happens on it, the call is recorded as ended."""
-        call, task = course.call, asyncio.current_task()
+    async def _run_recorded(self, state: _CallState) -> FinishedCall:
+        """Run the call; its end is recorded whatever happens."""
+        call, task = state.call, asyncio.current_task()
         assert task is not None
-        self._running[course.execution_id] = task, course
+        self._running[state.execution_id] = task, state
         try:
-            result, data = await self._follow(course)
+            result, data = await self._follow(state)
         except asyncio.CancelledError:
-            if course.cancelled and not task.uncancel():
+            if state.cancelled and not task.uncancel():
                 # This call alone was to end, not whatever it is a part of.
-                raise await self._failed(course, _cancelled(call.tool)) from None
+                raise await self._record_failure(state, _cancellation_error(call.tool)) from None
             self._close(
-                course,
+                state,
                 "failed",
                 {"code": "cancelled", "message": "It was cancelled.", "blame": "nobody"},
             )
             raise
         except BegunElsewhereError:
-            if course.decision is not None and self._parts.corrector is not None:
-                self._parts.corrector.abandon(course.decision)
+            if state.decision is not None and self._parts.corrector is not None:
+                self._parts.corrector.abandon(state.decision)
             raise
         except StratagemError as error:
-            raise await self._failed(course, error) from error.__cause__
+            raise await self._record_failure(state, error) from error.__cause__
         except Exception as error:
             # A defect of a runner must not hurt more than its own call.
             fault = InternalFault(f"{call.tool} failed inside the gateway: {type(error).__name__}.")
-            raise await self._failed(course, fault) from error
+            raise await self._record_failure(state, fault) from error
         finally:
-            self._running.pop(course.execution_id, None)
-        self._close(course, "success", None, data)
-        return Finished(course.execution_id, result, self._metadata(course))
+            self._running.pop(state.execution_id, None)
+        self._close(state, "success", None, data)
+        return FinishedCall(state.execution_id, result, self._metadata(state))
 
     def cancel(self, execution_id: str, caller: Caller) -> bool:
         """Stop a call of a caller's own; return whether it was running."""
-        task, course = self._running.get(execution_id, (None, None))
-        if task is None or course is None or course.cancelled:
+        task, state = self._running.get(execution_id, (None, None))
+        if task is None or state is None or state.cancelled:
             return False
-        if course.call.caller.actor != caller.actor and not caller.may("gateway", "admin"):
+        if state.call.caller.actor != caller.actor and not caller.may("gateway", "admin"):
             return False
-        course.cancelled = task.cancel()
-        return course.cancelled
+        state.cancelled = task.cancel()
+        return state.cancelled
 
     @property
     def active(self) -> list[str]:
         """The executions that are under way."""
         return list(self._running)
 
-    async def _follow(self, course: _Course) -> tuple[Any, bytes]:
-        parts, call = self._parts, course.call
+    async def _follow(self, state: _CallState) -> tuple[Any, bytes]:
+        parts, call = self._parts, state.call
         tool, view = await parts.resolve(call.branch, call.tool)
-        course.tool = tool
+        state.tool = tool
         _authorise(tool, call)
         self._check_operation(tool, None, call)
         per_minute = tool.configuration.calls_per_minute or limits.CALLS_PER_MINUTE_DEFAULT
         parts.rates.take(call.caller.actor, tool.name, per_minute)
-        course.arguments = await self._fitting(course, tool)
+        state.arguments = await self._valid_arguments(state, tool)
         # Before the cache is looked at: it may hold what this caller could not have been told.
-        self._check_operation(tool, course.arguments, call)
-        key = await self._cache_key(tool, course, view)
+        self._check_operation(tool, state.arguments, call)
+        key = await self._cache_key(tool, state, view)
         if key is not None:
             found, kept = parts.cache.get(key)
             if found:
-                course.cached = True
+                state.cached = True
                 return kept, orjson.dumps(kept)
-        circuit = tool.circuit(course.arguments)
+        circuit = tool.circuit(state.arguments)
         parts.breakers.enter(circuit)
-        await self._begin(course, circuit)
+        await self._begin(state, circuit)
         try:
-            result = await self._run(course, tool)
-            data = _checked_output(tool, result)
+            result = await self._run(state, tool)
+            data = _encode_output(tool, result)
         except asyncio.CancelledError:
             parts.breakers.leave(circuit)
             raise
         except Exception as error:
-            _excuse(error, tool, course)
+            _excuse(error, tool, state)
             self._note_failure(circuit, error)
             raise
         parts.breakers.succeed(circuit)
@@ -260,19 +260,19 @@ class Executor:
         if tool.handler.get("type") == "operation":
             self._parts.check_operation(tool.handler["operation"], arguments, call.caller)
 
-    async def _begin(self, course: _Course, circuit: str) -> None:
+    async def _begin(self, state: _CallState, circuit: str) -> None:
         """Ask whether the tool may be run; that it may not says nothing about the tool."""
-        if course.call.begin is None:
+        if state.call.begin is None:
             return
         try:
-            await course.call.begin(course.execution_id)
+            await state.call.begin(state.execution_id)
         except BaseException:
             self._parts.breakers.leave(circuit)
             raise
 
-    async def _fitting(self, course: _Course, tool: Tool) -> Mapping[str, Any]:
-        """Return arguments that fit the schema: as given, or corrected."""
-        given, call = course.call.arguments, course.call
+    async def _valid_arguments(self, state: _CallState, tool: Tool) -> Mapping[str, Any]:
+        """Return arguments that the schema accepts: as given, or corrected."""
+        given, call = state.call.arguments, state.call
         # Whoever confirms an offer means its arguments, even where the given ones would do.
         confirms = call.correction_id is not None
         if isinstance(given, Mapping) and not confirms and tool.input.accepts(given):
@@ -290,7 +290,7 @@ class Executor:
             decision = await self._parts.corrector.correct(tool, call, violations)
             details = dict(decision.refusal)
             if decision.applied is not None:
-                course.decision = decision
+                state.decision = decision
                 return decision.applied
         first = violations[0]
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
@@ -303,8 +303,8 @@ class Executor:
             **details,
         )
 
-    async def _cache_key(self, tool: Tool, course: _Course, view: View) -> bytes | None:
-        call = course.call
+    async def _cache_key(self, tool: Tool, state: _CallState, view: View) -> bytes | None:
+        call = state.call
         if not tool.configuration.cache or call.skip_cache:
             return None
         forgotten = await self._parts.forgotten(tool.name)
@@ -317,12 +317,12 @@ class Executor:
         own = None if kind in _SAME_FOR_ALL else call.caller.reach()
         narrowed = call.permissions
         return caching.key_of(
-            [tool.name, tool.revision, course.arguments, view.branch.name, own, narrowed, forgotten]
+            [tool.name, tool.revision, state.arguments, view.branch.name, own, narrowed, forgotten]
         )
 
-    async def _run(self, course: _Course, tool: Tool) -> Any:
+    async def _run(self, state: _CallState, tool: Tool) -> Any:
         """Run a call in its lane, within its time, as often as is safe."""
-        call, parts = course.call, self._parts
+        call, parts = state.call, self._parts
         seconds = min(call.seconds or tool.configuration.seconds, limits.EXECUTION_SECONDS_MAX)
         until = parts.monotonic() + seconds
         retries = tool.configuration.retries if call.retries is None else call.retries
@@ -332,23 +332,23 @@ class Executor:
                 parts.lanes.turn(tool.name, tool.configuration.concurrency, call.priority),
             ):
                 while True:
-                    course.attempts += 1
+                    state.attempts += 1
                     try:
-                        return await self._attempt(course, tool, until - parts.monotonic())
+                        return await self._attempt(state, tool, until - parts.monotonic())
                     except ExecutionFailed as error:
-                        last = course.attempts > min(retries, limits.RETRIES_MAX)
+                        last = state.attempts > min(retries, limits.RETRIES_MAX)
                         if last or not (error.safe or tool.configuration.idempotent):
                             raise
-                        await _pause(course.attempts, error)
+                        await _pause(state.attempts, error)
         except TimeoutError as error:
             raise ExecutionTimeout(
                 f"{tool.name} did not answer within {seconds:g} seconds and was stopped.",
                 limit=seconds,
-                attempts=course.attempts,
+                attempts=state.attempts,
             ) from error
 
-    async def _attempt(self, course: _Course, tool: Tool, seconds: float) -> Any:
-        call = course.call
+    async def _attempt(self, state: _CallState, tool: Tool, seconds: float) -> Any:
+        call = state.call
         runner = self._parts.runners.get(tool.handler.get("type", ""))
         if runner is None:
             raise ExecutionFailed(f"Nothing here can run {tool.name}: its handler is unknown.")
@@ -357,16 +357,16 @@ class Executor:
             permissions = permissions.intersect(read_permissions(call.permissions))
         secrets = await self._parts.secrets(tool)
         run = Run(
-            execution_id=course.execution_id,
+            execution_id=state.execution_id,
             tool=tool.name,
-            arguments=course.arguments,
+            arguments=state.arguments,
             seconds=seconds,
             permissions=permissions,
             secrets=secrets,
             caller=call.caller,
-            progress=self._progress(course, tool),
-            attempt=course.attempts,
-            request_key=call.request_key or course.execution_id,
+            progress=self._progress(state, tool),
+            attempt=state.attempts,
+            request_key=call.request_key or state.execution_id,
             branch=call.branch,
             depth=call.depth,
             context=call.context,
@@ -378,17 +378,19 @@ class Executor:
             error.details = secrets.scrub(error.details)
             raise
 
-    def _progress(self, course: _Course, tool: Tool) -> Callable[[float | None, str | None], None]:
+    def _progress(
+        self, state: _CallState, tool: Tool
+    ) -> Callable[[float | None, str | None], None]:
         def report(fraction: float | None, message: str | None) -> None:
-            course.call.progress(fraction, message)
+            state.call.progress(fraction, message)
             self._parts.publish_progress(
                 {
-                    "executionId": course.execution_id,
-                    "requestId": course.call.context.get("requestId"),
+                    "executionId": state.execution_id,
+                    "requestId": state.call.context.get("requestId"),
                     "toolName": tool.name,
                     "percentage": None if fraction is None else round(100 * fraction, 1),
                     "message": message,
-                    "caller": course.call.caller.actor,
+                    "caller": state.call.caller.actor,
                 }
             )
 
@@ -403,49 +405,47 @@ class Executor:
             code = error.code if isinstance(error, StratagemError) else InternalFault.code
             self._parts.breakers.fail(circuit, code)
 
-    async def _failed(self, course: _Course, error: StratagemError) -> StratagemError:
-        """Return the error as the caller sees it: with the execution's id, and what may help."""
-        error.details = {**error.details, "executionId": course.execution_id}
-        course.error = error
+    async def _record_failure(self, state: _CallState, error: StratagemError) -> StratagemError:
+        """Record a failed call; return its error with the execution's id and a known fix."""
+        error.details = {**error.details, "executionId": state.execution_id}
+        state.error = error
         recorded: RecordedError = {
             "code": error.code,
             "message": error.message,
             "blame": _blame(error),
         }
-        if (advice := await self._advice(course, error)) is not None:
+        if (advice := await self._advice(state, error)) is not None:
             error.details["knownFix"] = advice
             # By these a later success finds what it may owe it to.
             known = ("solutionId", "lookupId", "tool")
             recorded["knownFix"] = {name: advice.get(name) for name in known}
         if isinstance(body := error.details.get("body"), str):
             recorded["body"] = body
-        self._close(
-            course, "timeout" if isinstance(error, ExecutionTimeout) else "failed", recorded
-        )
+        self._close(state, "timeout" if isinstance(error, ExecutionTimeout) else "failed", recorded)
         return error
 
     def _close(
         self,
-        course: _Course,
+        state: _CallState,
         status: ExecutionStatus,
         error: RecordedError | None,
         data: bytes | None = None,
     ) -> None:
-        tool, call = course.tool, course.call
+        tool, call = state.tool, state.call
         if tool is None:
             return
-        metadata = self._metadata(course)
+        metadata = self._metadata(state)
         record: ExecutionRecord = {
-            "executionId": course.execution_id,
+            "executionId": state.execution_id,
             "tool": tool.name,
             "toolId": tool.id,
             "revision": tool.revision,
             "caller": call.caller.actor,
             "context": dict(call.context),
             # What is erased must not be named by the record of its erasure.
-            "arguments": {} if tool.handler.get("erases") else course.arguments,
+            "arguments": {} if tool.handler.get("erases") else state.arguments,
             "status": status,
-            "startedAt": course.started_at,
+            "startedAt": state.started_at,
             "duration": metadata["duration"],
             "cached": metadata["cached"],
             "provider": metadata["provider"],
@@ -457,46 +457,46 @@ class Executor:
             record["warnings"] = metadata["warnings"]
         if error is not None:
             record["error"] = error
-        self._learn(course, tool, record)
-        tracing.describe(course.span, record)
+        self._learn(state, tool, record)
+        tracing.describe(state.span, record)
         self._parts.publish_end(record)
-        self._parts.record(Entry(call.branch, record, status == "success", data))
+        self._parts.record(PendingExecution(call.branch, record, status == "success", data))
 
-    def _learn(self, course: _Course, tool: Tool, record: ExecutionRecord) -> None:
+    def _learn(self, state: _CallState, tool: Tool, record: ExecutionRecord) -> None:
         if self._parts.corrector is None:
             return
         try:
             self._parts.corrector.learn(
                 tool,
-                course.call,
-                course.arguments,
+                state.call,
+                state.arguments,
                 record,
-                decision=course.decision,
-                error=course.error,
+                decision=state.decision,
+                error=state.error,
             )
         except Exception:  # the call has ended; what it taught is not worth failing it
             logger.exception("nothing was learned from a call of %s", tool.name)
 
-    async def _advice(self, course: _Course, error: StratagemError) -> dict[str, Any] | None:
-        if course.tool is None or self._parts.corrector is None:
+    async def _advice(self, state: _CallState, error: StratagemError) -> dict[str, Any] | None:
+        if state.tool is None or self._parts.corrector is None:
             return None
         try:
-            return await self._parts.corrector.advise(course.tool, course.call, error)
+            return await self._parts.corrector.advise(state.tool, state.call, error)
         except Exception:  # the error itself is what the caller has to see
-            logger.exception("no advice was found for a call of %s", course.tool.name)
+            logger.exception("no advice was found for a call of %s", state.tool.name)
             return None
 
-    def _metadata(self, course: _Course) -> CallMetadata:
-        tool = course.tool
-        duration = (self._parts.monotonic() - course.started) * 1000
+    def _metadata(self, state: _CallState) -> CallMetadata:
+        tool = state.tool
+        duration = (self._parts.monotonic() - state.started) * 1000
         metadata: CallMetadata = {
             "duration": round(duration, 3),
-            "cached": course.cached,
+            "cached": state.cached,
             "provider": tool.provider if tool else None,
-            "attempts": course.attempts,
+            "attempts": state.attempts,
         }
-        if course.decision is not None and course.decision.note is not None:
-            metadata["correction"] = course.decision.note
+        if state.decision is not None and state.decision.note is not None:
+            metadata["correction"] = state.decision.note
         if tool is not None and tool.status == "deprecated":
             metadata["warnings"] = [f"{tool.name} is deprecated."]
         return metadata
@@ -508,11 +508,11 @@ def _blame(error: Exception) -> Blame:
     return blame_of(error.code, error.details.get("reason"))
 
 
-def _excuse(error: Exception, tool: Tool, course: _Course) -> None:
+def _excuse(error: Exception, tool: Tool, state: _CallState) -> None:
     """Note where time ran out that the caller had chosen, or that the caller's own code took."""
-    seconds = course.call.seconds
+    seconds = state.call.seconds
     chosen = seconds is not None and seconds < tool.configuration.seconds
-    chosen = chosen or (tool.target == "url" and "timeout" in course.arguments)
+    chosen = chosen or (tool.target == "url" and "timeout" in state.arguments)
     if isinstance(error, ExecutionTimeout) and (chosen or tool.target == "code"):
         error.details.setdefault("reason", "callers_time")
 
@@ -544,11 +544,11 @@ def _authorise(tool: Tool, call: Call) -> None:
         )
 
 
-def _checked_output(tool: Tool, result: Any) -> bytes:
-    """Return a result as JSON that fits the tool's own promises.
+def _encode_output(tool: Tool, result: Any) -> bytes:
+    """Return a result as JSON, checked against the tool's limit and output schema.
 
     Raises:
-        ExecutionFailed: It is no JSON, too large, or not what the output schema says.
+        ExecutionFailed: It is not JSON, too large, or does not match the output schema.
     """
     try:
         data = orjson.dumps(result)
@@ -570,7 +570,7 @@ def _checked_output(tool: Tool, result: Any) -> bytes:
     return data
 
 
-def _cancelled(tool: str) -> ExecutionFailed:
+def _cancellation_error(tool: str) -> ExecutionFailed:
     return ExecutionFailed(f"The call of {tool} was cancelled.", answered=True, reason="cancelled")
 
 

@@ -50,7 +50,7 @@ def history(
             if record["startedAt"] < since - int(limits.EXECUTION_SECONDS_MAX * 1e6):
                 break
             continue
-        if _fits(record, tool=tool, agent=agent, status=status, until=until):
+        if _matches(record, tool=tool, agent=agent, status=status, until=until):
             if len(found) == limit:
                 return found, found[-1]["sequence"]
             found.append({**record, "sequence": sequence})
@@ -84,7 +84,7 @@ def statistics(reader: Reader, view: View, tool: str) -> ToolStatistics:
             reader, view, tool=tool, agent=None, before=OPEN_END, most=limits.EXECUTIONS_MEASURED
         )
     ]
-    durations = sorted(each["duration"] for each in newest if _ran(each))
+    durations = sorted(each["duration"] for each in newest if _was_run(each))
     belief = believe(
         [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
     )
@@ -120,10 +120,10 @@ def performances(reader: Reader, view: View, tools: Sequence[str]) -> dict[str, 
 
 def _durations(reader: Reader, view: View, tool: str) -> list[float]:
     newest = _newest(reader, view, tool=tool, agent=None, before=OPEN_END, most=_GLANCE)
-    return [record["duration"] for _sequence, record in newest if _ran(record)]
+    return [record["duration"] for _sequence, record in newest if _was_run(record)]
 
 
-def _ran(record: ExecutionRecord) -> bool:
+def _was_run(record: ExecutionRecord) -> bool:
     """Whether a call came to the tool: how long a refusal took says nothing about the tool."""
     return is_evidence(record.get("error") or {}) and not record.get("cached")
 
@@ -168,7 +168,7 @@ def _newest(
         before = sequences[0]
 
 
-def _fits(
+def _matches(
     record: ExecutionRecord,
     *,
     tool: str | None,

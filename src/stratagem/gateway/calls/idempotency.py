@@ -145,7 +145,7 @@ class IdempotentCalls:
     async def _run(self, claim: _Claim) -> CallAnswer:
         earlier = await asyncio.to_thread(claim.made_by)
         if earlier is not None:
-            return await self._outcome(earlier, claim.call)
+            return await self._await_outcome(earlier, claim.call)
 
         async def begin(execution_id: str) -> None:
             await asyncio.to_thread(claim.make, execution_id)
@@ -153,13 +153,13 @@ class IdempotentCalls:
         try:
             finished = await self._execute(replace(claim.call, begin=begin))
         except BegunElsewhereError as error:
-            return await self._outcome(error.execution_id, claim.call)
+            return await self._await_outcome(error.execution_id, claim.call)
         return finished.answer()
 
-    async def _outcome(self, execution_id: str, call: Call) -> CallAnswer:
+    async def _await_outcome(self, execution_id: str, call: Call) -> CallAnswer:
         """Return what came of an execution, waiting a while for one that is still under way."""
         until = time.monotonic() + limits.REPEAT_SECONDS_MAX
-        while (record := await asyncio.to_thread(self._recorded, execution_id, call)) is None:
+        while (record := await asyncio.to_thread(self._find_record, execution_id, call)) is None:
             if time.monotonic() >= until:
                 raise RequestReused(
                     "This call was begun before under the same request id, and it is not known "
@@ -171,7 +171,7 @@ class IdempotentCalls:
             await asyncio.sleep(limits.RECORD_SECONDS)
         return _answer_again(record)
 
-    def _recorded(self, execution_id: str, call: Call) -> ExecutionRecord | None:
+    def _find_record(self, execution_id: str, call: Call) -> ExecutionRecord | None:
         self._recorder.settle()
         foundation = self._foundation
         with foundation.store.snapshot() as reader:

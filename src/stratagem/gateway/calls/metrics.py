@@ -15,7 +15,7 @@ from typing import Final
 from stratagem import limits
 from stratagem.gateway.calls.answers import ExecutionRecord, ResultCacheFigures
 from stratagem.gateway.calls.breakers import Breakers
-from stratagem.gateway.calls.concurrency import Lanes
+from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
 
@@ -103,7 +103,7 @@ class Metrics:
 
 
 def page(
-    metrics: Metrics, cache: Cache, breakers: Breakers, lanes: Lanes, recorder: Recorder
+    metrics: Metrics, cache: Cache, breakers: Breakers, lanes: ConcurrencyLimits, recorder: Recorder
 ) -> str:
     """Return everything, as text. To be called on the home loop."""
     lines: list[str] = []
@@ -128,7 +128,7 @@ def _cache(figures: ResultCacheFigures) -> Iterator[tuple[str, str, str, list[Sa
 
 
 def _queue(
-    breakers: Breakers, lanes: Lanes, recorder: Recorder
+    breakers: Breakers, lanes: ConcurrencyLimits, recorder: Recorder
 ) -> Iterable[tuple[str, str, str, list[Sample]]]:
     states: list[Sample] = [
         ("", {"tool": each["toolName"]}, _STATES[each["status"]]) for each in breakers.list()
@@ -152,10 +152,10 @@ def _queue(
 
 
 def _line(name: str, labels: Labels, value: float) -> str:
-    said = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    said = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels.items())
     number = str(int(value)) if value == int(value) else repr(float(value))
     return f"{name}{{{said}}} {number}" if said else f"{name} {number}"
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -66,7 +66,7 @@ class Pipelines:
             "caller": call.caller.actor,
         }
         await self._append(call, Draft(names.PIPELINE_STARTED, begun, names.PIPELINE_RUNS, run_id))
-        return run_id, await self._go_on(run_id, begun, pipeline, None, call)
+        return run_id, await self._continue_run(run_id, begun, pipeline, None, call)
 
     async def resume(self, run_id: str, call: Call) -> tuple[str, PipelineResult]:
         """Go on with a run where it was cut off.
@@ -75,10 +75,10 @@ class Pipelines:
             ExecutionNotFound: There is no such run of the caller's own.
             ValidationFailed: It has ended.
         """
-        begun, contents, purged = await asyncio.to_thread(self._recorded, run_id, call.branch)
+        begun, contents, purged = await asyncio.to_thread(self._read_run, run_id, call.branch)
         if not call.caller.sees_contents_of(begun["caller"]):
             # What its steps have given was for whoever began it.
-            raise _unknown(run_id)
+            raise _unknown_run(run_id)
         if "success" in begun:
             raise ValidationFailed(
                 f"The run {run_id} has ended.", field="runId", hint="Run the pipeline anew."
@@ -99,11 +99,11 @@ class Pipelines:
             )
         events = [StepEvent.of(each) for each in contents]
         pipeline = parse_pipeline(begun["definition"])
-        required = await self._required(pipeline, call)
+        required = await self._required_arguments(pipeline, call)
         state = resume(pipeline, begun["input"], events, required)
         # What is left to do was written down by whoever began it, perhaps in a saved pipeline.
         call = replace(call, caller=call.caller.without_person())
-        return run_id, await self._go_on(run_id, begun, pipeline, state, call)
+        return run_id, await self._continue_run(run_id, begun, pipeline, state, call)
 
     async def preview(
         self, definition: Mapping[str, Any], input_: Any, call: Call
@@ -113,7 +113,7 @@ class Pipelines:
         schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
         return dry_run(pipeline, input_, schemas.get)
 
-    async def _go_on(
+    async def _continue_run(
         self,
         run_id: str,
         begun: Mapping[str, Any],
@@ -145,7 +145,7 @@ class Pipelines:
                 "pipeline_step", {"runId": run_id, "name": pipeline.name, **event.as_json()}
             )
 
-        required = await self._required(pipeline, call)
+        required = await self._required_arguments(pipeline, call)
         result = await run_pipeline(
             pipeline, begun["input"], execute, record, state, required=required
         )
@@ -158,7 +158,7 @@ class Pipelines:
         level = self._foundation.redaction
 
         def write() -> None:
-            masked = replace(draft, content=_masked(draft.content, level))
+            masked = replace(draft, content=_mask_event(draft.content, level))
 
             def work(transaction: Transaction) -> None:
                 transaction.append(find_branch(transaction.branches, call.branch), [masked])
@@ -167,7 +167,7 @@ class Pipelines:
 
         await asyncio.to_thread(write)
 
-    async def _required(self, pipeline: Pipeline, call: Call) -> Any:
+    async def _required_arguments(self, pipeline: Pipeline, call: Call) -> Any:
         schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
 
         def required(tool: str) -> Sequence[str]:
@@ -188,16 +188,16 @@ class Pipelines:
             name: tool.content["inputSchema"] for name, tool in tools.items() if tool is not None
         }
 
-    def _recorded(
+    def _read_run(
         self, run_id: str, branch: str
     ) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
-        """Return what is known of a run, and whether anything was purged since it began."""
+        """Return a run and its events, and whether anything was purged since it began."""
         foundation = self._foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, branch)
             version = reader.records.current(view.lineage, names.PIPELINE_RUNS, run_id)
             if version is None or version.payload is None:
-                raise _unknown(run_id)
+                raise _unknown_run(run_id)
             hits = reader.log.contents(reader.catalogue.with_facet(view, names.facet_run(run_id)))
             purged = int(reader.settings.number(PURGED_AT) or 0) > version.sequence
         contents = [orjson.loads(hits[each].payload) for each in sorted(hits)]
@@ -249,13 +249,13 @@ class PipelineRunner:
         """End nothing."""
 
 
-def _masked(content: Mapping[str, Any], level: Any) -> Mapping[str, Any]:
-    """Return what is kept of an event: without what may be secret, and saying so."""
+def _mask_event(content: Mapping[str, Any], level: Any) -> Mapping[str, Any]:
+    """Return an event with secrets masked, marked as such if anything was."""
     said = {name: mask_json(content[name], level) for name in _SAID if name in content}
     if all(content[name] == each for name, each in said.items()):
         return content
     return {**content, **said, "masked": True}
 
 
-def _unknown(run_id: str) -> ExecutionNotFound:
+def _unknown_run(run_id: str) -> ExecutionNotFound:
     return ExecutionNotFound(f"There is no run {run_id!r}.", field="runId")

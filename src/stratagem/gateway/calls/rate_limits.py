@@ -7,10 +7,10 @@ from collections.abc import Callable
 from stratagem.errors import RateLimited
 from stratagem.token_buckets import TokenBuckets
 
-__all__ = ["Rates"]
+__all__ = ["RateLimits"]
 
 
-class Rates:
+class RateLimits:
     """A token bucket for each caller and tool."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

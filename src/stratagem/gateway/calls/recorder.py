@@ -26,7 +26,7 @@ from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["Entry", "Extra", "Recorder"]
+__all__ = ["PendingEvents", "PendingExecution", "Recorder"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _TRIES_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
+class PendingEvents:
     """Events that follow from an execution, to be written with it."""
 
     branch: str
@@ -44,8 +44,8 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An execution to be recorded. `result` is absent where it failed."""
+class PendingExecution:
+    """An execution to be recorded. `result` is None if it failed."""
 
     branch: str
     content: ExecutionRecord
@@ -53,9 +53,9 @@ class Entry:
     result: bytes | None = None
 
 
-# What the recorder takes: an execution, events of another kind, something to do, or somebody to
-# be told when everything before is done.
-Item = Entry | Extra | Callable[[], object] | threading.Event
+# An execution, other events, a function to call, or an event to set when everything before is
+# written.
+QueueItem = PendingExecution | PendingEvents | Callable[[], object] | threading.Event
 
 
 class Recorder:
@@ -63,12 +63,12 @@ class Recorder:
 
     def __init__(self, foundation: Foundation) -> None:
         self._foundation = foundation
-        self._queue: queue.Queue[Item | None] = queue.Queue()
+        self._queue: queue.Queue[QueueItem | None] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self.lost = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: PendingExecution) -> None:
         """Have an execution recorded soon."""
         if self._foundation.store.read_only:
             return
@@ -79,7 +79,7 @@ class Recorder:
         """Have events written soon, with the executions before them."""
         if not self._foundation.store.read_only:
             self._start()
-            self._queue.put(Extra(branch, drafts))
+            self._queue.put(PendingEvents(branch, drafts))
 
     def do(self, work: Callable[[], object]) -> None:
         """Have something done soon, after what was added before it."""
@@ -130,15 +130,17 @@ class Recorder:
 
     def _gather(
         self,
-    ) -> tuple[list[Entry | Extra], list[Callable[[], object] | threading.Event], bool]:
+    ) -> tuple[
+        list[PendingExecution | PendingEvents], list[Callable[[], object] | threading.Event], bool
+    ]:
         """Return what has come within a moment of the first, and whether more may come."""
-        batch: list[Entry | Extra] = []
+        batch: list[PendingExecution | PendingEvents] = []
         waiting: list[Callable[[], object] | threading.Event] = []
         item = self._queue.get()
         while True:
             if item is None:
                 return batch, waiting, False
-            if isinstance(item, Entry | Extra):
+            if isinstance(item, PendingExecution | PendingEvents):
                 batch.append(item)
             else:
                 waiting.append(item)
@@ -151,7 +153,7 @@ class Recorder:
             except queue.Empty:
                 return batch, waiting, True
 
-    def _write(self, batch: Sequence[Entry | Extra]) -> None:
+    def _write(self, batch: Sequence[PendingExecution | PendingEvents]) -> None:
         for branch in dict.fromkeys(entry.branch for entry in batch):
             own = [entry for entry in batch if entry.branch == branch]
             for attempt in range(_TRIES_MAX):
@@ -172,7 +174,7 @@ class Recorder:
                     logger.exception("%d executions were not recorded", len(own))
                     break
 
-    def _append(self, branch: str, entries: Sequence[Entry | Extra]) -> None:
+    def _append(self, branch: str, entries: Sequence[PendingExecution | PendingEvents]) -> None:
         level = self._foundation.redaction
         drafts = [draft for entry in entries for draft in _drafts(entry, level)]
 
@@ -182,12 +184,12 @@ class Recorder:
         self._foundation.write(Caller(actor="gateway"), work)
 
 
-def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
-    if isinstance(entry, Extra):
-        return [_audited(draft, level) for draft in entry.drafts]
+def _drafts(entry: PendingExecution | PendingEvents, level: Any) -> list[Draft]:
+    if isinstance(entry, PendingEvents):
+        return [_mask_audit(draft, level) for draft in entry.drafts]
     content = entry.content.copy()
     # Bounded first: what is not kept need not be masked.
-    content["arguments"] = mask_json(_bounded(content.get("arguments")), level)
+    content["arguments"] = mask_json(_bound_arguments(content.get("arguments")), level)
     if correction := content.get("correction"):
         kept_correction = correction.copy()
         # The arguments are there already, and masked.
@@ -195,7 +197,7 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
         kept_correction.pop("debug", None)
         content["correction"] = kept_correction
     if error := content.get("error"):
-        content["error"] = _masked_error(error, level)
+        content["error"] = _mask_error(error, level)
     kind, space = (
         (names.EXECUTION_SUCCEEDED, names.EXECUTIONS_OK)
         if entry.worked
@@ -214,7 +216,7 @@ def _drafts(entry: Entry | Extra, level: Any) -> list[Draft]:
     return [*drafts, Draft(kind, content, space)]
 
 
-def _masked_error(error: RecordedError, level: Any) -> RecordedError:
+def _mask_error(error: RecordedError, level: Any) -> RecordedError:
     masked = error.copy()
     if "message" in error:
         masked["message"] = mask(error["message"], level)
@@ -223,8 +225,8 @@ def _masked_error(error: RecordedError, level: Any) -> RecordedError:
     return masked
 
 
-def _audited(draft: Draft, level: Any) -> Draft:
-    """Return an event with what its audit says was given masked."""
+def _mask_audit(draft: Draft, level: Any) -> Draft:
+    """Return an event with the input in its audit masked."""
     audit = draft.content.get("audit")
     if audit is None:
         return draft
@@ -232,8 +234,8 @@ def _audited(draft: Draft, level: Any) -> Draft:
     return replace(draft, content={**draft.content, "audit": masked})
 
 
-def _bounded(arguments: Any) -> Any:
-    """Return arguments that are worth keeping: the shape of larger ones."""
+def _bound_arguments(arguments: Any) -> Any:
+    """Return arguments to be stored: only the types of large ones."""
     if len(orjson.dumps(arguments)) <= _ARGUMENT_BYTES_MAX:
         return arguments
     if isinstance(arguments, Mapping):

@@ -37,7 +37,9 @@ class ResourceService:
         """Return the resources that fit every filter."""
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
-            fitting = [each for each in resources.every(reader.records, view) if _fits(each, given)]
+            fitting = [
+                each for each in resources.every(reader.records, view) if _matches(each, given)
+            ]
         page = fitting[given.offset : given.offset + given.limit]
         return {"resources": page, "total": len(fitting)}
 
@@ -107,7 +109,7 @@ def _fields(given: Input) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _fits(resource: Resource, given: inputs.ListResourcesInput) -> bool:
+def _matches(resource: Resource, given: inputs.ListResourcesInput) -> bool:
     text = f"{resource['name']} {resource.get('description', '')}".casefold()
     return (
         given.type in {None, resource["type"]}

@@ -185,7 +185,7 @@ class Sources:
                     if own is None:
                         name = self._add(transaction, view, each, source, taken=taken)
                         answer["registered"].append(name)
-                    elif _changed(own, each, source) or own.status == "quarantined":
+                    elif _has_changed(own, each, source) or own.status == "quarantined":
                         changes = _definition(each, own.name, source)
                         changes = changes if approve else {"status": "quarantined"}
                         registry.update(transaction, view, own.name, changes)
@@ -219,8 +219,8 @@ class Sources:
         return name
 
 
-def _changed(own: Tool, listed: ListedTool, source: str) -> bool:
-    """Whether a source says something else about a tool than when it was registered."""
+def _has_changed(own: Tool, listed: ListedTool, source: str) -> bool:
+    """Whether a source describes a tool differently than when it was registered."""
     return bool(own.handler != {**listed.handler, "source": source})
 
 

@@ -55,14 +55,14 @@ class TakenNames:
         self._names.add(name)
         self._skeletons.setdefault(skeleton(name), []).append((name, owner))
         if owner is None:
-            self._nearly.update(dict.fromkeys(_with_a_letter_less(skeleton(name)), name))
+            self._nearly.update(dict.fromkeys(_drop_one_letter(skeleton(name)), name))
 
     def twin_of(self, name: str, owner: str | None) -> str | None:
         """Return a tool of somebody else's that a name can be mistaken for."""
         for other, other_owner in self._skeletons.get(skeleton(name), ()):
             if other != name and (other_owner is None or other_owner != owner):
                 return other
-        nearly = (self._nearly.get(each) for each in _with_a_letter_less(skeleton(name)))
+        nearly = (self._nearly.get(each) for each in _drop_one_letter(skeleton(name)))
         return next((other for other in nearly if other not in {None, name}), None)
 
     def free(self, source: str, name: str, owner: str) -> str | None:
@@ -73,7 +73,7 @@ class TakenNames:
         return None
 
 
-def _with_a_letter_less(plain: str) -> Iterator[str]:
+def _drop_one_letter(plain: str) -> Iterator[str]:
     """Yield a text and what is left of it without each letter.
 
     Two texts share one of these if one letter was added, left out, changed or moved.
@@ -86,13 +86,13 @@ def _with_a_letter_less(plain: str) -> Iterator[str]:
 def _candidates(source: str, name: str) -> Iterator[str]:
     yield name
     prefixed = f"{source}_{name}"
-    yield _fitted(prefixed)
+    yield _shorten(prefixed)
     for number in range(2, _NUMBERS_MAX):
-        yield _fitted(f"{prefixed}_{number}")
+        yield _shorten(f"{prefixed}_{number}")
 
 
-def _fitted(name: str) -> str:
-    """Cut a name that is too long; a piece of its hash keeps it apart from others."""
+def _shorten(name: str) -> str:
+    """Shorten a name that is too long; a suffix from its hash keeps it unique."""
     if len(name) <= limits.TOOL_NAME_CHARS_MAX:
         return name
     piece = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]

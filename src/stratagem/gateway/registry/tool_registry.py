@@ -124,7 +124,7 @@ class Registry:
             ToolExists: There is a tool of that name, or one of somebody else's that looks alike.
             ValidationFailed: The definition cannot be taken.
         """
-        name = _checked_name(given.get("name"))
+        name = _check_name(given.get("name"))
         if name in self.builtin or name in _RESERVED:
             raise ToolExists(
                 f"{name!r} is a built-in tool.", field="name", hint="Choose another name."
@@ -149,7 +149,7 @@ class Registry:
             "owner": owner,
         }
         content = clean_definition(content)
-        warnings = self._checked(content)
+        warnings = self._check_content(content)
         draft = Draft(names.TOOL_REGISTERED, content, names.TOOLS, name)
         appended = transaction.append(view.branch, [draft])
         taken.add(name, owner)
@@ -192,7 +192,7 @@ class Registry:
         }
         if not changed:
             return tool, {}, []
-        warnings = self._checked(content)
+        warnings = self._check_content(content)
         draft = Draft(names.TOOL_UPDATED, content, names.TOOLS, tool.name)
         appended = transaction.append(view.branch, [draft])
         return Tool(content, appended[0].sequence), changed, warnings
@@ -226,7 +226,7 @@ class Registry:
             known = self._known[sequence] = Tool(orjson.loads(payload), sequence)
         return known
 
-    def _checked(self, content: Mapping[str, Any]) -> list[str]:
+    def _check_content(self, content: Mapping[str, Any]) -> list[str]:
         values.encode(dict(content), field="definition", bytes_max=limits.TOOL_BYTES_MAX)
         schemas.check(content["inputSchema"], field="inputSchema")
         if content.get("outputSchema") is not None:
@@ -236,7 +236,7 @@ class Registry:
         return [*self._check_handler(content["handler"]), *_warnings(content)]
 
 
-def _checked_name(name: Any) -> str:
+def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValidationFailed(
             "A tool's name begins with a letter and has letters, digits, `_`, `-` and `.`.",

@@ -129,7 +129,7 @@ class UpstreamRunner:
         if any(
             tool.status == "active"
             and now.get(tool.handler["tool"]) != tool.handler.get("fingerprint")
-            for tool in self._registered(server)
+            for tool in self._find_tools(server)
         ):
             self._foundation.write(Caller(actor="gateway"), work)
         for tool in quarantined:
@@ -137,7 +137,7 @@ class UpstreamRunner:
             self._publish("updated", changed)
             self._publish("unavailable", {"name": tool.name, "reason": "quarantined"})
 
-    def _registered(self, server: str) -> list[Tool]:
+    def _find_tools(self, server: str) -> list[Tool]:
         foundation = self._foundation
         with foundation.store.snapshot() as reader:
             view = foundation.views.view(reader, "default")

@@ -16,11 +16,11 @@ __all__ = ["forward_progress"]
 @asynccontextmanager
 async def forward_progress(context: ServerRequestContext[Any, Any]) -> AsyncIterator[None]:
     """Forward the progress of tools that are called in this context to the client, if it asked."""
-    from stratagem.gateway.calls.call import reporting
+    from stratagem.gateway.calls.call import report_progress_to
 
     forwarder = _ProgressForwarder(context)
     try:
-        with reporting(forwarder.report):
+        with report_progress_to(forwarder.report):
             yield
     finally:
         await forwarder.end()

@@ -9,8 +9,8 @@ import pytest
 
 from stratagem.errors import ExecutionFailed, RateLimited
 from stratagem.gateway.calls.breakers import Breakers
-from stratagem.gateway.calls.concurrency import Lanes, Priority
-from stratagem.gateway.calls.rate_limits import Rates
+from stratagem.gateway.calls.concurrency import ConcurrencyLimits, Priority
+from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.result_cache import Cache, key_of
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ class Clock:
 class Road:
     """Calls that run until they are told to end, and the order in which they began."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: ConcurrencyLimits) -> None:
         self.lanes = lanes
         self.begun: list[str] = []
         self.ends: dict[str, asyncio.Event] = {}
@@ -58,7 +58,7 @@ async def settle() -> None:
 
 
 async def test_the_most_urgent_call_is_next_and_equals_keep_their_order() -> None:
-    road = Road(Lanes(at_once=1))
+    road = Road(ConcurrencyLimits(at_once=1))
     await road.call("running")
     await road.call("low", at="low")
     await road.call("first")
@@ -73,7 +73,7 @@ async def test_the_most_urgent_call_is_next_and_equals_keep_their_order() -> Non
 
 
 async def test_a_slow_tool_fills_its_own_lane_only() -> None:
-    road = Road(Lanes(at_once=10))
+    road = Road(ConcurrencyLimits(at_once=10))
     await road.call("slow", "slow", width=1)
     await road.call("waits", "slow", width=1, at="high")
 
@@ -87,7 +87,7 @@ async def test_a_slow_tool_fills_its_own_lane_only() -> None:
 
 
 async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_trace() -> None:
-    road = Road(Lanes(at_once=1))
+    road = Road(ConcurrencyLimits(at_once=1))
     await road.call("running")
     await road.call("cancelled")
     await road.call("next")
@@ -101,7 +101,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_trace() -> None
 
 
 async def test_a_turn_that_comes_together_with_the_cancellation_goes_to_the_next() -> None:
-    road = Road(Lanes(at_once=1))
+    road = Road(ConcurrencyLimits(at_once=1))
     await road.call("running")
     await road.call("cancelled")
     await road.call("next")
@@ -117,7 +117,7 @@ async def test_a_turn_that_comes_together_with_the_cancellation_goes_to_the_next
 
 
 async def test_too_many_that_wait_are_refused() -> None:
-    road = Road(Lanes(at_once=1, waiting_max=1))
+    road = Road(ConcurrencyLimits(at_once=1, waiting_max=1))
     await road.call("running")
     await road.call("waits")
 
@@ -131,7 +131,7 @@ async def test_too_many_that_wait_are_refused() -> None:
 
 
 async def test_random_traffic_never_runs_more_than_allowed() -> None:
-    lanes = Lanes(at_once=4)
+    lanes = ConcurrencyLimits(at_once=4)
     running: dict[str, int] = {"a": 0, "b": 0}
     most = {"all": 0, "a": 0, "b": 0}
 
@@ -287,7 +287,7 @@ def test_a_key_depends_on_every_part_and_on_no_order_of_fields() -> None:
 
 def test_a_bucket_empties_and_fills_again() -> None:
     clock = Clock()
-    rates = Rates(clock)
+    rates = RateLimits(clock)
     for _time in range(60):
         rates.take("me", "t", 60)
 
