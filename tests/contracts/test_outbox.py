@@ -198,7 +198,7 @@ def test_a_new_event_gives_a_failed_record_new_attempts(store: Store) -> None:
     later = append(store, a_note("a"))
 
     assert due(store) == [Parcel(a, upto, later, 0)]
-    assert store.reader().outbox.waiting(NAME, [a, a + 1]) == {a: upto}
+    assert store.reader().outbox.oldest_rows(NAME, [a, a + 1]) == {a: upto}
 
 
 def test_the_longest_waiting_come_first_up_to_a_limit(store: Store) -> None:

@@ -294,7 +294,7 @@ def test_random_graphs_are_walked_as_the_database_walks_them(graph: Fed) -> None
         for one in there:
             for way in ("both", "incoming", "outgoing"):
                 asked = {"direction": way, "label": None, "limit": 50}
-                assert theirs.related(one, **asked) == ours.related(one, **asked)  # type: ignore[arg-type]
+                assert theirs.neighbours(one, **asked) == ours.neighbours(one, **asked)  # type: ignore[arg-type]
             assert theirs.prerequisites(one, 5) == ours.prerequisites(one, 5)
             for other in dice.sample(there, 5):
                 left, right = theirs.path(one, other, 10), ours.path(one, other, 10)

@@ -30,7 +30,7 @@ class ExternalGraph:
         self._view = view
         self._records = ConceptRecords(reader, view)
 
-    def related(
+    def neighbours(
         self, concept_id: str, *, direction: str, label: str | None, limit: int
     ) -> list[Related]:
         """See `Graph`."""

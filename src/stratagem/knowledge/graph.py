@@ -52,7 +52,7 @@ class Walk(NamedTuple):
 class Graph(Protocol):
     """What answers questions about relationships: for one view, in ids of live concepts."""
 
-    def related(
+    def neighbours(
         self, concept_id: str, *, direction: str, label: str | None, limit: int
     ) -> list[Related]:
         """Return the concepts next to one, those with the strongest relationships first."""
@@ -75,7 +75,7 @@ class BuiltInGraph:
         self._view = view
         self._records = ConceptRecords(reader, view)
 
-    def related(
+    def neighbours(
         self, concept_id: str, *, direction: str, label: str | None, limit: int
     ) -> list[Related]:
         """See `Graph`."""

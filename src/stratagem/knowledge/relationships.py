@@ -129,7 +129,7 @@ class Relationships(Concepts):
             records = self._records(reader, branch, as_of)
             records.concept(concept_id)
             graph = self._services.graph(reader, records.view)
-            found = graph.related(concept_id, direction=way, label=label, limit=limit + 1)
+            found = graph.neighbours(concept_id, direction=way, label=label, limit=limit + 1)
         kept = found[:limit]
         message = f"Found {len(kept)} related concepts"
         return Results(kept, message, truncated=len(found) > limit or None)

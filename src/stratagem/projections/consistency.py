@@ -155,4 +155,4 @@ _ROUNDING = 1e-5
 
 
 def _waits(store: Store, model: ReadModel, subject: int) -> bool:
-    return bool(store.reader().outbox.waiting(model.name, [subject]))
+    return bool(store.reader().outbox.oldest_rows(model.name, [subject]))

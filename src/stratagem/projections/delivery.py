@@ -90,7 +90,7 @@ class Delivery:
             read = items.read(reader, {each.subject: each.last for each in parcels})
             ends = items.ends(reader.records, read)
             linked = sorted({end for pair in ends.values() for end in pair})
-            waiting = reader.outbox.waiting(self._model.name, linked)
+            waiting = reader.outbox.oldest_rows(self._model.name, linked)
             blockers = {
                 item.subject: {
                     end

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stratagem.search.vector_storage import VectorStorage, aligned
+from stratagem.search.vector_storage import VectorStorage, aligned_array
 
 __all__ = ["HEADER", "HEADER_BYTES", "VectorColumns", "VectorRows", "VectorSnapshot"]
 
@@ -147,13 +147,13 @@ class VectorColumns:
 
     def numbers(self, name: str, begin: int, end: int) -> NDArray[np.int64]:
         """Return `sequence`, `sequence_to`, `branch` or `space` of some rows."""
-        numbers = aligned((end - begin,), np.int64)
+        numbers = aligned_array((end - begin,), np.int64)
         self.storage.read(self._numbers_at[name] + 8 * begin, numbers)
         return numbers
 
     def codes(self, begin: int, end: int) -> NDArray[np.uint64]:
         """Return the codes of some rows."""
-        codes = aligned((self._words, end - begin), np.uint64)
+        codes = aligned_array((self._words, end - begin), np.uint64)
         for word in range(self._words):
             self.storage.read(self._code_at(word, begin), codes[word])
         return codes
@@ -161,7 +161,7 @@ class VectorColumns:
     def cosines(self, query: NDArray[np.float32], count: int) -> NDArray[np.float32]:
         """Return how near each of the first rows is to a query."""
         cosines = np.empty(count, np.float32)
-        buffer = aligned((_CHUNK, self._dimensions), np.float32)
+        buffer = aligned_array((_CHUNK, self._dimensions), np.float32)
         for begin in range(0, count, _CHUNK):
             vectors = buffer[: count - begin]
             self.storage.read(self._vector_at(begin), vectors)
@@ -173,7 +173,7 @@ class VectorColumns:
     ) -> NDArray[np.float32]:
         """Return how near some rows are to a query."""
         cosines = np.empty(len(rows), np.float32)
-        buffer = aligned((min(len(rows), _CHUNK), self._dimensions), np.float32)
+        buffer = aligned_array((min(len(rows), _CHUNK), self._dimensions), np.float32)
         for begin in range(0, len(rows), _CHUNK):
             vectors = buffer[: len(rows) - begin]
             offsets = self._vectors_at + 4 * self._dimensions * rows[begin : begin + _CHUNK]
@@ -189,7 +189,7 @@ class VectorColumns:
             sequence, sequence_to, branch, space = (
                 self.numbers(name, begin, end) for name in _NUMBERS
             )
-            vectors = aligned((end - begin, self._dimensions), np.float32)
+            vectors = aligned_array((end - begin, self._dimensions), np.float32)
             self.storage.read(self._vector_at(begin), vectors)
             codes = self.codes(begin, end)
             yield VectorRows(sequence, sequence_to, branch, space, codes, vectors)

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["FileStorage", "MemoryStorage", "VectorStorage", "VectorsDamagedError", "aligned"]
+__all__ = ["FileStorage", "MemoryStorage", "VectorStorage", "VectorsDamagedError", "aligned_array"]
 
 # The most pieces that POSIX systems take in one call.
 _PIECES_MAX: Final = 1_024
@@ -132,7 +132,7 @@ class FileStorage:
             raise VectorsDamagedError
 
 
-def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def aligned_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return an array that the kernel fills in half the time it takes for any other."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + _ALIGNMENT, np.uint8)

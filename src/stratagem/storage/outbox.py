@@ -90,7 +90,7 @@ class OutboxReader(Protocol):
         """Return records with a pending row whose time has come, those that wait longest first."""
         ...
 
-    def waiting(self, name: str, subjects: Sequence[int]) -> dict[int, int]:
+    def oldest_rows(self, name: str, subjects: Sequence[int]) -> dict[int, int]:
         """Return which of some records have rows, failed ones too, and the oldest of each."""
         ...
 

@@ -119,7 +119,7 @@ class PlanBuilder:
             tools = {
                 output.tool.name: output.tool
                 for output in islice(
-                    self._tool_outputs.matching(name, schema, user), limits.PLAN_COMPARED_MAX
+                    self._tool_outputs.outputs_for(name, schema, user), limits.PLAN_COMPARED_MAX
                 )
                 if output.tool.status == "active"
             }

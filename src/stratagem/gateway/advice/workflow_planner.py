@@ -213,13 +213,13 @@ def _arrange(
     followed = _pair_reliability(chains)
     named = {tool.name for tool, _ in chosen}
 
-    def preferred(tool: Tool, user: Tool) -> tuple[Any, ...]:
+    def preference_of(tool: Tool, user: Tool) -> tuple[Any, ...]:
         """Order by: asked for anyway, worked before, alike."""
         worked = followed.get((tool.name, user.name), 0.0)
         likeness = view_tools.index.likeness(tool.name, user.name)
         return tool.name not in named, -worked, -likeness, tool.name
 
-    builder = PlanBuilder(tool_outputs, given.inputs, preferred)
+    builder = PlanBuilder(tool_outputs, given.inputs, preference_of)
     for at, (tool, why) in enumerate(chosen):
         if given.tools is None and any(step.tool.name == tool.name for step in builder.steps):
             # It was put before a step that needs what it gives.

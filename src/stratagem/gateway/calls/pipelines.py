@@ -170,10 +170,10 @@ class Pipelines:
     async def _required_arguments(self, pipeline: Pipeline, call: Call) -> Any:
         schemas = await asyncio.to_thread(self._schemas, pipeline, call.branch)
 
-        def required(tool: str) -> Sequence[str]:
+        def required_by(tool: str) -> Sequence[str]:
             return (schemas.get(tool) or {}).get("required") or ()
 
-        return required
+        return required_by
 
     def _schemas(self, pipeline: Pipeline, branch: str) -> dict[str, Mapping[str, Any]]:
         foundation, registry = self._foundation, self._registry

@@ -150,9 +150,9 @@ class Attempt:
         elif isinstance(value, list) and "array" in node.types:
             yield from self._elements(node, value, steps)
         for pattern, form in shapes.forms(self, node, value, steps):
-            yield from self.following(pattern, node, (value, form), steps, chain)
+            yield from self.read_form(pattern, node, (value, form), steps, chain)
 
-    def following(
+    def read_form(
         self, pattern: str, node: Node, forms: tuple[Any, Any], steps: Steps, chain: int
     ) -> Iterator[Reading]:
         """Yield the readings of a form that a value was turned into."""

@@ -45,7 +45,7 @@ def readings(
 ) -> Iterator[Reading]:
     """Yield what an object that does not fit may mean."""
     for pattern, inner in wrappers.unwrap_arguments(attempt, node, value):
-        found = list(attempt.following(pattern, node, (value, inner), steps, chain))
+        found = list(attempt.read_form(pattern, node, (value, inner), steps, chain))
         yield from found
         if found and found[0].certain:
             return

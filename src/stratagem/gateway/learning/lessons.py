@@ -371,7 +371,7 @@ class Lessons:
         own = {lesson: dict(each) for lesson, each in dict(self._counts.get(tool, {})).items()}
         foreign = frozenset(lesson for lesson, each in own.items() if not _is_shared(each, teacher))
         counts = {lesson: _total(each) for lesson, each in own.items()}
-        return ToolLessons(tool, counts, foreign, self._pooled() if elsewhere else {})
+        return ToolLessons(tool, counts, foreign, self._pool() if elsewhere else {})
 
     def totals(self) -> Iterator[tuple[str, Lesson, EvidenceCount]]:
         """Yield all lessons with their tools and counts."""
@@ -401,7 +401,7 @@ class Lessons:
         taught = self._counts.setdefault(tool, {}).setdefault(lesson, {})
         taught[teacher] = taught.get(teacher, EvidenceCount()).plus(held=held, count=count)
 
-    def _pooled(self) -> Pooled:
+    def _pool(self) -> Pooled:
         """Return names by what they meant at other tools: by their form alone."""
         if self._elsewhere is None:
             self._elsewhere = {}

@@ -45,7 +45,7 @@ class UpstreamRunner:
         self._foundation = foundation
         self._registry = registry
         self._publish = publish
-        self.upstreams = upstreams(self.changed)
+        self.upstreams = upstreams(self.quarantine_changed)
         self._defined: dict[str, int] = {}
 
     async def ready(self, server: str) -> None:
@@ -106,7 +106,7 @@ class UpstreamRunner:
         """End connections and processes."""
         await self.upstreams.close()
 
-    def changed(self, server: str, listed: Sequence[ListedTool]) -> None:
+    def quarantine_changed(self, server: str, listed: Sequence[ListedTool]) -> None:
         """Quarantine the tools that are no longer what was approved."""
         threading_work = asyncio.to_thread(self._quarantine, server, listed)
         task = asyncio.get_running_loop().create_task(threading_work)

@@ -43,7 +43,7 @@ class SqlOutbox:
     def due(self, name: str, *, now: int, limit: int) -> list[Parcel]:
         return self._queries.rows_as(Parcel, "outbox_due", name, now, limit, now + _DELAY_MAX)
 
-    def waiting(self, name: str, subjects: Sequence[int]) -> dict[int, int]:
+    def oldest_rows(self, name: str, subjects: Sequence[int]) -> dict[int, int]:
         array = self._queries.array(subjects)
         return dict(self._queries.rows(_TWO_NUMBERS, "outbox_waiting", name, array))
 

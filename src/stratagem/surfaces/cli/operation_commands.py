@@ -163,7 +163,11 @@ def make_command(operation: Operation, hint: CommandHint) -> Any:
     handler: Callable[..., None] = _load(hint.handler) if hint.handler else _run_and_show
     extras = list(inspect.signature(handler, eval_str=True).parameters.values())[1:]
     # What a handler calls like a switch of the operation stands for it, and may have a value.
-    own = [each for each in parameters.made() if each.name not in {extra.name for extra in extras}]
+    own = [
+        each
+        for each in parameters.parameters()
+        if each.name not in {extra.name for extra in extras}
+    ]
 
     # By position only: an operation may have a parameter of any name.
     def run(session: Session, /, **given: Any) -> None:
@@ -203,7 +207,7 @@ class _Parameters:
         }
         self._budget = "max_chars" in properties
 
-    def made(self) -> Iterator[inspect.Parameter]:
+    def parameters(self) -> Iterator[inspect.Parameter]:
         """Make the arguments, in their order, and then the options."""
         for name in self._hint.positional:
             yield self._argument(self._described[name])

@@ -149,8 +149,8 @@ class Session:
             read_only=bool(self.options.read_only) if read_only is None else read_only,
             redaction=self.options.redaction or "basic",
             environment=self.options.file_settings.environment,
-            allow_hosts=self.options.file_settings.listed("allow_hosts"),
-            allow_callables=self.options.file_settings.listed("allow_callables"),
+            allow_hosts=self.options.file_settings.values_of("allow_hosts"),
+            allow_callables=self.options.file_settings.values_of("allow_callables"),
         )
 
     def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:

@@ -208,7 +208,7 @@ class FileSettings:
         """The environment, with what files say where it says nothing."""
         return {**self.variables, **os.environ}
 
-    def listed(self, name: str) -> tuple[str, ...]:
+    def values_of(self, name: str) -> tuple[str, ...]:
         """Return the values of a setting that can be repeated."""
         text = self.environment.get(SETTINGS[name].variable, "")
         return tuple(text.replace(",", " ").split())

@@ -54,7 +54,7 @@ class ToolOutputs:
             for field in outputs(tool):
                 self._fields.setdefault(words(field.path[-1]), []).append(field)
 
-    def matching(self, name: str, schema: Any, user: Tool) -> Iterator[OutputField]:
+    def outputs_for(self, name: str, schema: Any, user: Tool) -> Iterator[OutputField]:
         """Yield the outputs of other tools that fit a parameter of a tool."""
         wanted = words(name)
         if len(wanted) > _WORDS_MAX:
