@@ -151,8 +151,8 @@ def test_the_rest_of_a_refused_body_is_taken_for_no_head(
 
     assert b" 404 " in refused
     assert b" 200 " in after
-    # It is taken no faster than that.
-    assert time.monotonic() - began > 0.05
+    # It is taken no faster than that, but for what the buffers of the sockets hold.
+    assert time.monotonic() - began > 0.02
 
 
 def test_a_half_sent_body_is_answered_with_408_and_makes_room(

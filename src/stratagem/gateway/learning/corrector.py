@@ -503,7 +503,7 @@ class LearningCorrector:
 
     def _read_current_policy(self, tool: str, branch: str) -> EffectivePolicy:
         found = self.evaluator.look(tool, branch)
-        purged_at = int(self._foundation.store.reader().settings.text(PURGED_AT) or 0)
+        purged_at = self._foundation.store.reader().settings.number(PURGED_AT) or 0
         if purged_at == self._purged_at:
             return found
         # Perhaps by another process, which can clear only its own copies.
