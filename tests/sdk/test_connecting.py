@@ -12,6 +12,7 @@ from typing import Any, assert_type
 import pytest
 from typer.testing import CliRunner
 
+import stratagem
 from stratagem import connect, connect_async
 from stratagem.errors import (
     PermissionDenied,
@@ -288,3 +289,16 @@ def test_a_connected_client_is_typed_as_the_embedded_one(remote: Client) -> None
     assert_type(remote.memory.store("k", 1), Stored)
     assert_type(remote.memory.recall("k"), Entry | None)
     assert_type(remote.knowledge.list_hierarchy(), Hierarchy)
+
+
+@pytest.mark.parametrize("path", [None, 5, b"a.db"])
+def test_what_is_no_path_makes_no_file(
+    path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(ValidationFailed) as refused:
+        stratagem.open(path)
+
+    assert refused.value.details["field"] == "path"
+    assert list(tmp_path.iterdir()) == []

@@ -137,7 +137,7 @@ class RegisterInput(_Definition):
     )
     input_schema: dict[str, Any] = param("JSON Schema of its parameters", quiet=True)
     handler: dict[str, Any] = param("What runs the tool", quiet=True)
-    status: Status | None = param("Only with this status", default=None, quiet=True)
+    status: Status | None = param("Whether it can be called", default=None, quiet=True)
 
 
 @dataclass(kw_only=True)
@@ -156,7 +156,7 @@ class UpdateInput(_Definition):
         "JSON Schema of its parameters", default=None, quiet=True
     )
     handler: dict[str, Any] | None = param("What runs the tool", default=None, quiet=True)
-    status: Status | None = param("Only with this status", default=None, quiet=True)
+    status: Status | None = param("Whether it can be called", default=None, quiet=True)
     expected_version: int | None = param("Only if at this version", default=None, quiet=True)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Self, TypeVar
 
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.debugging.service import Debugging
+from stratagem.errors import ValidationFailed
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
@@ -101,7 +103,7 @@ class Stratagem:
 
 
 def open_database(
-    path: str,
+    path: str | PathLike[str],
     *,
     durability: Literal["full", "fast"] = "full",
     embedder: str | None = None,
@@ -120,6 +122,13 @@ def open_database(
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
     `redaction`: how much debugging masks of what may be secret.
     """
+    if not isinstance(path, str | PathLike):
+        # `open(os.environ.get("DB"))` must not write into a file named None.
+        raise ValidationFailed(
+            f"`path` is text or a path; it was {path!r}.",
+            field="path",
+            hint='Give the file\'s path, or ":memory:".',
+        )
     settings = Settings(
         str(path),
         durability=durability,

@@ -745,7 +745,7 @@ class GatewayOperations(OperationMethods):
             metadata: Any JSON about it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
-            status: Only with this status.
+            status: Whether it can be called.
         """
         answer: ToolRegistration = self._ask(
             "tool_register",
@@ -824,7 +824,7 @@ class GatewayOperations(OperationMethods):
             description: What it is for.
             input_schema: JSON Schema of its parameters.
             handler: What runs the tool.
-            status: Only with this status.
+            status: Whether it can be called.
             expected_version: Only if at this version.
         """
         answer: ToolUpdate = self._ask(
@@ -2049,7 +2049,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             metadata: Any JSON about it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
-            status: Only with this status.
+            status: Whether it can be called.
         """
         answer: ToolRegistration = await self._ask_async(
             "tool_register",
@@ -2128,7 +2128,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             description: What it is for.
             input_schema: JSON Schema of its parameters.
             handler: What runs the tool.
-            status: Only with this status.
+            status: Whether it can be called.
             expected_version: Only if at this version.
         """
         answer: ToolUpdate = await self._ask_async(

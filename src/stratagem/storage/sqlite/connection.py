@@ -151,7 +151,12 @@ def translate_error(error: Exception, path: str) -> StratagemError:
             path=path,
         )
     if isinstance(error, apsw.NotADBError):
-        return DatabaseCorrupt("The file is not a Stratagem database.", path=path)
+        return DatabaseCorrupt(
+            "The file is not a Stratagem database.",
+            path=path,
+            hint="Check the path: this is another kind of file. If it was a Stratagem database, "
+            "restore a backup.",
+        )
     if isinstance(error, (apsw.CorruptError, *DAMAGE)):
         return DatabaseCorrupt(f"The database is damaged: {error}.", path=path)
     return StorageUnavailable(f"The database cannot be used: {error}.", path=path)
