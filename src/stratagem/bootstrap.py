@@ -229,17 +229,18 @@ def clock_warning(store: Store) -> str | None:
 
 
 def index_warning(store: Store) -> str | None:
-    """Say that indexes cannot be compared with their tables, and what it takes; else None."""
+    """Name the indexes that could not be compared with their tables, and what mends them."""
     if not store.remote:
         return None
-    from stratagem.storage.postgres.examination import examines_indexes
+    from stratagem.storage.postgres.examination import list_unchecked_indexes
     from stratagem.storage.postgres.store import PostgresStore
 
-    if not isinstance(store, PostgresStore) or examines_indexes(store):
+    names = list_unchecked_indexes(store) if isinstance(store, PostgresStore) else []
+    if not names:
         return None
     return (
-        "Indexes were not compared with their tables: the server has no extension amcheck. Have"
-        " its administrator run CREATE EXTENSION amcheck, or make all anew with doctor --repair."
+        "Not compared with their tables, because the server does not read through them: the"
+        f" indexes {', '.join(names)}. doctor --repair makes them anew."
     )
 
 

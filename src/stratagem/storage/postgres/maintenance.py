@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _LOG_TABLES: Final = ("events", "subjects", "spaces", "requests", "settings")
+_SERVICE_TABLES: Final = ("workspaces", "heads", "projections", "outbox")
 # All but vectors, which are kept: they depend on a text alone, and cost the most.
 READ_MODELS: Final = (
     "branches", "versions", "tallies", "knows", "tags", "links", "numbers", "turns", "texts",
@@ -101,7 +102,7 @@ def count_rows(store: PostgresStore) -> None:
 
 def reindex(store: PostgresStore, progress: Progress) -> None:
     """Make the indexes of every table anew; other workspaces go on meanwhile."""
-    tables = (*_LOG_TABLES, "vectors", *READ_MODELS)
+    tables = (*_LOG_TABLES, *_SERVICE_TABLES, "vectors", *READ_MODELS)
     with translating_errors(store.location), store.connect() as connection:
         connection.execute("SET lock_timeout TO 0; SET statement_timeout TO 0")
         for place, table in enumerate(tables):

@@ -840,12 +840,53 @@ SELECT n.nspname FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespa
 WHERE x.extname = 'amcheck'
 
 -- name: btree_indexes
--- The ordered indexes of our tables.
-SELECT c.oid, c.relname, t.relname FROM pg_index i
-JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+-- The ordered indexes of our tables: their columns and order, and the rows that they are about.
+SELECT
+    c.oid, c.relname, t.relname,
+    ARRAY(SELECT pg_get_indexdef(c.oid, k, true) FROM generate_series(1, i.indnkeyatts) AS k),
+    ARRAY(
+        SELECT pg_get_indexdef(c.oid, k, true)
+            || CASE WHEN i.indoption[k - 1] & 1 = 1 THEN ' DESC' ELSE '' END
+        FROM generate_series(1, i.indnkeyatts) AS k
+    ),
+    CASE WHEN w.attname IS NULL THEN 'true' ELSE 'workspace = $1' END,
+    coalesce(pg_get_expr(i.indpred, i.indrelid), 'true')
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid AND c.relkind = 'i'
+JOIN pg_class t ON t.oid = i.indrelid
 JOIN pg_am a ON a.oid = c.relam AND a.amname = 'btree'
 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = '{schema}'
-WHERE i.indisvalid ORDER BY t.relname, c.relname
+LEFT JOIN pg_attribute w ON w.attrelid = t.oid AND w.attname = 'workspace'
+WHERE i.indisvalid AND i.indexprs IS NULL ORDER BY t.relname, c.relname
+
+-- name: read_through_indexes
+-- Have the server read through indexes alone, in their order, for one transaction.
+SET TRANSACTION READ ONLY;
+SET LOCAL statement_timeout = 0;
+SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_tidscan = off; SET LOCAL enable_sort = off;
+SET LOCAL enable_incremental_sort = off;
+SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on
+
+-- name: compare_index
+-- Count the rows of a table, those that an index does not lead to, and those it lists. A sample
+-- of 100 percent reads the table itself, whatever indexes there are. A row is looked up without
+-- naming the workspace again: the server would begin at its first row.
+SELECT
+    count(*),
+    count(*) FILTER (WHERE ROW({columns}) IS NOT NULL AND (
+        SELECT true FROM {schema}.{table} AS found
+        WHERE {predicate} AND {same_key} AND found.ctid = here.ctid ORDER BY {order} LIMIT 1
+    ) IS NULL),
+    (SELECT count(*) FROM (
+        SELECT FROM {schema}.{table} WHERE {rows} AND {predicate} ORDER BY {order}
+    ) AS listed)
+FROM {schema}.{table} AS here TABLESAMPLE SYSTEM (100) WHERE {rows} AND {predicate}
+
+-- name: copy_unindexed
+-- Read a table without its indexes into one of the same name that only this connection sees.
+INSERT INTO pg_temp.{table}
+SELECT * FROM {schema}.{table} TABLESAMPLE SYSTEM (100) WHERE workspace = $1
 
 -- name: check_index
 -- Compare an index with every row of its table.
