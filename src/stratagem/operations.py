@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
+from stratagem import limits
+from stratagem.engine import values
 from stratagem.errors import OperationNotFound, PermissionDenied
 from stratagem.operation import DEFAULT_TOOLSETS, Caller, Operation
 from stratagem.parameters import ADVERTISED, QUIET, STRICT, check
@@ -125,6 +127,8 @@ def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
     given = arguments if isinstance(arguments, Mapping) else {}
     right = operation.right_for(given)
     action = given.get("action")
+    if not isinstance(action, str):
+        action = None
     if operation.reading_actions and not _is_action(operation, action):
         # What is no action at all is the operation's to complain about.
         right = "read"
@@ -236,7 +240,14 @@ def read_input(operation: Operation, arguments: Any) -> Any:
         ValidationFailed: A parameter is unknown or has a value it cannot have.
     """
     checked = check(operation.parameters, arguments, operation.name)
-    return checked if operation.takes is None else operation.takes.read(checked)
+    if operation.takes is None:
+        return checked
+    for name, value in arguments.items():
+        # What is no JSON could be neither sent to a tool nor recorded; other systems check it
+        # themselves, where they store it.
+        plain = dict(value) if isinstance(value, Mapping) else value
+        values.encode(plain, field=name, bytes_max=limits.REQUEST_BYTES_MAX)
+    return operation.takes.read(checked)
 
 
 @cache

@@ -44,8 +44,14 @@ __all__ = [
 
 Schema = Mapping[str, Any]
 
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
 # The default of a parameter that can be left out, and for which None is a value like any other.
-MISSING: Final[Any] = object()
+MISSING: Final[Any] = _Missing()
 
 # Keywords that steer the check and are not shown to callers.
 STRICT: Final = "x-strict"
@@ -282,6 +288,8 @@ def _check_exact(schema: Schema, arguments: Mapping[str, Any]) -> dict[str, Any]
         parameter = declared.get(name)
         if parameter is None or type(value) not in parameter[1]:
             return None
+        if type(value) is str and not _is_unicode(value):
+            return None
         checked[parameter[0]] = value
     return checked if exact.required <= checked.keys() else None
 
@@ -334,18 +342,32 @@ class _Check:
         required = schema.get("required", ())
         checked: dict[str, Any] = {}
         for name, value in given.items():
+            if not isinstance(name, str):
+                raise self._name_refusal(f"A name is text; it was {_show(name)}.", place)
             known = name if name in declared else _alias_in(declared, name)
-            if known is None:
-                if schema.get("additionalProperties") is not True:
-                    raise self._unknown(name, declared, place)
-                checked[name] = value
-            else:
-                checked[python_name(known)] = self.value(declared[known], value, (*place, name))
+            if known is None and schema.get("additionalProperties") is not True:
+                raise self._unknown(name, declared, place)
+            python = name if known is None else python_name(known)
+            if python in checked:
+                raise self._name_refusal(f"`{name}` is given twice, in two spellings.", place, name)
+            checked[python] = (
+                value if known is None else self.value(declared[known], value, (*place, name))
+            )
         for name in required:
             if python_name(name) not in checked:
                 missing = _path((*place, name))
                 raise MissingRequired(f"{self._operation} needs `{missing}`.", field=missing)
         return checked
+
+    def _name_refusal(
+        self, message: str, place: tuple[str | int, ...], name: str | None = None
+    ) -> ValidationFailed:
+        inside = (*place, name) if name is not None else place
+        return ValidationFailed(
+            message,
+            field=_path(inside) or "arguments",
+            hint=f"Give each parameter of {self._operation} once, by its name.",
+        )
 
     def value(self, schema: Schema, value: Any, place: tuple[str | int, ...]) -> Any:
         if "anyOf" in schema:
@@ -436,7 +458,7 @@ class _Check:
         field_name = _path(place)
         choices = _choices(schema)
         if choices:
-            near = get_close_matches(str(value), [str(each) for each in choices], n=1)
+            near = get_close_matches(_show(value).strip("'"), [str(each) for each in choices], n=1)
             details |= {"allowed": choices}
             details["hint"] = (
                 f"Did you mean {near[0]}?"
@@ -475,15 +497,27 @@ class _Check:
 
 def _alias_in(declared: Mapping[str, Schema], name: str) -> str | None:
     """Return the declared name that was written in Python's way."""
-    wire = wire_name(name) if isinstance(name, str) else None
-    return wire if wire in declared else None
+    wire = wire_name(name)
+    # `from_` stands for a keyword of Python; `key_` stands for nothing.
+    return wire if wire in declared and python_name(wire) == name else None
 
 
 def _read_string(value: Any, *, strict: bool) -> str:
     del strict
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not _is_unicode(value):
         raise _Mismatch
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written: half of a surrogate pair cannot."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_integer(value: Any, *, strict: bool) -> int:
@@ -504,7 +538,13 @@ def _read_number(value: Any, *, strict: bool) -> float:
             value = float(value)
         except ValueError:
             raise _Mismatch from None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Mismatch
+    try:
+        is_number = isfinite(value)
+    except OverflowError:
+        is_number = False
+    if not is_number:
         raise _Mismatch
     return value
 
@@ -602,4 +642,8 @@ def _path(place: Sequence[str | int]) -> str:
 
 
 def _show(value: object) -> str:
-    return repr(value)[:_SHOWN_CHARS_MAX]
+    try:
+        return repr(value)[:_SHOWN_CHARS_MAX]
+    except (ValueError, RecursionError):
+        # A number of thousands of digits, or lists in lists without end.
+        return f"{type(value).__name__} too large to be shown"

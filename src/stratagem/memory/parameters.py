@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+from stratagem.engine.lineage import OPEN_END
 from stratagem.parameters import Param
 from stratagem.storage.branch_merge import Strategy
 
@@ -27,7 +28,7 @@ Tags = Annotated[Sequence[str] | None, Param("Labels to filter a search by", qui
 Path = Annotated[str | None, Param("One place of it: JSONPath")]
 Session = Annotated[str | None, Param("Conversation id; its earlier messages give context")]
 ErasedKey = Annotated[str | None, Param("Entry to erase, with every version on any branch")]
-ErasedSequence = Annotated[int | None, Param("Logged event to erase", ge=1)]
+ErasedSequence = Annotated[int | None, Param("Logged event to erase", ge=1, le=OPEN_END)]
 NewName = Annotated[str | None, Param("The name of the branch", quiet=True)]
 MergeStrategy = Annotated[
     Strategy | None, Param("merge: who wins; default: refuse and list conflicts")

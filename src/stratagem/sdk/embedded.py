@@ -62,7 +62,7 @@ class Stratagem:
 
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return self._runtime.call(name, arguments or {}, self._caller)
+        return self._runtime.call(name, {} if arguments is None else arguments, self._caller)
 
     @cached_property
     def gateway(self) -> EmbeddedGateway:

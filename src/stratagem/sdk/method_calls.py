@@ -59,7 +59,8 @@ class MethodCall:
             name: value
             for name, value in arguments.items()
             # Where null is the default, None says nothing; elsewhere it is a value.
-            if value is not MISSING and (value is not None or "default" not in declared[name])
+            if value is not MISSING
+            and (value is not None or declared[name].get("default", MISSING) is not None)
         }
         if given.get("env") == "auto":
             # Where it was tried is where this program runs, not where the server does.

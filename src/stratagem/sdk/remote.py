@@ -94,7 +94,11 @@ class Client:
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return self._send(self._endpoint.prepare_request(name, arguments or {}, whole=False))
+        return self._send(
+            self._endpoint.prepare_request(
+                name, {} if arguments is None else arguments, whole=False
+            )
+        )
 
     @property
     def branch(self) -> str:
@@ -161,7 +165,11 @@ class AsyncClient:
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return await self._send(self._endpoint.prepare_request(name, arguments or {}, whole=False))
+        return await self._send(
+            self._endpoint.prepare_request(
+                name, {} if arguments is None else arguments, whole=False
+            )
+        )
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -176,12 +176,24 @@ class Recorder:
 
     def _append(self, branch: str, entries: Sequence[PendingExecution | PendingEvents]) -> None:
         level = self._foundation.redaction
-        drafts = [draft for entry in entries for draft in _drafts(entry, level)]
+        drafts = [draft for entry in entries for draft in self._drafts_of(entry, level)]
 
         def work(transaction: Transaction) -> None:
             transaction.append(find_branch(transaction.branches, branch), drafts)
 
         self._foundation.write(Caller(actor="gateway"), work)
+
+    def _drafts_of(self, entry: PendingExecution | PendingEvents, level: Any) -> list[Draft]:
+        """Return the events of an entry; one that cannot be written takes no other with it."""
+        try:
+            drafts = _drafts(entry, level)
+            for draft in drafts:
+                orjson.dumps(draft.content)
+        except (TypeError, ValueError, RecursionError):
+            self.lost += 1
+            logger.exception("An execution was not recorded: it holds what is no JSON")
+            return []
+        return drafts
 
 
 def _drafts(entry: PendingExecution | PendingEvents, level: Any) -> list[Draft]:
