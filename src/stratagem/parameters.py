@@ -412,6 +412,9 @@ class _Check:
         if kind == "object":
             return self._object(schema, typed, place)
         if kind == "string":
+            # Of several texts, the service says which one it is.
+            if not isinstance(place[-1], int) and not _is_unicode(typed):
+                raise self._refusal(schema, value, place)
             self._check_size(schema, len(typed), place, "minLength", "maxLength")
             if "pattern" in schema and not re.search(schema["pattern"], typed):
                 raise self._refusal(schema, value, place, pattern=schema["pattern"])
@@ -504,7 +507,7 @@ def _alias_in(declared: Mapping[str, Schema], name: str) -> str | None:
 
 def _read_string(value: Any, *, strict: bool) -> str:
     del strict
-    if not isinstance(value, str) or not _is_unicode(value):
+    if not isinstance(value, str):
         raise _Mismatch
     return value
 
