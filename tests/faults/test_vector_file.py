@@ -21,6 +21,7 @@ import pytest
 
 import stratagem
 from stratagem.errors import StratagemError
+from stratagem.search.vector_columns import VectorColumns, VectorRows
 from stratagem.search.vector_storage import FileStorage, VectorsDamagedError
 from tests.faults.disk import Disk, in_place
 from tests.faults.opening import examine, open_with
@@ -285,6 +286,49 @@ def test_rows_that_a_truncated_file_no_longer_has_are_reported(
         storage.read(2048, rows)
     with pytest.raises(VectorsDamagedError):
         storage.check_size()
+
+
+@pytest.mark.parametrize("places", [[0, 5, 9], list(range(3000))])
+def test_zeros_in_a_file_that_was_truncated_and_lengthened_again_are_reported(
+    tmp_path: Path, places: list[int]
+) -> None:
+    path = tmp_path / "rows"
+    content = np.arange(3000 * 512, dtype=np.float32).reshape(3000, 512)
+    path.write_bytes(content.tobytes() + bytes(64))
+    storage, offsets = FileStorage(path, content.nbytes + 64), [each * 2048 for each in places]
+    rows = np.zeros((len(places), 512), np.float32)
+
+    os.truncate(path, 4096)
+    os.truncate(path, content.nbytes)
+
+    with pytest.raises(VectorsDamagedError):
+        storage.gather(offsets, rows)
+    with pytest.raises(VectorsDamagedError):
+        storage.read(0, rows)
+
+
+def test_rows_written_to_a_truncated_file_do_not_make_it_look_whole(tmp_path: Path) -> None:
+    path, capacity = tmp_path / "rows", 4
+    size = VectorColumns.size(8, 1, capacity)
+    path.write_bytes(bytes(size))
+    columns = VectorColumns(FileStorage(path, size), 8, 1, capacity)
+    columns.format(1)
+    numbers = np.arange(capacity, dtype=np.int64)
+
+    os.truncate(path, 0)
+    columns.extend(
+        VectorRows(
+            numbers,
+            numbers,
+            numbers,
+            numbers,
+            codes=np.ones((1, capacity), np.uint64),
+            vectors=np.ones((capacity, 8), np.float32),
+        )
+    )
+
+    with pytest.raises(VectorsDamagedError):
+        columns.seal()
 
 
 @pytest.fixture

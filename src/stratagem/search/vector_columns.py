@@ -38,8 +38,9 @@ HEADER: Final = np.dtype(
     ]
 )
 HEADER_BYTES: Final = 4_096
+_TAIL_BYTES: Final = 64
 
-_MAGIC: Final = b"STRAVEC4"
+_MAGIC: Final = b"STRAVEC5"
 _NUMBERS: Final = ("sequence", "sequence_to", "branch", "space")
 # What `check` is a checksum of: the fields before it.
 _CHECKED_BYTES: Final = 80
@@ -83,8 +84,13 @@ class VectorColumns:
 
     @staticmethod
     def size(dimensions: int, words: int, capacity: int) -> int:
-        """Return how many bytes so many rows take."""
-        return HEADER_BYTES + capacity * (8 * len(_NUMBERS) + 8 * words + 4 * dimensions)
+        """Return how many bytes so many rows take, with some at the end that nobody writes to.
+
+        If the file is truncated while rows are written to it, they lengthen it again, but never
+        to its full size.
+        """
+        row = 8 * len(_NUMBERS) + 8 * words + 4 * dimensions
+        return HEADER_BYTES + capacity * row + _TAIL_BYTES
 
     def format(self, generation: int) -> None:
         """Write the header of columns without rows."""

@@ -2,7 +2,9 @@
 
 Another program may truncate the file at any moment (`cp` or `rsync --inplace` onto it). To touch a
 page of a mapping that its file no longer has ends the process with SIGBUS, so Python never touches
-one: system calls copy what is needed, and report a page that is missing as an error.
+one: system calls copy what is needed, and report a page that is missing as an error. Whoever
+truncates a file may lengthen it again, and then zeros are read without an error: so each read is
+followed by a look at the size, which nothing here ever changes.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class VectorStorage(Protocol):
         """Write the bytes of an array at an offset."""
 
     def check_size(self) -> None:
-        """Raise `VectorsDamagedError` if bytes at the end are missing."""
+        """Raise `VectorsDamagedError` if the size is not the one it was made with."""
 
 
 class MemoryStorage:
@@ -78,7 +80,7 @@ class FileStorage:
         """Open a file.
 
         Raises:
-            VectorsDamagedError: It has fewer bytes than `size`.
+            VectorsDamagedError: Its size is not `size`.
         """
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._file)
@@ -96,6 +98,7 @@ class FileStorage:
     def read(self, offset: int, array: NDArray[Any]) -> None:
         """See `VectorStorage`."""
         _read(self._file, offset, array)
+        self.check_size()
 
     def gather(self, offsets: list[int], array: NDArray[Any]) -> None:
         """See `VectorStorage`.
@@ -109,6 +112,7 @@ class FileStorage:
             pieces = [self._map[at : at + size] for at in offsets[begin : begin + _PIECES_MAX]]
             with self._gathering:
                 self._copy(pieces, array[begin : begin + len(pieces)])
+        self.check_size()
 
     def _copy(self, pieces: list[memoryview], array: NDArray[Any]) -> None:
         try:
@@ -128,7 +132,7 @@ class FileStorage:
 
     def check_size(self) -> None:
         """See `VectorStorage`."""
-        if os.fstat(self._file).st_size < self._size:
+        if os.fstat(self._file).st_size != self._size:
             raise VectorsDamagedError
 
 

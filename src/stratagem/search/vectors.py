@@ -277,7 +277,7 @@ class VectorCache:
         if not columns.is_whole() or columns.get("generation") != generation:
             return None
         # What was opened just now may be left from any time, and any log.
-        if columns is not known and not (_belongs(columns, reader.log) and columns.is_sound()):
+        if not _belongs(columns, reader.log) or (columns is not known and not columns.is_sound()):
             return None
         return columns
 
