@@ -34,11 +34,12 @@ class Room(NamedTuple):
 
 
 def little_room(folder: Path, size: int = SIZE) -> Room:
-    system = ctypes.CDLL(None, use_errno=True)
-    apart = NEW_MOUNTS if os.geteuid() == 0 else NEW_MOUNTS | NEW_USER
+    system, user, group = ctypes.CDLL(None, use_errno=True), os.geteuid(), os.getegid()
+    apart = NEW_MOUNTS if user == 0 else NEW_MOUNTS | NEW_USER
     place = os.fsencode(folder)
     mounted = (
         system.unshare(apart) == 0
+        and (user == 0 or keep_ids(user, group))
         and system.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None) == 0
         and system.mount(b"none", place, b"tmpfs", 0, b"size=%d" % size) == 0
     )
@@ -53,6 +54,17 @@ def little_room(folder: Path, size: int = SIZE) -> Room:
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     return Room(StorageUnavailable, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard)))
+
+
+def keep_ids(user: int, group: int) -> bool:
+    """Make the ids of before valid in a new user namespace: without them no file can be made."""
+    try:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    except OSError:
+        return False
+    return True
 
 
 def fill(tell: Voice, folder: str, durability: str) -> None:
