@@ -33,6 +33,14 @@ def test_only_the_messages_just_before_give_context(call: Call) -> None:
     assert set(call.keys("lighthouse")) == {"one", "two", "three"}
 
 
+@proves("session:context")
+def test_a_long_message_gives_no_context(call: Call) -> None:
+    words = " ".join(f"word{number}" for number in range(80))
+    say(call, f"one lighthouse {words}", "two plain")
+
+    assert call.keys("lighthouse") == ["one"]
+
+
 @proves("session:preceding")
 def test_nothing_said_later_gives_context(call: Call) -> None:
     say(call, "one plain", "two lighthouse")

@@ -143,7 +143,7 @@ class Index:
             IndexedText(
                 _terms(text.title),
                 _terms(text.body),
-                " ".join([*_aside(text), *map(_content_terms, context)]),
+                " ".join([*_aside(text), *map(_lent_terms, context)]),
                 vector,
             )
             for (text, context), vector in zip(texts, vectors, strict=True)
@@ -379,8 +379,10 @@ def _terms(text: str) -> str:
 
 # A message of a session is analysed again as the context of those that follow.
 @lru_cache(maxsize=4096)
-def _content_terms(text: str) -> str:
-    return " ".join(analysis.content_terms(text))
+def _lent_terms(text: str) -> str:
+    """Return what a message lends to those that follow: its content, unless it is long."""
+    lent = analysis.content_terms(text)
+    return " ".join(lent) if len(lent) <= ranking.CONTEXT_TERMS_MAX else ""
 
 
 def _aside(text: Text) -> list[str]:

@@ -48,6 +48,7 @@ __all__ = [
     "ASKED_TERMS_MIN",
     "COMMON_SHARE",
     "COMMON_TERMS_FROM",
+    "CONTEXT_TERMS_MAX",
     "CONTEXT_WINDOW",
     "EXACT_VECTORS_MAX",
     "FIELD_WEIGHTS",
@@ -66,6 +67,9 @@ __all__ = [
 FIELD_WEIGHTS: Final = (3.0, 1.0, 0.5)
 # How many earlier messages of a session are indexed with a message, without stop words.
 CONTEXT_WINDOW: Final = 2
+# A longer message lends none: the few words that follow it would be buried under its own. On long
+# conversations with an assistant this adds five points; messages between people are shorter.
+CONTEXT_TERMS_MAX: Final = 60
 # What the embedding weighs against BM25.
 SEMANTIC_WEIGHT: Final = 1.5
 
