@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
@@ -21,6 +20,7 @@ from stratagem.access.kinds import KINDS as ACCESS_KINDS
 from stratagem.access.service import record_act
 from stratagem.access.workspaces import files_of
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
+from stratagem.deferred_modules import asyncio
 from stratagem.engine.events import Head
 from stratagem.engine.records import Kinds
 from stratagem.errors import (
@@ -43,23 +43,20 @@ from stratagem.projections.settings import ExternalSettings
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
-from stratagem.storage import log_copy
 from stratagem.storage.clock_watch import clock_gap
-from stratagem.storage.contract import Progress, Store
+from stratagem.storage.contract import Finding, Progress, Store
 from stratagem.storage.copy_mark import CopyMark, read_mark, remove_mark, set_mark
-from stratagem.storage.log_copy import Copied
 from stratagem.storage.relational.writer import Adapters
-from stratagem.storage.rescue import Loss, Rescue, fill
 from stratagem.storage.scratch import scratch_folder
-from stratagem.storage.sqlite.examination import examine_unopened
-from stratagem.storage.sqlite.salvage import salvage
 from stratagem.storage.sqlite.store import MEMORY, SqliteStore
 from stratagem.storage.views import Views
-from stratagem.version import package_version
+from stratagem.version import VERSION
 
 if TYPE_CHECKING:
     from stratagem.gateway.parts import GatewayParts
+    from stratagem.storage.log_copy import Copied
     from stratagem.storage.postgres.store import PostgresStore
+    from stratagem.storage.rescue import Loss
 
 __all__ = [
     "KINDS",
@@ -283,7 +280,7 @@ def start(settings: Settings) -> Runtime:
         raise
     views = Views(store, settings.zone or local_zone())
     foundation = Foundation(
-        store, views, index, settings.durability, package_version(), settings.redaction, services
+        store, views, index, settings.durability, VERSION, settings.redaction, services
     )
     if settings.deliver:
         projections.start()
@@ -322,6 +319,8 @@ def copy(source: str, target: str, progress: Progress, mark: CopyMark) -> Copied
 
     The target stays marked as unfinished until `finish_copy`.
     """
+    from stratagem.storage import log_copy
+
     mark = replace(mark, made=not _is_there(target))
     with (
         closing(start(_plain(source, read_only=True))) as here,
@@ -332,9 +331,11 @@ def copy(source: str, target: str, progress: Progress, mark: CopyMark) -> Copied
 
 def mark_copy(target: str, mark: CopyMark) -> None:
     """Mark a database that is empty as the target of a copy; one that holds something is left."""
+    from stratagem.storage.log_copy import is_empty
+
     mark = replace(mark, made=not _is_there(target))
     with closing(start(_plain(target, copying=True))) as there:
-        if log_copy.is_empty(there.foundation.store):
+        if is_empty(there.foundation.store):
             set_mark(there.foundation.store, mark)
 
 
@@ -394,6 +395,13 @@ def _is_there(database: str) -> bool:
     return (workspace or DEFAULT) in workspaces(address)
 
 
+def examine_unopened(path: str, progress: Progress) -> list[Finding]:
+    """Say what is lost of a file that SQLite cannot open, page by page."""
+    from stratagem.storage.sqlite import examination
+
+    return examination.examine_unopened(path, progress)
+
+
 class Rescued(NamedTuple):
     """A new database of what could be read of a damaged one, and what could not."""
 
@@ -408,6 +416,9 @@ def rescue(source: str, target: str, progress: Progress) -> Rescued:
     Raises:
         ValidationFailed: The source is no file.
     """
+    from stratagem.storage.rescue import Rescue, fill
+    from stratagem.storage.sqlite.salvage import salvage
+
     if is_address(source) or source == MEMORY:
         raise ValidationFailed(
             "Only a database in a file can be read around its damage.",

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Final
 
-__all__ = ["package_version"]
+__all__ = ["VERSION"]
 
-
-@cache
-def package_version() -> str:
-    """Return the version that is installed; 0.0.0 where the package was never installed."""
-    # Reading the metadata takes longer than most commands do, so only who asks waits for it.
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("stratagem")
-    except PackageNotFoundError:
-        return "0.0.0"
+# The build reads it here: asking the installed package takes longer than most commands do.
+VERSION: Final = "0.1.0"

@@ -46,23 +46,48 @@ COMMANDS = (
 )
 
 
+RECALL = """
+import stratagem
+with stratagem.open("{place}") as db:
+    db.memory.recall("city")
+"""
+# Each takes longer to import than a recall takes to answer.
+HEAVY = ("numpy", "asyncio", "ssl", "importlib.metadata", "stratagem.knowledge.service",
+         "stratagem.debugging.service", "stratagem.gateway.service")  # fmt: skip
+
+
+def imported(code: str, folder: Path) -> list[str]:
+    """Return the modules that are there when some code has run."""
+    asked = f"{code}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, "STRATAGEM_DB": str(folder / "a.db")},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()[-1].split()
+
+
 @pytest.mark.parametrize(
     "code", [SDK, SETTINGS, *(COMMAND.format(words=words) for words in COMMANDS)],
     ids=["SDK", "settings", *(" ".join(words[:2]) for words in COMMANDS)],
 )  # fmt: skip
 def test_pydantic_is_not_imported(code: str, tmp_path: Path) -> None:
-    asked = f"{code}\nimport sys\nprint([name for name in sys.modules if 'pydantic' in name])"
+    assert [name for name in imported(code, tmp_path) if "pydantic" in name] == []
 
-    done = subprocess.run(
-        [sys.executable, "-c", asked],
-        env={**os.environ, "STRATAGEM_DB": str(tmp_path / "a.db")},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
 
-    assert done.stdout.splitlines()[-1] == "[]"
+@pytest.mark.parametrize(
+    "code", [RECALL, COMMAND.format(words=("recall", "city"))], ids=["SDK", "command"]
+)
+def test_a_recall_imports_only_what_it_needs(code: str, tmp_path: Path) -> None:
+    with stratagem.open(tmp_path / "a.db") as db:
+        db.memory.store("city", "Oslo")
+
+    modules = imported(code.replace("{place}", str(tmp_path / "a.db")), tmp_path)
+
+    assert [name for name in HEAVY if name in modules] == []
 
 
 def test_what_the_package_offers_is_for_users() -> None:

@@ -9,11 +9,9 @@ the other one has not been told everything. So nobody sees less than was written
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, View
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ServiceUnavailable
@@ -24,6 +22,9 @@ from stratagem.search.foundation import Foundation
 from stratagem.search.vectors import Nearest
 from stratagem.storage.contract import Reader
 from stratagem.storage.outbox import OutboxReader
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["TOOLS", "Service", "Services"]
 

@@ -8,19 +8,18 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from stratagem.projections.bolt import Bolt
-from stratagem.projections.chroma import ChromaModel
 from stratagem.projections.contract import ReadModel
 from stratagem.projections.health import Health
-from stratagem.projections.neo4j import Neo4jModel
-from stratagem.projections.query_services import ChromaVectorService, Neo4jGraphService
 from stratagem.projections.service import Projections
 from stratagem.projections.settings import ExternalSettings
 from stratagem.search.external_services import ExternalServices
 from stratagem.search.index import Index
 from stratagem.storage.contract import Store
+
+if TYPE_CHECKING:
+    from stratagem.projections.query_services import ChromaVectorService, Neo4jGraphService
 
 __all__ = ["Subscribed", "assemble"]
 
@@ -51,6 +50,10 @@ def assemble(
     graph: Neo4jGraphService | None = None
     vectors: ChromaVectorService | None = None
     if settings.graph == "neo4j":
+        from stratagem.projections.bolt import Bolt
+        from stratagem.projections.neo4j import Neo4jModel
+        from stratagem.projections.query_services import Neo4jGraphService
+
         bolt = Bolt(settings.neo4j_uri, settings.neo4j_user, settings.neo4j_password)
         kinds = (subscribed.node, subscribed.edge)
         nodes = Neo4jModel(bolt, identity=identity, kinds=kinds, types=subscribed.types)
@@ -58,6 +61,9 @@ def assemble(
         models.append((nodes, health))
         graph = Neo4jGraphService(nodes, health)
     if settings.vectors == "chroma":
+        from stratagem.projections.chroma import ChromaModel
+        from stratagem.projections.query_services import ChromaVectorService
+
         texts = ChromaModel(
             settings.chroma or beside,
             identity=identity,

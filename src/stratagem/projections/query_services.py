@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.errors import ServiceUnavailable
 from stratagem.projections.chroma import ChromaModel
 from stratagem.projections.contract import ReadModel
@@ -16,6 +14,9 @@ from stratagem.projections.neo4j import Neo4jModel
 from stratagem.search.external_services import Neighbour, PathNode
 from stratagem.search.vectors import Nearest
 from stratagem.storage.outbox import OutboxReader
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["ChromaVectorService", "Neo4jGraphService"]
 

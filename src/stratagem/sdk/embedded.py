@@ -9,19 +9,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Self, TypeVar
 
 from stratagem.bootstrap import Runtime, Settings, start
-from stratagem.debugging.service import Debugging
 from stratagem.errors import ValidationFailed
-from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.parameters import check
 from stratagem.schemas import method_schema
-from stratagem.sdk.generated.debugging import DebuggingMethods
-from stratagem.sdk.generated.knowledge import KnowledgeMethods
 from stratagem.sdk.generated.memory import MemoryMethods
 
 if TYPE_CHECKING:
     from stratagem.sdk.functions import EmbeddedGateway
+    from stratagem.sdk.generated.debugging import DebuggingMethods
+    from stratagem.sdk.generated.knowledge import KnowledgeMethods
 
 __all__ = ["Stratagem", "open_database"]
 
@@ -53,16 +51,29 @@ class Stratagem:
         self._runtime = runtime
         self._caller = caller
         self.memory = MemoryMethods(_CheckedService("memory", Memory(runtime.foundation, caller)))
-        self.debugging = DebuggingMethods(
-            _CheckedService("debugging", Debugging(runtime.foundation, caller))
-        )
-        self.knowledge = KnowledgeMethods(
-            _CheckedService("knowledge", Knowledge(runtime.foundation, caller))
-        )
 
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
         return self._runtime.call(name, {} if arguments is None else arguments, self._caller)
+
+    # Systems other than the memory are imported when they are first used.
+    @cached_property
+    def debugging(self) -> DebuggingMethods:
+        """Incidents, solutions and outcomes."""
+        from stratagem.debugging.service import Debugging
+        from stratagem.sdk.generated.debugging import DebuggingMethods
+
+        service = Debugging(self._runtime.foundation, self._caller)
+        return DebuggingMethods(_CheckedService("debugging", service))
+
+    @cached_property
+    def knowledge(self) -> KnowledgeMethods:
+        """Concepts, relationships and paths."""
+        from stratagem.knowledge.service import Knowledge
+        from stratagem.sdk.generated.knowledge import KnowledgeMethods
+
+        service = Knowledge(self._runtime.foundation, self._caller)
+        return KnowledgeMethods(_CheckedService("knowledge", service))
 
     @cached_property
     def gateway(self) -> EmbeddedGateway:

@@ -13,10 +13,13 @@ finds 99.3 to 99.9 %, also for queries of another domain, where unrotated signs 
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
+from stratagem.deferred_modules import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Codes"]
 
@@ -34,8 +37,13 @@ class Codes:
         while side < dimensions:
             side *= 2
         self.words = side // _WORD_BITS
-        spread = _random_signs(side, b"first") @ _random_signs(side, b"second")
-        self._rotation = np.ascontiguousarray(spread[:dimensions]).astype(np.float32)
+        self._side = side
+        self._dimensions = dimensions
+
+    @cached_property
+    def _rotation(self) -> NDArray[np.float32]:
+        spread = _random_signs(self._side, b"first") @ _random_signs(self._side, b"second")
+        return np.ascontiguousarray(spread[: self._dimensions]).astype(np.float32)
 
     def of(self, vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
         """Return the codes of vectors, a word of bits in each row."""

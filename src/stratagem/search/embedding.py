@@ -20,14 +20,15 @@ import zipfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.errors import ServiceUnavailable, ValidationFailed
 from stratagem.search.function_cache import FunctionCache
 from stratagem.search.wordpiece import WordPiece
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["EMBEDDERS", "Embedder", "StaticEmbedder", "choose", "is_ours", "recognise"]
 

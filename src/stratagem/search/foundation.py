@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import orjson
 
 from stratagem import limits
+from stratagem.deferred_modules import asyncio
 from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.operation import Caller

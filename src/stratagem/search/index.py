@@ -17,12 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
+from stratagem.deferred_modules import np
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError
@@ -41,6 +40,9 @@ from stratagem.storage.contract import (
     Transaction,
     WriteRequest,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Index", "Ranked", "Ranking"]
 

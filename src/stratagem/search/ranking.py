@@ -38,10 +38,12 @@ difference of less than a point is noise (95 %), so nothing finer was tuned.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
+from stratagem.deferred_modules import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "ASKED_TERMS_MAX",

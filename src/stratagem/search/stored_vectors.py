@@ -6,13 +6,15 @@ Several servers then need no copies of their own, and nothing has to be brought 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.engine.lineage import View
 from stratagem.search.vectors import Nearest
 from stratagem.storage.contract import Reader, VectorComparer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["StoredVectors"]
 

@@ -11,32 +11,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Final, NamedTuple
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.search.vector_storage import VectorStorage, aligned_array
 
-__all__ = ["HEADER", "HEADER_BYTES", "VectorColumns", "VectorRows", "VectorSnapshot"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-HEADER: Final = np.dtype(
-    [
-        ("magic", "S8"),
-        ("generation", "<i8"),
-        ("dimensions", "<i8"),
-        ("capacity", "<i8"),
-        ("count", "<i8"),
-        ("last_id", "<i8"),
-        ("position", "<i8"),
-        ("ascending", "<i8"),
-        ("anchor", "<i8"),
-        ("digest", "<u8"),
-        ("check", "<i8"),
-        ("writing", "<i8"),
-    ]
-)
+__all__ = ["HEADER_BYTES", "VectorColumns", "VectorRows", "VectorSnapshot", "header_dtype"]
+
 HEADER_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 64
 
@@ -48,6 +33,27 @@ _CHECKED_BYTES: Final = 80
 _CHUNK: Final = 1_024
 # Odd, so that multiplying by them loses nothing.
 _ODD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
+
+@cache
+def header_dtype() -> np.dtype[np.void]:
+    """Return the fields of the header."""
+    return np.dtype(
+        [
+            ("magic", "S8"),
+            ("generation", "<i8"),
+            ("dimensions", "<i8"),
+            ("capacity", "<i8"),
+            ("count", "<i8"),
+            ("last_id", "<i8"),
+            ("position", "<i8"),
+            ("ascending", "<i8"),
+            ("anchor", "<i8"),
+            ("digest", "<u8"),
+            ("check", "<i8"),
+            ("writing", "<i8"),
+        ]
+    )
 
 
 class VectorRows(NamedTuple):
@@ -72,7 +78,7 @@ class VectorColumns:
     def __init__(self, storage: VectorStorage, dimensions: int, words: int, capacity: int) -> None:
         self.storage = storage
         self.capacity = capacity
-        self.header = np.zeros(1, HEADER)
+        self.header = np.zeros(1, header_dtype())
         self.snapshot = VectorSnapshot(self)
         self._dimensions = dimensions
         self._words = words
@@ -111,7 +117,7 @@ class VectorColumns:
 
     def refresh(self) -> None:
         """Read the header, and drop what was kept of the rows if it has changed."""
-        header = np.zeros(1, HEADER)
+        header = np.zeros(1, header_dtype())
         self.storage.read(0, header)
         if header != self.header:
             self.header = header

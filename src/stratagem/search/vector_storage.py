@@ -16,10 +16,12 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from stratagem.deferred_modules import np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
 
 __all__ = ["FileStorage", "MemoryStorage", "VectorStorage", "VectorsDamagedError", "aligned_array"]
 

@@ -23,20 +23,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.search import ranking
 from stratagem.search.codes import Codes
 from stratagem.search.vector_columns import (
-    HEADER,
     HEADER_BYTES,
     VectorColumns,
     VectorRows,
     VectorSnapshot,
+    header_dtype,
 )
 from stratagem.search.vector_storage import FileStorage, MemoryStorage, VectorsDamagedError
 from stratagem.storage.contract import LogReader, Reader, VectorRow
@@ -46,6 +44,9 @@ try:
     import fcntl
 except ImportError:  # pragma: no cover -- Windows: the file is then private to the process
     fcntl = None
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Nearest", "VectorCache"]
 
@@ -287,7 +288,7 @@ class VectorCache:
             return None
         try:
             size = self._path.stat().st_size
-            head = np.fromfile(self._path, HEADER, 1)
+            head = np.fromfile(self._path, header_dtype(), 1)
         except FileNotFoundError:
             return None
         if len(head) == 0 or size < HEADER_BYTES or head["dimensions"][0] != self._dimensions:

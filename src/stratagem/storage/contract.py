@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Draft, Event, Head, Space
 from stratagem.engine.lineage import Branch, Cut, Lineage, View
 from stratagem.engine.records import Kinds, Text
 from stratagem.storage.catalogue import CatalogueReader
 from stratagem.storage.outbox import OutboxReader, OutboxWriter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "PURGED_AT",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from stratagem.deferred_modules import np
 from stratagem.engine.lineage import View
 from stratagem.storage.contract import ScoredVersion
 from stratagem.storage.relational.session import NUMBER, Queries
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["SqlSearch"]
 

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.session import Options, shared_parameters
 from stratagem.surfaces.cli.settings import FileSettings
-from stratagem.version import package_version
+from stratagem.version import VERSION
 
 __all__ = ["COMMANDS", "app", "root_command"]
 
@@ -158,7 +158,7 @@ def _load(name: str) -> Any:
 
 def _version(wanted: bool | None) -> None:
     if wanted:
-        typer.echo(f"stratagem {package_version()}")
+        typer.echo(f"stratagem {VERSION}")
         raise typer.Exit
 
 

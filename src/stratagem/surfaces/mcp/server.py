@@ -23,7 +23,7 @@ from stratagem.surfaces.mcp.tools import Tools, error_result
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS
 from stratagem.surfaces.serving.settings import ServerSettings
-from stratagem.version import package_version
+from stratagem.version import VERSION
 
 __all__ = ["build"]
 
@@ -44,7 +44,7 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
     prompts = _REGISTERED_LIST if handlers.shows_resources else _LIST
     server: Server[Any] = Server(
         "stratagem",
-        version=package_version(),
+        version=VERSION,
         title="Stratagem",
         instructions=instructions.instructions(settings),
         cache_hints={

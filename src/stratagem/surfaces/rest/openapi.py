@@ -9,7 +9,7 @@ from typing import Any, Final
 from stratagem.operation import Operation
 from stratagem.operations import find, full_schema, input_schema
 from stratagem.surfaces.rest.routes import Route, all_routes, path_parameters, query_parameters
-from stratagem.version import package_version
+from stratagem.version import VERSION
 
 __all__ = ["document"]
 
@@ -43,7 +43,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Stratagem",
-            "version": package_version(),
+            "version": VERSION,
             "description": "Memory, debugging, knowledge and the tool gateway.",
         },
         "paths": paths,

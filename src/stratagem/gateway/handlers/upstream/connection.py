@@ -53,11 +53,11 @@ from stratagem.gateway.handlers.upstream.upstream_tools import (
     clean_line,
     read_upstream_tools,
 )
-from stratagem.version import package_version
+from stratagem.version import VERSION
 
 __all__ = ["ConnectionResources", "SessionEnded", "UpstreamConnection"]
 
-_CLIENT: Final = Implementation(name="stratagem", version=package_version())
+_CLIENT: Final = Implementation(name="stratagem", version=VERSION)
 _CLIENT_INFO: Final = {"name": _CLIENT.name, "version": _CLIENT.version}
 _PROGRESS_CHARS_MAX: Final = 500
 # Reading more tools than this would block the event loop, so it is done in a thread.
