@@ -392,6 +392,14 @@ class CacheClearInput(Input):
 
 
 @dataclass(kw_only=True)
+class BreakerResetInput(Input):
+    """Parameters of breaker_reset."""
+
+    tool_name: str = param("As breakers_list names it", min_length=1, max_length=512)
+    reason: str | None = param("Why, for those who listen", default=None, max_length=200)
+
+
+@dataclass(kw_only=True)
 class NothingInput(Input):
     """Parameters of an operation that takes none."""
 

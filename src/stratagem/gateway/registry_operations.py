@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from stratagem.gateway import inputs, services
-from stratagem.gateway.calls.answers import ExecutionPage, ToolAnswer, ToolList
+from stratagem.gateway.calls.answers import (
+    BreakerReset,
+    ExecutionPage,
+    ToolAnswer,
+    ToolBreakers,
+    ToolList,
+)
 from stratagem.gateway.calls.retention import Retention
 from stratagem.gateway.person import (
     ADD_SERVER,
@@ -49,6 +55,20 @@ def _say_tool(answer: ToolAnswer) -> str:
 
 def _say_removed(answer: RemovedTool) -> str:
     return f"{answer['name']} is removed."
+
+
+def _say_breakers(answer: ToolBreakers) -> str:
+    lines = [
+        f"{each['toolName']}: {each['status']} after {each['failures']} failures ({each['reason']})"
+        + (f", tried again in {each['retryAfter']} s" if each["retryAfter"] is not None else "")
+        for each in answer["breakers"]
+    ]
+    return "\n".join(lines) or "No tool has failed lately."
+
+
+def _say_reset(answer: BreakerReset) -> str:
+    name = answer["toolName"]
+    return f"{name} may be called again." if answer["reset"] else f"{name} was not left alone."
 
 
 def _say_executions(answer: ExecutionPage) -> str:
@@ -228,6 +248,44 @@ OPERATIONS: tuple[Operation, ...] = (
         Gateway.clear_cache,
         toolset="registry",
         sdk=SdkMethod("clear_cache", ("tool_id",)),
+    ),
+    row(
+        "breakers_list",
+        "List breakers",
+        "List the circuit breakers of tools whose service failed lately: which are left alone, "
+        "why, and for how long.",
+        inputs.NothingInput,
+        services.gateway,
+        Gateway.list_breakers,
+        answer_fields=("breakers",),
+        toolset="registry",
+        reads=True,
+        says=_say_breakers,
+        sdk=SdkMethod("breakers"),
+        commands=(
+            CommandHint(
+                ("tools", "breakers"), "Show which tools are left alone because they kept failing."
+            ),
+        ),
+    ),
+    row(
+        "breaker_reset",
+        "Reset breaker",
+        "Let a tool be called again at once, because its service works again.",
+        inputs.BreakerResetInput,
+        services.gateway,
+        Gateway.reset_breaker,
+        answer_fields=("toolName", "reset"),
+        toolset="registry",
+        sdk=SdkMethod("reset_breaker", ("tool_name",)),
+        says=_say_reset,
+        commands=(
+            CommandHint(
+                ("tools", "reset-breaker"),
+                "Let a tool be called again at once.",
+                positional=("toolName",),
+            ),
+        ),
     ),
     row(
         "secret_grant",

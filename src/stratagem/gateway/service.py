@@ -19,6 +19,7 @@ from stratagem.gateway.calls.answers import (
     BatchAnswer,
     BatchFailure,
     BatchSuccess,
+    BreakerReset,
     CacheRules,
     CallAnswer,
     ClearedCache,
@@ -28,6 +29,7 @@ from stratagem.gateway.calls.answers import (
     ExecutionRecord,
     ResultCacheFigures,
     ToolAnswer,
+    ToolBreakers,
     ToolEntry,
     ToolHelp,
     ToolList,
@@ -55,6 +57,8 @@ from stratagem.parameters import Input
 from stratagem.storage.contract import Transaction
 
 __all__ = ["Gateway"]
+
+_SECOND = 1_000_000
 
 T = TypeVar("T")
 
@@ -354,6 +358,36 @@ class Gateway:
             name = self._registry.find(reader, view, given.tool_id).name
         self._forget_results(name)
         return {"cleared": self._parts.cache.clear(name)}
+
+    async def list_breakers(self, given: inputs.NothingInput) -> ToolBreakers:
+        """Return the breakers of tools that failed lately; each process of a server has its own."""
+        del given
+        return await self._parts.home.join(self._list_breakers)
+
+    async def _list_breakers(self) -> ToolBreakers:
+        breakers, now = self._parts.breakers, self._foundation.store.now()
+        return {
+            "breakers": [
+                {
+                    "toolName": each["toolName"],
+                    "status": each["status"],
+                    "failures": each["failures"],
+                    "reason": each["reason"],
+                    "lastFailure": None if age is None else moments.iso(now - int(age * _SECOND)),
+                    "retryAfter": None if left is None else max(0, round(left)),
+                }
+                for each in breakers.list()
+                for age, left in [(breakers.age(each["lastFailure"]), each["retryAfter"])]
+            ]
+        }
+
+    async def reset_breaker(self, given: inputs.BreakerResetInput) -> BreakerReset:
+        """Close the breaker of a tool, whose service works again."""
+        return await self._parts.home.join(lambda: self._reset_breaker(given))
+
+    async def _reset_breaker(self, given: inputs.BreakerResetInput) -> BreakerReset:
+        reset = self._parts.breakers.reset(given.tool_name, given.reason or "reset by hand")
+        return {"toolName": given.tool_name, "reset": reset}
 
     def grant(self, given: inputs.GrantInput) -> NewGrant:
         """Let a tool send a secret to a host."""

@@ -110,6 +110,19 @@ def test_secrets_in_arguments_are_masked_in_the_record(rest: Served, register: R
     assert key not in str(record)
 
 
+def test_a_body_says_whose_results_are_cleared(rest: Served, register: Register) -> None:
+    one, other = (register("/kept", configuration={"cache": True})["name"] for _ in range(2))
+    for name in (one, other):
+        rest.execute(name, {"q": 1})
+
+    cleared = rest.call("DELETE", "/api/mcp/cache", {"toolId": one})
+    kept = rest.execute(other, {"q": 1})
+    rest.call("DELETE", "/api/mcp/cache", {"tool": one}, expected=422)
+
+    assert cleared["cleared"] == 1
+    assert kept["metadata"]["cached"]
+
+
 def test_a_cacheable_tool_is_called_once(
     rest: Served, service: Service, register: Register
 ) -> None:

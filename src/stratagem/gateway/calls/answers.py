@@ -293,6 +293,30 @@ class ClearedCache(TypedDict):
     cleared: int
 
 
+class ToolBreaker(TypedDict):
+    """A circuit breaker as callers see it."""
+
+    toolName: str
+    status: Literal["closed", "open", "half-open"]
+    failures: int
+    reason: str
+    lastFailure: str | None
+    retryAfter: int | None
+
+
+class ToolBreakers(TypedDict):
+    """The breakers of tools that failed lately."""
+
+    breakers: list[ToolBreaker]
+
+
+class BreakerReset(TypedDict):
+    """Whether a breaker was open and is closed now."""
+
+    toolName: str
+    reset: bool
+
+
 class BreakerState(TypedDict):
     """A circuit breaker; `lastFailure` is a time of the clock that the breakers go by."""
 
@@ -301,3 +325,4 @@ class BreakerState(TypedDict):
     failures: int
     reason: str
     lastFailure: float | None
+    retryAfter: float | None

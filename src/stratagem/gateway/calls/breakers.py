@@ -2,8 +2,9 @@
 
 Closed: calls pass. Open, after so many failures in a row: calls are refused at once. Half-open,
 when the time is over: one call is let through; if it succeeds the breaker closes, else it opens
-again. What is the caller's fault, or nobody's (`errors.blame_of`), is no failure of the tool. Where
-callers choose what is called, as with `api_caller`, each host has a breaker of its own.
+again. What is the caller's fault, or nobody's (`errors.blame_of`), is no failure of the tool, nor
+is an answer that refuses (`ExecutionFailed.answered`), such as 404 or the `isError` of an MCP tool.
+Where callers choose what is called, as with `api_caller`, each host has a breaker of its own.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Breakers:
         breaker = self._breakers.get(tool)
         if breaker is None or breaker.state == "closed":
             return
-        left = breaker.opened_at + self._seconds - self._clock()
+        left = self._left(breaker)
         if breaker.state == "open" and left <= 0:
             self._change(tool, breaker, "half-open", "the waiting time is over")
         if breaker.state == "half-open" and not breaker.trial:
@@ -71,7 +72,8 @@ class Breakers:
             reason="circuit_open",
             retry_after=max(1, round(left)),
             last_error=breaker.reason,
-            hint="Call again when retry_after seconds are over, or use another tool.",
+            hint="Call again when retry_after seconds are over, use another tool, or, once it "
+            "works again, have breaker_reset close it.",
         )
 
     def succeed(self, tool: str) -> None:
@@ -130,9 +132,14 @@ class Breakers:
                 "failures": breaker.failures,
                 "reason": breaker.reason,
                 "lastFailure": breaker.last_failure,
+                "retryAfter": self._left(breaker) if breaker.state == "open" else None,
             }
             for tool, breaker in sorted(self._breakers.items())
         ]
+
+    def _left(self, breaker: _Breaker) -> float:
+        """Return for how many more seconds an open breaker lets no call through."""
+        return breaker.opened_at + self._seconds - self._clock()
 
     def _change(self, tool: str, breaker: _Breaker, state: State, reason: str) -> None:
         breaker.state = state

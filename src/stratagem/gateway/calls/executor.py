@@ -397,8 +397,10 @@ class Executor:
         return report
 
     def _note_failure(self, circuit: str, error: Exception) -> None:
-        answered = isinstance(error, ExecutionFailed) and error.answered
-        if answered or _blame(error) != "tool":
+        if isinstance(error, ExecutionFailed) and error.answered:
+            # Whatever it answered, the service is there.
+            self._parts.breakers.succeed(circuit)
+        elif _blame(error) != "tool":
             self._parts.breakers.leave(circuit)
         else:
             # Its words may repeat one caller's arguments; others are told of what kind it was.

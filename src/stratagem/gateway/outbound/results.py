@@ -20,6 +20,10 @@ from stratagem.gateway.outbound.responses import Response
 
 __all__ = ["body_of", "decode_base64", "is_json", "result_of", "retry_after"]
 
+# An answer of these kinds shows that the service works: what was asked for, or by whom, was wrong.
+# 429 is among them: it protects itself, and has its own say on when to come back.
+_SERVICE_WORKS: Final = range(400, 500)
+_TIMED_OUT: Final = 408
 # Too many requests, unavailable: the service did nothing, so a retry is safe.
 _NOTHING_DONE: Final = frozenset({429, 503})
 _CHARSET: Final = re.compile(r"charset=\"?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
@@ -150,6 +154,7 @@ def _status_error(response: Response) -> ExecutionFailed:
     return ExecutionFailed(
         f"The service answered {response.status}{phrase}.",
         safe=response.status in _NOTHING_DONE,
+        answered=response.status in _SERVICE_WORKS and response.status != _TIMED_OUT,
         reason="status",
         **details,
     )

@@ -19,11 +19,13 @@ from stratagem.gateway.advice.answers import (
 )
 from stratagem.gateway.calls.answers import (
     BatchAnswer,
+    BreakerReset,
     CallAnswer,
     ClearedCache,
     ErasedExecutions,
     ExecutionDetails,
     ResultCacheFigures,
+    ToolBreakers,
     ToolDescription,
     ToolEntry,
     ToolHelp,
@@ -966,6 +968,30 @@ class GatewayOperations(OperationMethods):
             tool_id: Name or id of a tool.
         """
         answer: ClearedCache = self._ask("cache_clear", {"tool_id": tool_id})
+        return answer
+
+    def breakers(
+        self,
+    ) -> ToolBreakers:
+        """List the circuit breakers of tools whose service failed lately: which are left alone, why, and for how long."""
+        answer: ToolBreakers = self._ask("breakers_list", {})
+        return answer
+
+    def reset_breaker(
+        self,
+        tool_name: str,
+        *,
+        reason: str | None = None,
+    ) -> BreakerReset:
+        """Let a tool be called again at once, because its service works again.
+
+        Args:
+            tool_name: As breakers_list names it.
+            reason: Why, for those who listen.
+        """
+        answer: BreakerReset = self._ask(
+            "breaker_reset", {"tool_name": tool_name, "reason": reason}
+        )
         return answer
 
     def grant_secret(
@@ -2272,6 +2298,30 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             tool_id: Name or id of a tool.
         """
         answer: ClearedCache = await self._ask_async("cache_clear", {"tool_id": tool_id})
+        return answer
+
+    async def breakers(
+        self,
+    ) -> ToolBreakers:
+        """List the circuit breakers of tools whose service failed lately: which are left alone, why, and for how long."""
+        answer: ToolBreakers = await self._ask_async("breakers_list", {})
+        return answer
+
+    async def reset_breaker(
+        self,
+        tool_name: str,
+        *,
+        reason: str | None = None,
+    ) -> BreakerReset:
+        """Let a tool be called again at once, because its service works again.
+
+        Args:
+            tool_name: As breakers_list names it.
+            reason: Why, for those who listen.
+        """
+        answer: BreakerReset = await self._ask_async(
+            "breaker_reset", {"tool_name": tool_name, "reason": reason}
+        )
         return answer
 
     async def grant_secret(

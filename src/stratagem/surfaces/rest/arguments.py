@@ -34,9 +34,28 @@ async def arguments_of(
         if not isinstance(body, Mapping):
             raise InvalidInput(f"The body is a JSON object, not {type(body).__name__}.")
         arguments |= body
-    arguments |= _query(request, route)
+    given = _query(request, route)
+    if not route.body and route.method == "DELETE":
+        given |= await _optional_body(request, large_bodies)
+    arguments |= given
     # The path comes last: nobody reaches another tool than the address says.
     return arguments | request.path_params
+
+
+async def _optional_body(request: Request, large_bodies: LargeBodyQueue) -> dict[str, Any]:
+    """Return what the body of a DELETE says, which many clients send in place of a query.
+
+    To leave it out would delete more than was asked for.
+    """
+    body = await read_json(request, large_bodies)
+    if not isinstance(body, Mapping):
+        raise InvalidInput(f"The body is a JSON object, not {type(body).__name__}.")
+    for name in body:
+        if name in request.path_params or name in request.query_params:
+            raise ValidationFailed(
+                f"`{name}` is in the body and in the address.", field=str(name), hint="Say it once."
+            )
+    return dict(body)
 
 
 def _query(request: Request, route: Route) -> dict[str, Any]:

@@ -72,6 +72,8 @@ ROUTES: Final = (
     Route("GET", "/api/auto-correction/analytics", "auto_correction_insights"),
     Route("PUT", "/api/mcp/cache", "cache_configure", body=True),
     Route("DELETE", "/api/mcp/cache", "cache_clear"),
+    Route("GET", "/api/mcp/breakers", "breakers_list"),
+    Route("DELETE", "/api/mcp/breakers/{toolName}", "breaker_reset"),
     Route("GET", "/api/mcp/secrets", "secrets_list"),
     Route("POST", "/api/mcp/secrets", "secret_grant", status=201, body=True),
     Route("DELETE", "/api/mcp/secrets/{tool}/{name}", "secret_withdraw"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import orjson
 import pytest
 
 import stratagem
@@ -128,3 +129,59 @@ def test_each_host_that_callers_choose_has_a_breaker_of_its_own(
 
     assert left_alone.details["reason"] == "circuit_open"
     assert answer["result"]["status"] == 200
+
+
+def register_orders(gateway: Gateway, service: Service) -> None:
+    gateway.database.call(
+        "tool_register",
+        {
+            "name": "get_order",
+            "description": "Look an order up.",
+            "inputSchema": {"type": "object", "properties": {"status": {"type": "integer"}}},
+            "handler": {"type": "webhook", "url": service.url("/orders")},
+        },
+    )
+    service.answers["/orders"] = lambda said: (
+        orjson.loads(said["body"])["status"], "application/json", b"{}",
+    )  # fmt: skip
+
+
+@proves("call:breaker")
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 410, 422, 429])
+def test_what_a_service_refuses_to_one_caller_stops_no_other(
+    tmp_path: Path, clock: Clock, status: int
+) -> None:
+    with Service() as service, timed(tmp_path / "orders.db", clock, service.host) as gateway:
+        register_orders(gateway, service)
+
+        for _ in range(limits.BREAKER_FAILURES + 1):
+            refused = gateway.fails("get_order", {"status": status}, "bob")
+            assert refused.details["status"] == status
+        answer = gateway.run("get_order", {"status": 200}, "carol")
+
+    assert answer["result"] == {}
+
+
+@proves("call:breaker")
+def test_an_open_breaker_is_listed_and_can_be_reset(tmp_path: Path, clock: Clock) -> None:
+    with Service() as service, timed(tmp_path / "orders.db", clock, service.host) as gateway:
+        register_orders(gateway, service)
+        for _ in range(limits.BREAKER_FAILURES):
+            gateway.fails("get_order", {"status": 500}, "bob")
+
+        (listed,) = gateway.ask("breakers_list")["breakers"]
+        refused = gateway.fails("get_order", {"status": 200}, "carol")
+        reset = gateway.ask("breaker_reset", toolName="get_order", reason="restarted")
+        answer = gateway.run("get_order", {"status": 200}, "carol")
+        again = gateway.ask("breaker_reset", toolName="get_order")
+        left = gateway.ask("breakers_list")["breakers"]
+
+    assert (listed["toolName"], listed["status"], listed["failures"]) == ("get_order", "open", 5)
+    assert listed["retryAfter"] > 0
+    assert listed["lastFailure"]
+    assert refused.details["reason"] == "circuit_open"
+    assert "breaker_reset" in refused.hint
+    assert reset == {"toolName": "get_order", "reset": True}
+    assert answer["result"] == {}
+    assert again["reset"] is False
+    assert left == []

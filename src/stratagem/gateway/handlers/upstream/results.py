@@ -34,7 +34,10 @@ def read_result(answer: Any, *, server: str, tool: str) -> Any:
     if answer.get("isError") is True:
         said = "\n".join(block["text"] for block in blocks if block["type"] == "text")
         message = clean_text(said, limits.UPSTREAM_ERROR_CHARS_MAX)
-        raise ExecutionFailed(message or f"{tool} of {server} failed and did not say why.", **where)
+        # That it answers at all shows that the server works: the file may be missing, say.
+        raise ExecutionFailed(
+            message or f"{tool} of {server} failed and did not say why.", answered=True, **where
+        )
     if answer.get("structuredContent") is not None:
         return answer["structuredContent"]
     if len(blocks) == 1 and blocks[0]["type"] == "text":

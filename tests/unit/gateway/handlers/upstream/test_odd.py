@@ -71,11 +71,12 @@ async def test_odd_answers_are_passed_on_as_far_as_they_go() -> None:
         text = await upstreams.run(handler, run_of({"answer": "text"}))
         blocks = await upstreams.run(handler, run_of({"answer": "blocks"}))
         noise = await upstreams.run(handler, run_of({"answer": "noise"}))
-        with pytest.raises(ExecutionFailed, match="did not say why"):
+        with pytest.raises(ExecutionFailed, match="did not say why") as failed:
             await upstreams.run(handler, run_of({"answer": "no_text"}))
         with pytest.raises(ExecutionFailed, match="nobody is there to answer"):
             await upstreams.run(handler, run_of({"answer": "asks"}))
 
+    assert failed.value.answered, "the server works, whatever it says of this call"
     assert text == {"content": []}
     assert blocks["content"] == [
         {"type": "unknown", "value": 5},
