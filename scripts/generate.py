@@ -436,6 +436,36 @@ class Module:
         )
 
 
+# What programs may give for a time besides, and the function that makes an argument of it.
+_TIMES: Mapping[str, tuple[str, str]] = {
+    "moment": ("datetime", "moment_argument"),
+    "duration": ("timedelta", "duration_argument"),
+    "items": ("", "items_argument"),
+}
+
+
+def _hint_text(module: Module, each: Parameter, said: Param | None) -> str:
+    """Return the type of a parameter as source text, with the Python types of times."""
+    text = module.type_text(each.hint)
+    if said is None or said.time is None or not _TIMES[said.time][0]:
+        return text
+    kind = module.name("datetime", _TIMES[said.time][0])
+    choices = [choice for choice in text.split(" | ") if choice != "None"]
+    return " | ".join([*choices, kind, *(["None"] if "None" in text.split(" | ") else [])])
+
+
+def _arguments_text(module: Module, parameters: Sequence[Parameter]) -> str:
+    """Return the arguments of a call as the source text of a dict."""
+    return ", ".join(f'"{each.name}": {_argument_text(module, each)}' for each in parameters)
+
+
+def _argument_text(module: Module, each: Parameter) -> str:
+    time = _said(each).time
+    if time is None:
+        return each.name
+    return f'{module.name("stratagem.sdk.times", _TIMES[time][1])}({each.name}, "{each.name}")'
+
+
 def _default_text(module: Module, default: Any) -> str:
     if default is MISSING:
         return module.name("stratagem.parameters", "MISSING")
@@ -443,15 +473,21 @@ def _default_text(module: Module, default: Any) -> str:
 
 
 def _signature_lines(
-    module: Module, parameters: Sequence[Parameter], *, inputs: bool = False
+    module: Module,
+    parameters: Sequence[Parameter],
+    *,
+    inputs: bool = False,
+    said: Mapping[str, Param] | None = None,
 ) -> list[str]:
+    """Return the lines of a signature; `said` is what is known of an overload's parameters."""
+    known = {each.name: _said(each) for each in parameters} if said is None else said
     lines = ["        self,"]
     starred = False
     for each in parameters:
         if not each.positional and not starred:
             lines.append("        *,")
             starred = True
-        hint = module.type_text(each.hint)
+        hint = _hint_text(module, each, known.get(each.name))
         if inputs:
             hint = hint.replace("list[", f"{module.name('collections.abc', 'Sequence')}[").replace(
                 "dict[", f"{module.name('collections.abc', 'Mapping')}["
@@ -537,11 +573,11 @@ def _add_service_method(
         module.add(
             "    @overload",
             f"{define} {method.__name__}(",
-            *_signature_lines(module, inner),
+            *_signature_lines(module, inner, said={each.name: _said(each) for each in parameters}),
             f"    ) -> {module.type_text(hints['return'])}: ...",
             "",
         )
-    given = ", ".join(f'"{each.name}": {each.name}' for each in parameters)
+    given = _arguments_text(module, parameters)
     call = f"self._invoke({title}.{method.__name__}, {{{given}}})"
     module.add(
         f"{define} {method.__name__}(",
@@ -590,7 +626,7 @@ def _add_operation_method(module: Module, row: Operation, *, waits: bool) -> Non
     text = module.type_text(returns).replace("list[", "builtins.list[")
     module.add_import("builtins")
     define = "    async def" if waits else "    def"
-    given = ", ".join(f'"{each.name}": {each.name}' for each in parameters)
+    given = _arguments_text(module, parameters)
     ask = "await self._ask_async" if waits else "self._ask"
     part = f'["{row.sdk.part}"]' if row.sdk.part else ""
     module.add(

@@ -24,6 +24,7 @@ from stratagem.errors import (
     LookupNotFound,
     MergeConflict,
     MissingRequired,
+    NotInTransaction,
     OperationNotFound,
     PathNotFound,
     PermissionDenied,
@@ -44,6 +45,8 @@ from stratagem.errors import (
     SwitchUnavailable,
     ToolExists,
     ToolNotFound,
+    TransactionConflict,
+    TransactionEnded,
     Unauthenticated,
     ValidationFailed,
     VectorServiceFailed,
@@ -54,9 +57,11 @@ if TYPE_CHECKING:
     from stratagem.gateway.handlers.functions import tool
     from stratagem.sdk.embedded import Stratagem
     from stratagem.sdk.embedded import open_database as open  # noqa: A004 -- reads like `open`
+    from stratagem.sdk.embedded_async import AsyncStratagem, open_async
     from stratagem.sdk.remote import connect, connect_async
 
 __all__ = [
+    "AsyncStratagem",
     "BranchExists",
     "BranchNotFound",
     "BranchProtected",
@@ -77,6 +82,7 @@ __all__ = [
     "LookupNotFound",
     "MergeConflict",
     "MissingRequired",
+    "NotInTransaction",
     "OperationNotFound",
     "PathNotFound",
     "PermissionDenied",
@@ -98,6 +104,8 @@ __all__ = [
     "SwitchUnavailable",
     "ToolExists",
     "ToolNotFound",
+    "TransactionConflict",
+    "TransactionEnded",
     "Unauthenticated",
     "ValidationFailed",
     "VectorServiceFailed",
@@ -105,15 +113,18 @@ __all__ = [
     "connect",
     "connect_async",
     "open",
+    "open_async",
     "tool",
 ]
 
 # Imported on first use: a server answers the handshake before it needs a database.
 _LATER = {
+    "AsyncStratagem": ("stratagem.sdk.embedded_async", "AsyncStratagem"),
     "Stratagem": ("stratagem.sdk.embedded", "Stratagem"),
     "connect": ("stratagem.sdk.remote", "connect"),
     "connect_async": ("stratagem.sdk.remote", "connect_async"),
     "open": ("stratagem.sdk.embedded", "open_database"),
+    "open_async": ("stratagem.sdk.embedded_async", "open_async"),
     "tool": ("stratagem.gateway.handlers.functions", "tool"),
 }
 

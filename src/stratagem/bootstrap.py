@@ -43,6 +43,7 @@ from stratagem.projections.settings import ExternalSettings
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
+from stratagem.search.transactions import Transactions
 from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Finding, Progress, Store
 from stratagem.storage.copy_mark import CopyMark, read_mark, remove_mark, set_mark
@@ -124,6 +125,7 @@ class Runtime:
     ) -> None:
         self.foundation = foundation
         self.projections = projections
+        self.transactions = Transactions(foundation, settings.adapters.entropy)
         self._settings = settings
         self._assembling = threading.Lock()
         self._gateway: GatewayParts | None = None
@@ -186,6 +188,11 @@ class Runtime:
 
     def _prepare(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Any]:
         operation = operations.find(name)
+        if caller.transaction is not None and isinstance(arguments, Mapping):
+            if not operation.in_transaction:
+                caller.refuse_in_transaction(name)
+            self.transactions.confirm(caller)
+            arguments = caller.within_transaction(arguments)
         database = _database_of(self.foundation.store.location) if caller.local else None
         return operation, operations.prepare(operation, arguments, caller, database=database)
 

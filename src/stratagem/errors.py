@@ -34,6 +34,7 @@ __all__ = [
     "LookupNotFound",
     "MergeConflict",
     "MissingRequired",
+    "NotInTransaction",
     "OperationNotFound",
     "PathNotFound",
     "PermissionDenied",
@@ -55,6 +56,8 @@ __all__ = [
     "SwitchUnavailable",
     "ToolExists",
     "ToolNotFound",
+    "TransactionConflict",
+    "TransactionEnded",
     "Unauthenticated",
     "ValidationFailed",
     "VectorServiceFailed",
@@ -213,6 +216,27 @@ class MergeConflict(StratagemError):
     hint_default = (
         "Pass decisions for the listed conflicts, or strategy source_wins or target_wins."
     )
+
+
+class TransactionConflict(StratagemError):
+    """A record that a transaction changed was changed by somebody else meanwhile."""
+
+    code = "transaction_conflict"
+    hint_default = "Begin a new transaction, read again, and repeat the work."
+
+
+class TransactionEnded(StratagemError):
+    """The transaction was committed, rolled back, or ended by its time limit."""
+
+    code = "transaction_ended"
+    hint_default = "Begin a new transaction; nothing that was not committed is stored."
+
+
+class NotInTransaction(StratagemError):
+    """What was asked for cannot be part of a transaction."""
+
+    code = "not_in_transaction"
+    hint_default = "Do it before the transaction begins, or after it has ended."
 
 
 class RequestReused(StratagemError):
@@ -487,6 +511,9 @@ TABLE: dict[str, Row] = {
     "branch_protected": Row(409, -32009, 4, "BRANCH_PROTECTED", "arguments"),
     "version_conflict": Row(409, -32009, 4, "VERSION_CONFLICT", "arguments"),
     "merge_conflict": Row(409, -32009, 4, "MERGE_CONFLICT", "arguments"),
+    "transaction_conflict": Row(409, -32009, 4, "TRANSACTION_CONFLICT", "arguments"),
+    "transaction_ended": Row(409, -32009, 4, "TRANSACTION_ENDED", "arguments"),
+    "not_in_transaction": Row(409, -32009, 4, "NOT_IN_TRANSACTION", "arguments"),
     "request_id_reused": Row(409, -32009, 4, "REQUEST_ID_REUSED", "arguments"),
     "switch_unavailable": Row(409, -32009, 4, "SWITCH_UNAVAILABLE", "arguments"),
     "read_only": Row(403, -32003, 5, "PERMISSION_DENIED", "caller"),

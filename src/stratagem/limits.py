@@ -59,6 +59,11 @@ TIME_WORDS_CHARS_MAX: Final = 64
 # A hundred years: anything longer is a mistake in the unit.
 TTL_SECONDS_MAX: Final = 100 * 366 * 24 * 3600
 
+# A transaction ends by itself: the longer it is open, the likelier it meets a conflict, and whoever
+# was killed within one cannot end it. The longest is for imports by hand.
+TRANSACTION_SECONDS_DEFAULT: Final = 60.0
+TRANSACTION_SECONDS_MAX: Final = 3_600.0
+
 # Lineage deeper than this makes every read slow; a merge flattens it.
 LINEAGE_DEPTH_MAX: Final = 64
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Final, Generic, Literal, TypedDict, TypeVar, Unpack
 
 from stratagem.answers import plain, read_cursor
-from stratagem.errors import PermissionDenied, ReadOnly, StratagemError
+from stratagem.errors import NotInTransaction, PermissionDenied, ReadOnly, StratagemError
 from stratagem.parameters import Input, Schema
 from stratagem.schemas import operation_schemas
 
@@ -26,6 +26,7 @@ __all__ = [
     "PersonNeeded",
     "Right",
     "SdkMethod",
+    "TransactionState",
     "operation",
 ]
 
@@ -60,6 +61,20 @@ MADE_UP = "made-up:"
 DEFAULT_TOOLSETS: tuple[str, ...] = ("memory", "debugging")
 
 
+@dataclass(frozen=True, slots=True)
+class TransactionState:
+    """A transaction that a caller is in, which works on a hidden branch of its own.
+
+    `branch` is the one that it was begun on and will be committed to; `ends_at` is its time limit,
+    in microseconds since 1970.
+    """
+
+    id: str
+    branch: str
+    ends_at: int
+    read_only: bool = False
+
+
 @dataclass(slots=True)
 class Caller:
     """Who calls, and from where: the defaults of one client.
@@ -75,6 +90,7 @@ class Caller:
     its token is an administrator's of the server's own workspace, and so of the machine.
     `toolsets` are those whose operations a tool may run on its behalf; None is all of them.
     `origin` is the same caller, less restricted: a branch that one switches to is the other's too.
+    `transaction`: the one it is in; `branch` is then the hidden branch of that.
     """
 
     actor: str = "sdk"
@@ -89,6 +105,39 @@ class Caller:
     of_host: bool = False
     toolsets: frozenset[str] | None = None
     origin: Caller | None = None
+    transaction: TransactionState | None = None
+
+    @property
+    def shown_branch(self) -> str:
+        """The branch that the caller works on, as it knows it."""
+        return self.transaction.branch if self.transaction else self.branch
+
+    def refuse_in_transaction(self, what: str) -> None:
+        """Refuse what a transaction could not undo.
+
+        Raises:
+            NotInTransaction: The caller is in one.
+        """
+        if self.transaction is not None:
+            raise NotInTransaction(f"{what} cannot be part of a transaction.")
+
+    def within_transaction(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call for the branch of the caller's transaction.
+
+        Raises:
+            NotInTransaction: They name another branch.
+        """
+        given = dict(arguments)
+        named = given.get("branch")
+        if self.transaction is None or named is None:
+            return given
+        if named != self.transaction.branch:
+            raise NotInTransaction(
+                f"The transaction works on the branch {self.transaction.branch!r} alone.",
+                field="branch",
+                branch=named,
+            )
+        return {**given, "branch": self.branch}
 
     def switch_to(self, branch: str) -> None:
         """Make a branch the current one."""
@@ -344,6 +393,11 @@ class Operation:
         assert found is not None, f"run `make generate` for {self.name}"
         schema: Schema = found[which]
         return schema
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether it can be part of a transaction: all that it does can be undone."""
+        return self.run_async is None and not self.irreversible
 
     def right_for(self, arguments: Mapping[str, Any]) -> Right:
         """Return what it takes to call the operation with these arguments."""

@@ -17,7 +17,18 @@ from difflib import get_close_matches
 from functools import cache
 from keyword import iskeyword
 from math import isfinite
-from typing import Annotated, Any, ClassVar, Final, Self, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, MissingRequired, StratagemError, ValidationFailed
@@ -84,7 +95,8 @@ class Param:
     model is shown leaves it out, because the name says enough and each conversation pays for it.
     `strict` takes no text in the place of a number. `advertised` are keywords for the schema that
     callers see and that the service itself checks, such as an `enum` in any case. `schema`
-    replaces what would be made from the type.
+    replaces what would be made from the type. `time`: in the SDK a moment may be a `datetime`, a
+    duration a `timedelta`, and so may be those of items.
     """
 
     description: str
@@ -99,6 +111,7 @@ class Param:
     advertised: Mapping[str, Any] | None = None
     schema: Mapping[str, Any] | None = None
     alias: str | None = None
+    time: Literal["moment", "duration", "items"] | None = None
 
 
 # Parameters that most operations have.
@@ -109,7 +122,8 @@ Namespace = Annotated[
     str | None, Param("The group that a key belongs to; the caller's by default", quiet=True)
 ]
 AsOf = Annotated[
-    str | int | None, Param("Past moment: ISO 8601, 1h ago, yesterday 14:00, @version")
+    str | int | None,
+    Param("Past moment: ISO 8601, 1h ago, yesterday 14:00, @version", time="moment"),
 ]
 RequestId = Annotated[str | None, Param("Same id, written once")]
 Cursor = Annotated[str | None, Param("`next` of the last answer")]

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from stratagem.display import DisplayableResult
+
 __all__ = [
     "IncidentAdded",
     "IncidentMatch",
@@ -19,16 +21,16 @@ __all__ = [
 ]
 
 
-@dataclass(slots=True)
-class NextAction:
+@dataclass(slots=True, repr=False)
+class NextAction(DisplayableResult):
     """What the caller should do next."""
 
     type: str
     instructions: str
 
 
-@dataclass(slots=True)
-class IncidentMatch:
+@dataclass(slots=True, repr=False)
+class IncidentMatch(DisplayableResult):
     """An incident like the one asked about. `relevance` is 1 for the same signature."""
 
     incident_id: str
@@ -39,8 +41,8 @@ class IncidentMatch:
     summary: str | None = None
 
 
-@dataclass(slots=True)
-class RankedSolution:
+@dataclass(slots=True, repr=False)
+class RankedSolution(DisplayableResult):
     """A fix, how sure we are of it here, and why it ranks where it does."""
 
     solution_id: str
@@ -61,8 +63,8 @@ class RankedSolution:
     variants: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class RankedSolutions:
+@dataclass(slots=True, repr=False)
+class RankedSolutions(DisplayableResult):
     """The fixes for a problem, best first."""
 
     lookup_id: str | None
@@ -80,8 +82,8 @@ class RankedSolutions:
         return len(self.ranked_solutions)
 
 
-@dataclass(slots=True)
-class SolutionStats:
+@dataclass(slots=True, repr=False)
+class SolutionStats(DisplayableResult):
     """The evidence for a solution, as seen from one environment."""
 
     worked: int
@@ -92,8 +94,8 @@ class SolutionStats:
     buckets: dict[str, dict[str, int]]
 
 
-@dataclass(slots=True)
-class OutcomeRecorded:
+@dataclass(slots=True, repr=False)
+class OutcomeRecorded(DisplayableResult):
     """An outcome was recorded, and what it changed."""
 
     ok: bool
@@ -107,8 +109,8 @@ class OutcomeRecorded:
     note: str | None = None
 
 
-@dataclass(slots=True)
-class SolutionAdded:
+@dataclass(slots=True, repr=False)
+class SolutionAdded(DisplayableResult):
     """A fix was added to an incident."""
 
     solution_id: str
@@ -118,8 +120,8 @@ class SolutionAdded:
     note: str | None = None
 
 
-@dataclass(slots=True)
-class IncidentAdded:
+@dataclass(slots=True, repr=False)
+class IncidentAdded(DisplayableResult):
     """An incident was added with its fix and outcome, or its twin was found instead."""
 
     incident_id: str
@@ -133,8 +135,8 @@ class IncidentAdded:
     note: str | None = None
 
 
-@dataclass(slots=True)
-class RecommendationStatistics:
+@dataclass(slots=True, repr=False)
+class RecommendationStatistics(DisplayableResult):
     """How well the recommendations did."""
 
     incidents: int

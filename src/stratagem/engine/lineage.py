@@ -21,11 +21,24 @@ from typing import NamedTuple
 from stratagem import limits
 from stratagem.errors import ValidationFailed
 
-__all__ = ["DEFAULT_BRANCH", "OPEN_END", "Branch", "Cut", "Lineage", "View", "trace"]
+__all__ = [
+    "DEFAULT_BRANCH",
+    "OPEN_END",
+    "TRANSACTION_MARK",
+    "Branch",
+    "Cut",
+    "Lineage",
+    "View",
+    "is_transaction",
+    "trace",
+]
 
 DEFAULT_BRANCH = "default"
 # Later than any sequence: the limit of a view of the present.
 OPEN_END = 2**63 - 1
+# How the name of a branch begins that is a transaction's: with a character no caller's name can
+# have.
+TRANSACTION_MARK = "\x02"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,11 @@ class Branch:
     parent: int | None
     fork_sequence: int | None
     deleted_sequence: int | None = None
+
+
+def is_transaction(branch: str) -> bool:
+    """Whether the branch of a name is a transaction's, which nobody else is shown."""
+    return branch.startswith(TRANSACTION_MARK)
 
 
 class Cut(NamedTuple):

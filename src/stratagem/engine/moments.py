@@ -145,13 +145,16 @@ def parse(
     raise asked.refusal("cannot be read as a time", _EXAMPLES)
 
 
-def duration(expression: str | float, *, field: str = "ttl") -> int:
+def duration(expression: str | float | timedelta, *, field: str = "ttl") -> int:
     """Return a length of time in microseconds; a bare number is in seconds.
 
     Raises:
         ValidationFailed: It is no length of time, or not above zero, or beyond the limit.
     """
-    micros = _length(expression, field)
+    if isinstance(expression, timedelta):
+        micros = expression // _MICROSECOND
+    else:
+        micros = _length(expression, field)
     if micros <= 0:
         raise _no_length("must be longer than zero", field)
     if micros > limits.TTL_SECONDS_MAX * _SECOND:

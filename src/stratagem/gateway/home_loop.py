@@ -30,6 +30,10 @@ class HomeLoop:
             if self._loop is None:
                 self._loop = asyncio.get_running_loop()
 
+    def keep_apart(self) -> None:
+        """Make a thread the home, for a program whose own loop must not wait for tools."""
+        self._home()
+
     async def join(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run work at home and wait for it, from any loop; cancelling the wait cancels it."""
         home = self._home()

@@ -348,8 +348,10 @@ class ExecutionsInput(Input):
     status: Literal["success", "failed", "timeout"] | None = param(
         "Only with this status", default=None, quiet=True
     )
-    from_: str | None = param("Not before this time", default=None, alias="from", quiet=True)
-    to: str | None = param("Not after this time", default=None, quiet=True)
+    from_: str | None = param(
+        "Not before this time", default=None, alias="from", quiet=True, time="moment"
+    )
+    to: str | None = param("Not after this time", default=None, quiet=True, time="moment")
     limit: int = param(
         "Most results",
         default=limits.EXECUTIONS_LISTED_DEFAULT,

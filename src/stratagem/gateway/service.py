@@ -518,6 +518,9 @@ class Gateway:
             )
 
     def _tell(self, what: str, name: str, branch: str | None) -> None:
+        if self._caller.transaction is not None:
+            # Nobody else can see it yet.
+            return
         reader = self._foundation.store.reader()
         view = self._foundation.views.view(reader, self._branch(branch))
         tool = self._registry.get(reader, view, name)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
+from stratagem.display import DisplayableResult
+
 __all__ = [
     "Area",
     "Availability",
@@ -36,8 +38,8 @@ Direction = Literal["incoming", "outgoing"]
 Source = Literal["computed"]
 
 
-@dataclass(slots=True)
-class Pong:
+@dataclass(slots=True, repr=False)
+class Pong(DisplayableResult):
     """The server is there."""
 
     status: str
@@ -46,8 +48,8 @@ class Pong:
     timestamp: str
 
 
-@dataclass(slots=True)
-class StoreStatistics:
+@dataclass(slots=True, repr=False)
+class StoreStatistics(DisplayableResult):
     """Figures of the event store and of the outbox."""
 
     event_store: dict[str, int]
@@ -56,8 +58,8 @@ class StoreStatistics:
     success: bool = True
 
 
-@dataclass(slots=True)
-class Availability:
+@dataclass(slots=True, repr=False)
+class Availability(DisplayableResult):
     """Which tools can be used, and which services stand behind them."""
 
     available: list[str]
@@ -68,8 +70,8 @@ class Availability:
     success: bool = True
 
 
-@dataclass(slots=True)
-class ConceptWritten:
+@dataclass(slots=True, repr=False)
+class ConceptWritten(DisplayableResult):
     """A concept was written. `certainty_score` is set where it was computed."""
 
     concept_id: str
@@ -80,16 +82,16 @@ class ConceptWritten:
     success: bool = True
 
 
-@dataclass(slots=True)
-class Revision:
+@dataclass(slots=True, repr=False)
+class Revision(DisplayableResult):
     """An explanation, and since when it stood."""
 
     explanation: str
     timestamp: str
 
 
-@dataclass(slots=True)
-class ConceptInfo:
+@dataclass(slots=True, repr=False)
+class ConceptInfo(DisplayableResult):
     """A concept, as some view shows it."""
 
     concept_id: str
@@ -106,8 +108,8 @@ class ConceptInfo:
     explanation_history: list[Revision] | None = None
 
 
-@dataclass(slots=True)
-class ConceptAnswer:
+@dataclass(slots=True, repr=False)
+class ConceptAnswer(DisplayableResult):
     """A concept that was asked for."""
 
     concept: ConceptInfo
@@ -117,8 +119,8 @@ class ConceptAnswer:
     success: bool = True
 
 
-@dataclass(slots=True)
-class ConceptHit:
+@dataclass(slots=True, repr=False)
+class ConceptHit(DisplayableResult):
     """A concept that a search found. `similarity` is comparable within one search only."""
 
     concept_id: str
@@ -130,8 +132,8 @@ class ConceptHit:
     certainty_source: Source | None = None
 
 
-@dataclass(slots=True)
-class ConceptListed:
+@dataclass(slots=True, repr=False)
+class ConceptListed(DisplayableResult):
     """A concept in a list."""
 
     concept_id: str
@@ -144,8 +146,8 @@ class ConceptListed:
     certainty_source: Source | None = None
 
 
-@dataclass(slots=True)
-class RecentConcept:
+@dataclass(slots=True, repr=False)
+class RecentConcept(DisplayableResult):
     """A concept that was created lately."""
 
     concept_id: str
@@ -155,8 +157,8 @@ class RecentConcept:
     created_at: str
 
 
-@dataclass(slots=True)
-class Related:
+@dataclass(slots=True, repr=False)
+class Related(DisplayableResult):
     """A concept that another is related to."""
 
     concept_id: str
@@ -166,8 +168,8 @@ class Related:
     strength: float
 
 
-@dataclass(slots=True)
-class Results(Generic[T]):
+@dataclass(slots=True, repr=False)
+class Results(DisplayableResult, Generic[T]):
     """A list; `truncated` where there are more than were asked for."""
 
     results: list[T]
@@ -188,8 +190,8 @@ class Results(Generic[T]):
         return len(self.results)
 
 
-@dataclass(slots=True)
-class RelationshipWritten:
+@dataclass(slots=True, repr=False)
+class RelationshipWritten(DisplayableResult):
     """A relationship was created or deleted."""
 
     relationship_id: str
@@ -197,8 +199,8 @@ class RelationshipWritten:
     success: bool = True
 
 
-@dataclass(slots=True)
-class Prerequisite:
+@dataclass(slots=True, repr=False)
+class Prerequisite(DisplayableResult):
     """Something to know first. `depth` is the length of the shortest way to it."""
 
     concept_id: str
@@ -206,8 +208,8 @@ class Prerequisite:
     depth: int
 
 
-@dataclass(slots=True)
-class Prerequisites:
+@dataclass(slots=True, repr=False)
+class Prerequisites(DisplayableResult):
     """What to know first, nearest first; with the `cycle` where a merge made one."""
 
     prerequisites: list[Prerequisite]
@@ -228,8 +230,8 @@ class Prerequisites:
         return len(self.prerequisites)
 
 
-@dataclass(slots=True)
-class PathStep:
+@dataclass(slots=True, repr=False)
+class PathStep(DisplayableResult):
     """A concept on a path, and how the next one is reached: along a relationship, or against."""
 
     concept_id: str
@@ -238,8 +240,8 @@ class PathStep:
     direction_to_next: Direction | None
 
 
-@dataclass(slots=True)
-class Path:
+@dataclass(slots=True, repr=False)
+class Path(DisplayableResult):
     """A shortest path. `length` counts relationships."""
 
     path: list[PathStep]
@@ -248,16 +250,16 @@ class Path:
     success: bool = True
 
 
-@dataclass(slots=True)
-class Subtopic:
+@dataclass(slots=True, repr=False)
+class Subtopic(DisplayableResult):
     """A subtopic and how many concepts it has."""
 
     name: str
     concept_count: int = 0
 
 
-@dataclass(slots=True)
-class Topic:
+@dataclass(slots=True, repr=False)
+class Topic(DisplayableResult):
     """A topic and how many concepts it has."""
 
     name: str
@@ -265,8 +267,8 @@ class Topic:
     subtopics: list[Subtopic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Area:
+@dataclass(slots=True, repr=False)
+class Area(DisplayableResult):
     """An area and how many concepts it has."""
 
     name: str
@@ -274,8 +276,8 @@ class Area:
     topics: list[Topic] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Hierarchy:
+@dataclass(slots=True, repr=False)
+class Hierarchy(DisplayableResult):
     """Everything there is, by area, topic and subtopic."""
 
     areas: list[Area]

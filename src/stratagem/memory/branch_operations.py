@@ -59,6 +59,7 @@ class BranchOperations(BoundSystem):
         request_id: str | None,
         action: str,
     ) -> BranchInfo:
+        self._caller.refuse_in_transaction("Starting a branch")
         _check_name(name)
 
         def work(transaction: Transaction) -> dict[str, Any]:
@@ -91,6 +92,7 @@ class BranchOperations(BoundSystem):
 
     def switch(self, name: NewName) -> BranchInfo:
         """Make a branch the caller's current one."""
+        self._caller.refuse_in_transaction("Switching to a branch")
         wanted = _require_branch_name(name, "switch")
         if not self._caller.can_switch:
             raise SwitchUnavailable("This connection cannot remember a current branch.")
@@ -105,10 +107,11 @@ class BranchOperations(BoundSystem):
         """Return every branch that is not deleted."""
         with self._store.snapshot() as reader:
             live = [each for each in reader.branches.all() if each.deleted_sequence is None]
-            return Branches([self._info(reader, each) for each in live], self._caller.branch)
+            return Branches([self._info(reader, each) for each in live], self._caller.shown_branch)
 
     def delete(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Hide a branch. Its children keep what they borrowed, and it can be restored."""
+        self._caller.refuse_in_transaction("Deleting a branch")
         wanted = _require_branch_name(name, "delete")
         if wanted == DEFAULT_BRANCH:
             raise BranchProtected(
@@ -134,6 +137,7 @@ class BranchOperations(BoundSystem):
 
     def restore(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Bring back the branch of a name that was deleted last."""
+        self._caller.refuse_in_transaction("Restoring a branch")
         wanted = _require_branch_name(name, "restore")
 
         def work(transaction: Transaction) -> dict[str, Any]:
@@ -201,6 +205,7 @@ class BranchOperations(BoundSystem):
         Raises:
             MergeConflict: Both changed the same place; nothing was merged.
         """
+        self._caller.refuse_in_transaction("A merge")
         name = _require_branch_name(source, "merge", field="source")
         target = branch or self._caller.branch
         chosen = _check_decisions(decisions)
@@ -254,7 +259,7 @@ class BranchOperations(BoundSystem):
         parent = reader.branches.by_id(branch.parent) if branch.parent is not None else None
         return BranchInfo(
             name=branch.name,
-            current=branch.name == self._caller.branch,
+            current=branch.name == self._caller.shown_branch,
             created=moments.iso(reader.log.time_of(branch.id) or 0),
             parent=parent.name if parent else None,
             forked_at=branch.fork_sequence,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Annotated, Any, TypedDict
 
 import orjson
@@ -31,7 +32,7 @@ class Item(TypedDict, total=False):
     value: Any
     tags: Sequence[str]
     namespace: str
-    ttl: str | float
+    ttl: str | float | timedelta
     expected_version: int
     path: str
     session: str

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from stratagem.display import DisplayableResult
+
 __all__ = [
     "BranchInfo",
     "Branches",
@@ -30,8 +32,8 @@ __all__ = [
 Mode = Literal["hybrid", "lexical"]
 
 
-@dataclass(slots=True)
-class Stored:
+@dataclass(slots=True, repr=False)
+class Stored(DisplayableResult):
     """An entry was written."""
 
     key: str
@@ -41,8 +43,8 @@ class Stored:
     status: Literal["created", "updated"]
 
 
-@dataclass(slots=True)
-class StoredMany:
+@dataclass(slots=True, repr=False)
+class StoredMany(DisplayableResult):
     """Several entries were written at once."""
 
     results: list[Stored]
@@ -50,8 +52,8 @@ class StoredMany:
     timestamp: str
 
 
-@dataclass(slots=True)
-class Entry:
+@dataclass(slots=True, repr=False)
+class Entry(DisplayableResult):
     """A value under a key, as some view shows it; `actor` is who wrote it."""
 
     key: str
@@ -64,8 +66,8 @@ class Entry:
     actor: str | None = None
 
 
-@dataclass(slots=True)
-class Hit:
+@dataclass(slots=True, repr=False)
+class Hit(DisplayableResult):
     """Something a search found. Entries have a key, logged events a sequence and a label."""
 
     kind: Literal["entry", "event"]
@@ -83,8 +85,8 @@ class Hit:
     actor: str | None = None
 
 
-@dataclass(slots=True)
-class SearchResults:
+@dataclass(slots=True, repr=False)
+class SearchResults(DisplayableResult):
     """What a search found, best first. `mode` says whether meaning was searched, or words only."""
 
     results: list[Hit]
@@ -103,8 +105,8 @@ class SearchResults:
         return self.results[place]
 
 
-@dataclass(slots=True)
-class Forgotten:
+@dataclass(slots=True, repr=False)
+class Forgotten(DisplayableResult):
     """Whether anything was there to forget."""
 
     deleted: bool
@@ -113,8 +115,8 @@ class Forgotten:
     timestamp: str | None = None
 
 
-@dataclass(slots=True)
-class Purged:
+@dataclass(slots=True, repr=False)
+class Purged(DisplayableResult):
     """Something was erased for good.
 
     `copies` counts the records of calls, by kind, that quoted it and lost their content with it;
@@ -129,16 +131,16 @@ class Purged:
     note: str = ""
 
 
-@dataclass(slots=True)
-class Logged:
+@dataclass(slots=True, repr=False)
+class Logged(DisplayableResult):
     """An event was appended."""
 
     sequence: int
     timestamp: str
 
 
-@dataclass(slots=True)
-class VersionInfo:
+@dataclass(slots=True, repr=False)
+class VersionInfo(DisplayableResult):
     """One version of an entry; a forgotten one has no value."""
 
     value: Any
@@ -149,8 +151,8 @@ class VersionInfo:
     actor: str | None = None
 
 
-@dataclass(slots=True)
-class History:
+@dataclass(slots=True, repr=False)
+class History(DisplayableResult):
     """The versions of an entry, newest first."""
 
     results: list[VersionInfo]
@@ -167,8 +169,8 @@ class History:
         return self.results[place]
 
 
-@dataclass(slots=True)
-class TimeRange:
+@dataclass(slots=True, repr=False)
+class TimeRange(DisplayableResult):
     """The moments for which a branch has something to show."""
 
     oldest: str | None
@@ -178,8 +180,8 @@ class TimeRange:
     latest_sequence: int | None = None
 
 
-@dataclass(slots=True)
-class Status:
+@dataclass(slots=True, repr=False)
+class Status(DisplayableResult):
     """The state of the database as this client sees it."""
 
     version: str
@@ -202,8 +204,8 @@ class Status:
     note: str | None = None
 
 
-@dataclass(slots=True)
-class BranchInfo:
+@dataclass(slots=True, repr=False)
+class BranchInfo(DisplayableResult):
     """A branch."""
 
     name: str
@@ -214,8 +216,8 @@ class BranchInfo:
     deleted: bool | None = None
 
 
-@dataclass(slots=True)
-class Branches:
+@dataclass(slots=True, repr=False)
+class Branches(DisplayableResult):
     """All branches that are not deleted."""
 
     results: list[BranchInfo]
@@ -228,8 +230,8 @@ class Branches:
         return len(self.results)
 
 
-@dataclass(slots=True)
-class Change:
+@dataclass(slots=True, repr=False)
+class Change(DisplayableResult):
     """An entry that differs: added, removed or changed."""
 
     key: str
@@ -239,8 +241,8 @@ class Change:
     after: Any = None
 
 
-@dataclass(slots=True)
-class Diff:
+@dataclass(slots=True, repr=False)
+class Diff(DisplayableResult):
     """What another branch has that differs from this one."""
 
     branch: str
@@ -251,8 +253,8 @@ class Diff:
     results: list[Change]
 
 
-@dataclass(slots=True)
-class Conflict:
+@dataclass(slots=True, repr=False)
+class Conflict(DisplayableResult):
     """A place that both branches changed. `id` is what a decision is given for."""
 
     id: str
@@ -264,8 +266,8 @@ class Conflict:
     theirs: Any = None
 
 
-@dataclass(slots=True)
-class MergeResult:
+@dataclass(slots=True, repr=False)
+class MergeResult(DisplayableResult):
     """What a merge did, or would do."""
 
     source: str

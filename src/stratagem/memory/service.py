@@ -114,11 +114,12 @@ class Memory(Entries, BranchOperations):
         namespace: Annotated[str | None, Param("Grouping; default: the client's")] = None,
         items: Annotated[
             Sequence[Item] | None,
-            Param("Several entries at once, each with key and value", schema=_ITEMS),
+            Param("Several entries at once, each with key and value", schema=_ITEMS, time="items"),
         ] = None,
         branch: BranchName = None,
         ttl: Annotated[
-            str | float | None, Param("Expires after: 7d, 12h, seconds", strict=True)
+            str | float | None,
+            Param("Expires after: 7d, 12h, seconds", strict=True, time="duration"),
         ] = None,
         expected_version: Annotated[
             int | None, Param("Only if at this version; 0: only if new")

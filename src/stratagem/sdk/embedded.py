@@ -3,36 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, Self, TypeVar
 
+from stratagem import limits
 from stratagem.bootstrap import Runtime, Settings, start
+from stratagem.display import html_table
 from stratagem.errors import ValidationFailed
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.parameters import check
 from stratagem.schemas import method_schema
 from stratagem.sdk.generated.memory import MemoryMethods
+from stratagem.sdk.transactions import TransactionBlock, TransactionScope
+from stratagem.search.foundation import BoundSystem
 
 if TYPE_CHECKING:
     from stratagem.sdk.functions import EmbeddedGateway
     from stratagem.sdk.generated.debugging import DebuggingMethods
     from stratagem.sdk.generated.knowledge import KnowledgeMethods
 
-__all__ = ["Stratagem", "open_database"]
+__all__ = [
+    "CheckedService",
+    "Durability",
+    "OpenDatabase",
+    "Redaction",
+    "Stratagem",
+    "check_path",
+    "open_database",
+    "open_runtime",
+    "own_caller",
+]
 
-ServiceT = TypeVar("ServiceT")
+ServiceT = TypeVar("ServiceT", bound=BoundSystem)
 ResultT = TypeVar("ResultT")
 
+Durability = Literal["full", "fast"]
+Redaction = Literal["none", "basic", "strict"]
 
-class _CheckedService(Generic[ServiceT]):
+# The fields of results that name the branch a caller works on.
+_BRANCH_FIELDS: Final = ("branch", "current")
+
+
+class CheckedService(Generic[ServiceT]):
     """A service of this process, whose methods are handed checked arguments."""
 
-    def __init__(self, system: str, service: ServiceT) -> None:
+    def __init__(
+        self,
+        system: str,
+        kind: Callable[[Any, Caller], ServiceT],
+        runtime: Runtime,
+        scope: TransactionScope,
+        caller: Caller,
+    ) -> None:
         self._system = system
-        self._service = service
+        self._kind = kind
+        self._foundation = runtime.foundation
+        self._scope = scope
+        self._caller = caller
+        self._service = kind(runtime.foundation, caller)
 
     def __call__(
         self,
@@ -40,47 +72,28 @@ class _CheckedService(Generic[ServiceT]):
         arguments: Mapping[str, Any],
         /,
     ) -> ResultT:
+        """Run a method, in the transaction that the caller is in."""
         name = method.__name__
-        return method(self._service, **check(method_schema(self._system, name), arguments, name))
+        caller = self._scope.caller()
+        if caller is self._caller:
+            given = check(method_schema(self._system, name), arguments, name)
+            return method(self._service, **given)
+        given = check(method_schema(self._system, name), caller.within_transaction(arguments), name)
+        result = method(self._kind(self._foundation, caller), **given)
+        for field in _BRANCH_FIELDS:
+            if getattr(result, field, None) == caller.branch:
+                setattr(result, field, caller.shown_branch)
+        return result
 
 
-class Stratagem:
-    """An open database. Safe to use from several threads; close it, or use `with`."""
+class OpenDatabase:
+    """What a database has whether its methods are awaited or not."""
 
     def __init__(self, runtime: Runtime, caller: Caller) -> None:
         self._runtime = runtime
         self._caller = caller
-        self.memory = MemoryMethods(_CheckedService("memory", Memory(runtime.foundation, caller)))
-
-    def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return self._runtime.call(name, {} if arguments is None else arguments, self._caller)
-
-    # Systems other than the memory are imported when they are first used.
-    @cached_property
-    def debugging(self) -> DebuggingMethods:
-        """Incidents, solutions and outcomes."""
-        from stratagem.debugging.service import Debugging
-        from stratagem.sdk.generated.debugging import DebuggingMethods
-
-        service = Debugging(self._runtime.foundation, self._caller)
-        return DebuggingMethods(_CheckedService("debugging", service))
-
-    @cached_property
-    def knowledge(self) -> KnowledgeMethods:
-        """Concepts, relationships and paths."""
-        from stratagem.knowledge.service import Knowledge
-        from stratagem.sdk.generated.knowledge import KnowledgeMethods
-
-        service = Knowledge(self._runtime.foundation, self._caller)
-        return KnowledgeMethods(_CheckedService("knowledge", service))
-
-    @cached_property
-    def gateway(self) -> EmbeddedGateway:
-        """Tools: registering and calling them."""
-        from stratagem.sdk.functions import EmbeddedGateway
-
-        return EmbeddedGateway(self.call, lambda: self._runtime.gateway)
+        self._scope = TransactionScope(runtime.transactions, caller)
+        self._closed = False
 
     @property
     def branch(self) -> str:
@@ -97,8 +110,91 @@ class Stratagem:
         """The parts below, for surfaces and maintenance."""
         return self._runtime
 
+    def _service(
+        self, system: str, kind: Callable[[Any, Caller], ServiceT]
+    ) -> CheckedService[ServiceT]:
+        return CheckedService(system, kind, self._runtime, self._scope, self._caller)
+
+    def _call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        given = {} if arguments is None else arguments
+        return self._runtime.call(name, given, self._scope.caller())
+
+    def __repr__(self) -> str:
+        about = ", ".join(f"{name} {value!r}" for name, value in self._about())
+        return f"<{type(self).__name__}: {about}>"
+
+    def _repr_html_(self) -> str:
+        return html_table([type(self).__name__, ""], self._about())
+
+    def _about(self) -> list[tuple[str, str]]:
+        told = [
+            ("database", self._runtime.foundation.store.location),
+            ("branch", self.branch),
+            ("namespace", self.namespace),
+        ]
+        return [*told, ("state", "closed")] if self._closed else told
+
+
+class Stratagem(OpenDatabase):
+    """An open database. Safe to use from several threads; close it, or use `with`."""
+
+    def __init__(self, runtime: Runtime, caller: Caller) -> None:
+        super().__init__(runtime, caller)
+        self.memory = MemoryMethods(self._service("memory", Memory))
+
+    # Systems other than the memory are imported when they are first used.
+    @cached_property
+    def debugging(self) -> DebuggingMethods:
+        """Incidents, solutions and outcomes."""
+        from stratagem.debugging.service import Debugging
+        from stratagem.sdk.generated.debugging import DebuggingMethods
+
+        return DebuggingMethods(self._service("debugging", Debugging))
+
+    @cached_property
+    def knowledge(self) -> KnowledgeMethods:
+        """Concepts, relationships and paths."""
+        from stratagem.knowledge.service import Knowledge
+        from stratagem.sdk.generated.knowledge import KnowledgeMethods
+
+        return KnowledgeMethods(self._service("knowledge", Knowledge))
+
+    def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Run any operation by its tool name on plain JSON, and return its JSON."""
+        return self._call(name, arguments)
+
+    def transaction(
+        self,
+        *,
+        read_only: bool = False,
+        time_limit: timedelta | float = limits.TRANSACTION_SECONDS_DEFAULT,
+    ) -> TransactionBlock:
+        """Return a block whose operations are stored all together, or none of them.
+
+        It sees the current branch as it was when the block began, and its own writes; nobody else
+        sees these before it ends. An error that leaves the block rolls it back.
+
+        Args:
+            read_only: Refuse writes: all reads of the block see the same moment.
+            time_limit: After how long it is rolled back by itself; a number is in seconds.
+
+        Raises:
+            TransactionConflict: At the end of the block: a record that it changed was changed by
+                somebody else meanwhile. Nothing was stored.
+            TransactionEnded: It took longer than its time limit. Nothing was stored.
+        """
+        return TransactionBlock(self._scope, {"read_only": read_only, "time_limit": time_limit})
+
+    @cached_property
+    def gateway(self) -> EmbeddedGateway:
+        """Tools: registering and calling them."""
+        from stratagem.sdk.functions import EmbeddedGateway
+
+        return EmbeddedGateway(self.call, lambda: self._runtime.gateway)
+
     def close(self) -> None:
         """Let go of the database."""
+        self._closed = True
         self._runtime.close()
 
     def __enter__(self) -> Self:
@@ -116,12 +212,12 @@ class Stratagem:
 def open_database(
     path: str | PathLike[str],
     *,
-    durability: Literal["full", "fast"] = "full",
+    durability: Durability = "full",
     embedder: str | None = None,
     namespace: str = "default",
     branch: str = "default",
     read_only: bool = False,
-    redaction: Literal["none", "basic", "strict"] = "basic",
+    redaction: Redaction = "basic",
     actor: str = "sdk",
     workspace: str = "default",
 ) -> Stratagem:
@@ -133,6 +229,19 @@ def open_database(
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
     `redaction`: how much debugging masks of what may be secret.
     """
+    settings = Settings(
+        check_path(path),
+        durability=durability,
+        embedder=embedder,
+        read_only=read_only,
+        redaction=redaction,
+        workspace=workspace,
+    )
+    return Stratagem(*open_runtime(settings, own_caller(actor, namespace, branch)))
+
+
+def check_path(path: str | PathLike[str]) -> str:
+    """Return the path of a database as text."""
     if not isinstance(path, str | PathLike):
         # `open(os.environ.get("DB"))` must not write into a file named None.
         raise ValidationFailed(
@@ -140,19 +249,21 @@ def open_database(
             field="path",
             hint='Give the file\'s path, or ":memory:".',
         )
-    settings = Settings(
-        str(path),
-        durability=durability,
-        embedder=embedder,
-        read_only=read_only,
-        redaction=redaction,
-        workspace=workspace,
-    )
+    return str(path)
+
+
+def own_caller(actor: str, namespace: str, branch: str) -> Caller:
+    """Return the caller of a program that opens its own database."""
+    return Caller(actor=actor, namespace=namespace, branch=branch, authority="operator")
+
+
+def open_runtime(settings: Settings, caller: Caller) -> tuple[Runtime, Caller]:
+    """Open a database for a caller whose branch has to be there."""
     runtime = start(settings)
-    caller = Caller(actor=actor, namespace=namespace, branch=branch, authority="operator")
     try:
-        runtime.foundation.views.confirm(branch)
+        runtime.foundation.views.confirm(caller.branch)
+        runtime.transactions.end_overdue()
     except BaseException:
         runtime.close()
         raise
-    return Stratagem(runtime, caller)
+    return runtime, caller

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from stratagem.errors import ToolExists
@@ -11,10 +11,10 @@ from stratagem.gateway.handlers.client import ClientRunner
 from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers import CustomProvider
-from stratagem.sdk.generated.gateway import GatewayOperations
-from stratagem.sdk.method_bases import Answer, Call
+from stratagem.sdk.generated.gateway import AsyncGatewayOperations, GatewayOperations
+from stratagem.sdk.method_bases import Answer, AsyncCall, Call
 
-__all__ = ["EmbeddedGateway"]
+__all__ = ["AsyncEmbeddedGateway", "EmbeddedGateway"]
 
 
 class EmbeddedGateway(GatewayOperations):
@@ -91,3 +91,32 @@ class EmbeddedGateway(GatewayOperations):
             if self.get(given["name"])["handler"] != given["handler"]:
                 raise
             return self._call("tool_update", {"toolId": given.pop("name"), **given})
+
+
+class AsyncEmbeddedGateway(AsyncGatewayOperations):
+    """The gateway of a database in this process, to be awaited."""
+
+    def __init__(
+        self,
+        call: AsyncCall,
+        gateway: Callable[[], GatewayParts],
+        run: Callable[[Callable[[], Any]], Awaitable[Any]],
+        call_in_thread: Call,
+    ) -> None:
+        super().__init__(call)
+        self._run = run
+        self._embedded = EmbeddedGateway(call_in_thread, gateway)
+
+    async def add(self, function: Callable[..., Any], **definition: Any) -> Answer:
+        """Register a function; see `EmbeddedGateway.add`."""
+        answer: Answer = await self._run(lambda: self._embedded.add(function, **definition))
+        return answer
+
+    async def add_provider(
+        self, name: str, provider: CustomProvider, config: Mapping[str, Any] | None = None
+    ) -> list[Answer]:
+        """Take a provider of one's own; see `EmbeddedGateway.add_provider`."""
+        answers: list[Answer] = await self._run(
+            lambda: self._embedded.add_provider(name, provider, config)
+        )
+        return answers

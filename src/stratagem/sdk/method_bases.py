@@ -15,6 +15,7 @@ from stratagem.parameters import MISSING, wire_name
 
 __all__ = [
     "Answer",
+    "AsyncCall",
     "AsyncInvoke",
     "AsyncOperationMethods",
     "AsyncServiceMethods",

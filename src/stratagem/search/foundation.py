@@ -13,6 +13,7 @@ from stratagem import limits
 from stratagem.deferred_modules import asyncio
 from stratagem.engine import values
 from stratagem.engine.events import Space
+from stratagem.errors import ReadOnly
 from stratagem.operation import Caller
 from stratagem.search.external_services import ExternalServices
 from stratagem.search.index import Index
@@ -55,6 +56,7 @@ class Foundation:
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None
     ) -> Erased:
         """Erase a record or an event for good, with everything here that quotes it."""
+        caller.refuse_in_transaction("A purge")
         for work in self.purge_listeners.before:
             work()
         erased = self.store.purge(
@@ -86,11 +88,17 @@ class Foundation:
         """Run work in a transaction in a caller's name.
 
         With a request id, `work` must return plain JSON: a repeat with the same operation
-        and arguments returns it again and runs nothing.
+        and arguments returns it again and runs nothing. Within a transaction it is known to that
+        alone: nothing was done yet that a repeat elsewhere could return.
         """
+        transaction = caller.transaction
+        if transaction is not None and transaction.read_only:
+            raise ReadOnly("This transaction only reads.")
         if request_id is None:
             return self.store.write(work, WriteRequest(caller.actor))
         values.check_text(request_id, field="request_id", chars_max=limits.REQUEST_ID_CHARS_MAX)
+        if transaction is not None:
+            request_id = f"{transaction.id}/{request_id}"
         print_of = orjson.dumps([operation, arguments or {}], option=orjson.OPT_SORT_KEYS)
         fingerprint = hashlib.sha256(print_of).digest()
         return self.store.write(work, WriteRequest(caller.actor, request_id, fingerprint))

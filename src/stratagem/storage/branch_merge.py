@@ -31,7 +31,7 @@ import orjson
 from stratagem.engine import merge as three_way_merge
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union
 from stratagem.engine.events import Draft, Space
-from stratagem.engine.lineage import Branch, Cut, View
+from stratagem.engine.lineage import Branch, Cut, View, is_transaction
 from stratagem.engine.merge import ABSENT, Base, Side, virtual_base
 from stratagem.engine.paths import Steps
 from stratagem.engine.records import RecordKind
@@ -355,7 +355,7 @@ class _Merger:
             if not self.is_on_target(event):
                 assert event.payload is not None
                 self.merge.carried += 1
-                origin = event.origin or event.sequence
+                origin = self.first_of(event).limit
                 content = orjson.loads(event.payload)
                 self.merge.drafts.append(Draft(event.kind, content, event.space, None, origin))
 
@@ -366,9 +366,18 @@ class _Merger:
             return True
         # A copy names the event it was first made from. The target holds that, or a copy of it,
         # exactly if it knows the branch that it was written to that far.
-        root = event.origin or event.sequence
-        branch = self.reader.log.branch_of(root) if event.origin else event.branch
-        return self.ours_known.get(branch, 0) >= root
+        first = self.first_of(event)
+        return self.ours_known.get(first.branch, 0) >= first.limit
+
+    def first_of(self, event: StreamEvent) -> Cut:
+        """Return where the event was first written that this one is, or is a copy of."""
+        if event.origin is not None:
+            branch = self.reader.log.branch_of(event.origin)
+            # What a transaction wrote is first written where it is committed: no branch ever
+            # knows the transaction itself.
+            if not is_transaction(self.reader.branches.by_id(branch).name):
+                return Cut(branch, event.origin)
+        return Cut(event.branch, event.sequence)
 
     def set_fields(self, space: Space) -> frozenset[str]:
         return self.kind(space).set_fields

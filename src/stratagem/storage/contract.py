@@ -300,11 +300,15 @@ class BranchReader(Protocol):
         ...
 
     def all(self) -> list[Branch]:
-        """Return all branches, oldest first, deleted ones too."""
+        """Return all branches but those of transactions, oldest first, deleted ones too."""
+        ...
+
+    def transactions(self) -> list[Branch]:
+        """Return the branches of open transactions (`storage.open_transactions`)."""
         ...
 
     def live_count(self) -> int:
-        """Return how many branches are live."""
+        """Return how many branches are live, those of transactions left out."""
         ...
 
     def lineage(self, branch: Branch, limit: int = ...) -> Lineage:

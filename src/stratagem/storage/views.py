@@ -12,9 +12,9 @@ from difflib import get_close_matches
 
 from stratagem import limits
 from stratagem.engine import moments
-from stratagem.engine.lineage import OPEN_END, Branch, Lineage, View
+from stratagem.engine.lineage import OPEN_END, Branch, Lineage, View, is_transaction
 from stratagem.engine.values import check_text
-from stratagem.errors import BranchNotFound, ValidationFailed
+from stratagem.errors import BranchNotFound, TransactionEnded, ValidationFailed
 from stratagem.storage.contract import BranchReader, LogReader, Reader, Store
 
 __all__ = ["Views", "find_branch"]
@@ -124,10 +124,14 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
         BranchNotFound: There is none; branches with a similar name are suggested.
         ValidationFailed: No branch can have that name.
     """
-    check_text(name, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
+    is_hidden = isinstance(name, str) and is_transaction(name)
+    if not is_hidden:
+        check_text(name, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
     branch = branches.by_name(name)
     if branch is not None:
         return branch
+    if is_hidden:
+        raise TransactionEnded("The transaction is over.")
     live = [each.name for each in branches.all() if each.deleted_sequence is None]
     near = get_close_matches(name, live, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None

@@ -131,6 +131,9 @@ class Recommender:
         foundation = self._foundation
         if caller.read_only or foundation.store.read_only or not tools:
             return
+        if caller.transaction is not None:
+            # No tool can be called within one, so nothing can come of it.
+            return
         if not caller.may("gateway", "write") and not caller.may("gateway", "execute"):
             # Who only reads leaves nothing behind; nothing of theirs could come of it either.
             return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from stratagem.gateway.advice.answers import (
@@ -60,6 +61,7 @@ from stratagem.gateway.registry.answers import (
     WithdrawnGrants,
 )
 from stratagem.sdk.method_bases import AsyncOperationMethods, OperationMethods
+from stratagem.sdk.times import moment_argument
 
 __all__ = ["AsyncGatewayOperations", "GatewayOperations"]
 
@@ -245,7 +247,7 @@ class GatewayOperations(OperationMethods):
         include_active_corrections: bool = True,
         time_range: str = "24h",
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> CorrectionStatus:
         """How the corrections of calls are doing: health, figures, what is under way.
 
@@ -263,7 +265,7 @@ class GatewayOperations(OperationMethods):
                 "include_active_corrections": include_active_corrections,
                 "time_range": time_range,
                 "branch": branch,
-                "as_of": as_of,
+                "as_of": moment_argument(as_of, "as_of"),
             },
         )
         return answer
@@ -344,7 +346,7 @@ class GatewayOperations(OperationMethods):
         include_failures: bool = False,
         min_pattern_usage: int = 1,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> CorrectionInsights:
         """What the records of a time say about corrections: patterns, agents, tools, trends.
 
@@ -368,7 +370,7 @@ class GatewayOperations(OperationMethods):
                 "include_failures": include_failures,
                 "min_pattern_usage": min_pattern_usage,
                 "branch": branch,
-                "as_of": as_of,
+                "as_of": moment_argument(as_of, "as_of"),
             },
         )
         return answer
@@ -381,7 +383,7 @@ class GatewayOperations(OperationMethods):
         min_usage: int = 0,
         backup: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
         request_id: str | None = None,
     ) -> CorrectionPatterns:
         """List what corrections have learned, show what a tool is usually called with, back patterns up and restore them.
@@ -403,7 +405,7 @@ class GatewayOperations(OperationMethods):
                 "min_usage": min_usage,
                 "backup": backup,
                 "branch": branch,
-                "as_of": as_of,
+                "as_of": moment_argument(as_of, "as_of"),
                 "request_id": request_id,
             },
         )
@@ -645,7 +647,7 @@ class GatewayOperations(OperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> builtins.list[ToolEntry]:
         """Registered tools, filtered by category, provider, capabilities, tags, status and words.
 
@@ -674,7 +676,7 @@ class GatewayOperations(OperationMethods):
                     "limit": limit,
                     "offset": offset,
                     "branch": branch,
-                    "as_of": as_of,
+                    "as_of": moment_argument(as_of, "as_of"),
                 },
             )
         )["tools"]
@@ -685,7 +687,7 @@ class GatewayOperations(OperationMethods):
         tool_id: str,
         *,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> ToolDescription:
         """Everything about one registered tool, with its statistics.
 
@@ -695,7 +697,10 @@ class GatewayOperations(OperationMethods):
             as_of: Past moment: ISO 8601, 1h ago, yesterday 14:00, @version.
         """
         answer: ToolDescription = (
-            self._ask("tool_get", {"tool_id": tool_id, "branch": branch, "as_of": as_of})
+            self._ask(
+                "tool_get",
+                {"tool_id": tool_id, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
+            )
         )["tool"]
         return answer
 
@@ -884,8 +889,8 @@ class GatewayOperations(OperationMethods):
         execution_id: str | None = None,
         agent_id: str | None = None,
         status: Literal["success", "failed", "timeout"] | None = None,
-        from_: str | None = None,
-        to: str | None = None,
+        from_: str | datetime | None = None,
+        to: str | datetime | None = None,
         limit: int = 20,
         cursor: str | None = None,
         branch: str | None = None,
@@ -911,8 +916,8 @@ class GatewayOperations(OperationMethods):
                     "execution_id": execution_id,
                     "agent_id": agent_id,
                     "status": status,
-                    "from_": from_,
-                    "to": to,
+                    "from_": moment_argument(from_, "from_"),
+                    "to": moment_argument(to, "to"),
                     "limit": limit,
                     "cursor": cursor,
                     "branch": branch,
@@ -1040,7 +1045,7 @@ class GatewayOperations(OperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> builtins.list[Resource]:
         """Prompts, templates and data, filtered by type, tags and words.
 
@@ -1063,7 +1068,7 @@ class GatewayOperations(OperationMethods):
                     "limit": limit,
                     "offset": offset,
                     "branch": branch,
-                    "as_of": as_of,
+                    "as_of": moment_argument(as_of, "as_of"),
                 },
             )
         )["resources"]
@@ -1075,7 +1080,7 @@ class GatewayOperations(OperationMethods):
         variables: Mapping[str, Any] | None = None,
         *,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> ResourceAnswer:
         """One resource; with `variables`, also rendered with them.
 
@@ -1087,7 +1092,12 @@ class GatewayOperations(OperationMethods):
         """
         answer: ResourceAnswer = self._ask(
             "resource_get",
-            {"resource_id": resource_id, "variables": variables, "branch": branch, "as_of": as_of},
+            {
+                "resource_id": resource_id,
+                "variables": variables,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
         )
         return answer
 
@@ -1097,7 +1107,7 @@ class GatewayOperations(OperationMethods):
         *,
         variables: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> ResourceVersions:
         """The versions of a resource, newest first.
 
@@ -1109,7 +1119,12 @@ class GatewayOperations(OperationMethods):
         """
         answer: ResourceVersions = self._ask(
             "resource_versions",
-            {"resource_id": resource_id, "variables": variables, "branch": branch, "as_of": as_of},
+            {
+                "resource_id": resource_id,
+                "variables": variables,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
         )
         return answer
 
@@ -1571,7 +1586,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_active_corrections: bool = True,
         time_range: str = "24h",
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> CorrectionStatus:
         """How the corrections of calls are doing: health, figures, what is under way.
 
@@ -1589,7 +1604,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "include_active_corrections": include_active_corrections,
                 "time_range": time_range,
                 "branch": branch,
-                "as_of": as_of,
+                "as_of": moment_argument(as_of, "as_of"),
             },
         )
         return answer
@@ -1670,7 +1685,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_failures: bool = False,
         min_pattern_usage: int = 1,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> CorrectionInsights:
         """What the records of a time say about corrections: patterns, agents, tools, trends.
 
@@ -1694,7 +1709,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "include_failures": include_failures,
                 "min_pattern_usage": min_pattern_usage,
                 "branch": branch,
-                "as_of": as_of,
+                "as_of": moment_argument(as_of, "as_of"),
             },
         )
         return answer
@@ -1707,7 +1722,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         min_usage: int = 0,
         backup: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
         request_id: str | None = None,
     ) -> CorrectionPatterns:
         """List what corrections have learned, show what a tool is usually called with, back patterns up and restore them.
@@ -1729,7 +1744,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "min_usage": min_usage,
                 "backup": backup,
                 "branch": branch,
-                "as_of": as_of,
+                "as_of": moment_argument(as_of, "as_of"),
                 "request_id": request_id,
             },
         )
@@ -1971,7 +1986,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> builtins.list[ToolEntry]:
         """Registered tools, filtered by category, provider, capabilities, tags, status and words.
 
@@ -2000,7 +2015,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                     "limit": limit,
                     "offset": offset,
                     "branch": branch,
-                    "as_of": as_of,
+                    "as_of": moment_argument(as_of, "as_of"),
                 },
             )
         )["tools"]
@@ -2011,7 +2026,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         tool_id: str,
         *,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> ToolDescription:
         """Everything about one registered tool, with its statistics.
 
@@ -2022,7 +2037,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         """
         answer: ToolDescription = (
             await self._ask_async(
-                "tool_get", {"tool_id": tool_id, "branch": branch, "as_of": as_of}
+                "tool_get",
+                {"tool_id": tool_id, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
             )
         )["tool"]
         return answer
@@ -2212,8 +2228,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         execution_id: str | None = None,
         agent_id: str | None = None,
         status: Literal["success", "failed", "timeout"] | None = None,
-        from_: str | None = None,
-        to: str | None = None,
+        from_: str | datetime | None = None,
+        to: str | datetime | None = None,
         limit: int = 20,
         cursor: str | None = None,
         branch: str | None = None,
@@ -2239,8 +2255,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                     "execution_id": execution_id,
                     "agent_id": agent_id,
                     "status": status,
-                    "from_": from_,
-                    "to": to,
+                    "from_": moment_argument(from_, "from_"),
+                    "to": moment_argument(to, "to"),
                     "limit": limit,
                     "cursor": cursor,
                     "branch": branch,
@@ -2374,7 +2390,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> builtins.list[Resource]:
         """Prompts, templates and data, filtered by type, tags and words.
 
@@ -2397,7 +2413,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                     "limit": limit,
                     "offset": offset,
                     "branch": branch,
-                    "as_of": as_of,
+                    "as_of": moment_argument(as_of, "as_of"),
                 },
             )
         )["resources"]
@@ -2409,7 +2425,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         variables: Mapping[str, Any] | None = None,
         *,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> ResourceAnswer:
         """One resource; with `variables`, also rendered with them.
 
@@ -2421,7 +2437,12 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         """
         answer: ResourceAnswer = await self._ask_async(
             "resource_get",
-            {"resource_id": resource_id, "variables": variables, "branch": branch, "as_of": as_of},
+            {
+                "resource_id": resource_id,
+                "variables": variables,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
         )
         return answer
 
@@ -2431,7 +2452,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         variables: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | None = None,
+        as_of: str | int | datetime | None = None,
     ) -> ResourceVersions:
         """The versions of a resource, newest first.
 
@@ -2443,7 +2464,12 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         """
         answer: ResourceVersions = await self._ask_async(
             "resource_versions",
-            {"resource_id": resource_id, "variables": variables, "branch": branch, "as_of": as_of},
+            {
+                "resource_id": resource_id,
+                "variables": variables,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
         )
         return answer
 

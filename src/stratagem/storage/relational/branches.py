@@ -66,6 +66,9 @@ class SqlBranches:
     def all(self) -> list[Branch]:
         return [Branch(*row) for row in self._queries.rows(_BRANCH_ROW, "branches")]
 
+    def transactions(self) -> list[Branch]:
+        return [Branch(*row) for row in self._queries.rows(_BRANCH_ROW, "branch_transactions")]
+
     def live_count(self) -> int:
         return self._queries.number("branch_count")
 

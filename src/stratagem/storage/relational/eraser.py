@@ -83,11 +83,22 @@ def _events_to_erase(
             raise ValidationFailed(
                 f"No logged event has sequence {sequence}.", field="sequence", sequence=sequence
             )
-        found = {row[0] or sequence}
+        found = {_first_of(queries, sequence)}
     else:
         return []
-    copies = queries.rows(NUMBER, "copies", queries.array(sorted(found)))
-    return sorted(found | {row[0] for row in copies})
+    latest = found
+    while latest:
+        copies = queries.rows(NUMBER, "copies", queries.array(sorted(latest)))
+        latest = {row[0] for row in copies} - found
+        found |= latest
+    return sorted(found)
+
+
+def _first_of(queries: Queries, sequence: int) -> int:
+    """Return the event that an event is a copy of: a merge's copy may be one of a commit's."""
+    while (row := queries.row(_OPTIONAL_NUMBER, "origin_of", sequence)) and row[0] is not None:
+        sequence = row[0]
+    return sequence
 
 
 @dataclass(slots=True)

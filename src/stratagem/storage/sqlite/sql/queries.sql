@@ -51,12 +51,17 @@ SELECT id, name, parent, fork_seq, deleted_seq FROM branches
 WHERE name = ?1 AND deleted_seq IS NOT NULL ORDER BY deleted_seq DESC LIMIT 1
 
 -- name: branches
--- All branches, oldest first.
-SELECT id, name, parent, fork_seq, deleted_seq FROM branches ORDER BY id
+-- All branches but those of transactions, oldest first.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches WHERE name NOT BETWEEN char(2) AND char(3) ORDER BY id
+
+-- name: branch_transactions
+-- The branches of open transactions: their names begin with a character no caller can write.
+SELECT id, name, parent, fork_seq, deleted_seq FROM branches
+WHERE deleted_seq IS NULL AND name BETWEEN char(2) AND char(3) ORDER BY id
 
 -- name: branch_count
--- How many branches are live.
-SELECT count(*) FROM branches WHERE deleted_seq IS NULL
+-- How many branches are live, those of transactions left out.
+SELECT count(*) FROM branches WHERE deleted_seq IS NULL AND name NOT BETWEEN char(2) AND char(3)
 
 -- name: sequence_at
 -- The last event at or before a time.
