@@ -188,11 +188,10 @@ class Runtime:
 
     def _prepare(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Any]:
         operation = operations.find(name)
-        if caller.transaction is not None and isinstance(arguments, Mapping):
-            if not operation.in_transaction:
-                caller.refuse_in_transaction(name)
-            self.transactions.confirm(caller)
-            arguments = caller.within_transaction(arguments)
+        if not operation.in_transaction:
+            caller.refuse_in_transaction(name)
+        if isinstance(arguments, Mapping):
+            arguments = self.transactions.arguments_for(caller, arguments)
         database = _database_of(self.foundation.store.location) if caller.local else None
         return operation, operations.prepare(operation, arguments, caller, database=database)
 

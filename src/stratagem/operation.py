@@ -121,24 +121,6 @@ class Caller:
         if self.transaction is not None:
             raise NotInTransaction(f"{what} cannot be part of a transaction.")
 
-    def within_transaction(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a call for the branch of the caller's transaction.
-
-        Raises:
-            NotInTransaction: They name another branch.
-        """
-        given = dict(arguments)
-        named = given.get("branch")
-        if self.transaction is None or named is None:
-            return given
-        if named != self.transaction.branch:
-            raise NotInTransaction(
-                f"The transaction works on the branch {self.transaction.branch!r} alone.",
-                field="branch",
-                branch=named,
-            )
-        return {**given, "branch": self.branch}
-
     def switch_to(self, branch: str) -> None:
         """Make a branch the current one."""
         self.branch = branch

@@ -75,11 +75,11 @@ class CheckedService(Generic[ServiceT]):
         """Run a method, in the transaction that the caller is in."""
         name = method.__name__
         caller = self._scope.caller()
+        given = self._scope.transactions.arguments_for(caller, arguments)
+        checked = check(method_schema(self._system, name), given, name)
         if caller is self._caller:
-            given = check(method_schema(self._system, name), arguments, name)
-            return method(self._service, **given)
-        given = check(method_schema(self._system, name), caller.within_transaction(arguments), name)
-        result = method(self._kind(self._foundation, caller), **given)
+            return method(self._service, **checked)
+        result = method(self._kind(self._foundation, caller), **checked)
         for field in _BRANCH_FIELDS:
             if getattr(result, field, None) == caller.branch:
                 setattr(result, field, caller.shown_branch)

@@ -87,7 +87,6 @@ class OpenBlock:
         """Return the caller within the transaction."""
         if self._caller is None or self._over:
             raise TransactionEnded("The transaction that this would be part of is over.")
-        self.scope.transactions.confirm(self._caller)
         return self._caller
 
     def _refuse_again(self) -> None:

@@ -6,12 +6,13 @@ works in it without knowing of it. `storage/open_transactions.py` says what a co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from stratagem import limits
+from stratagem.engine import values
 from stratagem.engine.lineage import TRANSACTION_MARK, is_transaction
 from stratagem.errors import (
     NotInTransaction,
@@ -102,6 +103,30 @@ class Transactions:
                 transaction=state.id,
                 hint="Begin a new one, with a longer `time_limit` where it needs that.",
             )
+
+    def arguments_for(self, caller: Caller, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments of a call, for the branch of the transaction that it is part of.
+
+        Raises:
+            NotInTransaction: They name another branch.
+            TransactionEnded: Its time limit is over.
+            ValidationFailed: They name the branch of a transaction.
+        """
+        named = arguments.get("branch")
+        if isinstance(named, str) and is_transaction(named):
+            values.check_text(named, field="branch", chars_max=limits.BRANCH_NAME_CHARS_MAX)
+        if caller.transaction is None:
+            return arguments
+        self.confirm(caller)
+        if named is None:
+            return arguments
+        if named != caller.transaction.branch:
+            raise NotInTransaction(
+                f"The transaction works on the branch {caller.transaction.branch!r} alone.",
+                field="branch",
+                branch=named,
+            )
+        return {**arguments, "branch": caller.branch}
 
     def commit(self, caller: Caller) -> Commit:
         """Write all that was written in a transaction to its branch, at once, and end it.
