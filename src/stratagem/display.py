@@ -28,7 +28,7 @@ class DisplayableResult:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        told, rows = _told(self), _rows(self)
+        told, rows = _shown_fields(self), _rows(self)
         head = f"{type(self).__name__}({', '.join(f'{name}={each}' for name, each in told)})"
         if not rows:
             return head
@@ -41,7 +41,7 @@ class DisplayableResult:
     def _repr_html_(self) -> str:
         from html import escape
 
-        told, rows = _told(self), _rows(self)
+        told, rows = _shown_fields(self), _rows(self)
         head = " · ".join(f"{escape(name)} <b>{escape(each)}</b>" for name, each in told)
         title = f"<div><code>{escape(type(self).__name__)}</code> {head}</div>"
         if not rows:
@@ -67,7 +67,7 @@ def html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _told(result: Any) -> list[tuple[str, str]]:
+def _shown_fields(result: Any) -> list[tuple[str, str]]:
     """Return the fields of a result that say something, but for its rows."""
     shown = []
     for each in fields(result):

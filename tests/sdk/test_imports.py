@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 import stratagem
 from stratagem import errors
+from stratagem.sdk.generated.memory import MemoryMethods
 
 SDK = """
 import stratagem
@@ -92,10 +95,12 @@ def test_a_recall_imports_only_what_it_needs(code: str, tmp_path: Path) -> None:
 
 def test_what_the_package_offers_is_for_users() -> None:
     offered = set(dir(stratagem))
+    entries = {"open", "open_async", "connect", "connect_async", "tool"}
+    kinds_of_database = {"AsyncStratagem", "Stratagem"}
 
-    assert {"open", "connect", "connect_async", "tool", "Stratagem"} <= offered
+    assert entries | kinds_of_database <= offered
     kinds = {each.__name__ for each in errors.StratagemError.__subclasses__()}
-    rest = offered - {"open", "connect", "connect_async", "tool", "Stratagem", "StratagemError"}
+    rest = offered - entries - kinds_of_database - {"StratagemError"}
     assert rest == {name for name in kinds if getattr(errors, name, None)}
     assert all(getattr(stratagem, name) for name in offered)
 
@@ -104,3 +109,16 @@ def test_errors_are_the_same_wherever_they_are_imported_from() -> None:
     assert stratagem.BranchNotFound is errors.BranchNotFound
     with pytest.raises(AttributeError):
         _ = stratagem.bootstrapp  # type: ignore[attr-defined]
+
+
+def test_help_shows_what_is_for_users_with_its_real_parameters() -> None:
+    shown = pydoc.render_doc(stratagem, renderer=pydoc.plaintext)
+    store = pydoc.render_doc(stratagem.Stratagem, renderer=pydoc.plaintext)
+
+    for name in ("open_database(", "connect(", "open_async("):
+        assert name in shown
+    assert "transaction(" in store
+    signature = str(inspect.signature(MemoryMethods.store))
+    for name in ("tags", "ttl", "path", "namespace", "timedelta"):
+        assert name in signature
+    assert "object at 0x" not in signature

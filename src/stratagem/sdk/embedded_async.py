@@ -128,9 +128,9 @@ class AsyncStratagem(OpenDatabase):
     def __init__(self, runtime: Runtime, caller: Caller, threads: ThreadPoolExecutor) -> None:
         super().__init__(runtime, caller)
         self._threads = threads
-        self.memory = AsyncMemoryMethods(self._awaited("memory", Memory))
-        self.debugging = AsyncDebuggingMethods(self._awaited("debugging", Debugging))
-        self.knowledge = AsyncKnowledgeMethods(self._awaited("knowledge", Knowledge))
+        self.memory = AsyncMemoryMethods(self._awaited_service("memory", Memory))
+        self.debugging = AsyncDebuggingMethods(self._awaited_service("debugging", Debugging))
+        self.knowledge = AsyncKnowledgeMethods(self._awaited_service("knowledge", Knowledge))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
@@ -179,7 +179,7 @@ class AsyncStratagem(OpenDatabase):
     def _keep_loop_apart(self) -> None:
         self._runtime.gateway.home.keep_apart()
 
-    def _awaited(
+    def _awaited_service(
         self, system: str, kind: Callable[[Any, Caller], ServiceT]
     ) -> _AwaitedService[ServiceT]:
         return _AwaitedService(self._service(system, kind), self._run)

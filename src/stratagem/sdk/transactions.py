@@ -108,7 +108,7 @@ class OpenBlock:
         self._over = True
         assert self._caller is not None
         if commit:
-            self._result = _committed(self.scope.transactions.commit(self._caller))
+            self._result = _to_committed(self.scope.transactions.commit(self._caller))
         else:
             self.scope.transactions.roll_back(self._caller)
 
@@ -153,5 +153,5 @@ class TransactionBlock(OpenBlock):
                 raise
 
 
-def _committed(commit: Commit) -> Committed:
+def _to_committed(commit: Commit) -> Committed:
     return Committed(commit.records, commit.events, commit.sequence, moments.iso(commit.at))
