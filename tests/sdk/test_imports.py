@@ -112,8 +112,8 @@ def test_errors_are_the_same_wherever_they_are_imported_from() -> None:
 
 
 def test_help_shows_what_is_for_users_with_its_real_parameters() -> None:
-    shown = pydoc.render_doc(stratagem, renderer=pydoc.plaintext)
-    store = pydoc.render_doc(stratagem.Stratagem, renderer=pydoc.plaintext)
+    shown = pydoc.plain(pydoc.render_doc(stratagem))
+    store = pydoc.plain(pydoc.render_doc(stratagem.Stratagem))
 
     for name in ("open_database(", "connect(", "open_async("):
         assert name in shown
