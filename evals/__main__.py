@@ -41,6 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
         compare=given.compare,
         size=given.size,
         png=given.png,
+        half=given.half,
+        save=given.save,
+        against=given.against,
+        embedder=given.embedder,
     )
     console = Console()
     if not console.is_terminal:
@@ -85,6 +89,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compare", action="store_true", help="recall: compare all forms")
     parser.add_argument("--size", type=int, default=100_000, help="vectors: how many texts")
     parser.add_argument("--png", type=Path, help="repair: where to write the reliability diagram")
+    parser.add_argument(
+        "--half",
+        choices=["report", "tuning"],
+        default="report",
+        help="tools: the half of the requests; numbers were chosen on the tuning half",
+    )
+    parser.add_argument("--save", type=Path, help="tools: where to write the ranks")
+    parser.add_argument("--against", type=Path, help="tools: ranks to compare with")
+    parser.add_argument("--embedder", default="static", help="tools: which embedder to use")
     return parser
 
 

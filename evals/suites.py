@@ -29,6 +29,10 @@ class Options:
     compare: bool = False
     size: int = 100_000
     png: Path | None = None
+    half: str = "report"
+    save: Path | None = None
+    against: Path | None = None
+    embedder: str = "static"
 
 
 @dataclass(frozen=True, slots=True)

@@ -583,13 +583,6 @@ EXECUTIONS_STUDIED_MAX: Final = 2_000
 PLAN_STEPS_MAX: Final = 20
 # Parts of a goal that tools are looked for, for each step there may be.
 PLAN_PARTS_PER_STEP: Final = 3
-# What is put before a step, one after another, so that it lacks nothing.
-PLAN_DEPTH_MAX: Final = 10
-# A catalogue may be a maze: outputs that are compared for one argument, tools that are then tried,
-# and tools that are looked at for one plan. In 5,000 tools that takes a quarter of a second.
-PLAN_COMPARED_MAX: Final = 100
-PLAN_TRIED_MAX: Final = 20
-PLAN_LOOKED_AT_MAX: Final = 300
 
 # Read and written at once while a backup is unpacked: enough to be quick, little to hold.
 BACKUP_CHUNK_BYTES: Final = 1024 * 1024

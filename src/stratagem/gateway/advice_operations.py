@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from stratagem.gateway import services
@@ -21,7 +22,7 @@ def _say_recommendations(answer: answers.ToolRecommendations) -> str:
         f"{each['name']} ({each['relevanceScore']:.2f}): {each['description']} {each['reasoning']}"
         for each in answer["recommendedTools"]
     ]
-    return "\n".join(lines) or "No tool fits."
+    return "\n".join([*lines, *filter(None, [answer["note"]])])
 
 
 def _say_recovery(answer: answers.ErrorRecovery) -> str:
@@ -62,11 +63,25 @@ def _say_comparison(answer: answers.ToolComparison) -> str:
 
 def _say_plan(answer: answers.WorkflowPlan) -> str:
     lines = [
-        f"{at}. {each['tool']} {each['arguments']}" for at, each in enumerate(answer["steps"], 1)
+        line for at, each in enumerate(answer["steps"], 1) for line in _say_plan_step(at, each)
     ]
     if answer["missing"]:
         lines.append(f"To be given: {', '.join(answer['missing'])}.")
+    lines += [f"{name} cannot be used: {why}" for name, why in answer["invalid"].items()]
+    lines += [f"No tool does this: {part}" for part in answer["unmatched"]]
+    lines += [f"Beyond maxSteps: {part}" for part in answer["omitted"]]
+    lines += [f"Not proven: {each}" for each in answer["unproven"]]
+    if answer["runnable"]:
+        lines.append("It can be run: give the definition and the inputs to tools_pipeline.")
     return "\n".join(lines) or "No tool fits."
+
+
+def _say_plan_step(at: int, step: answers.PlanStep) -> Iterator[str]:
+    score = "" if step["score"] is None else f" ({step['score']:.2f})"
+    yield f"{at}. {step['tool']}{score} {step['arguments']}"
+    for other in step["alternatives"]:
+        needs = f", needs {', '.join(other['open'])}" if other["open"] else ""
+        yield f"   or {other['tool']} ({other['score']:.2f}{needs})"
 
 
 _ADVICE: Final = "Which tool, and why not"
@@ -80,7 +95,7 @@ OPERATIONS: tuple[Operation, ...] = (
         services.recommendations,
         RecommendationService.recommend,
         says=_say_recommendations,
-        answer_fields=("recommendedTools", "totalAvailableTools", "fallbackMode"),
+        answer_fields=("recommendedTools", "note", "totalAvailableTools", "fallbackMode"),
         reads=True,
         sdk=SdkMethod("recommend", ("intent",)),
         commands=(
@@ -185,7 +200,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "workflow_plan",
         "Plan workflow",
-        "Chain tools to a goal; the definition can be run by tools_pipeline.",
+        "Part a goal into steps, each with its three best tools; tools_pipeline runs a proven plan.",
         inputs.PlanInput,
         services.workflow_planner,
         WorkflowPlanner.plan,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from stratagem.engine.lineage import View
+from stratagem.errors import StratagemError
 from stratagem.gateway.advice.answers import ArgumentExample, ToolReliability, ToolSource
 from stratagem.gateway.advice.execution_records import ExecutionRecords
-from stratagem.gateway.advice.recommender import Recommender
+from stratagem.gateway.advice.recommender import Recommender, ToolChoice
 from stratagem.gateway.advice.record_services import RecordServices
+from stratagem.gateway.advice.retrieval import weights
+from stratagem.gateway.advice.retrieval.catalogue import ViewTools
 from stratagem.gateway.calls.breakers import Breakers
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.handlers.runners import Runners
@@ -21,6 +24,11 @@ from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
+
+_WHY_NOT = {
+    "disabled": "It was switched off.",
+    "quarantined": "Its definition changed and waits for approval.",
+}
 
 __all__ = ["AdviceContext", "AdviceService", "milliseconds_since", "source_of"]
 
@@ -72,6 +80,41 @@ class AdviceService:
         self._parts = parts
         self._caller = caller
         self._recommender = parts.recommender
+
+    def _choose(
+        self, context: AdviceContext, request: str, *, own: bool = False
+    ) -> tuple[ViewTools, list[ToolChoice]]:
+        """Return the tools for a request that fit it and can be called now, best first."""
+        view_tools, choices = self._recommender.choose(
+            context.reader, context.view, request, context.services, own=own
+        )
+        resting = self._resting()
+        return view_tools, [
+            each
+            for each in choices
+            if each.match.score >= weights.SCORE_MIN
+            and self._why_unavailable(each.tool, resting) is None
+        ]
+
+    def _resting(self) -> frozenset[str]:
+        """Return the tools that failed too often and are given a rest."""
+        listed = self._parts.breakers.list()
+        return frozenset(each["toolName"] for each in listed if each["status"] == "open")
+
+    def _why_unavailable(self, tool: Tool, resting: Collection[str]) -> str | None:
+        """Return why a tool cannot be called now."""
+        if tool.name in resting:
+            return "It failed too often and is given a rest."
+        return _WHY_NOT.get(tool.status) or tool.fault or self._missing_function(tool)
+
+    def _missing_function(self, tool: Tool) -> str | None:
+        """Return why a function of another process cannot be called in this one."""
+        if tool.handler.get("type") != "python" or "callable" in tool.handler:
+            return None
+        try:
+            return next(iter(self._parts.runners.check(tool.handler)), None)
+        except StratagemError as error:
+            return error.message
 
     def _branch(self, branch: str | None) -> str:
         return branch or self._caller.branch

@@ -19,10 +19,12 @@ __all__ = [
     "HandlerCheck",
     "InputSource",
     "IntentSupport",
-    "OtherSource",
+    "OpenArgument",
+    "PlanOption",
     "PlanStep",
     "RelatedFailures",
     "ServiceReport",
+    "StepSource",
     "ToolAvailability",
     "ToolChain",
     "ToolComparison",
@@ -132,6 +134,7 @@ class ToolRecommendations(ServiceReport, CallerInsights):
     agentId: str | None
     intent: str
     recommendedTools: list[ToolRecommendation]
+    note: str | None
     totalAvailableTools: int
     llmProvider: None
     confidence: float | None
@@ -264,32 +267,47 @@ class ToolComparison(ServiceReport):
     processingTime: float
 
 
-# Where an argument of a step comes from: the caller's inputs, or anything else.
+# Where an argument of a step comes from: an input of the plan, or an earlier step.
 InputSource = TypedDict(
     "InputSource",
     {"from": Literal["input"], "name": str, "value": str, "schema": dict[str, Any], "reason": str},
 )
-OtherSource = TypedDict(
-    "OtherSource",
-    {
-        "from": Literal["step", "default"],
-        "value": Any,
-        "reason": str,
-        "step": NotRequired[str],
-        "path": NotRequired[str],
-    },
+StepSource = TypedDict(
+    "StepSource",
+    {"from": Literal["step"], "step": str, "path": str, "value": str, "reason": str},
 )
 
 
-class PlanStep(TypedDict):
-    """A call of a plan, with the source of each argument."""
+class OpenArgument(TypedDict):
+    """A required argument that has to be given, and why nothing else gives it."""
 
-    id: str
+    name: str
+    schema: dict[str, Any]
+    reason: str
+
+
+class PlanOption(TypedDict):
+    """Another tool for a step, and which of its required arguments would be open."""
+
     tool: str
     description: str
+    score: float
+    open: list[str]
+
+
+class PlanStep(TypedDict):
+    """A call of a plan, with the source of each argument; a named tool has no score."""
+
+    id: str
+    part: str
+    tool: str
+    description: str
+    score: float | None
     reasoning: str
     arguments: dict[str, Any]
-    sources: dict[str, InputSource | OtherSource]
+    sources: dict[str, InputSource | StepSource]
+    open: list[OpenArgument]
+    alternatives: list[PlanOption]
     evidence: ToolChain | None
 
 
@@ -304,6 +322,7 @@ class WorkflowPlan(ServiceReport):
     invalid: dict[str, str]
     unmatched: list[str]
     omitted: list[str]
+    unproven: list[str]
     runnable: bool
     knownChains: list[ToolChain]
     processingTime: float

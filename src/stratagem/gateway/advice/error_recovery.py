@@ -102,9 +102,8 @@ class ErrorRecoveryService(AdviceService):
     ) -> list[ToolRecommendation]:
         said = failed.description if failed else ""
         request = f"{given.intent or ''}\n{given.failed_tool} {said}".strip()
-        _view_tools, choices = self._recommender.choose(
-            context.reader, context.view, request, context.services
-        )
+        own = failed is not None and failed.is_own
+        _view_tools, choices = self._choose(context, request, own=own)
         name = failed.name if failed else given.failed_tool
         fitting = [
             each for each in choices if each.tool.name != name and each.match.score >= _RELEVANT_MIN

@@ -55,6 +55,7 @@ class RecommendInput(Input):
     include_pattern_recommendations: bool = param(
         "Say which tools are used together", default=True, quiet=True
     )
+    include_own: bool = param("Recommend Stratagem's own operations too", default=False, quiet=True)
     branch: BranchName = None
 
     @property

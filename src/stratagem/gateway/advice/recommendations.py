@@ -18,6 +18,7 @@ from stratagem.gateway.advice.execution_records import Chain
 from stratagem.gateway.advice.inputs import RecommendInput
 from stratagem.gateway.advice.recommender import ToolChoice
 from stratagem.gateway.advice.record_services import placeholders
+from stratagem.gateway.advice.retrieval import weights
 from stratagem.gateway.advice.retrieval.catalogue import ViewTools
 from stratagem.gateway.advice.retrieval.duplicates import difference, group_duplicates
 from stratagem.gateway.registry.tools import Tool
@@ -43,17 +44,14 @@ class RecommendationService(AdviceService):
         started = time.perf_counter()
         services = self._recommender.services()
         with self._snapshot(given.branch, settled=False) as (reader, view):
-            view_tools, choices = self._recommender.choose(reader, view, given.text, services)
+            context = AdviceContext.of(reader, view, services)
+            view_tools, choices = self._choose(context, given.text, own=given.include_own)
             best = choices[: given.max_recommendations]
             twins = _twins(view_tools, choices, best)
-            context = AdviceContext.of(reader, view, services)
             recommended = [
                 self._recommendation(context, each, given, twins.get(each.tool.name, []))
                 for each in best
             ]
-            confidence = services.ask_patterns(
-                lambda part: part.recommendation_success(reader, view), None
-            )
             insights = self._insights(given, context, best)
         self._recommender.remember(
             self._caller,
@@ -66,9 +64,11 @@ class RecommendationService(AdviceService):
             "agentId": given.labels.get("agentId"),
             "intent": given.intent,
             "recommendedTools": recommended,
-            "totalAvailableTools": len(view_tools.tools),
+            "note": _note(best),
+            "totalAvailableTools": len(view_tools.tools)
+            - (0 if given.include_own else len(view_tools.own)),
             "llmProvider": None,
-            "confidence": confidence,
+            "confidence": recommended[0]["relevanceScore"] if recommended else None,
             "mode": view_tools.index.mode,
             "processingTime": milliseconds_since(started),
             **insights,
@@ -160,8 +160,8 @@ def reasoning(choice: ToolChoice) -> str:
         parts.append("it means much the same as the request")
     elif match.meaning >= _NEAR_MEANING:
         parts.append("it is about something similar")
-    if match.fit.names:
-        parts.append(f"the request may have values for {', '.join(match.fit.names[:4])}")
+    if choice.tool.is_deprecated:
+        parts.append("it is deprecated")
     if choice.support is not None:
         worked, tried = choice.support.worked, choice.support.tried
         parts.append(f"it worked after {worked} of {tried} similar requests")
@@ -212,6 +212,18 @@ def _twins(
         for first, members in groups.items()
         if first in shown and len(members) > 1
     }
+
+
+def _note(best: list[ToolChoice]) -> str | None:
+    """Say what to do where no tool fits, or none that is surely right."""
+    if not best:
+        return (
+            "No tool fits. Say in other words what is to be done, "
+            "or look through all tools with tools_discover."
+        )
+    if max(each.match.score for each in best) < weights.SCORE_WEAK:
+        return "Only weak matches: read with tool_help what a tool does before you call it."
+    return None
 
 
 def _has_support(choice: ToolChoice) -> bool:

@@ -6,6 +6,7 @@ in, and both are optional.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -37,8 +38,6 @@ from stratagem.storage.views import find_branch
 
 __all__ = ["KnownFixes", "Recommender", "ToolChoice"]
 
-# Tools that cannot be called are not recommended.
-_CALLABLE = frozenset({"active", "deprecated"})
 # How far a tool stays behind the best one where only similar requests speak for it.
 _BEHIND = 1e-6
 
@@ -93,19 +92,31 @@ class Recommender:
         return RecordServices(self.validation, self.patterns)
 
     def choose(
-        self, reader: Reader, view: View, request: str, services: RecordServices
+        self,
+        reader: Reader,
+        view: View,
+        request: str,
+        services: RecordServices,
+        *,
+        own: bool = False,
     ) -> tuple[ViewTools, list[ToolChoice]]:
-        """Return the tools for a request, best first: by what they say and what they did."""
+        """Return the tools for a request, best first: by what they say and what they did.
+
+        Operations of the product itself are left out unless `own` asks for them: whoever asks has
+        them in their list of tools already. Deprecated tools come last.
+        """
         view_tools = self.catalogue.tools_of(reader, view)
-        matches = {match.name: match for match in view_tools.index.search(request)}
+        left_out = frozenset() if own else view_tools.own
+        found = view_tools.index.search(request, without=left_out)
+        matches = {match.name: match for match in found}
         support: dict[str, RequestSupport] = services.ask_patterns(
             lambda part: part.support(reader, view, request), {}
         )
         counts: dict[str, tuple[int, int]] = services.ask_validation(
             lambda part: part.counts(reader.catalogue, view), {}
         )
-        for name in support:
-            if name not in matches and (match := view_tools.index.match(request, name)) is not None:
+        for name in support.keys() - matches.keys() - left_out:
+            if (match := view_tools.index.match(request, name)) is not None:
                 matches[name] = match
         # What changes meanwhile is seen by the next request.
         tools = view_tools.tools
@@ -113,11 +124,9 @@ class Recommender:
         choices = [
             _weigh(tools[name], match, support.get(name), counts.get(name, (0, 0)), best)
             for name, match in matches.items()
-            if name in tools and tools[name].status in _CALLABLE
+            if name in tools
         ]
-        return view_tools, sorted(
-            choices, key=lambda choice: (-choice.match.score, choice.tool.name)
-        )
+        return view_tools, sorted(choices, key=_order)
 
     def remember(
         self,
@@ -168,21 +177,33 @@ def _weigh(
         [Observation(worked=True, weight=worked), Observation(worked=False, weight=failed)]
     )
     # To work in general is no reason to be chosen; to fail is one not to be.
-    score = match.score * (1 + weights.RELIABILITY_WEIGHT * min(0.0, 2 * belief.mean - 1))
+    odds = _log_odds(match.score) + weights.FAILING * min(0.0, 2 * belief.mean - 1)
     if support is not None:
-        score = _adjust_score(score, support, best)
-    return ToolChoice(tool, replace(match, score=max(0.0, min(1.0, score))), support, counts)
+        odds = _with_support(odds, support, _log_odds(best))
+    return ToolChoice(tool, replace(match, score=1 / (1 + math.exp(-odds))), support, counts)
 
 
-def _adjust_score(score: float, support: RequestSupport, best: float) -> float:
-    """Return a score with what similar requests say; see `weights`."""
+def _with_support(odds: float, support: RequestSupport, best: float) -> float:
+    """Return the log-odds of a tool with what similar requests say; see `weights`."""
     learned = support.similarity * (2 * support.belief.mean - 1)
-    moved = score + weights.INTENT_WEIGHT * learned
-    if learned <= 0 or support.similarity >= weights.SAME_MIN:
+    if learned <= 0:
+        return odds + weights.FAILED * learned
+    moved = odds + weights.FOLLOWED * learned
+    if support.similarity >= weights.SAME_MIN:
         return moved
     # Close behind the best, in the order in which they were.
-    behind = best - _BEHIND * (2 - score)
-    return max(min(moved, behind), score * (1 + weights.INTENT_SHARE * learned))
+    behind = best - _BEHIND * (1 + best - odds)
+    return max(min(moved, behind), odds + weights.SIMILAR * learned)
+
+
+def _log_odds(score: float) -> float:
+    least = 1e-9
+    share = min(1 - least, max(least, score))
+    return math.log(share / (1 - share))
+
+
+def _order(choice: ToolChoice) -> tuple[bool, float, str]:
+    return choice.tool.is_deprecated, -choice.match.score, choice.tool.name
 
 
 def _correct_by_schema(tool: Tool, arguments: Any, _branch: str) -> Correction:

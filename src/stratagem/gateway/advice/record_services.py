@@ -109,13 +109,6 @@ class PatternService:
         """Return how calls of tools went after similar requests."""
         return self._catalogue.intents(reader, view).support(intent)
 
-    def recommendation_success(self, reader: Reader, view: View) -> float | None:
-        """Return how likely it is that what is called after a recommendation works."""
-        ended = self._catalogue.intents(reader, view).results()
-        if not ended:
-            return None
-        return round(believe([Observation(worked=each, weight=1) for each in ended]).mean, 4)
-
     def examples(
         self, reader: Reader, view: View, tool: Tool, caller: str
     ) -> list[ArgumentExample]:

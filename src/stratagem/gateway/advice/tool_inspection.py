@@ -32,10 +32,6 @@ from stratagem.storage.contract import Reader
 __all__ = ["ToolInspection"]
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_WHY_NOT = {
-    "disabled": "It was switched off.",
-    "quarantined": "Its definition changed and waits for approval.",
-}
 
 
 class ToolInspection(AdviceService):
@@ -92,7 +88,7 @@ class ToolInspection(AdviceService):
             registry = self._parts.registry
             tools = [registry.find(reader, view, name) for name in given.tool_names]
             view_tools, found = (
-                self._recommender.choose(reader, view, given.intent, services)
+                self._recommender.choose(reader, view, given.intent, services, own=True)
                 if given.intent
                 else (self._recommender.catalogue.tools_of(reader, view), [])
             )
@@ -130,35 +126,18 @@ class ToolInspection(AdviceService):
             return {"toolName": name, "available": False, "reason": "There is no such tool."}
         answer: ToolAvailability = {
             "toolName": tool.name,
-            "available": tool.status not in _WHY_NOT,
+            "available": True,
             "category": tool.category,
             "description": tool.description,
             "source": source_of(tool),
         }
-        if reason := _WHY_NOT.get(tool.status):
+        if (reason := self._why_unavailable(tool, self._resting())) is not None:
+            answer["available"] = False
             answer["reason"] = reason
-        elif absent := self._missing_function(tool):
-            answer["available"] = False
-            answer["reason"] = absent
-        resting = {
-            each["toolName"] for each in self._parts.breakers.list() if each["status"] == "open"
-        }
-        if tool.name in resting:
-            answer["available"] = False
-            answer["reason"] = "It failed too often and is given a rest."
         if granted is not None:
             answer["configuration"] = self._check_handler(tool, granted)
             answer["available"] = answer["available"] and answer["configuration"]["valid"]
         return answer
-
-    def _missing_function(self, tool: Tool) -> str | None:
-        """Return why a function of another process cannot be called in this one."""
-        if tool.handler.get("type") != "python" or "callable" in tool.handler:
-            return None
-        try:
-            return next(iter(self._parts.runners.check(tool.handler)), None)
-        except StratagemError as error:
-            return error.message
 
     def _check_handler(self, tool: Tool, granted: list[SecretGrant]) -> HandlerCheck:
         """Check the handler as registration does, and that its secrets were granted."""
@@ -252,7 +231,12 @@ def _leaders(tools: list[ComparedTool]) -> dict[str, str | None]:
         if (evidence := each["evidence"]) is not None and evidence["totalCalls"]
     }
     return {
-        "reliability": leader({name: each["reliability"] for name, each in tried.items()}, 1),
-        "latency": leader({name: each["avgLatency"] for name, each in tried.items()}, -1),
+        # What never worked is not the best of anything.
+        "reliability": leader(
+            {name: each["reliability"] for name, each in tried.items() if each["successRate"]}, 1
+        ),
+        "latency": leader(
+            {name: each["avgLatency"] for name, each in tried.items() if each["successRate"]}, -1
+        ),
         "relevance": leader({each["name"]: each.get("relevanceScore") for each in tools}, 1),
     }

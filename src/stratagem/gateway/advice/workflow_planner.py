@@ -1,14 +1,12 @@
-"""Plans of workflows: tools chained so that the output of one is the input of the next.
+"""Plans of workflows: `workflow_plan`.
 
-This is `workflow_plan`.
+A goal is split into its parts, and each part gets its three best tools: the first is the step of
+the plan, the others are there to be taken instead, for whoever asks knows more than any score. An
+argument is filled with what the caller gave or with what the output schema of an earlier step
+names, and with nothing else. The rest is open, and becomes an input of the pipeline.
 
-A goal is split into its parts, and each part gets its best tool. Where a tool lacks a required
-argument, tools that output it and lack nothing themselves come before it
-(see `plan_builder`). Chains that worked before decide between tools that are nearly equal.
-
-Each argument has a source: an input of the caller, an earlier step's output, the schema's
-default, or the caller, who is asked for it as an input of the pipeline. A part that no tool does is
-named: a plan that leaves something out is not runnable.
+A plan is `runnable` when the schemas prove that each call of it is valid: nothing is open, no part
+was left out, and no tool of it is a guess.
 """
 
 from __future__ import annotations
@@ -16,26 +14,40 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+import orjson
+
 from stratagem import limits
-from stratagem.engine.lineage import View
 from stratagem.errors import StratagemError
-from stratagem.gateway.advice.advice_service import AdviceService, milliseconds_since
-from stratagem.gateway.advice.answers import PlanStep, WorkflowPlan
+from stratagem.gateway.advice.advice_service import AdviceContext, AdviceService, milliseconds_since
+from stratagem.gateway.advice.answers import (
+    InputSource,
+    OpenArgument,
+    PlanOption,
+    PlanStep,
+    StepSource,
+    WorkflowPlan,
+)
+from stratagem.gateway.advice.argument_sources import (
+    OutputField,
+    fits,
+    is_general,
+    is_proven,
+    outputs,
+    parameters,
+    same_name,
+)
 from stratagem.gateway.advice.execution_records import Chain
 from stratagem.gateway.advice.inputs import PlanInput
-from stratagem.gateway.advice.plan_builder import PlanBuilder, PlannedCall
 from stratagem.gateway.advice.recommendations import describe_chain, reasoning
 from stratagem.gateway.advice.recommender import ToolChoice
-from stratagem.gateway.advice.record_services import RecordServices
-from stratagem.gateway.advice.retrieval.catalogue import ViewTools
-from stratagem.gateway.advice.retrieval.tool_outputs import ToolOutputs
+from stratagem.gateway.advice.retrieval import weights
 from stratagem.gateway.correction import correct
 from stratagem.gateway.pipelines.definition import parse_pipeline
 from stratagem.gateway.registry.tools import Tool
 from stratagem.search import analysis
-from stratagem.storage.contract import Reader
 
 __all__ = ["WorkflowPlanner"]
 
@@ -51,10 +63,35 @@ _BORDER: Final = re.compile(
 # Where it may end: these also join words that belong together.
 _JOINT: Final = re.compile(r",\s++|(?<!\s)\s++(?:and|und|y|et|e|en|и)\s+(?![A-Z])|[\u3001\uff0c]")
 _PART_CHARS_MIN: Final = 3
-_RELEVANT_MIN: Final = 0.3
-# How much of the best score a tool may lack, and be preferred because its chain worked before.
-_CHAIN_MARGIN: Final = 0.1
+_OPTIONS: Final = 3
 _CHAINS_SHOWN: Final = 3
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of a plan. `doubts` say why it is not proven that it is valid."""
+
+    id: str
+    part: str
+    tool: Tool
+    why: str
+    score: float | None
+    options: list[ToolChoice] = field(default_factory=list)
+    sources: dict[str, InputSource | StepSource] = field(default_factory=dict)
+    open: list[OpenArgument] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Each argument as the pipeline takes it."""
+        return {name: source["value"] for name, source in self.sources.items()}
+
+    def uses(self, key: str) -> bool:
+        """Whether an argument is an input of that name."""
+        return any(
+            source["from"] == "input" and source["name"] == key for source in self.sources.values()
+        )
 
 
 class WorkflowPlanner(AdviceService):
@@ -65,86 +102,77 @@ class WorkflowPlanner(AdviceService):
         started = time.perf_counter()
         services = self._recommender.services()
         with self._snapshot(given.branch) as (reader, view):
+            context = AdviceContext.of(reader, view, services)
             chains: list[Chain] = services.ask_patterns(lambda part: part.chains(reader, view), [])
-            view_tools = self._recommender.catalogue.tools_of(reader, view)
-            if given.tools is not None:
+            if given.tools is None:
+                calls, unmatched, omitted = self._choose_tools(context, given)
+            else:
                 registry = self._parts.registry
                 found = [registry.find(reader, view, name) for name in given.tools]
-                chosen = [(tool, "You named it.") for tool in found]
-                unmatched: list[str] = []
-                omitted: list[str] = []
-            else:
-                chosen, unmatched, omitted = self._choose_tools(
-                    reader, view, given, services, chains
-                )
-            # Those named by the caller are all; those found may need others before them.
-            named = given.tools is not None
-            tool_outputs = (
-                ToolOutputs(()) if named else self._recommender.catalogue.tool_outputs(view_tools)
-            )
-            steps = _arrange(view_tools, chosen, given, chains, tool_outputs)
-        definition = {
-            "name": given.name or "plan",
-            "steps": [
-                {"id": each.id, "tool": each.tool.name, "arguments": each.arguments}
-                for each in steps
-            ],
+                calls = [_Call("", tool.name, tool, "You named it.", None) for tool in found]
+                unmatched, omitted = [], []
+        for at, call in enumerate(calls):
+            _complete(call, calls[:at], given.inputs)
+        asked = {
+            source["name"]: source["schema"]
+            for call in calls
+            for source in call.sources.values()
+            if source["from"] == "input"
         }
-        if steps:
-            parse_pipeline(definition)
-        asked = _required_inputs(steps)
         missing = [name for name in asked if name not in given.inputs]
-        invalid = _invalid_inputs(asked, given.inputs)
-        return {
+        unproven = [doubt for call in calls for doubt in call.doubts]
+        answer: WorkflowPlan = {
             "goal": given.goal,
-            "steps": [_plan_step(each, at, steps, chains) for at, each in enumerate(steps)],
-            "definition": definition if steps else None,
+            "steps": [
+                _plan_step(call, calls[:at], chains, given.inputs) for at, call in enumerate(calls)
+            ],
+            "definition": _definition(given.name, calls),
             "inputs": {"type": "object", "properties": asked, "required": sorted(asked)},
             "missing": missing,
-            "invalid": invalid,
+            "invalid": _invalid_inputs(asked, given.inputs),
             "unmatched": unmatched,
             "omitted": omitted,
-            "runnable": bool(steps) and not (missing or invalid or unmatched or omitted),
+            "unproven": unproven,
+            "runnable": False,
             "knownChains": [
                 describe_chain(each)
                 for each in chains
-                if {*each.sequence} & {step.tool.name for step in steps}
+                if {*each.sequence} & {call.tool.name for call in calls}
             ][:_CHAINS_SHOWN],
             "processingTime": milliseconds_since(started),
             **services.status(),
         }
+        open_ends = missing or answer["invalid"] or unmatched or omitted or unproven
+        answer["runnable"] = bool(calls) and not open_ends
+        return answer
 
     def _choose_tools(
-        self,
-        reader: Reader,
-        view: View,
-        given: PlanInput,
-        services: RecordServices,
-        chains: list[Chain],
-    ) -> tuple[list[tuple[Tool, str]], list[str], list[str]]:
-        """Return the tools in order with the reason for each, unmatched and omitted parts."""
+        self, context: AdviceContext, given: PlanInput
+    ) -> tuple[list[_Call], list[str], list[str]]:
+        """Return a call for each part of a goal, the parts without a tool, and those left out."""
         known: dict[str, list[ToolChoice]] = {}
 
         def choices(part: str) -> list[ToolChoice]:
             if part not in known:
-                known[part] = self._recommender.choose(reader, view, part, services)[1]
+                known[part] = self._choose(context, part)[1][:_OPTIONS]
             return known[part]
 
         parts = _parts(given.goal)
         looked_at = parts[: limits.PLAN_PARTS_PER_STEP * given.max_steps]
         omitted = [part for part, _ in parts[len(looked_at) :]]
-        chosen: list[tuple[Tool, str]] = []
+        calls: list[_Call] = []
         unmatched: list[str] = []
-        for part in _join_parts(looked_at, lambda part: _is_relevant(choices(part))):
-            before = chosen[-1][0].name if chosen else None
-            best = _prefer(choices(part), before, chains)
-            if best is None:
+        for part in _join_parts(looked_at, choices):
+            options = choices(part)
+            if not options:
                 unmatched.append(part)
-            elif len(chosen) == given.max_steps:
+            elif len(calls) == given.max_steps:
                 omitted.append(part)
-            elif best.tool.name != before:
-                chosen.append((best.tool, f"For {part!r}: {reasoning(best)}"))
-        return chosen, unmatched, omitted
+            else:
+                best, *others = options
+                why, score = f"For {part!r}: {reasoning(best)}", best.match.score
+                calls.append(_Call("", part, best.tool, why, score, others))
+        return calls, unmatched, omitted
 
 
 def _parts(goal: str) -> list[tuple[str, bool]]:
@@ -161,13 +189,21 @@ def _parts(goal: str) -> list[tuple[str, bool]]:
     return found or [(goal, True)]
 
 
-def _join_parts(parts: list[tuple[str, bool]], relevant: Callable[[str], bool]) -> Iterator[str]:
+def _join_parts(
+    parts: list[tuple[str, bool]], choices: Callable[[str], list[ToolChoice]]
+) -> Iterator[str]:
     """Yield the parts; one without a tool of its own is joined to the part before it."""
+
+    def tool_of(part: str) -> str | None:
+        found = choices(part)
+        sure = found and found[0].match.score >= weights.SCORE_WEAK
+        return found[0].tool.name if sure else None
+
     current = ""
     for part, apart in parts:
         if not current:
             current = part
-        elif apart or (relevant(current) and relevant(part)):
+        elif apart or _are_two(tool_of(current), tool_of(part)):
             yield current
             current = part
         else:
@@ -176,66 +212,107 @@ def _join_parts(parts: list[tuple[str, bool]], relevant: Callable[[str], bool]) 
         yield current
 
 
-def _is_relevant(choices: list[ToolChoice]) -> bool:
-    return bool(choices) and choices[0].match.score >= _RELEVANT_MIN
+def _are_two(one: str | None, two: str | None) -> bool:
+    """Whether two pieces of a part are jobs of their own: each has a tool, and another one."""
+    return one is not None and two is not None and one != two
 
 
-def _prefer(
-    choices: list[ToolChoice], before: str | None, chains: list[Chain]
-) -> ToolChoice | None:
-    """Return the best tool; of nearly equal ones, the one that worked after the step before."""
-    if not _is_relevant(choices):
+def _complete(call: _Call, earlier: list[_Call], inputs: Mapping[str, Any]) -> None:
+    """Give a call its id, the sources of its arguments, and what is not proven of them."""
+    base = re.sub(r"[^A-Za-z0-9_-]", "_", call.tool.name)[:50]
+    taken = {each.id for each in earlier}
+    numbered = (f"{base}_{number}" for number in range(2, len(taken) + 3))
+    call.id = next(each for each in (base, *numbered) if each not in taken)
+    if call.score is not None and call.score < weights.SCORE_SURE:
+        call.doubts.append(f"{call.id}: it is not sure that this tool does {call.part!r}.")
+    _fill(call, earlier, inputs)
+    for argument in call.open:
+        key = argument["name"]
+        shared = key in inputs or (any(each.uses(key) for each in earlier) and is_general(key))
+        named = f"{call.id}_{key}" if shared else key
+        call.sources[key] = _from_input(named, argument["schema"], argument["reason"])
+    # In the order of the schema, whatever they come from.
+    ordered = [name for name in parameters(call.tool) if name in call.sources]
+    call.sources = {name: call.sources[name] for name in ordered}
+    _check_given(call, inputs)
+
+
+def _fill(call: _Call, earlier: list[_Call], inputs: Mapping[str, Any]) -> None:
+    for name, (schema, required) in parameters(call.tool).items():
+        key = _matching_input(name, earlier, inputs)
+        # What a step made of an input takes the place of that input in later steps.
+        used = [at for at, each in enumerate(earlier) if key is not None and each.uses(key)]
+        since = 0 if key is None else used[0] if used else len(earlier)
+        found = _step_output(call.tool, name, schema, earlier[since:]) if required else None
+        if found is not None:
+            step, output = found
+            call.sources[name] = _from_step(step, output)
+            if not is_proven(output, name, call.tool):
+                told = f"the output schema of {step.tool.name} does not promise it"
+                call.doubts.append(f"{call.id}.{name}: {told}.")
+        elif key is not None:
+            call.sources[name] = _from_input(key, schema, "You gave it.")
+        elif required:
+            call.open.append(_open_argument(name, schema, earlier))
+
+
+def _step_output(
+    tool: Tool, name: str, schema: Any, earlier: list[_Call]
+) -> tuple[_Call, OutputField] | None:
+    """Return the output of an earlier step that an argument is, the latest first."""
+    for step in reversed(earlier):
+        for output in outputs(step.tool):
+            if fits(output, name, schema, tool):
+                return step, output
+    return None
+
+
+def _matching_input(name: str, earlier: list[_Call], inputs: Mapping[str, Any]) -> str | None:
+    """Return the input that an argument takes."""
+    same = [key for key in (name, *inputs) if key in inputs and same_name(key, name)]
+    # Two tools that both take an `id` hardly ever mean the same one.
+    if not same or (is_general(name) and any(call.uses(same[0]) for call in earlier)):
         return None
-    near = [each for each in choices if each.match.score >= choices[0].match.score - _CHAIN_MARGIN]
-    followed = _pair_reliability(chains)
-    return max(
-        near, key=lambda each: (followed.get((before, each.tool.name), 0.0), each.match.score)
+    return same[0]
+
+
+def _open_argument(name: str, schema: Any, earlier: list[_Call]) -> OpenArgument:
+    lists = (
+        output.tool.name
+        for call in earlier
+        for output in outputs(call.tool)
+        if name in _element_fields(output.schema)
     )
-
-
-def _pair_reliability(chains: list[Chain]) -> dict[tuple[str | None, str], float]:
-    """Return how likely it is, for two tools, that the second works after the first."""
+    giver = next(lists, None)
     return {
-        (chain.sequence[0], chain.sequence[1]): chain.belief.mean
-        for chain in chains
-        if len(chain.sequence) == 2  # noqa: PLR2004 -- a pair
+        "name": name,
+        "schema": dict(schema) if isinstance(schema, Mapping) else {},
+        "reason": f"{giver} gives several, and one has to be chosen."
+        if giver
+        else "Nothing gives it.",
     }
 
 
-def _arrange(
-    view_tools: ViewTools,
-    chosen: list[tuple[Tool, str]],
-    given: PlanInput,
-    chains: list[Chain],
-    tool_outputs: ToolOutputs,
-) -> list[PlannedCall]:
-    """Return the steps with their arguments, and before them the steps that supply arguments."""
-    followed = _pair_reliability(chains)
-    named = {tool.name for tool, _ in chosen}
-
-    def preference_of(tool: Tool, user: Tool) -> tuple[Any, ...]:
-        """Order by: asked for anyway, worked before, alike."""
-        worked = followed.get((tool.name, user.name), 0.0)
-        likeness = view_tools.index.likeness(tool.name, user.name)
-        return tool.name not in named, -worked, -likeness, tool.name
-
-    builder = PlanBuilder(tool_outputs, given.inputs, preference_of)
-    for at, (tool, why) in enumerate(chosen):
-        if given.tools is None and any(step.tool.name == tool.name for step in builder.steps):
-            # It was put before a step that needs what it gives.
-            continue
-        left = len(chosen) - at - 1
-        builder.add(tool, why, room=max(1, given.max_steps - len(builder.steps) - left))
-    return builder.steps
+def _element_fields(schema: Any) -> Mapping[str, Any]:
+    """Return the fields of the elements, where an output is a list of objects."""
+    items = schema.get("items") if isinstance(schema, Mapping) else None
+    found = items.get("properties") if isinstance(items, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
-def _required_inputs(steps: list[PlannedCall]) -> dict[str, dict[str, Any]]:
-    return {
-        source["name"]: source["schema"]
-        for step in steps
-        for source in step.sources.values()
+def _check_given(call: _Call, inputs: Mapping[str, Any]) -> None:
+    """Note where a call of given values alone does not fit the schema as a whole."""
+    names = [source["name"] for source in call.sources.values() if source["from"] == "input"]
+    if call.open or len(names) < len(call.sources) or not all(name in inputs for name in names):
+        return
+    values = {
+        name: inputs[source["name"]]
+        for name, source in call.sources.items()
         if source["from"] == "input"
     }
+    checked = correct(call.tool.content["inputSchema"], values)
+    if checked.applied is None and checked.errors:
+        call.doubts.append(f"{call.id}: {checked.errors[0].message}")
 
 
 def _invalid_inputs(
@@ -255,17 +332,69 @@ def _invalid_inputs(
     return found
 
 
+def _definition(name: str | None, calls: list[_Call]) -> dict[str, Any] | None:
+    steps = [{"id": each.id, "tool": each.tool.name, "arguments": each.arguments} for each in calls]
+    definition = {"name": name or "plan", "steps": steps}
+    if not steps:
+        return None
+    parse_pipeline(definition)
+    return definition
+
+
 def _plan_step(
-    step: PlannedCall, at: int, steps: list[PlannedCall], chains: list[Chain]
+    call: _Call, earlier: list[_Call], chains: list[Chain], inputs: Mapping[str, Any]
 ) -> PlanStep:
-    before = steps[at - 1].tool.name if at else None
-    pair = next((each for each in chains if each.sequence == (before, step.tool.name)), None)
+    pair = (earlier[-1].tool.name if earlier else None, call.tool.name)
+    worked = next((each for each in chains if each.sequence == pair), None)
     return {
-        "id": step.id,
-        "tool": step.tool.name,
-        "description": step.tool.description,
-        "reasoning": step.why,
-        "arguments": step.arguments,
-        "sources": step.sources,
-        "evidence": None if pair is None else describe_chain(pair),
+        "id": call.id,
+        "part": call.part,
+        "tool": call.tool.name,
+        "description": call.tool.description,
+        "score": None if call.score is None else round(call.score, 4),
+        "reasoning": call.why,
+        "arguments": call.arguments,
+        "sources": call.sources,
+        "open": call.open,
+        "alternatives": [_option(each, earlier, inputs) for each in call.options],
+        "evidence": None if worked is None else describe_chain(worked),
     }
+
+
+def _option(choice: ToolChoice, earlier: list[_Call], inputs: Mapping[str, Any]) -> PlanOption:
+    call = _Call("", "", choice.tool, "", choice.match.score)
+    _fill(call, earlier, inputs)
+    return {
+        "tool": choice.tool.name,
+        "description": choice.tool.description,
+        "score": round(choice.match.score, 4),
+        "open": [argument["name"] for argument in call.open],
+    }
+
+
+def _from_input(key: str, schema: Any, reason: str) -> InputSource:
+    return {
+        "from": "input",
+        "name": key,
+        "value": f"${{{{ input.{_quote(key)} }}}}",
+        "schema": dict(schema) if isinstance(schema, Mapping) else {},
+        "reason": reason,
+    }
+
+
+def _from_step(step: _Call, output: OutputField) -> StepSource:
+    path = ".".join(map(_quote, output.path))
+    return {
+        "from": "step",
+        "step": step.id,
+        "path": ".".join(output.path),
+        "value": f"${{{{ steps.{_quote(step.id)}.result.{path} }}}}",
+        "reason": f"{step.tool.name} gives {output.path[-1]}.",
+    }
+
+
+def _quote(name: str) -> str:
+    """Return a name as JMESPath takes it, in a text that ends with two braces."""
+    if _PLAIN.fullmatch(name):
+        return name
+    return orjson.dumps(name).decode().replace("}", "\\u007d").replace("{", "\\u007b")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ __all__ = [
 
 STATUSES: Final[tuple[Status, ...]] = ("active", "deprecated", "disabled", "quarantined")
 CATEGORY_DEFAULT: Final = "utility"
+_DEPRECATED: Final = re.compile(r"[\[(*]{0,3}deprecated\b", re.IGNORECASE)
 
 # What a list shows of a tool; the rest is one look at its details away.
 _SUMMARY_FIELDS: Final = tuple(ToolSummary.__annotations__)
@@ -99,6 +101,16 @@ class Tool:
             if schema and (reason := excess(schema, field=name)) is not None:
                 return reason
         return None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is an operation of the product itself, offered as a tool."""
+        return self.handler.get("type") == "operation"
+
+    @property
+    def is_deprecated(self) -> bool:
+        """Whether its status says so, or its description begins with it, as servers write it."""
+        return self.status == "deprecated" or _DEPRECATED.match(self.description) is not None
 
     @cached_property
     def permissions(self) -> Permissions:

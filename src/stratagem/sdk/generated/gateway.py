@@ -443,6 +443,7 @@ class GatewayOperations(OperationMethods):
         include_validation_insights: bool = True,
         include_parameter_examples: bool = True,
         include_pattern_recommendations: bool = True,
+        include_own: bool = False,
         branch: str | None = None,
     ) -> ToolRecommendations:
         """Which registered tools do what is to be done, and why.
@@ -455,6 +456,7 @@ class GatewayOperations(OperationMethods):
             include_validation_insights: Say whether each can be called now.
             include_parameter_examples: Include example arguments.
             include_pattern_recommendations: Say which tools are used together.
+            include_own: Recommend Stratagem's own operations too.
             branch: The branch to work on; the caller's current one by default.
         """
         answer: ToolRecommendations = self._ask(
@@ -467,6 +469,7 @@ class GatewayOperations(OperationMethods):
                 "include_validation_insights": include_validation_insights,
                 "include_parameter_examples": include_parameter_examples,
                 "include_pattern_recommendations": include_pattern_recommendations,
+                "include_own": include_own,
                 "branch": branch,
             },
         )
@@ -610,7 +613,7 @@ class GatewayOperations(OperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> WorkflowPlan:
-        """Chain tools to a goal; the definition can be run by tools_pipeline.
+        """Part a goal into steps, each with its three best tools; tools_pipeline runs a proven plan.
 
         Args:
             goal: What is to be done.
@@ -1782,6 +1785,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_validation_insights: bool = True,
         include_parameter_examples: bool = True,
         include_pattern_recommendations: bool = True,
+        include_own: bool = False,
         branch: str | None = None,
     ) -> ToolRecommendations:
         """Which registered tools do what is to be done, and why.
@@ -1794,6 +1798,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             include_validation_insights: Say whether each can be called now.
             include_parameter_examples: Include example arguments.
             include_pattern_recommendations: Say which tools are used together.
+            include_own: Recommend Stratagem's own operations too.
             branch: The branch to work on; the caller's current one by default.
         """
         answer: ToolRecommendations = await self._ask_async(
@@ -1806,6 +1811,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "include_validation_insights": include_validation_insights,
                 "include_parameter_examples": include_parameter_examples,
                 "include_pattern_recommendations": include_pattern_recommendations,
+                "include_own": include_own,
                 "branch": branch,
             },
         )
@@ -1949,7 +1955,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> WorkflowPlan:
-        """Chain tools to a goal; the definition can be run by tools_pipeline.
+        """Part a goal into steps, each with its three best tools; tools_pipeline runs a proven plan.
 
         Args:
             goal: What is to be done.

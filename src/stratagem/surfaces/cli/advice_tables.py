@@ -59,9 +59,8 @@ def show_recommended(console: Console, answer: Answer) -> None:
     """Show the tools for a request, best first, and why."""
     for each in answer["recommendedTools"]:
         _show_tool(console, each)
-    if not answer["recommendedTools"]:
-        console.print("No tool fits.")
-        return
+    if answer["note"]:
+        say(console, shell_words(answer["note"]))
     if answer["mode"] == "lexical":
         console.print("By words only: no embedder is in use.", style="dim")
     _show_missing(console, answer)
@@ -161,6 +160,11 @@ def show_plan(console: Console, answer: Answer) -> None:
     show(console, rows)
     for number, step in enumerate(answer["steps"], 1):
         say(console, f"{number}. {step['reasoning']}", "dim")
+        for other in step["alternatives"]:
+            needs = f"; needs {', '.join(other['open'])}" if other["open"] else ""
+            say(console, f"   or {other['tool']} ({other['score']:.2f}{needs})", "dim")
+    for doubt in answer["unproven"]:
+        say(console, f"Not proven: {doubt}", "red")
     if answer["missing"]:
         say(console, f"You have to give: {', '.join(answer['missing'])} (--inputs JSON).")
     for name, why in answer["invalid"].items():

@@ -54,6 +54,7 @@ def register_weather_and_mail(db: stratagem.Stratagem) -> None:
         outputSchema={
             "type": "object",
             "properties": {"temperature": {"type": "number"}, "summary": TEXT},
+            "required": ["temperature", "summary"],
         },
         handler=give({"temperature": 7, "summary": "cold"}),
         category="weather",

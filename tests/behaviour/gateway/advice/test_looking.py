@@ -125,3 +125,15 @@ def test_an_untried_tool_leads_nowhere(db: stratagem.Stratagem) -> None:
 def test_comparing_with_what_is_not_there_is_an_error(db: stratagem.Stratagem) -> None:
     with pytest.raises(stratagem.StratagemError, match="get_wether"):
         db.call("tools_compare", {"toolNames": ["get_weather", "get_wether"]})
+
+
+@proves("advice:compare")
+def test_a_tool_that_never_worked_leads_nowhere(db: stratagem.Stratagem) -> None:
+    add(db, "weather_now", "Current weather of a city.", handler=fail())
+    with pytest.raises(stratagem.StratagemError):
+        db.call("tool_execute", {"toolName": "weather_now", "arguments": {}})
+
+    answer = db.call("tools_compare", {"toolNames": ["weather_now", "send_email"]})
+
+    assert answer["tools"][0]["evidence"]["successRate"] == 0.0
+    assert answer["best"] == {"reliability": None, "latency": None, "relevance": None}

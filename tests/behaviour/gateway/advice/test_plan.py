@@ -1,4 +1,4 @@
-"""workflow_plan: steps whose arguments have a source, and that can be run."""
+"""workflow_plan: steps with their tools and the sources of their arguments, and what is proven."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ def tools(answer: dict[str, Any]) -> list[str]:
 
 
 @proves("plan:chain")
-def test_a_plan_chains_outputs_to_inputs_and_runs(db: stratagem.Stratagem) -> None:
-    answer = plan(
-        db,
-        "get the weather of the city, then send an email",
-        inputs={"city": "Oslo", "recipient": "ada@example.com"},
-    )
+def test_a_runnable_plan_is_run_by_pipeline(db: stratagem.Stratagem) -> None:
+    inputs = {"city": "Oslo", "recipient": "ada@example.com"}
+
+    answer = plan(db, "get the weather of the city, then send an email", inputs=inputs)
+    run = db.call("tools_pipeline", {**answer["definition"], "input": inputs})
 
     assert tools(answer) == ["get_weather", "send_email"]
     assert answer["runnable"] is True
@@ -35,16 +34,27 @@ def test_a_plan_chains_outputs_to_inputs_and_runs(db: stratagem.Stratagem) -> No
     assert sources["summary"]["from"] == "step"
     assert sources["summary"]["step"] == "get_weather"
     assert sources["recipient"]["from"] == "input"
-    run = db.call(
-        "tools_pipeline",
-        {
-            "steps": answer["definition"]["steps"],
-            "input": {"city": "Oslo", "recipient": "ada@example.com"},
-        },
-    )
     assert run["success"] is True
     executed = db.call("tool_executions", {"toolId": "send_email"})["executions"][0]
     assert executed["arguments"]["summary"] == "cold"
+
+
+@proves("plan:options")
+def test_each_step_has_the_best_three_tools_with_score_and_open_arguments(
+    db: stratagem.Stratagem,
+) -> None:
+    for name in ("mail_letter", "mail_parcel", "mail_card"):
+        add(db, name, "Send an email or a letter to somebody.", {"street": TEXT}, ("street",))
+
+    (step,) = plan(db, "send an email to somebody", inputs={"recipient": "Ada"})["steps"]
+
+    assert step["part"] == "send an email to somebody"
+    assert [each["name"] for each in step["open"]] == ["summary"]
+    assert len(step["alternatives"]) == 2
+    assert all(each["open"] == ["street"] for each in step["alternatives"])
+    scores = [step["score"], *(each["score"] for each in step["alternatives"])]
+    assert scores == sorted(scores, reverse=True)
+    assert 0 < scores[-1] <= scores[0] <= 1
 
 
 @proves("plan:open")
@@ -56,25 +66,14 @@ def test_what_has_no_source_is_asked_for(db: stratagem.Stratagem) -> None:
     assert answer["inputs"]["properties"]["recipient"] == TEXT
 
 
-@proves("plan:chain")
-def test_a_tool_that_gives_what_is_missing_comes_before(db: stratagem.Stratagem) -> None:
-    add(
-        db,
-        "find_contact",
-        "Look up a person.",
-        {"person": TEXT},
-        ("person",),
-        outputSchema={"type": "object", "properties": {"recipient": TEXT}},
-        handler=give({"recipient": "ada@example.com"}),
-    )
+@proves("plan:open")
+def test_a_default_of_the_schema_is_not_filled_in_unasked(db: stratagem.Stratagem) -> None:
+    add(db, "wipe_disk", "Wipe a disk.", {"disk": {**TEXT, "default": "sda"}}, ("disk",))
 
-    answer = plan(db, "send an email with a subject", inputs={"person": "Ada", "summary": "Hello"})
+    answer = plan(db, "wipe a disk")
 
-    assert tools(answer) == ["find_contact", "send_email"]
-    assert answer["steps"][1]["arguments"]["recipient"] == (
-        "${{ steps.find_contact.result.recipient }}"
-    )
-    assert answer["runnable"] is True
+    assert answer["missing"] == ["disk"]
+    assert answer["runnable"] is False
 
 
 @proves("plan:parts")
@@ -83,6 +82,13 @@ def test_named_tools_are_kept_in_their_order(db: stratagem.Stratagem) -> None:
 
     assert tools(answer) == ["read_file", "get_weather", "read_file"]
     assert [each["id"] for each in answer["steps"]] == ["read_file", "get_weather", "read_file_2"]
+
+
+@proves("plan:parts")
+def test_a_tool_may_be_needed_twice(db: stratagem.Stratagem) -> None:
+    answer = plan(db, "read the contents of a file, then read the contents of another file")
+
+    assert tools(answer) == ["read_file", "read_file"]
 
 
 @proves("plan:evidence")
@@ -108,3 +114,71 @@ def test_a_goal_that_nothing_fits_has_no_steps_or_a_valid_plan(
     answer = plan(db, goal)
 
     assert (answer["definition"] is None) == (answer["steps"] == [])
+
+
+def weigher(**output: Any) -> dict[str, Any]:
+    return {
+        "outputSchema": {"type": "object", "properties": {"grams": {"type": "number"}}, **output},
+        "handler": give({"grams": 5.5}),
+    }
+
+
+@proves("plan:proof")
+@pytest.mark.parametrize(
+    ("output", "wanted", "proven"),
+    [
+        ({"required": ["grams"]}, {"type": "number"}, True),
+        ({"required": ["grams"]}, {"anyOf": [{"type": "number"}, {"type": "null"}]}, True),
+        ({"required": ["grams"]}, {}, True),
+        # It may be left out, or be more than the parameter takes.
+        ({}, {"type": "number"}, False),
+        ({"required": ["grams"]}, {"type": "number", "maximum": 5}, False),
+        ({"required": ["grams"]}, {"type": ["number", "string"], "enum": [1, "a"]}, False),
+    ],
+)
+def test_a_plan_is_runnable_only_when_the_schemas_prove_it(
+    db: stratagem.Stratagem, output: dict[str, Any], wanted: dict[str, Any], proven: bool
+) -> None:
+    add(db, "weigh", "Weigh.", **weigher(**output))
+    add(db, "pack", "Pack.", {"grams": wanted}, ("grams",))
+
+    answer = plan(db, "anything", tools=["weigh", "pack"])
+
+    assert answer["steps"][1]["sources"]["grams"]["from"] == "step"
+    assert answer["runnable"] is proven
+    assert bool(answer["unproven"]) is not proven
+
+
+@proves("plan:proof")
+def test_rules_between_arguments_leave_a_plan_unproven(db: stratagem.Stratagem) -> None:
+    add(db, "weigh", "Weigh.", **weigher(required=["grams"]))
+    schema = {
+        "type": "object",
+        "properties": {"grams": {"type": "number"}, "box": TEXT},
+        "required": ["grams"],
+        "dependentRequired": {"grams": ["box"]},
+    }
+    add(db, "pack", "Pack.", inputSchema=schema)
+    add(db, "label", "Label.", inputSchema=schema)
+
+    chained = plan(db, "anything", tools=["weigh", "pack"])
+    given = plan(db, "anything", tools=["label"], inputs={"grams": 5})
+
+    assert chained["runnable"] is False
+    assert given["runnable"] is False
+    assert "box" in given["unproven"][0]
+
+
+@proves("plan:proof")
+def test_a_tool_that_is_a_guess_is_not_run(db: stratagem.Stratagem) -> None:
+    add(db, "ring_bell", "Make the bell of the door ring.")
+
+    guessed = plan(db, "noise at the door")
+    named = plan(db, "noise at the door", tools=["ring_bell"])
+
+    assert tools(guessed) == ["ring_bell"]
+    assert guessed["runnable"] is False
+    assert guessed["unproven"] == [
+        "ring_bell: it is not sure that this tool does 'noise at the door'."
+    ]
+    assert named["runnable"] is True

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import stratagem
+from stratagem import limits
 from stratagem.operation import Caller
+from stratagem.search import embedding
 from tests.behaviour.gateway.advice.registered import add, fail
 from tests.behaviour.gateway.workshop import Gateway
 from tests.manifest import proves
@@ -75,7 +80,6 @@ def test_the_answer_has_every_documented_field(db: stratagem.Stratagem) -> None:
         ("mail my boss", "send_email"),
         ("what is in /tmp/notes.txt, that file", "read_file"),
         ("2 + 2 * 17", "calculator"),
-        ("store a note for later in memory", "strata_store"),
     ],
 )
 def test_registered_and_built_in_tools_are_found(
@@ -100,6 +104,92 @@ def test_a_tool_that_cannot_be_called_is_not_recommended(db: stratagem.Stratagem
     db.call("tool_update", {"toolId": "get_weather", "status": "disabled"})
 
     assert "get_weather" not in names(ask(db, "weather in Oslo"))
+
+
+@proves("recommend:found")
+def test_a_tool_that_is_given_a_rest_is_not_recommended(db: stratagem.Stratagem) -> None:
+    def tide_table() -> str:
+        """Times of the tide at a harbour."""
+        raise RuntimeError("The sea is closed.")
+
+    db.gateway.add(tide_table)
+    before = names(ask(db, "times of the tide"))
+    for _ in range(limits.BREAKER_FAILURES):
+        run(db, "tide_table")
+
+    assert before[0] == "tide_table"
+    assert "tide_table" not in names(ask(db, "times of the tide"))
+    assert db.call("tools_validate", {"toolNames": ["tide_table"]})["allAvailable"] is False
+
+
+@proves("recommend:none")
+@pytest.mark.parametrize("intent", ["make coffee", "asdf qwer", "tell me a joke", "who are you"])
+def test_nonsense_is_answered_with_no_tool(db: stratagem.Stratagem, intent: str) -> None:
+    answer = ask(db, intent)
+
+    assert answer["recommendedTools"] == []
+    assert answer["confidence"] is None
+    assert answer["note"].startswith("No tool fits.")
+
+
+@proves("recommend:none")
+def test_a_weak_match_is_called_one(db: stratagem.Stratagem) -> None:
+    weak, sure = ask(db, "mail my boss"), ask(db, "send an email")
+
+    assert names(weak) == ["send_email"]
+    assert weak["note"].startswith("Only weak matches")
+    assert weak["confidence"] < 0.25
+    assert sure["note"] is None
+    assert sure["confidence"] > 0.5
+
+
+@proves("recommend:own")
+def test_own_operations_are_recommended_only_when_asked_for(db: stratagem.Stratagem) -> None:
+    intent = "store a value in memory under a key"
+
+    unasked, asked = ask(db, intent), ask(db, intent, includeOwn=True)
+
+    assert names(asked)[0] == "strata_store"
+    assert "strata_store" not in names(unasked)
+    assert asked["totalAvailableTools"] > unasked["totalAvailableTools"] > 3
+
+
+@proves("recommend:deprecated")
+def test_deprecated_tools_come_last(db: stratagem.Stratagem) -> None:
+    text = {"path": {"type": "string"}}
+    add(db, "read_text", "Read the complete contents of a text file from disk.", text, ("path",))
+    add(db, "slurp", "DEPRECATED: Use read_text. Read a text file from disk.", text, ("path",))
+    add(db, "cat", "Read a text file from disk.", text, ("path",), status="deprecated")
+
+    told = ask(db, "read a text file from disk")
+
+    assert names(told)[0] in {"read_text", "read_file"}
+    assert set(names(told)[-2:]) == {"slurp", "cat"}
+    assert "it is deprecated" in told["recommendedTools"][-1]["reasoning"]
+
+
+class OnlyTides:
+    """An embedder for which everything about tides means the same, and nothing else anything."""
+
+    name = "only-tides"
+    dimensions = 2
+    is_loaded = True
+
+    def load(self) -> None:
+        """There is nothing to read."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        about = [("ebb" in text or "tide" in text) for text in texts]
+        return np.array([[float(each), 0.0] for each in about], np.float32)
+
+
+@proves("recommend:embedder")
+def test_the_chosen_embedder_is_asked_what_tools_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "choose", lambda _name: OnlyTides())
+    with stratagem.open(":memory:", embedder="minilm") as db:
+        add(db, "tide_table", "Times of the tide at a harbour.")
+
+        assert names(ask(db, "when is ebb"))[0] == "tide_table"
 
 
 @proves("recommend:branch")
@@ -361,7 +451,7 @@ def test_bad_input_is_refused(db: stratagem.Stratagem, arguments: dict[str, Any]
 @proves("recommend:answer")
 def test_a_parameter_of_several_forms_is_shown_in_its_first(db: stratagem.Stratagem) -> None:
     answer = db.gateway.recommend(
-        "add an incident with the fix that was tried", max_recommendations=10
+        "add an incident with the fix that was tried", max_recommendations=10, include_own=True
     )
 
     found = {tool["name"]: tool for tool in answer["recommendedTools"]}["add_incident"]

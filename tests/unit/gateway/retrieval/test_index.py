@@ -8,11 +8,6 @@ import pytest
 
 from stratagem.gateway.advice.retrieval.duplicates import difference, group_duplicates
 from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex
-from stratagem.gateway.advice.retrieval.request_values import (
-    accepted_values,
-    fit_values,
-    request_values,
-)
 from stratagem.search.embedding import StaticEmbedder
 
 NUMBER = {"type": "number"}
@@ -99,28 +94,6 @@ def test_odd_schemas_do_no_harm(index: ToolIndex, schema: Any) -> None:
     assert found(index, "odd thing") == ["odd"]
 
 
-@pytest.mark.parametrize(
-    ("request_", "matched", "unexplained", "missing"),
-    [
-        ("from 3 to 5", 2, 0, 1),
-        ("from 3 to 5 in celsius", 3, 0, 0),
-        ("1, 2 and 3 celsius", 3, 1, 0),
-        ("on 2024-05-01", 0, 1, 3),
-    ],
-)
-def test_fit_counts_the_values_of_a_request(
-    request_: str, matched: int, unexplained: int, missing: int
-) -> None:
-    schema = {
-        "properties": {"low": NUMBER, "high": NUMBER, "unit": {"enum": ["celsius", "kelvin"]}},
-        "required": ["low", "high", "unit"],
-    }
-
-    fit = fit_values(request_values(request_), accepted_values(schema))
-
-    assert (fit.matched, fit.unexplained, fit.missing) == (matched, unexplained, missing)
-
-
 def test_twins_share_their_parameters_and_their_purpose() -> None:
     content = {
         each.name: each.content
@@ -137,3 +110,27 @@ def test_twins_share_their_parameters_and_their_purpose() -> None:
     assert groups == {"a": ["a", "b"], "c": ["c"]}
     assert apart == {"a": ["a"], "b": ["b"], "c": ["c"]}
     assert difference(content["a"], content["b"]) == {"lacks": ["day"]}
+
+
+def test_tools_that_are_left_out_take_no_place(index: ToolIndex) -> None:
+    index.update([tool(f"weather_{number}", "Weather of a city.") for number in range(100)])
+    without = [f"weather_{number}" for number in range(99)]
+
+    assert [match.name for match in index.search("weather", without=without)] == ["weather_99"]
+
+
+def test_a_tool_that_shares_one_common_word_gets_no_full_marks(index: ToolIndex) -> None:
+    index.update(
+        [
+            tool("list_orders", "List the orders of a customer."),
+            tool("cancel_order", "Cancel an order."),
+            tool("show_map", "Show a map."),
+        ]
+    )
+
+    right = index.search("cancel the order")[0]
+    # The best of them is no better for being the best.
+    far = index.search("show me how to whistle")[0]
+
+    assert right.name == "cancel_order"
+    assert far.score < right.score / 2

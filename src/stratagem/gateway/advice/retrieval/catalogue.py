@@ -12,10 +12,8 @@ from stratagem.engine.lineage import View
 from stratagem.gateway import names
 from stratagem.gateway.advice.retrieval.index import Definition, ToolIndex
 from stratagem.gateway.advice.retrieval.request_history import RequestHistory
-from stratagem.gateway.advice.retrieval.tool_outputs import ToolOutputs
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
-from stratagem.search.embedding import Embedder, StaticEmbedder
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader
 
@@ -27,12 +25,15 @@ _VIEWS_MAX: Final = 4
 
 @dataclass(slots=True)
 class ViewTools:
-    """The tools and earlier requests of one view; `stamp` changes when they are out of date."""
+    """The tools and earlier requests of one view; `stamp` changes when they are out of date.
+
+    `own` are the operations of the product itself.
+    """
 
     index: ToolIndex
     intents: RequestHistory
     tools: dict[str, Tool]
-    tool_outputs: ToolOutputs | None = None
+    own: frozenset[str] = frozenset()
     stamp: tuple[int, int] | None = None
 
 
@@ -45,7 +46,7 @@ class ToolCatalogue:
 
     def __init__(self, foundation: Foundation, registry: Registry) -> None:
         self._registry = registry
-        self._embedder = _embedder(foundation.index.embedder)
+        self._embedder = foundation.index.embedder
         self._views: LRUCache[tuple[int, ...], ViewTools] = LRUCache(_VIEWS_MAX)
         self._latest: ViewTools | None = None
         self._lock = threading.Lock()
@@ -65,17 +66,9 @@ class ToolCatalogue:
                     [Definition(tool.name, tool.revision, tool.content) for tool in tools]
                 )
                 view_tools.tools = {tool.name: tool for tool in tools}
-                view_tools.tool_outputs = None
+                view_tools.own = frozenset(tool.name for tool in tools if tool.is_own)
                 view_tools.stamp = stamp
             return view_tools
-
-    def tool_outputs(self, view_tools: ViewTools) -> ToolOutputs:
-        """Return the outputs of the tools of a view."""
-        with self._lock:
-            view_tools.tool_outputs = view_tools.tool_outputs or ToolOutputs(
-                view_tools.tools.values()
-            )
-            return view_tools.tool_outputs
 
     def intents(self, reader: Reader, view: View) -> RequestHistory:
         """Return what was learned in a view, up to now."""
@@ -97,10 +90,3 @@ class ToolCatalogue:
     def _index(self) -> ToolIndex:
         """Return an index to begin with: most branches show what another one shows."""
         return self._latest.index.copy() if self._latest else ToolIndex(self._embedder)
-
-
-def _embedder(chosen: Embedder | None) -> Embedder | None:
-    """Return what compares meanings here: thousands of tools take seconds with any other."""
-    if chosen is None or isinstance(chosen, StaticEmbedder):
-        return chosen
-    return StaticEmbedder()

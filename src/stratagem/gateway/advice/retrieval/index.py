@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -18,26 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratagem.gateway.advice.retrieval import weights
-from stratagem.gateway.advice.retrieval.request_values import (
-    AcceptedValues,
-    RequestValues,
-    ValueFit,
-    accepted_values,
-    fit_values,
-    request_values,
-)
 from stratagem.gateway.advice.retrieval.requests import Request, Vocabulary, read
 from stratagem.gateway.advice.retrieval.spelling import Spelling
 from stratagem.gateway.advice.retrieval.texts import FieldTexts, field_texts
-from stratagem.search import analysis, ranking
+from stratagem.search import analysis
 from stratagem.search.embedding import Embedder
 
 __all__ = ["Definition", "ToolIndex", "ToolMatch"]
 
 _FIELDS: Final = len(weights.FIELD_WEIGHTS)
 _GROWTH: Final = 256
-# So many of the first tools say how near anything is.
-_BEST: Final = 5
 _LATIN_END: Final = "\u0250"
 
 
@@ -51,17 +41,14 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolMatch:
-    """A tool that was found. `score` is from 0 to 1; the others say what it is made of.
+    """A tool that was found.
 
-    `words` is the share of the request's words that the tool uses, by their rarity; `meaning` a
-    cosine.
+    `score` says how likely a first tool like it is the right one; `meaning` is a cosine.
     """
 
     name: str
     score: float
-    words: float
     meaning: float
-    fit: ValueFit
     request: Request
     terms: frozenset[str]
 
@@ -80,7 +67,6 @@ class _Entry(NamedTuple):
     slot: int
     revision: int
     texts: FieldTexts
-    takes: AcceptedValues
     terms: frozenset[str]
 
 
@@ -96,16 +82,8 @@ class _Found(NamedTuple):
     """What the judges say about every slot."""
 
     request: Request
-    values: RequestValues
-    words: NDArray[np.float64]
-    covered: NDArray[np.float64]
     cosines: NDArray[np.float64]
-    meaning: NDArray[np.float64]
-    nearness: float
-
-    @property
-    def first(self) -> NDArray[np.float64]:
-        return self.words + weights.MEANING_WEIGHT * self.meaning
+    scores: NDArray[np.float64]
 
 
 class ToolIndex:
@@ -162,18 +140,23 @@ class ToolIndex:
                 self._norms = None
             return len(gone) + len(new)
 
-    def search(self, request: str, *, candidates: int = weights.CANDIDATES) -> list[ToolMatch]:
-        """Return the best tools for a request, best first."""
+    def search(
+        self,
+        request: str,
+        *,
+        without: Collection[str] = (),
+        candidates: int = weights.CANDIDATES,
+    ) -> list[ToolMatch]:
+        """Return the best tools for a request but those left out, best first."""
         with self._lock:
             found = self._score(request)
-            first = found.first
-            # What shares no word and next to no meaning is no answer at all.
-            unlike = (found.words == 0) & (found.cosines < ranking.UNLIKE_COSINE)
-            likely = np.flatnonzero((first > 0) & ~unlike)
+            scores = found.scores.copy()
+            scores[[self._entries[name].slot for name in without if name in self._entries]] = 0
+            likely = np.flatnonzero(scores > 0)
             if len(likely) > candidates:
                 # Equal tools stand in the order of their names, whatever the order of slots.
-                cut = np.partition(first[likely], -candidates)[-candidates]
-                likely = likely[first[likely] >= cut]
+                cut = np.partition(scores[likely], -candidates)[-candidates]
+                likely = likely[scores[likely] >= cut]
             matches = [self._match(int(slot), found) for slot in likely]
         return sorted(matches, key=lambda match: (-match.score, match.name))
 
@@ -198,67 +181,44 @@ class ToolIndex:
 
     def _score(self, text: str) -> _Found:
         request = read(text, Vocabulary(self._places.__contains__, self._nearest))
-        words, covered = self._words(request)
-        cosines = self._cosines(request.text)
-        meaning = _share(cosines, at_least=ranking.NEAR_COSINE)
-        found = _Found(request, request_values(text), words, covered, cosines, meaning, 1.0)
-        return found._replace(nearness=self._nearness(found))
-
-    def _nearness(self, found: _Found) -> float:
-        """Return how near the best tools are at all, from 0 to 1.
-
-        The judges only say which are nearer than others, and something is always the nearest.
-        """
-        best = np.argsort(found.first)[-_BEST:]
-        if self._embedder is not None and _is_latin(found.request.text):
-            cosine = float(found.cosines[best].max(initial=0.0))
-            span = ranking.NEAR_COSINE - ranking.UNLIKE_COSINE
-            return max(0.0, min(1.0, (cosine - ranking.UNLIKE_COSINE) / span))
-        return min(1.0, float(found.covered[best].max(initial=0.0)) / weights.COVERED_ENOUGH)
+        embedder = self._embedder if _is_latin(request.text) else None
+        cosines = self._cosines(request.text, embedder)
+        nearness = np.maximum(cosines, 0.0) + weights.WORDS_WEIGHT * self._words(request)
+        slope, offset = weights.calibration(embedder)
+        scores = np.where(nearness > 0, 1 / (1 + np.exp(-(slope * nearness + offset))), 0.0)
+        return _Found(request, cosines, scores)
 
     def _match(self, slot: int, found: _Found) -> ToolMatch:
         name = self._names[slot]
         assert name is not None
-        entry = self._entries[name]
-        fit = fit_values(found.values, entry.takes)
-        total = (
-            found.words[slot]
-            + weights.MEANING_WEIGHT * found.meaning[slot]
-            + weights.FIT_WEIGHT * fit.score
-        )
-        best = 1 + (weights.MEANING_WEIGHT if self._embedder else 0.0) + weights.FIT_WEIGHT
         return ToolMatch(
             name,
-            found.nearness * max(0.0, min(1.0, float(total) / best)),
-            float(found.covered[slot]),
+            float(found.scores[slot]),
             float(found.cosines[slot]),
-            fit,
             found.request,
-            entry.terms,
+            self._entries[name].terms,
         )
 
-    def _words(self, request: Request) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return BM25F of every slot as a share of the best, and which share of the words it has.
+    def _words(self, request: Request) -> NDArray[np.float64]:
+        """Return BM25F of every slot, as a share of what a tool made of the same words would have.
 
-        Of the terms that one word stands for, the best counts.
+        Of the terms that one word stands for, the best counts. A word that no tool uses counts as
+        if one did, and so do a few more: a request of one word says little.
         """
-        scores, covered = np.zeros(len(self._names)), np.zeros(len(self._names))
-        everything = 0.0
+        scores = np.zeros(len(self._names))
+        unknown = math.log(1 + (len(self._entries) + 0.5) / 0.5)
+        possible = weights.WORDS_ADDED * unknown
         for word in request.words:
             known = [
                 (*self._term(term), weight)
                 for term, weight in word.terms.items()
                 if term in self._places
             ]
-            # A word that no tool uses is most often a name or a value.
-            rarest = max((rarity for _, _, rarity, _ in known), default=weights.UNKNOWN_RARITY)
-            everything += rarest
-            if not known:
-                continue
-            slots, score = _best([(slots, weight * score) for slots, score, _, weight in known])
-            scores[slots] += score
-            covered[slots] += rarest
-        return _share(scores), covered / everything if everything else covered
+            possible += max((rarity for _, _, rarity, _ in known), default=unknown)
+            if known:
+                slots, score = _best([(slots, weight * score) for slots, score, _, weight in known])
+                scores[slots] += score
+        return scores / ((weights.SATURATION + 1) * possible)
 
     def _term(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float64], float]:
         """Return the slots that have a term, what it is worth in each, and how rare it is."""
@@ -274,10 +234,10 @@ class ToolIndex:
         saturated = frequency * (weights.SATURATION + 1) / (frequency + weights.SATURATION)
         return column.slots, rarity * saturated, rarity
 
-    def _cosines(self, request: str) -> NDArray[np.float64]:
-        if self._embedder is None or not len(self._vectors):
+    def _cosines(self, request: str, embedder: Embedder | None) -> NDArray[np.float64]:
+        if embedder is None or not len(self._vectors):
             return np.zeros(len(self._names))
-        asked = self._embedder.embed([request])[0]
+        asked = embedder.embed([request])[0]
         # A product this small is not worth waking other cores for, which `@` does: on a busy
         # machine that costs ten times as much.
         found = np.einsum("ij,j->i", self._vectors[: len(self._names)], asked)
@@ -321,8 +281,7 @@ class ToolIndex:
             if self._spelling is not None:
                 self._spelling.add(said.everything)
             self._names[slot] = tool.name
-            takes = accepted_values(tool.content.get("inputSchema"))
-            self._entries[tool.name] = _Entry(slot, tool.revision, said, takes, frozenset(every))
+            self._entries[tool.name] = _Entry(slot, tool.revision, said, frozenset(every))
 
     def _embed(self, texts: Sequence[FieldTexts]) -> NDArray[np.float32] | None:
         if self._embedder is None or not texts:
@@ -361,7 +320,7 @@ class ToolIndex:
 
 
 def _is_latin(text: str) -> bool:
-    """Whether the embedder can read a text: its vocabulary is of Latin letters."""
+    """Whether an embedder can read a text: their vocabularies are of Latin letters."""
     letters = [each for each in text if each.isalpha()]
     return 2 * sum(each < _LATIN_END for each in letters) >= len(letters)
 
@@ -376,12 +335,6 @@ def _best(
     best = np.zeros(len(slots))
     np.maximum.at(best, rows, np.concatenate([each for _, each in scored]))
     return slots, best
-
-
-def _share(scores: NDArray[np.float64], *, at_least: float = 0.0) -> NDArray[np.float64]:
-    positive = np.maximum(scores, 0.0)
-    best = max(float(positive.max(initial=0.0)), at_least)
-    return positive / best if best > 0 else positive
 
 
 def _overlap(one: frozenset[str], two: frozenset[str]) -> float:

@@ -160,11 +160,6 @@ class RequestHistory:
             if request.outcomes:
                 self._end(request)
 
-    def results(self) -> list[bool]:
-        """Return for each recommendation that was followed whether a tool of it worked."""
-        with self._lock:
-            return [any(each.outcomes.values()) for each in self._ended]
-
     def support(self, intent: str) -> dict[str, RequestSupport]:
         """Return, for each tool, what became of it after requests like this one."""
         observations: dict[str, list[tuple[float, bool]]] = {}

@@ -64,14 +64,14 @@ def read(text: str, vocabulary: Vocabulary) -> Request:
     foreign = _is_foreign(bare)
     words: dict[tuple[str, ...], Word] = {}
     meant: list[str] = []
-    guessed = False
     for found, english in _parts(chunks, bare, vocabulary, foreign=foreign):
         words |= {tuple(each.terms): each for each in found if tuple(each.terms) not in words}
         meant += english or [each.said for each in found]
-        guessed |= bool(english)
     telling = [each for each in words.values() if not STOP_WORDS.issuperset(each.terms)]
     kept = telling or list(words.values()) or _symbols(text)
-    return Request(tuple(kept[: limits.QUERY_TERMS_MAX]), " ".join(meant) if guessed else text)
+    # The meaning of English is compared as it was written: a guess at a word may be wrong.
+    translated = foreign or not text.isascii()
+    return Request(tuple(kept[: limits.QUERY_TERMS_MAX]), " ".join(meant) if translated else text)
 
 
 def _parts(
