@@ -327,7 +327,6 @@ MANIFEST: dict[str, str] = {
     "recommend:none": "Where no tool fits, none is recommended, and the answer says so.",
     "recommend:own": "Operations of the product itself are recommended only when asked for.",
     "recommend:deprecated": "Deprecated tools come last.",
-    "recommend:embedder": "The chosen embedder compares what tools mean.",
     "recommend:languages": "Requests are understood in other languages.",
     "recommend:branch": "A recommendation knows the tools of its branch, at once.",
     "recommend:figures": "Figures come from records, and are null without any.",

@@ -200,7 +200,7 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "workflow_plan",
         "Plan workflow",
-        "Part a goal into steps, each with its three best tools; tools_pipeline runs a proven plan.",
+        "Part a goal into steps with their best tools; tools_pipeline can run the definition.",
         inputs.PlanInput,
         services.workflow_planner,
         WorkflowPlanner.plan,

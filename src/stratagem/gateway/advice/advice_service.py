@@ -88,7 +88,7 @@ class AdviceService:
         view_tools, choices = self._recommender.choose(
             context.reader, context.view, request, context.services, own=own
         )
-        resting = self._resting()
+        resting = self._resting_tools()
         return view_tools, [
             each
             for each in choices
@@ -96,7 +96,7 @@ class AdviceService:
             and self._why_unavailable(each.tool, resting) is None
         ]
 
-    def _resting(self) -> frozenset[str]:
+    def _resting_tools(self) -> frozenset[str]:
         """Return the tools that failed too often and are given a rest."""
         listed = self._parts.breakers.list()
         return frozenset(each["toolName"] for each in listed if each["status"] == "open")

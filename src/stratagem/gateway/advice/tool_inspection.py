@@ -131,7 +131,7 @@ class ToolInspection(AdviceService):
             "description": tool.description,
             "source": source_of(tool),
         }
-        if (reason := self._why_unavailable(tool, self._resting())) is not None:
+        if (reason := self._why_unavailable(tool, self._resting_tools())) is not None:
             answer["available"] = False
             answer["reason"] = reason
         if granted is not None:

@@ -163,18 +163,21 @@ def show_plan(console: Console, answer: Answer) -> None:
         for other in step["alternatives"]:
             needs = f"; needs {', '.join(other['open'])}" if other["open"] else ""
             say(console, f"   or {other['tool']} ({other['score']:.2f}{needs})", "dim")
-    for doubt in answer["unproven"]:
-        say(console, f"Not proven: {doubt}", "red")
     if answer["missing"]:
         say(console, f"You have to give: {', '.join(answer['missing'])} (--inputs JSON).")
-    for name, why in answer["invalid"].items():
-        say(console, f"{name} cannot be used: {why}", "red")
-    for part in answer["unmatched"]:
-        say(console, f"No tool does this: {part}", "red")
-    for part in answer["omitted"]:
-        say(console, f"Left out, for there are too many steps (--steps): {part}", "red")
+    for line in _plan_faults(answer):
+        say(console, line, "red")
     if answer["runnable"]:
         console.print("It can be run: add --run.")
+
+
+def _plan_faults(answer: Answer) -> Iterator[str]:
+    """Say why a plan cannot be run, beside what is missing."""
+    yield from (f"{name} cannot be used: {why}" for name, why in answer["invalid"].items())
+    yield from (f"No tool does this: {part}" for part in answer["unmatched"])
+    for part in answer["omitted"]:
+        yield f"Left out, for there are too many steps (--steps): {part}"
+    yield from (f"Not proven: {each}" for each in answer["unproven"])
 
 
 def show_run(console: Console, answer: Answer) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import stratagem
 from stratagem import limits
 from stratagem.operation import Caller
-from stratagem.search import embedding
 from tests.behaviour.gateway.advice.registered import add, fail
 from tests.behaviour.gateway.workshop import Gateway
 from tests.manifest import proves
@@ -166,30 +162,6 @@ def test_deprecated_tools_come_last(db: stratagem.Stratagem) -> None:
     assert names(told)[0] in {"read_text", "read_file"}
     assert set(names(told)[-2:]) == {"slurp", "cat"}
     assert "it is deprecated" in told["recommendedTools"][-1]["reasoning"]
-
-
-class OnlyTides:
-    """An embedder for which everything about tides means the same, and nothing else anything."""
-
-    name = "only-tides"
-    dimensions = 2
-    is_loaded = True
-
-    def load(self) -> None:
-        """There is nothing to read."""
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        about = [("ebb" in text or "tide" in text) for text in texts]
-        return np.array([[float(each), 0.0] for each in about], np.float32)
-
-
-@proves("recommend:embedder")
-def test_the_chosen_embedder_is_asked_what_tools_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "choose", lambda _name: OnlyTides())
-    with stratagem.open(":memory:", embedder="minilm") as db:
-        add(db, "tide_table", "Times of the tide at a harbour.")
-
-        assert names(ask(db, "when is ebb"))[0] == "tide_table"
 
 
 @proves("recommend:branch")
