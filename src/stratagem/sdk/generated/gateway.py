@@ -613,7 +613,7 @@ class GatewayOperations(OperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> WorkflowPlan:
-        """Part a goal into steps, each with its three best tools; tools_pipeline runs a proven plan.
+        """Part a goal into steps with their best tools; tools_pipeline can run the definition.
 
         Args:
             goal: What is to be done.
@@ -1955,7 +1955,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> WorkflowPlan:
-        """Part a goal into steps, each with its three best tools; tools_pipeline runs a proven plan.
+        """Part a goal into steps with their best tools; tools_pipeline can run the definition.
 
         Args:
             goal: What is to be done.

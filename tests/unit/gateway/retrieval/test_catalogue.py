@@ -34,7 +34,7 @@ def test_the_chosen_embedder_is_asked_what_tools_mean(monkeypatch: pytest.Monkey
             name="tide_table",
             description="Times of the tide.",
             input_schema={"type": "object"},
-            handler={"type": "client"},
+            handler={"type": "webhook", "url": "https://tides.example.com"},
         )
 
         told = db.gateway.recommend("when is ebb")
