@@ -546,15 +546,19 @@ def service_module(system: str, service: type) -> str:
         words = (service.__doc__ or "").strip().splitlines()[0].rstrip(".")
         module.add("", f"class {name}({base}[{title}]):", f'    """{words}{how}."""', "")
         for method in public_methods(service):
-            _add_service_method(module, title, method, waits=waits)
+            _add_service_method(module, service, method, waits=waits)
     return module.text()
 
 
 def _add_service_method(
-    module: Module, title: str, method: Callable[..., Any], *, waits: bool
+    module: Module, service: type, method: Callable[..., Any], *, waits: bool
 ) -> None:
     parameters = method_parameters(method)
-    returns = get_type_hints(method)["return"]
+    returns = module.type_text(get_type_hints(method)["return"])
+    if inspect.isfunction(getattr(service, "list", None)) and "list[" in returns:
+        # The class has a method of that name.
+        module.add_import("builtins")
+        returns = returns.replace("list[", "builtins.list[")
     define = "    async def" if waits else "    def"
     overloads = typing.get_overloads(method)
     for overload in overloads:
@@ -578,11 +582,11 @@ def _add_service_method(
             "",
         )
     given = _arguments_text(module, parameters)
-    call = f"self._invoke({title}.{method.__name__}, {{{given}}})"
+    call = f"self._invoke({service.__name__}.{method.__name__}, {{{given}}})"
     module.add(
         f"{define} {method.__name__}(",
         *_signature_lines(module, parameters),
-        f"    ) -> {module.type_text(returns)}:",
+        f"    ) -> {returns}:",
         *_docstring_lines(method.__doc__ or "", parameters),
         f"        return {'await ' if waits else ''}{call}",
         "",

@@ -23,9 +23,11 @@ __all__ = [
     "chars_of",
     "fit_list",
     "fit_value",
+    "is_whole",
     "piece_of",
     "plain",
     "read_cursor",
+    "shorten_values",
     "take_fitting",
     "whole",
 ]
@@ -34,7 +36,7 @@ __all__ = [
 _CURSOR_MAX = 2**63 - 1
 
 # Null is a value that can be stored, so these are kept when they are None.
-_KEPT = frozenset({"value"})
+_KEPT = frozenset({"value", "data"})
 # What is JSON as it is; an object in an answer was stored, or made of nothing else.
 _JSON = frozenset({str, int, float, bool, dict, type(None)})
 # Room for what an answer says about having been cut.
@@ -53,6 +55,11 @@ def whole() -> Iterator[None]:
         yield
     finally:
         _LEAST.reset(before)
+
+
+def is_whole() -> bool:
+    """Whether the answer is for a program, and not cut."""
+    return _LEAST.get() > 0
 
 
 def read_cursor(
@@ -170,6 +177,21 @@ def fit_value(answer: dict[str, Any], chars_max: int, begin: int) -> dict[str, A
             "note": f"{note}; call again with cursor={str(end)!r}, or name a path.",
         }
     return cut | {"note": f"{note}; this is the end."}
+
+
+def shorten_values(results: Sequence[Any], field: str, chars_max: int) -> list[Any]:
+    """Return results whose values are cut to their beginnings, unless they are for a program."""
+    if is_whole():
+        return list(results)
+    return [_with_short_value(each, field, chars_max) for each in results]
+
+
+def _with_short_value(result: Mapping[str, Any], field: str, chars_max: int) -> Mapping[str, Any]:
+    value = result.get(field)
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    if len(text) <= chars_max:
+        return result
+    return {**result, field: text[:chars_max] + "…", "value_truncated": True}
 
 
 def _shorten_values(result: Any, room: int) -> Any:

@@ -45,6 +45,11 @@ INDEXED_CHARS_MAX: Final = 100_000
 # A page fits into an answer; the next one is a call away.
 HISTORY_PAGE_DEFAULT: Final = 20
 HISTORY_PAGE_MAX: Final = 100
+LIST_PAGE_DEFAULT: Final = 50
+LIST_PAGE_MAX: Final = 500
+
+# A list shows what there is; a value that is longer is read by its key.
+LIST_VALUE_CHARS: Final = 300
 
 # An answer that fits beside a conversation in a model's context.
 ANSWER_CHARS_DEFAULT: Final = 20_000

@@ -418,17 +418,20 @@ def operation(
     fit_error: Callable[[StratagemError, Mapping[str, Any]], None] | None = None,
     answer_options: tuple[str, ...] = (),
     null_fields: tuple[str, ...] = (),
+    own_cursor: bool = False,
     **hints: Unpack[Hints],
 ) -> Operation:
     """Return the row of a method that takes its parameters by name.
 
     `render` makes JSON of what the method returns; `fit` cuts that to the budget that was given,
-    and `fit_error` what an error lists.
+    and `fit_error` what an error lists. `own_cursor`: the cursor is not a number, and the method
+    checks it.
     """
 
     def run(part: PartT, given: Mapping[str, Any], caller: Caller) -> Answer:
         # What cannot be continued must not be run, either.
-        read_cursor(given.get("cursor"))
+        if not own_cursor:
+            read_cursor(given.get("cursor"))
         own = {each: value for each, value in given.items() if each not in answer_options}
         try:
             result = method(service(part, caller), **own)

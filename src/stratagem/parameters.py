@@ -126,9 +126,9 @@ AsOf = Annotated[
     Param("Past moment: ISO 8601, 1h ago, yesterday 14:00, @version", time="moment"),
 ]
 RequestId = Annotated[str | None, Param("Same id, written once")]
-Cursor = Annotated[str | None, Param("`next` of the last answer")]
+Cursor = Annotated[str | None, Param("`next` of the last answer", quiet=True)]
 MaxChars = Annotated[
-    int, Param("Answer budget", ge=limits.ANSWER_CHARS_MIN, le=limits.ANSWER_CHARS_MAX)
+    int, Param("Answer budget", quiet=True, ge=limits.ANSWER_CHARS_MIN, le=limits.ANSWER_CHARS_MAX)
 ]
 
 

@@ -106,7 +106,15 @@ class Mcp:
     def __init__(self, wanted: Wanted) -> None:
         settings = ServerSettings(
             str(wanted.path),
-            toolsets=("memory", "debugging", "knowledge", "gateway", "registry", "admin"),
+            toolsets=(
+                "memory",
+                "debugging",
+                "knowledge",
+                "gateway",
+                "registry",
+                "admin",
+                "memory_plus",
+            ),
         )
         self._database = Prepared(settings, wanted.start())
         server = build(settings, self._database, Trusted(settings))

@@ -51,7 +51,7 @@ def test_equal_events_are_two_events_and_no_entry(call: Call) -> None:
 
     assert call.status()["events"] == 2
     assert call.status()["keys"] == 0
-    assert call.recall(key="tick") == {"found": False}
+    assert call.recall(key="tick")["found"] is False
     assert call.forget(key="tick")["deleted"] is False
 
 

@@ -42,7 +42,7 @@ def test_one_place_of_a_value_is_recalled(call: Call, path: str, value: Any) -> 
 def test_a_place_that_is_not_there_is_a_miss(call: Call, path: str) -> None:
     call.store(key="k", value=DOCUMENT)
 
-    assert call.recall(key="k", path=path) == {"found": False}
+    assert call.recall(key="k", path=path)["found"] is False
 
 
 @proves("path:store")

@@ -15,7 +15,8 @@ def test_a_purged_entry_is_gone_from_every_branch_and_moment(call: Call) -> None
     assert answer["erased"] == 2
     assert "out of reach" in answer["note"]
     for view in ({}, {"branch": "trial"}, {"as_of": f"@{then}"}):
-        assert call.recall(key="k", **view) == {"found": False}
+        miss = call.recall(key="k", **view)
+        assert (miss["found"], miss["reason"]) == (False, "absent")
         assert call.keys("treasure", **view) == []
     assert call.history(key="k", branch="trial")["results"] == []
     assert call.status()["keys"] == 0

@@ -24,8 +24,8 @@ def test_a_recall_answers_with_the_entry(call: Call) -> None:
 
 @proves("recall:miss")
 def test_a_miss_is_an_answer_and_no_error(call: Call) -> None:
-    assert call.recall(key="city") == {"found": False}
-    assert call.recall(key="city", namespace="nowhere") == {"found": False}
+    assert call.recall(key="city")["found"] is False
+    assert call.recall(key="city", namespace="nowhere")["found"] is False
 
 
 @proves("recall:miss")
@@ -95,4 +95,4 @@ def test_a_recall_names_its_branch_and_moment(call: Call) -> None:
     assert call.value("k", branch="trial") == "third"
     assert call.value("k", as_of=f"@{first['version']}") == "first"
     assert call.value("k", branch="trial", as_of=f"@{first['version']}") == "first"
-    assert call.recall(key="k", as_of="@1") == {"found": False}
+    assert call.recall(key="k", as_of="@1")["found"] is False

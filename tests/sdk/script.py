@@ -64,6 +64,21 @@ MEMORY = (
     step("history page", "memory.history", "city", limit=1),
     step("history none", "memory.history"),
     step("time range", "memory.time_range"),
+    step("time range past", "memory.time_range", as_of=Earlier("store", "timestamp")),
+    step("list entries", "memory.list", "k1", order="key", limit=20),
+    step("list newest", "memory.list", limit=2),
+    step("list on", "memory.list", limit=2, cursor=Earlier("list newest", "next")),
+    step("list elsewhere", "memory.list", cursor=Earlier("list newest", "next")),
+    step("list tags", "memory.list", tags=["place"]),
+    step("events", "memory.events", "decision", session="s", tags=["t"]),
+    step("events none", "memory.events", since="now"),
+    step("namespaces", "memory.namespaces"),
+    step("tags", "memory.tags"),
+    step("explain miss", "memory.explain_miss", "cyti"),
+    step("explain path", "memory.explain_miss", "city", path="$.country"),
+    step("delete namespace", "memory.delete_namespace", "other"),
+    step("restore namespace", "memory.restore_namespace", "other",
+         Earlier("delete namespace", "before")),
     step("forget", "memory.forget", "k1"),
     step("forget many", "memory.forget", keys=["k2", "nowhere"]),
     step("history gone", "memory.history", "k1"),
@@ -99,7 +114,7 @@ MEMORY = (
     step("repeated", "memory.store", "once", 1, request_id="r1"),
     step("reused", "memory.store", "once", 2, request_id="r1"),
     step("status", "memory.status"),
-)
+)  # fmt: skip
 DEBUGGING = (
     step("add", "debugging.add_incident", "Import fails", ["install it"], ENV, True,
          error_signature="ModuleNotFoundError: No module named 'yaml'", tags=("import",)),
@@ -231,7 +246,7 @@ def refusal(error: StratagemError) -> Refusal:
 _OWN = {
     "concept_id", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
     "database", "head", "id", "owner", "caller", "toolId", "executionId", "runId", "revision",
-    "pipelineRunId", "actor",
+    "pipelineRunId", "actor", "anchor", "next",
 }  # fmt: skip
 _TIMES = {"duration", "executionTime", "timestamp", "startedAt", "completedAt", "createdAt",
           "updatedAt", "registeredAt", "executedAt", "averageDuration", "averageExecutionTime",

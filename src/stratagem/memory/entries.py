@@ -259,13 +259,16 @@ class Entries(BoundSystem):
                 for key in dict.fromkeys(keys)
                 if is_live(transaction.records.current(lineage, space, key), transaction.wall)
             ]
+            found = set(there)
+            missing = [key for key in dict.fromkeys(keys) if key not in found] or None
             if not there:
-                return {"deleted": False, "keys": []}
+                return {"deleted": False, "keys": [], "missing": missing}
             drafts = [Draft(ENTRY_FORGOTTEN, {}, space, key) for key in there]
             last = transaction.append(target, drafts)[-1]
             return {
                 "deleted": True,
                 "keys": there,
+                "missing": missing,
                 "version": last.sequence,
                 "timestamp": moments.iso(last.at),
             }

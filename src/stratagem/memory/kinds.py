@@ -18,7 +18,9 @@ __all__ = [
     "EVENT_LOGGED",
     "KINDS",
     "entries",
+    "label_facet",
     "logged_events",
+    "session_facet",
 ]
 
 ENTRY: Final = "entry"
@@ -39,6 +41,16 @@ def logged_events(namespace: str) -> Space:
     return Space(EVENT, namespace)
 
 
+def label_facet(label: str) -> str:
+    """Return the facet that logged events with a label are found by."""
+    return f"label={label}"
+
+
+def session_facet(session: str) -> str:
+    """Return the facet that logged events of a session are found by."""
+    return f"session={session}"
+
+
 def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
     indexed = content.get("index", True)
     value = content["value"]
@@ -53,9 +65,14 @@ def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
 
 def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Projection:
     data = content["data"]
+    session = content.get("session")
+    facets = [label_facet(content["event"])]
+    if session is not None:
+        facets.append(session_facet(session))
     return Projection(
         tags=tuple(content.get("tags", ())),
-        session=content.get("session"),
+        facets=tuple(facets),
+        session=session,
         text=Text(content["event"], values.text_of(data)),
     )
 

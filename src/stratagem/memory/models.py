@@ -15,16 +15,26 @@ __all__ = [
     "Conflict",
     "Diff",
     "Entry",
+    "EntryList",
+    "EventList",
     "Forgotten",
     "History",
     "Hit",
     "Logged",
+    "LoggedEvent",
     "MergeResult",
+    "Miss",
+    "NamespaceDeleted",
+    "NamespaceInfo",
+    "NamespaceList",
+    "NamespaceRestored",
     "Purged",
     "SearchResults",
     "Status",
     "Stored",
     "StoredMany",
+    "TagInfo",
+    "TagList",
     "TimeRange",
     "VersionInfo",
 ]
@@ -64,6 +74,163 @@ class Entry(DisplayableResult):
     tags: list[str]
     expires: str | None = None
     actor: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class EntryList(DisplayableResult):
+    """A page of entries. All pages of a list show the state that the first one showed.
+
+    `anchor` says which state that is: the cursors of the list begin with it.
+    """
+
+    results: list[Entry]
+    truncated: bool
+    next: str | None
+    anchor: str = ""
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> Entry:
+        return self.results[place]
+
+
+@dataclass(slots=True, repr=False)
+class Miss(DisplayableResult):
+    """Why nothing was found under a key, and what may have been meant.
+
+    `near` are keys of the same namespace, `elsewhere` namespaces that have the key. `timestamp` is
+    when it was forgotten or stored, or expired, and `before` a moment at which it was there. Of a
+    `path` that leads nowhere, `place` is how far it leads, and `there` what is there.
+    """
+
+    key: str
+    namespace: str
+    reason: Literal["absent", "forgotten", "expired", "later", "path", "found"]
+    near: list[str] | None = None
+    elsewhere: list[str] | None = None
+    timestamp: str | None = None
+    before: str | None = None
+    path: str | None = None
+    place: str | None = None
+    there: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class LoggedEvent(DisplayableResult):
+    """Something that happened, as it was logged; `actor` is who logged it."""
+
+    sequence: int
+    event: str
+    data: Any
+    timestamp: str
+    namespace: str
+    tags: list[str]
+    session: str | None = None
+    actor: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class EventList(DisplayableResult):
+    """A page of logged events, in the order of their sequences."""
+
+    results: list[LoggedEvent]
+    truncated: bool
+    next: str | None
+
+    def __iter__(self) -> Iterator[LoggedEvent]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> LoggedEvent:
+        return self.results[place]
+
+
+@dataclass(slots=True, repr=False)
+class NamespaceInfo(DisplayableResult):
+    """A namespace, and how much it holds; `latest` is when something was last written there."""
+
+    name: str
+    entries: int
+    events: int
+    latest: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class NamespaceList(DisplayableResult):
+    """The namespaces that hold something. `current` is the caller's."""
+
+    results: list[NamespaceInfo]
+    current: str
+
+    def __iter__(self) -> Iterator[NamespaceInfo]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> NamespaceInfo:
+        return self.results[place]
+
+
+@dataclass(slots=True, repr=False)
+class NamespaceDeleted(DisplayableResult):
+    """The entries of a namespace were forgotten together.
+
+    `before` is the moment just before, for `as_of` and for restoring the namespace. `events` is how
+    many logged events stay: what has happened cannot be forgotten.
+    """
+
+    namespace: str
+    deleted: int
+    events: int
+    before: str | None = None
+    version: int | None = None
+    timestamp: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class NamespaceRestored(DisplayableResult):
+    """The entries that a namespace had at a moment, and has no more, were stored again.
+
+    `kept` is how many were left as they are, because something is stored under their keys now.
+    """
+
+    namespace: str
+    restored: int
+    kept: int
+    version: int | None = None
+    timestamp: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class TagInfo(DisplayableResult):
+    """A tag, and how many entries and logged events have it."""
+
+    tag: str
+    count: int
+
+
+@dataclass(slots=True, repr=False)
+class TagList(DisplayableResult):
+    """The tags in use, the most frequent first."""
+
+    results: list[TagInfo]
+    truncated: bool = False
+
+    def __iter__(self) -> Iterator[TagInfo]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, place: int) -> TagInfo:
+        return self.results[place]
 
 
 @dataclass(slots=True, repr=False)
@@ -107,10 +274,11 @@ class SearchResults(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Forgotten(DisplayableResult):
-    """Whether anything was there to forget."""
+    """Whether anything was there to forget; `missing` are keys under which nothing was."""
 
     deleted: bool
     keys: list[str] = field(default_factory=list)
+    missing: list[str] | None = None
     version: int | None = None
     timestamp: str | None = None
 

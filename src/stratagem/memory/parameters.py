@@ -26,7 +26,7 @@ Key = Annotated[str | None, Param("The name that a value is stored under", quiet
 Keys = Annotated[Sequence[str], Param("Several keys")]
 Tags = Annotated[Sequence[str] | None, Param("Labels to filter a search by", quiet=True)]
 Path = Annotated[str | None, Param("One place of it: JSONPath")]
-Session = Annotated[str | None, Param("Conversation id; its earlier messages give context")]
+Session = Annotated[str | None, Param("Conversation id")]
 ErasedKey = Annotated[str | None, Param("Entry to erase, with every version on any branch")]
 ErasedSequence = Annotated[int | None, Param("Logged event to erase", ge=1, le=OPEN_END)]
 NewName = Annotated[str | None, Param("The name of the branch", quiet=True)]

@@ -16,6 +16,8 @@ from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branch_operations import BranchOperations
 from stratagem.memory.entries import Entries, Item, check_names, check_tags
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
+from stratagem.memory.listing import Listings
+from stratagem.memory.misses import Misses
 from stratagem.memory.models import (
     Branches,
     BranchInfo,
@@ -33,6 +35,7 @@ from stratagem.memory.models import (
     StoredMany,
     TimeRange,
 )
+from stratagem.memory.namespaces import Namespaces
 from stratagem.memory.parameters import (
     Decisions,
     ErasedKey,
@@ -75,8 +78,8 @@ _PARAMETERS: Final[dict[str, frozenset[str]]] = {
 }
 
 
-class Memory(Entries, BranchOperations):
-    """The eight operations of memory, for one caller."""
+class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
+    """What memory can be asked for, by one caller."""
 
     @overload
     def store(
@@ -111,10 +114,10 @@ class Memory(Entries, BranchOperations):
         value: Annotated[Any, Param("Any JSON")] = MISSING,
         *,
         tags: Tags = None,
-        namespace: Annotated[str | None, Param("Grouping; default: the client's")] = None,
+        namespace: Namespace = None,
         items: Annotated[
             Sequence[Item] | None,
-            Param("Several entries at once, each with key and value", schema=_ITEMS, time="items"),
+            Param("Several at once: [{key, value}]", schema=_ITEMS, time="items"),
         ] = None,
         branch: BranchName = None,
         ttl: Annotated[
@@ -307,16 +310,23 @@ class Memory(Entries, BranchOperations):
     ) -> History | TimeRange:
         """Return the versions of an entry, newest first; without a key, the branch's time range."""
         if key is None:
-            return self.time_range(branch=branch)
+            return self.time_range(branch=branch, as_of=as_of, namespace=namespace)
         return self._versions(
             key, namespace=namespace, branch=branch, as_of=as_of, limit=limit, cursor=cursor
         )
 
-    def time_range(self, *, branch: BranchName = None) -> TimeRange:
+    def time_range(
+        self,
+        *,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+        namespace: Annotated[str | None, Param("Only this one; default: all")] = None,
+    ) -> TimeRange:
         """Return the moments for which a branch has something to show."""
         name = branch or self._caller.branch
         with self._store.snapshot() as reader:
-            span = reader.log.span(self._views.view(reader, name).lineage)
+            spaces = None if namespace is None else _spaces(reader.records, namespace)
+            span = reader.log.span(self._views.view(reader, name, as_of).lineage, spaces)
         if span is None:
             return TimeRange(None, None, name)
         oldest, latest = span

@@ -19,6 +19,7 @@ from stratagem.engine.events import Draft, Event, Head, Space
 from stratagem.engine.lineage import Branch, Cut, Lineage, View
 from stratagem.engine.records import Kinds, Text
 from stratagem.storage.catalogue import CatalogueReader
+from stratagem.storage.listing import ListingReader
 from stratagem.storage.outbox import OutboxReader, OutboxWriter
 
 if TYPE_CHECKING:
@@ -263,8 +264,8 @@ class LogReader(Protocol):
         """Return the branch an event was written to."""
         ...
 
-    def span(self, lineage: Lineage) -> tuple[Cut, Cut] | None:
-        """Return sequence and time of the first and last event that a view shows."""
+    def span(self, lineage: Lineage, spaces: Sequence[int] | None = None) -> tuple[Cut, Cut] | None:
+        """Return sequence and time of the first and last event of a view, in some spaces or all."""
         ...
 
     def versions(self, sequences: Sequence[int]) -> dict[int, Version]:
@@ -563,6 +564,11 @@ class Reader(Protocol):
     @property
     def catalogue(self) -> CatalogueReader:
         """Records by what they are."""
+        ...
+
+    @property
+    def listing(self) -> ListingReader:
+        """Records one after the other."""
         ...
 
     @property

@@ -1,11 +1,15 @@
 """store, recall, search, forget, log, history and status."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import stratagem
 from stratagem import limits
 from tests.surfaces.cli.console import Cli
 
@@ -129,9 +133,11 @@ def test_recall_raw_gives_the_value_alone(cli: Cli) -> None:
 
 
 def test_a_miss_is_no_error(cli: Cli) -> None:
-    assert cli("recall", "nothing") == "Nothing is stored there.\n"
+    cli("store", "user/name", "Ada")
+
+    assert cli("recall", "usr/name") == "Nothing is stored under 'usr/name'. Near: user/name.\n"
     assert cli("recall", "nothing", "--raw") == ""
-    assert cli.json("recall", "nothing") == {"found": False}
+    assert cli.json("recall", "nothing")["found"] is False
 
 
 def test_several_keys_are_recalled_as_a_table(cli: Cli) -> None:
@@ -235,7 +241,7 @@ def test_forget_removes_one_key_or_several(cli: Cli) -> None:
 
     assert cli("forget", "a") == "Forgot 'a'.\n"
     assert cli("forget", "b", "c") == "Forgot 'b', 'c'.\n"
-    assert cli("forget", "a") == "Nothing was stored there.\n"
+    assert cli("forget", "a") == "Nothing was stored under 'a'.\n"
 
 
 def test_history_lists_versions_and_what_was_forgotten(cli: Cli) -> None:
@@ -285,3 +291,69 @@ def test_log_takes_text_and_json(cli: Cli) -> None:
 
 def test_status_names_the_database(cli: Cli) -> None:
     assert str(cli.database) in cli("status")
+
+
+def test_what_is_stored_is_listed_as_a_table(cli: Cli) -> None:
+    cli("store", "user/name", "Ada", "--tag", "home")
+    cli("store", "user/city", "Oslo")
+    cli("store", "plan", "x", "--namespace", "work")
+
+    newest, by_key = cli("list").splitlines(), cli("list", "user/", "--order", "key").splitlines()
+
+    assert newest[0].split() == ["KEY", "WHEN", "VALUE", "TAGS"]
+    assert [line.split()[0] for line in newest[1:]] == ["user/city", "user/name"]
+    assert [line.split()[0] for line in by_key[1:]] == ["user/city", "user/name"]
+    assert newest[2].split()[-2:] == ["Ada", "home"]
+    assert cli("list", "zebra").startswith("Nothing is stored there.")
+    assert cli("namespaces").splitlines()[1].split()[:4] == ["*", "default", "2", "0"]
+    assert cli("tags").splitlines()[1].split() == ["home", "1"]
+
+
+def test_a_list_says_how_to_go_on(cli: Cli) -> None:
+    for key in "abc":
+        cli("store", key, "1")
+
+    first = cli.json("list", "--limit", "2")
+    rest = cli.json("list", "--limit", "2", "--cursor", first["next"])
+
+    assert [entry["key"] for entry in (*first["results"], *rest["results"])] == ["c", "b", "a"]
+
+
+def test_events_are_shown_in_order(cli: Cli) -> None:
+    cli("log", "step", '{"n": 1}', "--session", "s")
+    cli("log", "note", "two")
+
+    lines = cli("events").splitlines()
+
+    assert lines[0].split() == ["SEQUENCE", "WHEN", "EVENT", "DATA", "SESSION"]
+    assert [line.split()[3] for line in lines[1:]] == ["step", "note"]
+    assert "step" not in cli("events", "note")
+    assert cli("events", "nothing") == "There are no such events.\n"
+
+
+def test_events_are_followed_as_they_come(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    command = [sys.executable, "-m", "stratagem", "--db", str(path), "events", "--follow", "--json"]
+    with stratagem.open(path, embedder="none") as db:
+        db.memory.log("step", 1)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            seen = [json.loads(process.stdout.readline())["data"]]
+            for number in (2, 3):
+                db.memory.log("step", number)
+                seen.append(json.loads(process.stdout.readline())["data"])
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+
+    assert seen == [1, 2, 3]
+
+
+def test_a_namespace_is_deleted_and_restored(cli: Cli) -> None:
+    cli("store", "plan", "x", "--namespace", "work")
+
+    said = cli("delete-namespace", "work")
+    restored = cli("restore-namespace", "work", "--as-of", "@2")
+
+    assert said.startswith("Forgot 1 entry of 'work'.")
+    assert "@2" in said
+    assert restored == "Restored 1 entry of 'work'.\n"

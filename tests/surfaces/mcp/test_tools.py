@@ -40,12 +40,15 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("strata_store", {"key": "city", "value": "Oslo"}, "Stored 'city': created"),
     ("strata_store", {"items": [{"key": "a", "value": 1}, {"key": "b", "value": 2}]}, "Stored 2"),
     ("strata_recall", {"key": "city"}, "city = Oslo"),
-    ("strata_recall", {"key": "nowhere"}, "Nothing is stored there."),
+    ("strata_recall", {"key": "cyti"}, "Nothing is stored under 'cyti'. Near: city."),
+    ("strata_recall", {}, "b = 2"),
+    ("strata_recall", {"limit": 1}, "There is more: call again with cursor="),
     ("strata_recall", {"keys": ["a", "b", "c"]}, "a = 1"),
     ("strata_search", {"query": "Oslo"}, "1. city (entry"),
     ("strata_log", {"event": "note", "data": {"text": "moved"}, "session": "s"}, "Logged as event"),
     ("strata_history", {"key": "city"}, "Oslo"),
     ("strata_history", {}, " to "),
+    ("strata_history", {"session": "s"}, "note (s), by"),
     ("strata_branch", {"action": "fork", "name": "trial"}, "Branch 'trial': fork done."),
     ("strata_store", {"key": "city", "value": "Bergen", "branch": "trial"}, "updated"),
     ("strata_branch", {"action": "list"}, "* default"),
@@ -302,7 +305,7 @@ async def test_switching_holds_for_the_process(path: Path, mode: Mode) -> None:
         there = await call(client, "strata_recall", key="city", branch="default")
 
     assert here["value"] == "Bergen"
-    assert there == {"found": False}
+    assert there["found"] is False
 
 
 async def test_the_server_has_a_namespace_and_a_branch_of_its_own(path: Path) -> None:

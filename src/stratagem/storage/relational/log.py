@@ -108,9 +108,10 @@ class SqlLog:
             raise missing_event(sequence)
         return branch
 
-    def span(self, lineage: Lineage) -> tuple[Cut, Cut] | None:
-        firsts = [self._queries.row_as(Cut, "first_event", *cut) for cut in lineage]
-        lasts = [self._queries.row_as(Cut, "last_event", *cut) for cut in lineage]
+    def span(self, lineage: Lineage, spaces: Sequence[int] | None = None) -> tuple[Cut, Cut] | None:
+        among = None if spaces is None else self._queries.array(spaces)
+        firsts = [self._queries.row_as(Cut, "first_event", *cut, among) for cut in lineage]
+        lasts = [self._queries.row_as(Cut, "last_event", *cut, among) for cut in lineage]
         first = min(filter(None, firsts), default=None)
         last = max(filter(None, lasts), default=None)
         return (first, last) if first and last else None

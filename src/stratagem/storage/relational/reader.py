@@ -8,6 +8,7 @@ from stratagem.storage.relational.branches import SqlBranches
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.catalogue import SqlCatalogue
 from stratagem.storage.relational.changes import SqlChanges
+from stratagem.storage.relational.listing import SqlListing
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.outbox import SqlOutbox
 from stratagem.storage.relational.records import SqlRecords
@@ -39,6 +40,7 @@ class SqlReader:
         self.branches = SqlBranches(queries, cache)
         self.records = records or SqlRecords(queries, kinds, cache)
         self.catalogue = SqlCatalogue(queries, self.records)
+        self.listing = SqlListing(queries, self.records)
         self.changes = SqlChanges(queries)
         self.search = search
         self.vectors = vectors or SqlVectors(queries)

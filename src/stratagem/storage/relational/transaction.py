@@ -52,6 +52,7 @@ class SqlTransaction:
         )
         self.records = writer.records
         self.catalogue = writer.catalogue
+        self.listing = writer.listing
         self.changes = writer.changes
         self.search = writer.search
         self.vectors = writer.vectors

@@ -11,6 +11,7 @@ from stratagem.storage.relational.branches import SqlBranches
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.catalogue import SqlCatalogue
 from stratagem.storage.relational.changes import SqlChanges
+from stratagem.storage.relational.listing import SqlListing
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.outbox import SqlOutboxWriter
 from stratagem.storage.relational.records import SqlWriterRecords
@@ -72,6 +73,7 @@ class SqlWriter:
         self.branches = SqlBranches(queries, cache)
         self.records = SqlWriterRecords(queries, kinds, cache)
         self.catalogue = SqlCatalogue(queries, self.records)
+        self.listing = SqlListing(queries, self.records)
         self.changes = SqlChanges(queries)
         self.search = search
         self.vectors = vectors or SqlVectorWriter(queries, settings)

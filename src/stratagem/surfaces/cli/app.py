@@ -25,7 +25,23 @@ _HERE: Final = "stratagem.surfaces.cli"
 # Each command with the module that has it, in the order of the help page; None: it is made from
 # the table of operations.
 COMMANDS: Final[dict[str, str | None]] = {
-    **dict.fromkeys(("store", "recall", "search", "forget", "log", "history", "status")),
+    **dict.fromkeys(
+        (
+            "store",
+            "recall",
+            "list",
+            "search",
+            "forget",
+            "log",
+            "events",
+            "history",
+            "status",
+            "namespaces",
+            "tags",
+            "delete-namespace",
+            "restore-namespace",
+        )
+    ),
     **dict.fromkeys(("branch",), "branches"),
     **dict.fromkeys(("operations", "call"), "table"),
     **dict.fromkeys(("debug", "env"), "debugging"),

@@ -1,17 +1,24 @@
-"""recall, which shows a value of any length, or the value alone."""
+"""recall, which shows a value of any length, or the value alone; events, which can follow them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from stratagem.errors import ValidationFailed
 from stratagem.surfaces.cli.operation_commands import Invocation
 from stratagem.surfaces.cli.session import Session
 
-__all__ = ["recall"]
+__all__ = ["events", "recall"]
+
+# How much of the past is shown before what is new is waited for, unless it is said.
+_LATEST = 10
 
 
 def recall(
@@ -51,10 +58,83 @@ def _recall_whole(session: Session, arguments: Mapping[str, Any]) -> dict[str, A
     return answer
 
 
+def events(
+    invocation: Invocation,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", metavar="", help="Go on with new events as they come.")
+    ] = False,
+) -> None:
+    """Show logged events; go on with those that come where that is wanted."""
+    if not follow:
+        invocation.show(invocation.run())
+        return
+    with suppress(KeyboardInterrupt):
+        _follow(invocation)
+
+
+def _follow(invocation: Invocation) -> None:
+    """Show the latest events, or those since a moment, and then new ones until interrupted."""
+    session, arguments = invocation.session, dict(invocation.arguments)
+    for name in ("order", "cursor", "as_of"):
+        if arguments.pop(name, None) is not None:
+            raise ValidationFailed(f"--follow takes no --{name.replace('_', '-')}.", field=name)
+    limit = arguments.pop("limit", _LATEST)
+    grown = threading.Event()
+    with session.runtime() as runtime:
+        stop = runtime.foundation.store.follow(lambda _sequence: grown.set())
+        try:
+            call = partial(runtime.call, "strata_events", caller=session.caller)
+            if "since" not in arguments and "after" not in arguments:
+                arguments["after"] = _show_latest(session, call, {**arguments, "limit": limit})
+            while True:
+                _show_new(session, call, arguments)
+                grown.wait()
+                grown.clear()
+        finally:
+            stop()
+
+
+def _show_latest(
+    session: Session, call: Callable[..., dict[str, Any]], arguments: Mapping[str, Any]
+) -> int:
+    """Show the latest events; return the sequence of the last."""
+    latest = call(arguments={**arguments, "order": "newest"})["results"][::-1]
+    for event in latest:
+        _show_event(session, event)
+    return int(latest[-1]["sequence"]) if latest else 0
+
+
+def _show_new(
+    session: Session, call: Callable[..., dict[str, Any]], arguments: dict[str, Any]
+) -> None:
+    """Show the events after those that were shown, and note how far they went."""
+    more = True
+    while more:
+        answer = call(arguments=arguments)
+        for event in answer["results"]:
+            _show_event(session, event)
+            arguments.pop("since", None)
+            arguments["after"] = event["sequence"]
+        more = answer["truncated"]
+
+
+def _show_event(session: Session, event: Mapping[str, Any]) -> None:
+    if session.output.json:
+        session.output.data(event)
+    else:
+        from stratagem.surfaces.cli.tables import show_event
+
+        show_event(session.output.console, event)
+    sys.stdout.flush()
+
+
 def _print_raw(session: Session, answer: Mapping[str, Any]) -> None:
     """Print a value and nothing else; a file or a pipe gets it to the byte."""
     if not answer["found"]:
-        session.output.note("Nothing is stored there.")
+        from stratagem.surfaces.cli.tables import miss_text
+
+        session.output.note(miss_text(answer))
         return
     value = answer["value"]
     if isinstance(value, str) and not sys.stdout.isatty():

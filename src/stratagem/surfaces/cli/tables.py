@@ -19,7 +19,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from stratagem.surfaces.cli.output import printable
+from stratagem.surfaces.cli.output import printable, shell_words
 
 __all__ = [
     "bar",
@@ -27,17 +27,23 @@ __all__ = [
     "brief",
     "changes_table",
     "conflicts_table",
+    "miss_text",
     "plural",
     "show",
     "show_branches",
     "show_diff",
     "show_entries",
     "show_entry",
+    "show_event",
+    "show_events",
     "show_fields",
     "show_history",
     "show_hits",
+    "show_list",
     "show_merge",
+    "show_namespaces",
     "show_skipped",
+    "show_tags",
     "table",
     "value_text",
     "when",
@@ -90,7 +96,7 @@ def _width(column: Column) -> int:
 def show_entry(console: Console, answer: Answer) -> None:
     """Show one entry: what is known about it, then its value, whole."""
     if not answer["found"]:
-        console.print("Nothing is stored there.")
+        console.print(miss_text(answer), soft_wrap=True)
         return
     facts = [f"version {answer['version']}", when(answer["timestamp"])]
     if answer["namespace"] != "default":
@@ -120,6 +126,88 @@ def show_entries(console: Console, answer: Answer) -> None:
         show(console, rows)
     if missing := answer.get("missing"):
         console.print(f"Nothing is stored under {', '.join(map(repr, missing))}.", soft_wrap=True)
+
+
+def miss_text(answer: Answer) -> str:
+    """Return why nothing was found, as somebody at a terminal reads it."""
+    from stratagem.memory.listing_operations import say_miss
+
+    return printable(shell_words(say_miss(answer)))
+
+
+def show_list(console: Console, answer: Answer) -> None:
+    """Show entries, a line each."""
+    rows = table("KEY", "WHEN", "VALUE", "TAGS")
+    for entry in answer["results"]:
+        rows.add_row(
+            printable(entry["key"]),
+            when(entry["timestamp"]),
+            brief(entry["value"]),
+            printable(", ".join(entry["tags"])),
+        )
+    if answer["results"]:
+        show(console, rows)
+    else:
+        console.print("Nothing is stored there. `stratagem namespaces` lists where something is.")
+
+
+def show_events(console: Console, answer: Answer) -> None:
+    """Show logged events, a line each."""
+    rows = table("SEQUENCE", "WHEN", "EVENT", "DATA", "SESSION")
+    for event in answer["results"]:
+        rows.add_row(*_event_cells(event))
+    if answer["results"]:
+        show(console, rows)
+    else:
+        console.print("There are no such events.")
+
+
+def show_event(console: Console, event: Answer) -> None:
+    """Show one event in a line, as it comes."""
+    sequence, at, label, data, session = _event_cells(event)
+    line = Text.assemble((f"{sequence}  {at}  ", "dim"), (label, "bold"), "  ", str(data))
+    if session:
+        line.append(f"  ({session})", "dim")
+    console.print(line, soft_wrap=True)
+
+
+def _event_cells(event: Answer) -> tuple[str, str, str, Text, str]:
+    return (
+        str(event["sequence"]),
+        when(event["timestamp"]),
+        printable(event["event"]),
+        brief(event["data"]),
+        printable(event.get("session", "")),
+    )
+
+
+def show_namespaces(console: Console, answer: Answer) -> None:
+    """Show the namespaces, the current one marked."""
+    rows = table("", "NAMESPACE", "ENTRIES", "EVENTS", "LAST WRITTEN")
+    for each in answer["results"]:
+        current = each["name"] == answer["current"]
+        rows.add_row(
+            "*" if current else " ",
+            Text(printable(each["name"]), "bold green" if current else ""),
+            f"{each['entries']:,}",
+            f"{each['events']:,}",
+            when(each["latest"]),
+        )
+    if answer["results"]:
+        show(console, rows)
+    else:
+        console.print("Nothing is stored yet.")
+
+
+def show_tags(console: Console, answer: Answer) -> None:
+    """Show the tags in use."""
+    rows = table("TAG", "USED")
+    for each in answer["results"]:
+        rows.add_row(printable(each["tag"]), f"{each['count']:,}")
+    if answer["results"]:
+        show(console, rows)
+    else:
+        console.print("Nothing has a tag.")
 
 
 def show_hits(console: Console, answer: Answer) -> None:
@@ -152,6 +240,9 @@ def show_history(console: Console, answer: Answer) -> None:
     if "results" not in answer:
         _show_range(console, answer)
         return
+    if answer["results"] and "event" in answer["results"][0]:
+        show_events(console, answer)
+        return
     rows = table("VERSION", "WHEN", "VALUE", "TAGS")
     for each in answer["results"]:
         value = Text("forgotten", "dim") if each["deleted"] else brief(each["value"])
@@ -159,8 +250,10 @@ def show_history(console: Console, answer: Answer) -> None:
         rows.add_row(str(each["version"]), when(each["timestamp"]), value, tags)
     if answer["results"]:
         show(console, rows)
+    elif "key" in answer:
+        console.print(miss_text(answer).replace("is stored", "was ever stored", 1), soft_wrap=True)
     else:
-        console.print("Nothing was ever stored there.")
+        console.print("There are no such events.")
 
 
 def show_fields(console: Console, answer: Answer) -> None:

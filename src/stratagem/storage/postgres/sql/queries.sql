@@ -152,14 +152,19 @@ WHERE v.workspace = $1 AND v.branch = $2 AND v.seq > $3 AND v.seq <= $4 AND v.sp
 ORDER BY v.seq LIMIT $6
 
 -- name: first_event
--- The first event that changed anything on a branch after a sequence.
+-- The first event that changed anything on a branch up to a sequence, in some spaces (an array, or
+-- null for all of them).
 SELECT e.seq, e.at FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
-WHERE v.workspace = $1 AND v.branch = $2 AND v.seq <= $3 ORDER BY v.seq LIMIT 1
+WHERE v.workspace = $1 AND v.branch = $2 AND v.seq <= $3
+    AND ($4::bigint[] IS NULL OR v.space = ANY ($4::bigint[]))
+ORDER BY v.seq LIMIT 1
 
 -- name: last_event
--- The last event that changed anything on a branch up to a sequence.
+-- The last event that changed anything on a branch up to a sequence, in some spaces.
 SELECT e.seq, e.at FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
-WHERE v.workspace = $1 AND v.branch = $2 AND v.seq <= $3 ORDER BY v.seq DESC LIMIT 1
+WHERE v.workspace = $1 AND v.branch = $2 AND v.seq <= $3
+    AND ($4::bigint[] IS NULL OR v.space = ANY ($4::bigint[]))
+ORDER BY v.seq DESC LIMIT 1
 
 -- name: tally
 -- How many live records of a kind a branch showed after a sequence.
@@ -237,6 +242,107 @@ SELECT v.seq FROM tags t JOIN versions v ON v.workspace = $1 AND v.seq = t.seq
 WHERE t.workspace = $1 AND t.tag >= $3 AND t.tag < $4
     AND strpos(substr(t.tag, length($3) + 1), $5) > 0 AND {visible}
 LIMIT nullif($6, -1)
+
+-- name: key_count
+-- How many keys a space has between two, up to a number.
+SELECT count(*) FROM (
+    SELECT FROM subjects
+    WHERE workspace = $1 AND space = $2 AND key >= $3 AND key < $4 LIMIT $5) AS found
+
+-- name: tag_count
+-- How many versions ever had a tag, up to a number.
+SELECT count(*) FROM (SELECT FROM tags WHERE workspace = $1 AND tag = $2 LIMIT $3) AS found
+
+-- name: listed_by_key
+-- The records of a space that a view shows, by key, between two keys, with every one of some tags.
+SELECT s.key, v.seq
+FROM subjects s JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
+WHERE s.workspace = $1 AND s.space = $3 AND s.key >= $4 AND s.key < $5
+    AND NOT v.deleted AND (v.expires_at IS NULL OR v.expires_at > $2)
+    AND NOT EXISTS (SELECT FROM unnest($6::text[]) w (tag) WHERE NOT EXISTS (
+        SELECT FROM tags t WHERE t.workspace = $1 AND t.tag = w.tag AND t.seq = v.seq))
+ORDER BY s.key LIMIT $7
+
+-- name: tagged_by_key
+-- The same, gathered by one of the tags and sorted.
+SELECT s.key, v.seq
+FROM tags d JOIN versions v ON v.workspace = $1 AND v.seq = d.seq
+JOIN subjects s ON s.workspace = $1 AND s.id = v.subject
+WHERE d.workspace = $1 AND d.tag = $8 AND v.space = $3 AND s.key >= $4 AND s.key < $5
+    AND {visible}
+    AND NOT EXISTS (SELECT FROM unnest($6::text[]) w (tag) WHERE NOT EXISTS (
+        SELECT FROM tags t WHERE t.workspace = $1 AND t.tag = w.tag AND t.seq = v.seq))
+ORDER BY s.key LIMIT $7
+
+-- name: gathered_newest
+-- The records of a space that a view shows between two keys, older than one; gathered and sorted.
+SELECT v.seq
+FROM subjects s JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
+WHERE s.workspace = $1 AND s.space = $3 AND s.key >= $4 AND s.key < $5
+    AND NOT v.deleted AND (v.expires_at IS NULL OR v.expires_at > $2) AND v.seq < $6
+ORDER BY v.seq DESC LIMIT $7
+
+-- name: walked_down
+-- The versions of a space that a view shows of one branch between two sequences, newest first.
+SELECT v.seq FROM versions v
+WHERE v.workspace = $1 AND v.branch = $3 AND v.seq > $4 AND v.seq < $5 AND v.space = $6
+    AND {visible}
+    AND ($7::text = '' OR EXISTS (
+        SELECT FROM subjects s
+        WHERE s.workspace = $1 AND s.id = v.subject AND s.key >= $7 AND s.key < $8))
+ORDER BY v.seq DESC LIMIT $9
+
+-- name: walked_up
+-- The same, oldest first.
+SELECT v.seq FROM versions v
+WHERE v.workspace = $1 AND v.branch = $3 AND v.seq > $4 AND v.seq < $5 AND v.space = $6
+    AND {visible}
+    AND ($7::text = '' OR EXISTS (
+        SELECT FROM subjects s
+        WHERE s.workspace = $1 AND s.id = v.subject AND s.key >= $7 AND s.key < $8))
+ORDER BY v.seq LIMIT $9
+
+-- name: tagged_down
+-- The versions of a space that a view shows with every one of some tags, newest first; found by $3.
+SELECT v.seq FROM tags d JOIN versions v ON v.workspace = $1 AND v.seq = d.seq
+WHERE d.workspace = $1 AND d.tag = $3 AND d.seq > $4 AND d.seq < $5 AND v.space = $6 AND {visible}
+    AND NOT EXISTS (SELECT FROM unnest($7::text[]) w (tag) WHERE NOT EXISTS (
+        SELECT FROM tags t WHERE t.workspace = $1 AND t.tag = w.tag AND t.seq = v.seq))
+    AND ($8::text = '' OR EXISTS (
+        SELECT FROM subjects s
+        WHERE s.workspace = $1 AND s.id = v.subject AND s.key >= $8 AND s.key < $9))
+ORDER BY d.seq DESC LIMIT $10
+
+-- name: tagged_up
+-- The same, oldest first.
+SELECT v.seq FROM tags d JOIN versions v ON v.workspace = $1 AND v.seq = d.seq
+WHERE d.workspace = $1 AND d.tag = $3 AND d.seq > $4 AND d.seq < $5 AND v.space = $6 AND {visible}
+    AND NOT EXISTS (SELECT FROM unnest($7::text[]) w (tag) WHERE NOT EXISTS (
+        SELECT FROM tags t WHERE t.workspace = $1 AND t.tag = w.tag AND t.seq = v.seq))
+    AND ($8::text = '' OR EXISTS (
+        SELECT FROM subjects s
+        WHERE s.workspace = $1 AND s.id = v.subject AND s.key >= $8 AND s.key < $9))
+ORDER BY d.seq LIMIT $10
+
+-- name: space_counts
+-- How many versions a view shows in each of some spaces (an array), and the newest of them.
+SELECT v.space, count(*), max(v.seq) FROM versions v
+WHERE v.workspace = $1 AND v.space = ANY ($3::bigint[]) AND {visible} GROUP BY v.space
+
+-- name: tag_counts
+-- How many versions a view shows with each tag from $4 on, in some spaces (an array).
+SELECT d.tag, count(*) FROM tags d JOIN versions v ON v.workspace = $1 AND v.seq = d.seq
+WHERE d.workspace = $1 AND d.tag >= $4 AND v.space = ANY ($3::bigint[]) AND {visible}
+GROUP BY d.tag ORDER BY count(*) DESC, d.tag LIMIT $5
+
+-- name: namespaces_with
+-- The namespaces in which a view shows a record of a kind under a key.
+SELECT sp.namespace
+FROM spaces sp JOIN subjects s ON s.workspace = $1 AND s.space = sp.id AND s.key = $4
+JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
+WHERE sp.workspace = $1 AND sp.kind = $3
+    AND NOT v.deleted AND (v.expires_at IS NULL OR v.expires_at > $2)
+ORDER BY v.seq DESC LIMIT $5
 
 -- name: linked
 -- What can be reached from some nodes (an array of subjects) in a view, either way.

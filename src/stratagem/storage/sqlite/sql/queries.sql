@@ -141,14 +141,19 @@ WHERE v.branch = ?1 AND v.seq > ?2 AND v.seq <= ?3 AND v.space = ?4 AND v.subjec
 ORDER BY v.seq LIMIT ?5
 
 -- name: first_event
--- The first event that changed anything on a branch after a sequence.
+-- The first event that changed anything on a branch up to a sequence, in some spaces (a JSON array,
+-- or null for all of them).
 SELECT e.seq, e.at FROM versions v CROSS JOIN events e ON e.seq = v.seq
-WHERE v.branch = ?1 AND v.seq <= ?2 ORDER BY v.seq LIMIT 1
+WHERE v.branch = ?1 AND v.seq <= ?2
+    AND (?3 IS NULL OR v.space IN (SELECT value FROM json_each(?3)))
+ORDER BY v.seq LIMIT 1
 
 -- name: last_event
--- The last event that changed anything on a branch up to a sequence.
+-- The last event that changed anything on a branch up to a sequence, in some spaces.
 SELECT e.seq, e.at FROM versions v CROSS JOIN events e ON e.seq = v.seq
-WHERE v.branch = ?1 AND v.seq <= ?2 ORDER BY v.seq DESC LIMIT 1
+WHERE v.branch = ?1 AND v.seq <= ?2
+    AND (?3 IS NULL OR v.space IN (SELECT value FROM json_each(?3)))
+ORDER BY v.seq DESC LIMIT 1
 
 -- name: tally
 -- How many live records of a kind a branch showed after a sequence.
@@ -231,6 +236,95 @@ WHERE t.tag = ?2 AND t.seq < ?4 AND {visible} ORDER BY t.seq DESC LIMIT ?3
 -- The versions that a view shows with a facet between two, in which a text occurs.
 SELECT v.seq FROM tags t CROSS JOIN versions v ON v.seq = t.seq
 WHERE t.tag >= ?2 AND t.tag < ?3 AND instr(substr(t.tag, length(?2) + 1), ?4) AND {visible} LIMIT ?5
+
+-- name: key_count
+-- How many keys a space has between two, up to a number.
+SELECT count(*) FROM (
+    SELECT 1 FROM subjects WHERE space = ?1 AND key >= ?2 AND key < ?3 LIMIT ?4)
+
+-- name: tag_count
+-- How many versions ever had a tag, up to a number.
+SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = ?1 LIMIT ?2)
+
+-- name: listed_by_key
+-- The records of a space that a view shows, by key, between two keys, with every one of some tags.
+SELECT s.key, v.seq FROM subjects s CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
+WHERE s.space = ?2 AND s.key >= ?3 AND s.key < ?4
+    AND v.deleted = 0 AND (v.expires_at IS NULL OR v.expires_at > ?1)
+    AND NOT EXISTS (SELECT 1 FROM json_each(?5) w
+        WHERE NOT EXISTS (SELECT 1 FROM tags t WHERE t.tag = w.value AND t.seq = v.seq))
+ORDER BY s.key LIMIT ?6
+
+-- name: tagged_by_key
+-- The same, gathered by one of the tags and sorted.
+SELECT s.key, v.seq
+FROM tags d CROSS JOIN versions v ON v.seq = d.seq CROSS JOIN subjects s ON s.id = v.subject
+WHERE d.tag = ?7 AND v.space = ?2 AND s.key >= ?3 AND s.key < ?4 AND {visible}
+    AND NOT EXISTS (SELECT 1 FROM json_each(?5) w
+        WHERE NOT EXISTS (SELECT 1 FROM tags t WHERE t.tag = w.value AND t.seq = v.seq))
+ORDER BY s.key LIMIT ?6
+
+-- name: gathered_newest
+-- The records of a space that a view shows between two keys, older than one; gathered and sorted.
+SELECT v.seq FROM subjects s CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
+WHERE s.space = ?2 AND s.key >= ?3 AND s.key < ?4
+    AND v.deleted = 0 AND (v.expires_at IS NULL OR v.expires_at > ?1) AND v.seq < ?5
+ORDER BY v.seq DESC LIMIT ?6
+
+-- name: walked_down
+-- The versions of a space that a view shows of one branch between two sequences, newest first.
+SELECT v.seq FROM versions v
+WHERE v.branch = ?2 AND v.seq > ?3 AND v.seq < ?4 AND v.space = ?5 AND {visible}
+    AND (?6 = '' OR EXISTS (
+        SELECT 1 FROM subjects s WHERE s.id = v.subject AND s.key >= ?6 AND s.key < ?7))
+ORDER BY v.seq DESC LIMIT ?8
+
+-- name: walked_up
+-- The same, oldest first.
+SELECT v.seq FROM versions v
+WHERE v.branch = ?2 AND v.seq > ?3 AND v.seq < ?4 AND v.space = ?5 AND {visible}
+    AND (?6 = '' OR EXISTS (
+        SELECT 1 FROM subjects s WHERE s.id = v.subject AND s.key >= ?6 AND s.key < ?7))
+ORDER BY v.seq LIMIT ?8
+
+-- name: tagged_down
+-- The versions of a space that a view shows with every one of some tags, newest first; found by ?2.
+SELECT v.seq FROM tags d CROSS JOIN versions v ON v.seq = d.seq
+WHERE d.tag = ?2 AND d.seq > ?3 AND d.seq < ?4 AND v.space = ?5 AND {visible}
+    AND NOT EXISTS (SELECT 1 FROM json_each(?6) w
+        WHERE NOT EXISTS (SELECT 1 FROM tags t WHERE t.tag = w.value AND t.seq = v.seq))
+    AND (?7 = '' OR EXISTS (
+        SELECT 1 FROM subjects s WHERE s.id = v.subject AND s.key >= ?7 AND s.key < ?8))
+ORDER BY d.seq DESC LIMIT ?9
+
+-- name: tagged_up
+-- The same, oldest first.
+SELECT v.seq FROM tags d CROSS JOIN versions v ON v.seq = d.seq
+WHERE d.tag = ?2 AND d.seq > ?3 AND d.seq < ?4 AND v.space = ?5 AND {visible}
+    AND NOT EXISTS (SELECT 1 FROM json_each(?6) w
+        WHERE NOT EXISTS (SELECT 1 FROM tags t WHERE t.tag = w.value AND t.seq = v.seq))
+    AND (?7 = '' OR EXISTS (
+        SELECT 1 FROM subjects s WHERE s.id = v.subject AND s.key >= ?7 AND s.key < ?8))
+ORDER BY d.seq LIMIT ?9
+
+-- name: space_counts
+-- How many versions a view shows in each of some spaces (a JSON array), and the newest of them.
+SELECT v.space, count(*), max(v.seq) FROM versions v
+WHERE v.space IN (SELECT value FROM json_each(?2)) AND {visible} GROUP BY v.space
+
+-- name: tag_counts
+-- How many versions a view shows with each tag from ?3 on, in some spaces (a JSON array).
+SELECT d.tag, count(*) FROM tags d CROSS JOIN versions v ON v.seq = d.seq
+WHERE d.tag >= ?3 AND v.space IN (SELECT value FROM json_each(?2)) AND {visible}
+GROUP BY d.tag ORDER BY count(*) DESC, d.tag LIMIT ?4
+
+-- name: namespaces_with
+-- The namespaces in which a view shows a record of a kind under a key.
+SELECT sp.namespace
+FROM spaces sp CROSS JOIN subjects s ON s.space = sp.id AND s.key = ?3
+CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
+WHERE sp.kind = ?2 AND v.deleted = 0 AND (v.expires_at IS NULL OR v.expires_at > ?1)
+ORDER BY v.seq DESC LIMIT ?4
 
 -- name: linked
 -- What can be reached from some nodes (a JSON array of subjects) in a view, either way.

@@ -1,0 +1,291 @@
+"""Seeing what is there: entries, logged events, namespaces and tags, in any view."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+
+from stratagem import limits
+from stratagem.answers import read_cursor
+from stratagem.engine import moments, values
+from stratagem.engine.lineage import OPEN_END, View
+from stratagem.engine.records import FACET_MARK
+from stratagem.errors import ValidationFailed
+from stratagem.memory.entries import check_names, check_tags
+from stratagem.memory.kinds import (
+    ENTRY,
+    EVENT,
+    entries,
+    label_facet,
+    logged_events,
+    session_facet,
+)
+from stratagem.memory.list_cursors import ListAnchor, cursor_at, list_check, read_list_cursor
+from stratagem.memory.models import (
+    Entry,
+    EntryList,
+    EventList,
+    LoggedEvent,
+    NamespaceInfo,
+    NamespaceList,
+    TagInfo,
+    TagList,
+)
+from stratagem.memory.parameters import Tags
+from stratagem.parameters import AsOf, BranchName, Cursor, Namespace, Param
+from stratagem.search.foundation import BoundSystem
+from stratagem.storage.contract import EventContent, Reader
+
+__all__ = [
+    "AfterSequence",
+    "EntryOrder",
+    "EventLabel",
+    "EventOrder",
+    "EventSession",
+    "Listings",
+    "PageLimit",
+    "Prefix",
+    "Since",
+]
+
+_MONTH: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
+
+Prefix = Annotated[str | None, Param("List keys that begin so")]
+EntryOrder = Annotated[Literal["newest", "key"], Param("By time or by key", quiet=True)]
+EventOrder = Annotated[Literal["oldest", "newest"], Param("Which comes first", quiet=True)]
+EventLabel = Annotated[str | None, Param("Only events with this label", quiet=True)]
+EventSession = Annotated[str | None, Param("Only events of this conversation", quiet=True)]
+Since = Annotated[
+    str | int | None, Param("Events since then, in the words of `as_of`", quiet=True, time="moment")
+]
+AfterSequence = Annotated[
+    int | None, Param("Events after this sequence; 0: all", ge=0, le=OPEN_END)
+]
+PageLimit = Annotated[int, Param("How many to a page", quiet=True, ge=1, le=limits.LIST_PAGE_MAX)]
+
+
+class Listings(BoundSystem):
+    """What there is, for one caller."""
+
+    def list(
+        self,
+        prefix: Prefix = None,
+        *,
+        tags: Tags = None,
+        namespace: Namespace = None,
+        order: EntryOrder = "newest",
+        limit: PageLimit = limits.LIST_PAGE_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+        cursor: Cursor = None,
+    ) -> EntryList:
+        """Return the entries of a namespace, newest first or by key, a page at a time.
+
+        All pages show the state that the first one showed, whatever is written meanwhile.
+        """
+        begin = prefix or ""
+        values.check_text(begin, field="prefix", chars_max=limits.KEY_CHARS_MAX, empty_ok=True)
+        wanted, where = check_tags(tags or ()), self._namespace(namespace)
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
+            check = list_check(view.branch.id, where, begin, wanted, order)
+            view, anchor, position = _anchor_view(reader, view, cursor, check)
+            space = entries(where)
+            if order == "key":
+                found = [
+                    listed.sequence
+                    for listed in reader.listing.by_key(
+                        view, space, prefix=begin, names=wanted, after=position, limit=limit + 1
+                    )
+                ]
+            else:
+                before = read_cursor(position or None, start=OPEN_END)
+                found = reader.listing.newest(
+                    view, space, prefix=begin, names=wanted, before=before, limit=limit + 1
+                )
+            contents = reader.log.contents(found[:limit])
+        page = [_entry(contents[sequence]) for sequence in found[:limit]]
+        more = len(found) > limit
+        return EntryList(
+            results=page,
+            truncated=more,
+            next=entry_cursor(anchor.text, order, page[-1].key, page[-1].version) if more else None,
+            anchor=anchor.text,
+        )
+
+    def events(
+        self,
+        event: EventLabel = None,
+        *,
+        session: EventSession = None,
+        since: Since = None,
+        after: AfterSequence = None,
+        tags: Tags = None,
+        namespace: Namespace = None,
+        order: EventOrder = "oldest",
+        limit: PageLimit = limits.LIST_PAGE_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+        cursor: Cursor = None,
+    ) -> EventList:
+        """Return logged events in the order in which they were logged, a page at a time."""
+        where = self._namespace(namespace)
+        names = [*_facets(event, session), *check_tags(tags or ())]
+        newest_first = order == "newest"
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
+            least = max(after or 0, self._sequence_before(reader, since))
+            position = read_cursor(cursor, start=OPEN_END if newest_first else least)
+            found = reader.listing.stream(
+                view,
+                logged_events(where),
+                names=names,
+                after=least if newest_first else max(least, position),
+                before=position if newest_first else OPEN_END,
+                newest_first=newest_first,
+                limit=limit + 1,
+            )
+            contents = reader.log.contents(found[:limit])
+        page = [_event(contents[sequence]) for sequence in found[:limit]]
+        more = len(found) > limit
+        return EventList(
+            results=page, truncated=more, next=str(page[-1].sequence) if more else None
+        )
+
+    def namespaces(self, *, branch: BranchName = None, as_of: AsOf = None) -> NamespaceList:
+        """Return the namespaces that hold something, with how much, the largest first."""
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
+            counts = reader.listing.space_counts(view, (ENTRY, EVENT))
+            spaces = reader.records.spaces()
+            found: dict[str, NamespaceInfo] = {}
+            newest: dict[str, int] = {}
+            for count in counts:
+                space = spaces[count.space]
+                info = found.setdefault(space.namespace, NamespaceInfo(space.namespace, 0, 0))
+                if space.kind == ENTRY:
+                    info.entries = count.live
+                else:
+                    info.events = count.live
+                newest[space.namespace] = max(count.newest, newest.get(space.namespace, 0))
+            for name, sequence in newest.items():
+                found[name].latest = moments.iso(reader.log.time_of(sequence) or 0)
+        ordered = sorted(found.values(), key=lambda each: (-each.entries - each.events, each.name))
+        return NamespaceList(ordered, self._caller.namespace)
+
+    def tags(
+        self,
+        *,
+        namespace: Annotated[str | None, Param("Only this one; default: all")] = None,
+        limit: PageLimit = limits.LIST_PAGE_DEFAULT,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> TagList:
+        """Return the tags of entries and logged events with how many have each, most used first."""
+        where = None if namespace is None else self._namespace(namespace)
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or self._caller.branch, as_of)
+            spaces = [
+                number
+                for number, space in reader.records.spaces().items()
+                if space.kind in {ENTRY, EVENT} and where in {None, space.namespace}
+            ]
+            counts = reader.listing.tag_counts(view, spaces, limit=limit + 1)
+        shown = [TagInfo(count.tag, count.live) for count in counts[:limit]]
+        return TagList(shown, truncated=len(counts) > limit)
+
+    def _namespace(self, namespace: str | None) -> str:
+        return check_names(
+            namespace or self._caller.namespace,
+            field="namespace",
+            chars_max=limits.NAMESPACE_CHARS_MAX,
+        )
+
+    def _sequence_before(self, reader: Reader, since: str | int | None) -> int:
+        """Return the last sequence before a moment."""
+        if since is None:
+            return 0
+        moment = self._beginning_of(since, reader.log.head().at)
+        if isinstance(moment, moments.AtSequence):
+            return moment.sequence - 1
+        if isinstance(moment, moments.AtTime):
+            return reader.log.sequence_at(moment.at - 1)
+        return reader.log.head().sequence
+
+    def _beginning_of(self, since: str | int, latest: int) -> moments.Moment:
+        """Return the moment that words for a time stand for: of a day or a month, its beginning.
+
+        A view of a day is one of its end; what has happened since a day begins with it.
+        """
+        now, zone = self._store.now(), self._views.zone
+        begins = f"{since}-01" if _MONTH.fullmatch(str(since).strip()) else since
+        # Only words for a day can be followed by a time.
+        with suppress(ValidationFailed):
+            return moments.parse(
+                f"{begins} 00:00", now=now, zone=zone, latest=latest, field="since"
+            )
+        return moments.parse(since, now=now, zone=zone, latest=latest, field="since")
+
+
+def entry_cursor(anchor: str, order: str, key: str, version: int) -> str:
+    """Return the cursor of a list of entries after one of them."""
+    return cursor_at(anchor, key if order == "key" else version)
+
+
+def _anchor_view(
+    reader: Reader, view: View, cursor: str | None, check: int
+) -> tuple[View, ListAnchor, str]:
+    """Return the view that all pages of a list have, its anchor, and where the page begins."""
+    if cursor is None:
+        limit = min(view.limit, reader.log.head().sequence)
+        anchor, position = ListAnchor(limit, view.time, check), ""
+    else:
+        anchor, position = read_list_cursor(cursor, check)
+    lineage = reader.branches.lineage(view.branch, anchor.sequence)
+    return View(view.branch, lineage, anchor.time), anchor, position
+
+
+def _facets(event: str | None, session: str | None) -> Sequence[str]:
+    """Return the facets by which events with a label, or of a session, are found."""
+    wanted = []
+    # A session says more than a label: it comes first, for events are looked for by it.
+    if session is not None:
+        values.check_text(session, field="session", chars_max=limits.SESSION_CHARS_MAX)
+        wanted.append(FACET_MARK + session_facet(session))
+    if event is not None:
+        values.check_text(event, field="event", chars_max=limits.EVENT_LABEL_CHARS_MAX)
+        wanted.append(FACET_MARK + label_facet(event))
+    return wanted
+
+
+def _entry(content: EventContent) -> Entry:
+    stored: dict[str, Any] = orjson.loads(content.payload)
+    expires = stored.get("expires_at")
+    return Entry(
+        key=content.key or "",
+        value=stored["value"],
+        version=content.sequence,
+        timestamp=moments.iso(content.at),
+        namespace=content.space.namespace,
+        tags=stored.get("tags", []),
+        expires=None if expires is None else moments.iso(expires),
+        actor=content.actor,
+    )
+
+
+def _event(content: EventContent) -> LoggedEvent:
+    logged: dict[str, Any] = orjson.loads(content.payload)
+    return LoggedEvent(
+        sequence=content.sequence,
+        event=logged["event"],
+        data=logged["data"],
+        timestamp=moments.iso(content.at),
+        namespace=content.space.namespace,
+        tags=logged.get("tags", []),
+        session=logged.get("session"),
+        actor=content.actor,
+    )

@@ -1,0 +1,598 @@
+"""Reading memory, as operations: one entry, several, lists of them, and what has happened.
+
+`strata_recall` and `strata_history` are among the few tools that agents are shown, so each does
+several things. Programs and people have an operation for each besides, in a toolset of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, Required, TypedDict, cast
+
+from stratagem import limits
+from stratagem.answers import (
+    add_note,
+    fit_list,
+    fit_value,
+    is_whole,
+    plain,
+    read_cursor,
+    shorten_values,
+    take_fitting,
+)
+from stratagem.errors import MissingRequired, ValidationFailed
+from stratagem.memory.answer_text import AS_DATA, brief, by_actor, plural, with_note
+from stratagem.memory.listing import (
+    AfterSequence,
+    EntryOrder,
+    EventLabel,
+    EventSession,
+    PageLimit,
+    Prefix,
+    Since,
+    entry_cursor,
+)
+from stratagem.memory.misses import WILDCARDS
+from stratagem.memory.parameters import Key, Keys, Path, Tags
+from stratagem.memory.service import Memory
+from stratagem.operation import Caller, CommandHint, Operation, operation
+from stratagem.parameters import AsOf, BranchName, Cursor, Namespace, Param
+from stratagem.search.foundation import Foundation
+
+__all__ = [
+    "LISTING_OPERATIONS",
+    "fit_history",
+    "fit_recalled",
+    "history",
+    "recall",
+    "say_history",
+    "say_miss",
+    "say_recalled",
+]
+
+Answer = dict[str, Any]
+_TOOLSET: Final = "memory_plus"
+_NAMESPACES_SAID: Final = 5
+# Room for what an answer says about having been cut.
+_NOTE_CHARS: Final = 250
+
+
+class RecallAnswer(TypedDict, total=False):
+    """What strata_recall answers: one entry, several of them, or why there is none."""
+
+    found: Required[bool]
+    key: str
+    value: Any
+    version: int
+    timestamp: str
+    namespace: str
+    tags: list[str]
+    expires: str
+    actor: str
+    results: list[dict[str, Any]]
+    missing: list[str]
+    reason: str
+    near: list[str]
+    elsewhere: list[str]
+    before: str
+    path: str
+    place: str
+    there: str
+    truncated: bool
+    next: str
+    anchor: str
+
+
+class HistoryAnswer(TypedDict, total=False):
+    """What strata_history answers: the versions of an entry, events, or the time range."""
+
+    oldest: str
+    latest: str
+    branch: str
+    oldest_sequence: int
+    latest_sequence: int
+    results: list[dict[str, Any]]
+    truncated: bool
+    next: str
+    key: str
+    namespace: str
+    near: list[str]
+    elsewhere: list[str]
+
+
+def recall(
+    memory: Memory,
+    *,
+    key: Key = None,
+    keys: Keys | None = None,
+    prefix: Prefix = None,
+    tags: Tags = None,
+    order: EntryOrder = "newest",
+    limit: PageLimit = limits.LIST_PAGE_DEFAULT,
+    namespace: Namespace = None,
+    as_of: AsOf = None,
+    branch: BranchName = None,
+    path: Path = None,
+    cursor: Cursor = None,
+) -> RecallAnswer:
+    """Return what is stored under a key, or under several; without a key, list what there is."""
+    if key is not None and keys is not None:
+        raise MissingRequired("Give a key, or keys.", field="key")
+    if key is None and keys is None:
+        if path is not None:
+            raise MissingRequired("`path` is a place in an entry: give its key.", field="key")
+        listed = memory.list(
+            prefix,
+            tags=tags,
+            namespace=namespace,
+            order=order,
+            limit=limit,
+            branch=branch,
+            as_of=as_of,
+            cursor=cursor,
+        )
+        answer = {"found": bool(listed.results), **plain(listed)}
+        if not listed.results and cursor is None:
+            view = {"branch": branch, "as_of": as_of}
+            answer |= _explain_empty_list(memory, prefix, namespace, view)
+        return cast("RecallAnswer", answer)
+    _refuse_filters(prefix, tags)
+    # What cannot be continued must not be run, either.
+    read_cursor(cursor)
+    if keys is not None:
+        found = memory.recall_many(keys, namespace=namespace, as_of=as_of, branch=branch, path=path)
+        there = {entry.key for entry in found}
+        missing = [each for each in dict.fromkeys(keys) if each not in there]
+        return {"found": bool(found), "results": plain(found), "missing": missing}
+    assert key is not None
+    entry = memory.recall(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
+    if entry is not None:
+        return cast("RecallAnswer", {"found": True, **plain(entry)})
+    miss = memory.explain_miss(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
+    return cast("RecallAnswer", {"found": False, **plain(miss)})
+
+
+def _explain_empty_list(
+    memory: Memory, prefix: str | None, namespace: str | None, view: Mapping[str, Any]
+) -> Answer:
+    """Say where there is something, if not in what was to be listed."""
+    if prefix:
+        miss = memory.explain_miss(prefix, namespace=namespace, **view)
+        return {"namespace": miss.namespace, "near": miss.near} if miss.near else {}
+    others = [each.name for each in memory.namespaces(**view) if each.entries]
+    return {"elsewhere": others[:_NAMESPACES_SAID]} if others else {}
+
+
+def _refuse_filters(prefix: str | None, tags: Sequence[str] | None) -> None:
+    """Refuse what filters a list beside a key, which would be passed over in silence."""
+    for name, given in (("prefix", prefix), ("tags", tags)):
+        if given is not None:
+            raise ValidationFailed(
+                f"`{name}` filters a list of entries; a key names one.",
+                field=name,
+                hint=f"Leave `{name}` out, or leave the key out to list what there is.",
+            )
+
+
+def history(
+    memory: Memory,
+    *,
+    key: Annotated[str | None, Param("Its versions, newest first", quiet=True)] = None,
+    event: EventLabel = None,
+    session: EventSession = None,
+    since: Since = None,
+    after: AfterSequence = None,
+    order: Annotated[
+        Literal["oldest", "newest"] | None, Param("Which event comes first", quiet=True)
+    ] = None,
+    namespace: Namespace = None,
+    branch: BranchName = None,
+    as_of: AsOf = None,
+    limit: Annotated[
+        int, Param("How many to a page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX)
+    ] = limits.HISTORY_PAGE_DEFAULT,
+    cursor: Cursor = None,
+) -> HistoryAnswer:
+    """Return the versions of an entry, or logged events; without either, the time range."""
+    filters = {"event": event, "session": session, "since": since, "after": after, "order": order}
+    given = [name for name, each in filters.items() if each is not None]
+    if key is not None:
+        if given:
+            raise ValidationFailed(
+                f"`{given[0]}` is about logged events; a key has versions.",
+                field=given[0],
+                hint=f"Leave `{given[0]}` out, or leave the key out to read events.",
+            )
+        found = memory.history(
+            key, namespace=namespace, branch=branch, as_of=as_of, limit=limit, cursor=cursor
+        )
+        answer: Answer = plain(found)
+        if not answer["results"] and cursor is None:
+            miss = memory.explain_miss(key, namespace=namespace, as_of=as_of, branch=branch)
+            answer |= plain(miss)
+            del answer["reason"]
+        return cast("HistoryAnswer", answer)
+    if given or cursor is not None:
+        events = memory.events(
+            event,
+            session=session,
+            since=since,
+            after=after,
+            order=order or "oldest",
+            namespace=namespace,
+            limit=limit,
+            branch=branch,
+            as_of=as_of,
+            cursor=cursor,
+        )
+        return cast("HistoryAnswer", plain(events))
+    span = memory.time_range(branch=branch, as_of=as_of, namespace=namespace)
+    return cast("HistoryAnswer", plain(span))
+
+
+def fit_recalled(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    """Cut entries, and the keys under which there is none, to the budget.
+
+    The cursor of a recall of one key is a position in its value; of several, one in `keys`.
+    """
+    if given.get("key") is None and given.get("keys") is None:
+        return _fit_listed(answer, given)
+    begin = read_cursor(given.get("cursor"))
+    chars_max = _budget(given)
+    if "results" not in answer:
+        return fit_value(answer, chars_max, begin) if answer["found"] else answer
+    keys = list(dict.fromkeys(given["keys"]))
+    page = set(keys[begin:])
+    shown = [each for each in answer["results"] if each["key"] in page]
+    room = chars_max - chars_max // 4
+    cut: Answer = {"found": bool(shown), "results": shown, "truncated": False}
+    cut = fit_list(cut, room, lambda count: str(keys.index(shown[count]["key"])))
+    looked_up = set(keys[begin : int(cut.get("next") or len(keys))])
+    return _with_missing(cut, [key for key in answer["missing"] if key in looked_up], room // 3)
+
+
+def _with_missing(answer: Answer, missing: list[str], chars_max: int) -> Answer:
+    """Name the keys under which nothing is stored, as far as there is room."""
+    if not missing:
+        return answer
+    listed = take_fitting(missing, chars_max)
+    answer["missing"] = listed
+    if len(listed) < len(missing):
+        answer["missing_count"] = len(missing)
+    return answer
+
+
+def _fit_listed(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    """Cut a list of entries to the budget, and their values to their beginnings."""
+    anchor, order = answer["anchor"], given.get("order", "newest")
+    results = answer["results"]
+    shown = {name: each for name, each in answer.items() if name != "anchor" or is_whole()}
+    short = {**shown, "results": shorten_values(results, "value", limits.LIST_VALUE_CHARS)}
+
+    def cursor_after(kept: int) -> str:
+        last = results[kept - 1]
+        return entry_cursor(anchor, order, last["key"], last["version"])
+
+    return fit_list(short, _budget(given), cursor_after)
+
+
+def _fit_events(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    results = answer["results"]
+    if len(results) > 1:
+        # One event alone is shown whole, as far as there is room.
+        answer["results"] = shorten_values(results, "data", limits.LIST_VALUE_CHARS)
+    return fit_list(answer, _budget(given), lambda kept: str(results[kept - 1]["sequence"]))
+
+
+def fit_history(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    """Cut versions or events to the budget."""
+    if "results" not in answer:
+        return answer
+    if given.get("key") is None:
+        return _fit_events(answer, given)
+    versions = [result["version"] for result in answer["results"]]
+    return fit_list(answer, _budget(given), lambda kept: str(versions[kept - 1]))
+
+
+def _fit_names(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    """Cut a list of names to the budget; the least important come last, and go first."""
+    results = answer["results"]
+    kept = take_fitting(results, _budget(given) - _NOTE_CHARS)
+    if left := len(results) - len(kept):
+        answer = add_note(answer, f"{left} more were left out; raise max_chars to see them.")
+    return answer | {"results": kept}
+
+
+def _budget(given: Mapping[str, Any]) -> int:
+    chars_max: int = given.get("max_chars", limits.ANSWER_CHARS_DEFAULT)
+    return chars_max
+
+
+def say_recalled(answer: Mapping[str, Any]) -> str:
+    """Return what a recall found as text, or why it found nothing."""
+    if "reason" in answer:
+        return say_miss(answer)
+    if "results" not in answer:
+        value = brief(answer["value"], len(brief(answer["value"], 10**9)))
+        told = f"(version {answer['version']}, {answer['timestamp']}{by_actor(answer)}"
+        if answer.get("expires"):
+            told += f", expires {answer['expires']}"
+        return with_note([f"{answer['key']} = {value}", f"{told}; {AS_DATA[1:]}"], answer)
+    lines = [_say_entry(entry) for entry in answer["results"]]
+    if missing := answer.get("missing"):
+        lines.append(f"Nothing is stored under {', '.join(map(repr, missing))}.")
+    if not lines:
+        return _say_empty_list(answer)
+    return with_note([*lines, AS_DATA] if answer["results"] else lines, answer)
+
+
+def _say_empty_list(answer: Mapping[str, Any]) -> str:
+    if near := answer.get("near"):
+        return f"No key begins so. Near: {', '.join(near)}."
+    if elsewhere := answer.get("elsewhere"):
+        return f"Nothing is stored there. Namespaces with entries: {', '.join(elsewhere)}."
+    return "Nothing is stored there."
+
+
+def _say_entry(entry: Mapping[str, Any]) -> str:
+    tags = f", tags {', '.join(entry['tags'])}" if entry.get("tags") else ""
+    told = f"{entry['timestamp'][:16]}{by_actor(entry)}{tags}"
+    return f"{entry['key']} = {brief(entry['value'])} ({told})"
+
+
+def say_miss(answer: Mapping[str, Any]) -> str:
+    """Say why nothing was found under a key, and what may have been meant."""
+    key, namespace = answer["key"], answer["namespace"]
+    if answer.get("reason") == "found":
+        return f"{key!r} is stored."
+    if answer.get("reason") == "path":
+        return f"{key!r} has nothing at {answer['path']}. At {answer['place']}: {answer['there']}."
+    place = "" if namespace == "default" else f" in the namespace {namespace!r}"
+    said = [f"Nothing is stored under {key!r}{place}.", *_say_time(answer)]
+    if near := answer.get("near"):
+        said.append(f"Near: {', '.join(near)}.")
+        begin = key.rstrip(WILDCARDS)
+        if sum(each.startswith(begin) for each in near) > 1:
+            said.append(f"strata_recall with prefix {begin!r} lists all that begin so.")
+    if elsewhere := answer.get("elsewhere"):
+        said.append(f"It is stored in the namespace {' and in '.join(map(repr, elsewhere))}.")
+    return " ".join(said)
+
+
+def _say_time(answer: Mapping[str, Any]) -> list[str]:
+    told = {
+        "forgotten": "It was forgotten at",
+        "expired": "It expired at",
+        "later": "It was stored later, at",
+    }.get(answer.get("reason", ""))
+    if told is None:
+        return []
+    before = f"; as_of {answer['before']!r} shows it" if answer.get("before") else ""
+    return [f"{told} {answer['timestamp']}{before}."]
+
+
+def say_history(answer: Mapping[str, Any]) -> str:
+    """Return versions, events or a time range as text."""
+    if "results" not in answer:
+        if "oldest" not in answer:
+            return f"The branch {answer['branch']!r} shows nothing yet."
+        return (
+            f"{answer['oldest']} (@{answer['oldest_sequence']}) to "
+            f"{answer['latest']} (@{answer['latest_sequence']})"
+        )
+    if not answer["results"] and "key" in answer:
+        return say_miss(answer).replace("is stored under", "was ever stored under", 1)
+    if answer["results"] and "event" in answer["results"][0]:
+        return _say_events(answer)
+    lines = [
+        f"{each['version']} {each['timestamp']}{by_actor(each)} "
+        + ("(forgotten)" if each["deleted"] else brief(each["value"], 300))
+        for each in answer["results"]
+    ]
+    return with_note([*lines, AS_DATA] if lines else ["There are no such events."], answer)
+
+
+def _say_events(answer: Mapping[str, Any]) -> str:
+    alone = len(answer["results"]) == 1
+    lines = [
+        f"{each['sequence']} {each['timestamp']} {each['event']}{_say_session(each)}"
+        f"{by_actor(each)}: {brief(each['data'], limits.ANSWER_CHARS_MAX if alone else 300)}"
+        for each in answer["results"]
+    ]
+    return with_note([*lines, AS_DATA] if lines else ["There are no such events."], answer)
+
+
+def _say_session(event: Mapping[str, Any]) -> str:
+    return f" ({event['session']})" if event.get("session") else ""
+
+
+def _say_listed(answer: Mapping[str, Any]) -> str:
+    lines = [_say_entry(entry) for entry in answer["results"]]
+    return with_note([*lines, AS_DATA] if lines else ["Nothing is stored there."], answer)
+
+
+def _say_namespaces(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{each['name']}: {plural(each['entries'], 'entry', 'entries')}, "
+        f"{plural(each['events'], 'event', 'events')}"
+        for each in answer["results"]
+    ]
+    return with_note(lines or ["Nothing is stored yet."], answer)
+
+
+def _say_tags(answer: Mapping[str, Any]) -> str:
+    lines = [f"{each['tag']}: {each['count']}" for each in answer["results"]]
+    return with_note(lines or ["Nothing has a tag."], answer)
+
+
+def _say_deleted(answer: Mapping[str, Any]) -> str:
+    name, kept = answer["namespace"], answer["events"]
+    if not answer["deleted"]:
+        return f"The namespace {name!r} has no entries."
+    said = [f"Forgot {plural(answer['deleted'], 'entry', 'entries')} of {name!r}."]
+    if kept:
+        said.append(f"{plural(kept, 'logged event stays', 'logged events stay')}.")
+    restoring = f"strata_restore_namespace with name {name!r} and as_of {answer['before']!r}"
+    return " ".join([*said, f"{restoring} brings them back."])
+
+
+def _say_restored(answer: Mapping[str, Any]) -> str:
+    said = f"Restored {plural(answer['restored'], 'entry', 'entries')} of {answer['namespace']!r}."
+    if not answer["kept"]:
+        return said
+    return f"{said} {plural(answer['kept'], 'key was', 'keys were')} in use and left alone."
+
+
+def _memory(foundation: Foundation, caller: Caller) -> Memory:
+    return Memory(foundation, caller)
+
+
+_TAGS: Final = {"tags": ("--tag", "-t")}
+
+LISTING_OPERATIONS: tuple[Operation, ...] = (
+    operation(
+        "strata_list",
+        Memory.list,
+        fit=_fit_listed,
+        answer_options=("max_chars",),
+        own_cursor=True,
+        toolset=_TOOLSET,
+        title="List",
+        description="List what is stored: entries by prefix of the key and by tags, newest first "
+        "or by key, each with the beginning of its value.",
+        service=_memory,
+        answer_fields=("results", "truncated", "next"),
+        summarise=_say_listed,
+        read_only=True,
+        commands=(
+            CommandHint(
+                ("list",),
+                "List what is stored, newest first or by key.",
+                panel="Memory",
+                positional=("prefix",),
+                flags=_TAGS,
+                completions={"prefix": "keys"},
+                renderer="tables.show_list",
+            ),
+        ),
+    ),
+    operation(
+        "strata_events",
+        Memory.events,
+        fit=_fit_events,
+        answer_options=("max_chars",),
+        toolset=_TOOLSET,
+        title="Events",
+        description="Read logged events in order: by label, session, tags, since a time or after "
+        "a sequence.",
+        service=_memory,
+        summarise=_say_events,
+        read_only=True,
+        commands=(
+            CommandHint(
+                ("events",),
+                "Show logged events in the order in which they were logged.",
+                panel="Memory",
+                positional=("event",),
+                flags=_TAGS,
+                renderer="tables.show_events",
+                handler="memory.events",
+            ),
+        ),
+    ),
+    operation(
+        "strata_namespaces",
+        Memory.namespaces,
+        fit=_fit_names,
+        answer_options=("max_chars",),
+        toolset=_TOOLSET,
+        title="Namespaces",
+        description="List the namespaces with how many entries and logged events each holds.",
+        service=_memory,
+        answer_fields=("results", "current"),
+        summarise=_say_namespaces,
+        read_only=True,
+        commands=(
+            CommandHint(
+                ("namespaces",),
+                "List the namespaces, with how much each holds.",
+                panel="Memory",
+                renderer="tables.show_namespaces",
+            ),
+        ),
+    ),
+    operation(
+        "strata_tags",
+        Memory.tags,
+        fit=_fit_names,
+        answer_options=("max_chars",),
+        toolset=_TOOLSET,
+        title="Tags",
+        description="List the tags in use, the most frequent first.",
+        service=_memory,
+        answer_fields=("results", "truncated"),
+        summarise=_say_tags,
+        read_only=True,
+        commands=(
+            CommandHint(
+                ("tags",),
+                "List the tags in use, the most frequent first.",
+                panel="Memory",
+                renderer="tables.show_tags",
+            ),
+        ),
+    ),
+    operation(
+        "strata_explain_miss",
+        Memory.explain_miss,
+        toolset=_TOOLSET,
+        title="Explain a miss",
+        description="Why is nothing stored under this key? Says whether it was forgotten or has "
+        "expired, which keys are near, and which namespaces have it.",
+        service=_memory,
+        summarise=say_miss,
+        read_only=True,
+        commands=(CommandHint(("explain-miss",), positional=("key",)),),
+    ),
+    operation(
+        "strata_delete_namespace",
+        Memory.delete_namespace,
+        toolset=_TOOLSET,
+        title="Delete a namespace",
+        description="Forget every entry of a namespace at once. Past moments still show them, and "
+        "strata_restore_namespace brings them back. Logged events stay.",
+        service=_memory,
+        summarise=_say_deleted,
+        destructive=True,
+        idempotent=True,
+        commands=(
+            CommandHint(
+                ("delete-namespace",),
+                "Forget every entry of a namespace at once. It can be restored.",
+                panel="Memory",
+                positional=("name",),
+                completions={"name": "namespaces"},
+            ),
+        ),
+    ),
+    operation(
+        "strata_restore_namespace",
+        Memory.restore_namespace,
+        toolset=_TOOLSET,
+        title="Restore a namespace",
+        description="Store again what a namespace held at a moment and holds no more. What is "
+        "stored under a key now is left as it is.",
+        service=_memory,
+        summarise=_say_restored,
+        idempotent=True,
+        commands=(
+            CommandHint(
+                ("restore-namespace",),
+                "Bring back what a namespace held at a moment.",
+                panel="Memory",
+                positional=("name",),
+                completions={"name": "namespaces"},
+            ),
+        ),
+    ),
+)

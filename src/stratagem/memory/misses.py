@@ -1,0 +1,185 @@
+"""Why a recall found nothing, and what was probably meant.
+
+A caller that asks for a key which is not there mostly has it nearly right: another case, the
+beginning of it, a letter wrong, another namespace, or it was there once. What is looked at is
+bounded, so that a miss costs little however much is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Annotated, Any, Final
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments, paths
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import OPEN_END, View
+from stratagem.memory.entries import check_names, is_expired
+from stratagem.memory.kinds import ENTRY, entries
+from stratagem.memory.models import Miss
+from stratagem.memory.parameters import Path
+from stratagem.parameters import AsOf, BranchName, Namespace, Param
+from stratagem.search.foundation import BoundSystem
+from stratagem.storage.contract import Reader, Version
+from stratagem.storage.listing import ListingReader
+
+__all__ = ["WILDCARDS", "Misses"]
+
+_NEAR_MAX: Final = 5
+_ELSEWHERE_MAX: Final = 3
+_FIELDS_MAX: Final = 20
+# So many keys are compared letter by letter, of those that begin alike.
+_COMPARED_MAX: Final = 500
+_ALIKE_MIN: Final = 0.6
+_PART_LIKENESS: Final = 0.9
+# What people write behind a beginning when they mean everything that begins so.
+WILDCARDS: Final = "*%?"
+_AS_BLANKS: Final = str.maketrans("/:._-", "     ")
+
+
+class Misses(BoundSystem):
+    """What is said about keys under which nothing is stored, to one caller."""
+
+    def explain_miss(
+        self,
+        key: Annotated[str, Param("The key under which nothing was found", quiet=True)],
+        *,
+        namespace: Namespace = None,
+        as_of: AsOf = None,
+        branch: BranchName = None,
+        path: Path = None,
+    ) -> Miss:
+        """Say why a recall found nothing, and which keys and namespaces may have been meant."""
+        caller = self._caller
+        where = namespace or caller.namespace
+        check_names(key, field="key", chars_max=limits.KEY_CHARS_MAX)
+        check_names(where, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch or caller.branch, as_of)
+            space = entries(where)
+            miss = Miss(key, where, "absent")
+            versions = reader.records.history(view.lineage, space, key, before=OPEN_END, limit=2)
+            if versions:
+                _explain_by_past(miss, versions, view.time, path)
+            if miss.reason in {"path", "found"}:
+                return miss
+            if as_of is not None and not versions:
+                self._explain_by_future(reader, miss, view, space)
+            near = list(_near_keys(reader.listing, view, space, key))
+            others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_MAX)
+        miss.near = near or None
+        miss.elsewhere = [name for name in others if name != where] or None
+        return miss
+
+    def _explain_by_future(self, reader: Reader, miss: Miss, view: View, space: Space) -> None:
+        """Say that the key was stored only after the moment that was asked about."""
+        now = View(view.branch, reader.branches.lineage(view.branch), self._store.now())
+        version = reader.records.current(now.lineage, space, miss.key)
+        if version is not None:
+            miss.reason, miss.timestamp = "later", moments.iso(version.at)
+
+
+def _explain_by_past(miss: Miss, versions: Sequence[Version], time: int, path: str | None) -> None:
+    """Say what became of an entry that was there once."""
+    newest = versions[0]
+    content: dict[str, Any] = orjson.loads(newest.payload) if newest.payload else {}
+    if "value" not in content:
+        miss.reason, miss.timestamp = "forgotten", moments.iso(newest.at)
+        if len(versions) > 1 and versions[1].payload is not None:
+            miss.before = f"@{versions[1].sequence}"
+    elif is_expired(content, time):
+        miss.reason, miss.timestamp = "expired", moments.iso(content["expires_at"])
+        miss.before = f"@{newest.sequence}"
+    elif path is not None:
+        miss.reason, miss.path = "path", path
+        miss.place, miss.there = _describe_place(content["value"], paths.parse(path))
+    else:
+        miss.reason = "found"
+
+
+def _describe_place(value: Any, steps: paths.Steps) -> tuple[str, str]:
+    """Return how far a path leads, and what is there."""
+    depth = next(depth for depth in range(len(steps), -1, -1) if paths.get(value, steps[:depth])[0])
+    _found, here = paths.get(value, steps[:depth])
+    return paths.render(steps[:depth]), _describe(here)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, dict):
+        names = list(value)[:_FIELDS_MAX]
+        more = f" and {len(value) - len(names)} more" if len(value) > len(names) else ""
+        return f"the fields {', '.join(names)}{more}" if names else "an object without fields"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, str):
+        is_json = value.lstrip()[:1] in {"{", "["} and _is_json(value)
+        return "text that holds JSON (store it as JSON, not as text)" if is_json else "text"
+    if value is None:
+        return "null"
+    return "true or false" if isinstance(value, bool) else "a number"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _near_keys(listing: ListingReader, view: View, space: Space, key: str) -> Iterator[str]:
+    """Yield keys that may have been meant: those that begin so first, then those most alike."""
+    begin = key.rstrip(WILDCARDS)
+    begun = [each.key for each in listing.by_key(view, space, prefix=begin, limit=_NEAR_MAX)]
+    yield from begun if begin else ()
+    if len(begun) >= _NEAR_MAX:
+        return
+    wanted = _fold(begin or key)
+    scored = [
+        (score, each)
+        for each in _candidates(listing, view, space, begin)
+        if each not in begun and (score := _likeness(wanted, _fold(each))) >= _ALIKE_MIN
+    ]
+    scored.sort(key=lambda pair: (-pair[0], pair[1]))
+    yield from (each for _score, each in scored[: _NEAR_MAX - len(begun)])
+
+
+def _candidates(listing: ListingReader, view: View, space: Space, key: str) -> set[str]:
+    """Return keys to compare: all of a small namespace, else those that begin alike."""
+    every = listing.by_key(view, space, limit=_COMPARED_MAX + 1)
+    if len(every) <= _COMPARED_MAX:
+        return {each.key for each in every}
+    found: set[str] = set()
+    spellings = dict.fromkeys((key, key.lower(), key.upper(), key.capitalize(), key.title()))
+    for spelling in spellings:
+        # From the longest beginning to shorter ones, until there is something to compare.
+        for length in dict.fromkeys((len(spelling), len(spelling) * 3 // 4, len(spelling) // 2, 1)):
+            page = listing.by_key(
+                view, space, prefix=spelling[:length], limit=_COMPARED_MAX // len(spellings)
+            )
+            found.update(each.key for each in page)
+            if page:
+                break
+    return found
+
+
+def _fold(key: str) -> str:
+    """Return a key without what people rarely remember: its case, and what parts its words."""
+    return key.casefold().translate(_AS_BLANKS)
+
+
+def _likeness(wanted: str, key: str) -> float:
+    """Return how alike two keys are, or what was wanted and the same number of a key's words."""
+    words, count = key.split(), len(wanted.split())
+    parts = {" ".join(words[:count]), " ".join(words[-count:])} - {key}
+    return max([_ratio(wanted, key), *(_PART_LIKENESS * _ratio(wanted, part) for part in parts)])
+
+
+def _ratio(wanted: str, key: str) -> float:
+    matcher = SequenceMatcher(None, wanted, key)
+    if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < _ALIKE_MIN:
+        return 0.0
+    return matcher.ratio()
