@@ -8,6 +8,7 @@ exit code, so that one condition looks alike on every surface.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
 
 __all__ = [
@@ -90,6 +91,13 @@ class StratagemError(Exception):
         if self.hint:
             # A traceback shows it below the message.
             self.add_note(self.hint)
+
+    def reword_hint(self, words: Callable[[str], str]) -> None:
+        """Say what to do next in the words of whoever is told."""
+        said, self.hint = self.hint, words(self.hint)
+        notes = getattr(self, "__notes__", None)
+        if notes:
+            notes[:] = [self.hint if note == said else note for note in notes]
 
     def envelope(self) -> dict[str, Any]:
         """Return the error as the result object that every surface shows."""

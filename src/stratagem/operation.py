@@ -328,8 +328,9 @@ class Operation:
     most of the work; `run` then does the same for callers that have no event loop. `right` is
     what it takes to call it, where that does not follow from what it does. `person`: it takes a
     person's word besides. `irreversible`: what it does cannot be undone, which always does.
-    `commands` are its commands, where its name alone makes no good one. `schemas` are those of an
-    operation that has no generated ones.
+    `commands` are its commands, where its name alone makes no good one. `also_called` are words by
+    which others know such an operation: whoever calls it so is told its name. `schemas` are
+    those of an operation that has no generated ones.
     """
 
     name: str
@@ -354,6 +355,7 @@ class Operation:
     irreversible: bool = False
     sdk: SdkMethod | None = None
     commands: tuple[CommandHint, ...] = ()
+    also_called: tuple[str, ...] = ()
     schemas: Mapping[str, Schema] | None = None
 
     def __post_init__(self) -> None:
@@ -402,6 +404,7 @@ class Hints(TypedDict, total=False):
     person: PersonNeeded[Mapping[str, Any]]
     irreversible: bool
     commands: tuple[CommandHint, ...]
+    also_called: tuple[str, ...]
 
 
 def operation(

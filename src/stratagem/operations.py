@@ -32,6 +32,7 @@ __all__ = [
     "of_toolsets",
     "prepare",
     "read_input",
+    "similar_operations",
 ]
 
 Rows = tuple[Operation, ...]
@@ -226,10 +227,21 @@ def find(name: str) -> Operation:
     """
     operation = TABLE.get(name)
     if operation is None:
-        near = get_close_matches(name, TABLE, n=3)
+        near = similar_operations(name, TABLE.values())
         hint = f"Did you mean {' or '.join(near)}?" if near else None
         raise OperationNotFound(f"There is no operation named {name!r}.", hint=hint, similar=near)
     return operation
+
+
+def similar_operations(name: str, among: Iterable[Operation]) -> list[str]:
+    """Return the operations that a wrong name may have meant: by what they do, else by its letters.
+
+    `strata_delete` is nearer to strata_forget than to strata_store.
+    """
+    rows = list(among)
+    word = name.casefold().removeprefix("strata_").replace("-", "_")
+    meant = [row.name for row in rows if word in row.also_called]
+    return meant or get_close_matches(name, [row.name for row in rows], n=3)
 
 
 def read_input(operation: Operation, arguments: Any) -> Any:

@@ -322,7 +322,7 @@ def test_a_query_that_asks_nothing_is_refused(call: Call, query: str) -> None:
         ("strata_store", {"key": "k", "value": 1, "tags": "t"}, "validation_error", "tags"),
         ("strata_store", {"key": "k", "value": 1, "tags": [1]}, "validation_error", "tags"),
         ("strata_store", {"key": "k", "value": 1, "tag": ["t"]}, "validation_error", "tag"),
-        ("strata_recall", {}, "missing_required", "key"),
+        ("strata_recall", {"path": "$.a"}, "missing_required", "key"),
         ("strata_recall", {"key": "k", "keys": ["k"]}, "missing_required", "key"),
         ("strata_recall", {"key": ["k"]}, "validation_error", "key"),
         ("strata_recall", {"keys": "k"}, "validation_error", "keys"),

@@ -45,6 +45,7 @@ __all__ = [
     "fit_recalled",
     "history",
     "recall",
+    "say_deleted",
     "say_history",
     "say_miss",
     "say_recalled",
@@ -425,7 +426,8 @@ def _say_tags(answer: Mapping[str, Any]) -> str:
     return with_note(lines or ["Nothing has a tag."], answer)
 
 
-def _say_deleted(answer: Mapping[str, Any]) -> str:
+def say_deleted(answer: Mapping[str, Any]) -> str:
+    """Say what was forgotten with a namespace, and how it comes back."""
     name, kept = answer["namespace"], answer["events"]
     if not answer["deleted"]:
         return f"The namespace {name!r} has no entries."
@@ -464,6 +466,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("results", "truncated", "next"),
         summarise=_say_listed,
         read_only=True,
+        also_called=("ls", "keys", "entries"),
         commands=(
             CommandHint(
                 ("list",),
@@ -562,7 +565,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
         description="Forget every entry of a namespace at once. Past moments still show them, and "
         "strata_restore_namespace brings them back. Logged events stay.",
         service=_memory,
-        summarise=_say_deleted,
+        summarise=say_deleted,
         destructive=True,
         idempotent=True,
         commands=(
@@ -572,6 +575,7 @@ LISTING_OPERATIONS: tuple[Operation, ...] = (
                 panel="Memory",
                 positional=("name",),
                 completions={"name": "namespaces"},
+                renderer="tables.show_deleted_namespace",
             ),
         ),
     ),

@@ -179,6 +179,9 @@ def _likeness(wanted: str, key: str) -> float:
 
 
 def _ratio(wanted: str, key: str) -> float:
+    if len(wanted) == len(key) and sorted(wanted) == sorted(key):
+        # Letters that changed places: of a short key they are most of it.
+        return 1.0
     matcher = SequenceMatcher(None, wanted, key)
     if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < _ALIKE_MIN:
         return 0.0

@@ -289,6 +289,7 @@ OPERATIONS: tuple[Operation, ...] = (
         service=_memory,
         summarise=_say_stored,
         idempotent=True,
+        also_called=("set", "put", "save", "add", "write", "remember", "insert", "update"),
         commands=(
             CommandHint(
                 ("store",),
@@ -324,6 +325,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         summarise=say_recalled,
         read_only=True,
+        also_called=("get", "read", "fetch", "load", "show", "retrieve", "list", "ls", "keys"),
         commands=(
             CommandHint(
                 ("recall",),
@@ -349,6 +351,7 @@ OPERATIONS: tuple[Operation, ...] = (
         service=_memory,
         summarise=_say_found,
         read_only=True,
+        also_called=("find", "query", "grep", "lookup", "look_up"),
         commands=(
             CommandHint(
                 ("search",),
@@ -372,6 +375,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summarise=_say_forgotten,
         destructive=True,
         idempotent=True,
+        also_called=("delete", "remove", "del", "rm", "erase", "unset"),
         commands=(
             CommandHint(
                 ("forget",),
@@ -393,6 +397,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Searchable; give `session` to keep a conversation together.",
         service=_memory,
         summarise=_say_logged,
+        also_called=("append", "event", "record", "note"),
         commands=(
             CommandHint(
                 ("log",),
@@ -418,6 +423,7 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("action", "name", "conflicts", "results", "truncated", "next"),
         summarise=_say_branched,
         reading_actions=("list", "diff", "switch"),
+        also_called=("fork", "merge", "diff", "switch", "checkout", "branches"),
         commands=_BRANCH_COMMANDS,
     ),
     operation(
@@ -433,6 +439,7 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("oldest", "latest", "branch", "results", "truncated", "next"),
         summarise=say_history,
         read_only=True,
+        also_called=("versions", "changes", "events", "audit"),
         commands=(
             CommandHint(
                 ("history",),
@@ -462,6 +469,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "events",
         ),
         read_only=True,
+        also_called=("info", "stats"),
         commands=(
             CommandHint(
                 ("status",),

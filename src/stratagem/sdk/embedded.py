@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, Sel
 from stratagem import limits
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.display import html_table
-from stratagem.errors import ValidationFailed
+from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.parameters import check
 from stratagem.schemas import method_schema
 from stratagem.sdk.generated.memory import MemoryMethods
+from stratagem.sdk.method_calls import as_method
 from stratagem.sdk.transactions import TransactionBlock, TransactionScope
 from stratagem.search.foundation import BoundSystem
 
@@ -73,6 +74,15 @@ class CheckedService(Generic[ServiceT]):
         /,
     ) -> ResultT:
         """Run a method, in the transaction that the caller is in."""
+        try:
+            return self._run(method, arguments)
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
+
+    def _run(
+        self, method: Callable[Concatenate[ServiceT, ...], ResultT], arguments: Mapping[str, Any]
+    ) -> ResultT:
         name = method.__name__
         caller = self._scope.caller()
         given = self._scope.transactions.arguments_for(caller, arguments)

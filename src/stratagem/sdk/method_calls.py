@@ -11,7 +11,7 @@ from stratagem.parameters import MISSING
 from stratagem.schemas import method_schema
 from stratagem.sdk.deserialization import deserialize
 
-__all__ = ["MethodCall"]
+__all__ = ["MethodCall", "as_method"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,14 @@ _COUNTERPARTS: Final[Mapping[str, _Counterpart]] = {
         for action in ("create", "delete", "diff", "fork", "merge", "restore", "switch")
     },
 }
+
+
+def as_method(hint: str) -> str:
+    """Return a hint in which operations are named as methods of the SDK."""
+    # Whoever meets no error need not read the whole table.
+    from stratagem.call_forms import reword
+
+    return reword(hint, "method")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 import httpx2
 
+from stratagem.errors import StratagemError
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods, DebuggingMethods
 from stratagem.sdk.generated.gateway import AsyncGatewayOperations, GatewayOperations
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods, KnowledgeMethods
@@ -28,7 +29,7 @@ from stratagem.sdk.http_requests import (
     is_outcome,
     unreachable_error,
 )
-from stratagem.sdk.method_calls import MethodCall
+from stratagem.sdk.method_calls import MethodCall, as_method
 from stratagem.sdk.retry_policy import RetryPolicy, may_repeat
 
 __all__ = ["AsyncClient", "Client", "connect", "connect_async"]
@@ -118,7 +119,11 @@ class Client:
     def _invoke(self, method: Callable[..., ResultT], arguments: Mapping[str, Any], /) -> ResultT:
         call = MethodCall.of(method, arguments)
         request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
-        result: ResultT = call.result(self._send(request))
+        try:
+            result: ResultT = call.result(self._send(request))
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
         return result
 
     def _send(self, request: PreparedRequest) -> dict[str, Any]:
@@ -181,7 +186,11 @@ class AsyncClient:
     ) -> ResultT:
         call = MethodCall.of(method, arguments)
         request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
-        result: ResultT = call.result(await self._send(request))
+        try:
+            result: ResultT = call.result(await self._send(request))
+        except StratagemError as error:
+            error.reword_hint(as_method)
+            raise
         return result
 
     async def _send(self, request: PreparedRequest) -> dict[str, Any]:

@@ -276,7 +276,7 @@ def test_history_without_a_key_is_the_time_range(cli: Cli) -> None:
 
 
 def test_a_key_that_was_never_stored_has_no_history(cli: Cli) -> None:
-    assert cli("history", "nothing") == "Nothing was ever stored there.\n"
+    assert cli("history", "nothing") == "Nothing was ever stored under 'nothing'.\n"
 
 
 def test_log_takes_text_and_json(cli: Cli) -> None:
@@ -354,6 +354,6 @@ def test_a_namespace_is_deleted_and_restored(cli: Cli) -> None:
     said = cli("delete-namespace", "work")
     restored = cli("restore-namespace", "work", "--as-of", "@2")
 
-    assert said.startswith("Forgot 1 entry of 'work'.")
-    assert "@2" in said
+    restoring = "`stratagem restore-namespace work --as-of @2` brings them back."
+    assert said == f"Forgot 1 entry of 'work'. {restoring}\n"
     assert restored == "Restored 1 entry of 'work'.\n"

@@ -84,6 +84,15 @@ class Root(TyperGroup):
                 self.commands = {name: self.get_command(ctx, name) for name in COMMANDS}
         return self.commands.get(cmd_name)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first word names; suggest one that others call so."""
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as error:
+            if near := _meant_commands(args[0]):
+                error.message = f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?"
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command to the last byte of its answer."""
         try:
@@ -154,6 +163,17 @@ def root_command() -> Root:
     command = typer.main.get_command(app)
     assert isinstance(command, Root)
     return command
+
+
+def _meant_commands(word: str) -> list[str]:
+    """Return the commands of the operations that others know by a word."""
+    from stratagem.call_forms import command_words
+    from stratagem.operations import TABLE
+
+    name = word.casefold().replace("-", "_")
+    meant = [row for row in TABLE.values() if name in row.also_called]
+    # Of an operation that does several things and one that does this alone, the latter first.
+    return [repr(" ".join(command_words(row, {"action": name}))) for row in reversed(meant)]
 
 
 def _load(name: str) -> Any:

@@ -50,8 +50,6 @@ _ESCAPED_IN_JSON = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURN
 _HELP_OF = re.compile(r"\btool_help ((?!lists\b)[\w.-]*\w)")
 _COMMANDS = {
     "tool_help": "stratagem tool-help",
-    "tools_discover": "`stratagem tools discover`",
-    "tools_compare": "`stratagem tools compare`",
     "options.timeout": "--timeout MS",
     "Add the parameter and call again.": "Add it, or see the command's --help.",
     "The details say": "With --json, the details say",
@@ -87,7 +85,7 @@ class Output:
         else:
             render(self.console, answer)
             if note := answer.get("note"):
-                self.note(note)
+                self.note(shell_words(note))
 
     def data(self, answer: Any) -> None:
         """Print JSON: on one line, or indented on a terminal."""
@@ -119,6 +117,7 @@ class Output:
 
     def fail(self, error: StratagemError) -> int:
         """Report an error; return its exit code."""
+        error.reword_hint(shell_words)
         if self.json:
             self.data(error.envelope())
         else:
@@ -153,7 +152,7 @@ class Output:
 
             show_refusal(self.aside, error.details)
         if error.hint:
-            hint = printable(shell_words(error.hint))
+            hint = printable(error.hint)
             self.aside.print(Text.assemble(("Hint: ", "bold"), hint))
 
 
@@ -178,7 +177,10 @@ def shell_words(text: str) -> str:
     text = _HELP_OF.sub(r"stratagem tool-help --tool-name \1", text)
     for said, meant in _COMMANDS.items():
         text = text.replace(said, meant)
-    return text
+    # Only now: it reads the whole table of operations.
+    from stratagem.call_forms import reword
+
+    return reword(text, "command")
 
 
 def json_text(value: Any, *, indented: bool) -> str:

@@ -31,6 +31,7 @@ __all__ = [
     "plural",
     "show",
     "show_branches",
+    "show_deleted_namespace",
     "show_diff",
     "show_entries",
     "show_entry",
@@ -197,6 +198,13 @@ def show_namespaces(console: Console, answer: Answer) -> None:
         show(console, rows)
     else:
         console.print("Nothing is stored yet.")
+
+
+def show_deleted_namespace(console: Console, answer: Answer) -> None:
+    """Say what was forgotten, and how it comes back."""
+    from stratagem.memory.listing_operations import say_deleted
+
+    console.print(printable(shell_words(say_deleted(answer))), soft_wrap=True)
 
 
 def show_tags(console: Console, answer: Answer) -> None:

@@ -6,7 +6,6 @@ import copy
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
@@ -95,13 +94,18 @@ class Tools:
         operation = self._operations.get(name)
         if operation is not None:
             return operation
-        from stratagem.operations import TABLE
+        from stratagem.operations import TABLE, similar_operations
 
-        if elsewhere := TABLE.get(name):
-            near, advice = [], f"It belongs to the toolset {elsewhere.toolset!r}."
-        else:
-            near = get_close_matches(name, [tool.name for tool in self.listing], n=3)
-            advice = f"Did you mean {' or '.join(near)}?" if near else "List the tools."
+        listed = [self._operations[tool.name] for tool in self.listing]
+        elsewhere = TABLE.get(name)
+        near = similar_operations(name, listed)
+        advice = f"Did you mean {' or '.join(near)}?" if near else "List the tools."
+        if elsewhere is not None:
+            near = [
+                each for each in near if name.removeprefix("strata_") in TABLE[each].also_called
+            ]
+            advice = f"It belongs to the toolset {elsewhere.toolset!r}."
+            advice += f" Did you mean {' or '.join(near)}?" if near else ""
         raise MCPError(INVALID_PARAMS, f"There is no tool {name!r}. {advice}", {"similar": near})
 
     def _is_allowed(self, operation: Operation) -> bool:
