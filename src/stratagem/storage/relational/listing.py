@@ -56,9 +56,10 @@ class SqlListing:
         begin = max(prefix, after + _NEXT) if after else prefix
         bounds = (self._records.space_id(space), begin, prefix + _END)
         wanted = self._queries.array(names)
-        if names and self._is_rare(names[0]):
+        rarest, count = self._rarest(names)
+        if names and count < _FEW:
             rows = self._queries.rows_through(
-                _KEY_ROW, "tagged_by_key", view.lineage, view.time, *bounds, wanted, limit, names[0]
+                _KEY_ROW, "tagged_by_key", view.lineage, view.time, *bounds, wanted, limit, rarest
             )
         else:
             rows = self._queries.rows_through(
@@ -122,10 +123,13 @@ class SqlListing:
         limit: int,
     ) -> list[int]:
         """Go through versions in the order of their sequences, up or down."""
+        after, before = between
         if names:
+            rarest, _count = self._rarest(names)
             rows = self._queries.rows_through(
                 NUMBER, f"tagged_{order}", view.lineage,
-                view.time, names[0], *between, space, self._queries.array(names), *keys, limit,
+                view.time, rarest, after, min(before, _after(view.limit)), space,
+                self._queries.array(names), *keys, limit,
             )  # fmt: skip
             return [row[0] for row in rows]
         found: list[int] = []
@@ -134,7 +138,8 @@ class SqlListing:
             if len(found) < limit:
                 rows = self._queries.rows_through(
                     NUMBER, f"walked_{order}", view.lineage,
-                    view.time, cut.branch, *between, space, *keys, limit - len(found),
+                    view.time, cut.branch, after, min(before, _after(cut.limit)), space, *keys,
+                    limit - len(found),
                 )  # fmt: skip
                 found += [row[0] for row in rows]
         return found
@@ -160,5 +165,13 @@ class SqlListing:
         )  # fmt: skip
         return [row[0] for row in rows]
 
-    def _is_rare(self, name: str) -> bool:
-        return self._queries.number("tag_count", name, _FEW) < _FEW
+    def _rarest(self, names: Sequence[str]) -> tuple[str, int]:
+        """Return which of some names the fewest versions have, and how many, up to a number."""
+        counts = [(self._queries.number("tag_count", name, _FEW), name) for name in names]
+        count, name = min(counts, default=(0, ""))
+        return name, count
+
+
+def _after(limit: int) -> int:
+    """Return the first sequence that a view does not show."""
+    return min(limit, OPEN_END - 1) + 1
