@@ -238,6 +238,9 @@ UPSTREAM_PAGES_MAX: Final = 500
 # What MCP allows; a name in our registry is shorter.
 UPSTREAM_NAME_CHARS_MAX: Final = 128
 UPSTREAM_TITLE_CHARS_MAX: Final = 200
+# Pictures of a tool, each mostly an address; they are sent with every list of tools.
+UPSTREAM_ICONS_MAX: Final = 4
+UPSTREAM_ICON_CHARS_MAX: Final = 8_192
 # A process that has to be fetched first (npx) starts slowly.
 UPSTREAM_CONNECT_SECONDS: Final = 60.0
 UPSTREAM_LIST_SECONDS: Final = 60.0

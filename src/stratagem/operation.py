@@ -328,6 +328,7 @@ class Operation:
     most of the work; `run` then does the same for callers that have no event loop. `right` is
     what it takes to call it, where that does not follow from what it does. `person`: it takes a
     person's word besides. `irreversible`: what it does cannot be undone, which always does.
+    `calls_tools`: it does, and reaches, whatever a registered tool does.
     `commands` are its commands, where its name alone makes no good one. `also_called` are words by
     which others know such an operation: whoever calls it so is told its name. `schemas` are
     those of an operation that has no generated ones.
@@ -353,6 +354,7 @@ class Operation:
     right: Right | None = None
     person: PersonNeeded[Any] | None = None
     irreversible: bool = False
+    calls_tools: bool = False
     sdk: SdkMethod | None = None
     commands: tuple[CommandHint, ...] = ()
     also_called: tuple[str, ...] = ()

@@ -96,6 +96,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Gateway.execute,
         says=_say_result,
         right="execute",
+        calls_tools=True,
         sdk=SdkMethod("execute", ("tool_name", "arguments")),
         commands=(
             CommandHint(
@@ -117,6 +118,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_batch,
         answer_fields=("results", "succeeded"),
         right="execute",
+        calls_tools=True,
         sdk=SdkMethod("batch", ("executions",)),
     ),
     row(
@@ -129,6 +131,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_pipeline,
         answer_fields=("runId", "success", "steps", "output"),
         right="execute",
+        calls_tools=True,
         sdk=SdkMethod("pipeline"),
     ),
     *CORRECTIONS,

@@ -518,6 +518,7 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("results", "failed"),
         toolset="registry",
         right="execute",
+        calls_tools=True,
         sdk=SdkMethod("call_provider", ("provider", "payload")),
     ),
 )

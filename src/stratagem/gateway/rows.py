@@ -42,6 +42,7 @@ def row(  # noqa: PLR0917 -- a row of a table
     destructive: bool = False,
     person: PersonNeeded[GivenT] | None = None,
     irreversible: bool = False,
+    calls_tools: bool = False,
     sdk: SdkMethod | None = None,
     commands: tuple[CommandHint, ...] = (),
 ) -> Operation:
@@ -78,6 +79,7 @@ def row(  # noqa: PLR0917 -- a row of a table
         right=right,
         person=person,
         irreversible=irreversible,
+        calls_tools=calls_tools,
         sdk=sdk,
         commands=commands,
     )

@@ -92,12 +92,25 @@ class CallMetadata(TypedDict):
     repeated: NotRequired[bool]
 
 
+class McpContent(TypedDict):
+    """What a tool of an MCP server answered, as it was sent, next to what `result` has of it.
+
+    `content` is left out where `result` is `{"content": …}`; `structured`: whether `result` is its
+    `structuredContent`.
+    """
+
+    structured: bool
+    content: NotRequired[list[dict[str, Any]]]
+    _meta: NotRequired[dict[str, Any]]
+
+
 class CallAnswer(TypedDict):
-    """A call that worked; `result` is any JSON."""
+    """A call that worked; `result` is any JSON. `mcp`: of tools of MCP servers only."""
 
     executionId: str
     result: Any
     metadata: CallMetadata
+    mcp: NotRequired[McpContent]
 
 
 class BatchSuccess(CallAnswer):

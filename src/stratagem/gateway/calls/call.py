@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from stratagem.gateway.calls.answers import CallAnswer, CallMetadata
+from stratagem.gateway.calls.answers import CallAnswer, CallMetadata, McpContent
 from stratagem.gateway.calls.concurrency import Priority
 from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.inputs import ExecuteInput
@@ -84,14 +84,18 @@ class FinishedCall:
     execution_id: str
     result: Any
     metadata: CallMetadata
+    mcp: McpContent | None = None
 
     def answer(self) -> CallAnswer:
         """Return the documented form."""
-        return {
+        answer: CallAnswer = {
             "executionId": self.execution_id,
             "result": self.result,
             "metadata": self.metadata,
         }
+        if self.mcp is not None:
+            answer["mcp"] = self.mcp
+        return answer
 
 
 # The path of a call, from where it is entered on the home loop.

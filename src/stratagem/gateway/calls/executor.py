@@ -36,6 +36,7 @@ from stratagem.gateway.calls.answers import (
     CorrectionNote,
     ExecutionRecord,
     ExecutionStatus,
+    McpContent,
     RecordedError,
 )
 from stratagem.gateway.calls.breakers import Breakers
@@ -44,7 +45,7 @@ from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
-from stratagem.gateway.definitions.contract import Run, Runner
+from stratagem.gateway.definitions.contract import ContentResult, Run, Runner
 from stratagem.gateway.definitions.schemas import Violation, pointer
 from stratagem.gateway.handlers.operation import CheckOperation
 from stratagem.gateway.registry.secrets import GrantedSecrets
@@ -147,6 +148,7 @@ class _CallState:
     error: StratagemError | None = None
     span: Any = None
     cancelled: bool = False
+    mcp: McpContent | None = None
 
 
 class Executor:
@@ -203,7 +205,7 @@ class Executor:
         finally:
             self._running.pop(state.execution_id, None)
         self._close(state, "success", None, data)
-        return FinishedCall(state.execution_id, result, self._metadata(state))
+        return FinishedCall(state.execution_id, result, self._metadata(state), state.mcp)
 
     def cancel(self, execution_id: str, caller: Caller) -> bool:
         """Stop a call of a caller's own; return whether it was running."""
@@ -236,13 +238,14 @@ class Executor:
             found, kept = parts.cache.get(key)
             if found:
                 state.cached = True
-                return kept, orjson.dumps(kept)
+                state.mcp = kept["mcp"]
+                return kept["result"], orjson.dumps(kept["result"])
         circuit = tool.circuit(state.arguments)
         parts.breakers.enter(circuit)
         await self._begin(state, circuit)
         try:
-            result = await self._run(state, tool)
-            data = _encode_output(tool, result)
+            result = _separate(await self._run(state, tool), state)
+            data = _encode_output(tool, result, state.mcp)
         except asyncio.CancelledError:
             parts.breakers.leave(circuit)
             raise
@@ -252,7 +255,8 @@ class Executor:
             raise
         parts.breakers.succeed(circuit)
         if key is not None:
-            parts.cache.put(key, tool.name, result, tool.configuration.cache_seconds)
+            kept = {"result": result, "mcp": state.mcp}
+            parts.cache.put(key, tool.name, kept, tool.configuration.cache_seconds)
         return result, data
 
     def _check_operation(self, tool: Tool, arguments: Any, call: Call) -> None:
@@ -372,7 +376,10 @@ class Executor:
             context=call.context,
         )
         try:
-            return secrets.scrub(await runner.run(tool.handler, run))
+            result = await runner.run(tool.handler, run)
+            if isinstance(result, ContentResult):
+                return result.map(secrets.scrub)
+            return secrets.scrub(result)
         except StratagemError as error:
             error.message = secrets.scrub(error.message)
             error.details = secrets.scrub(error.details)
@@ -546,7 +553,19 @@ def _authorise(tool: Tool, call: Call) -> None:
         )
 
 
-def _encode_output(tool: Tool, result: Any) -> bytes:
+def _separate(result: Any, state: _CallState) -> Any:
+    """Return a result as plain JSON; what else an MCP server said of it is kept beside."""
+    if not isinstance(result, ContentResult):
+        return result
+    state.mcp = {"structured": result.is_structured}
+    if result.value != {"content": result.content}:
+        state.mcp["content"] = result.content
+    if result.meta:
+        state.mcp["_meta"] = dict(result.meta)
+    return result.value
+
+
+def _encode_output(tool: Tool, result: Any, beside: McpContent | None) -> bytes:
     """Return a result as JSON, checked against the tool's limit and output schema.
 
     Raises:
@@ -557,9 +576,10 @@ def _encode_output(tool: Tool, result: Any) -> bytes:
     except (orjson.JSONEncodeError, TypeError, ValueError) as error:
         raise ExecutionFailed(f"The result of {tool.name} is no JSON: {error}.") from error
     limit = tool.configuration.output_bytes
-    if len(data) > limit:
+    size = len(data) + (len(orjson.dumps(beside)) if beside else 0)
+    if size > limit:
         raise ExecutionFailed(
-            f"The result of {tool.name} has {len(data):,} bytes; {limit:,} are allowed.",
+            f"The result of {tool.name} has {size:,} bytes; {limit:,} are allowed.",
             limit=limit,
             hint="Ask for less, or raise configuration.maxOutput of the tool.",
         )

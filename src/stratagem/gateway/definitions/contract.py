@@ -15,6 +15,7 @@ from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
 
 __all__ = [
+    "ContentResult",
     "Handler",
     "ListedTool",
     "ProgressReport",
@@ -78,6 +79,27 @@ class ListedTool:
     title: str | None = None
     tags: Sequence[str] = ()
     annotations: Mapping[str, Any] | None = None
+    icons: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContentResult:
+    """What a tool of an MCP server answered, as it was sent, and what that is as plain JSON.
+
+    `value` is its `structuredContent` (`is_structured`), else its only text where that is JSON,
+    else `{"content": [...]}`.
+    """
+
+    value: Any
+    content: list[dict[str, Any]]
+    is_structured: bool = False
+    meta: Mapping[str, Any] | None = None
+
+    def map(self, change: Callable[[Any], Any]) -> ContentResult:
+        """Return it with everything in it changed."""
+        return ContentResult(
+            change(self.value), change(self.content), self.is_structured, change(self.meta)
+        )
 
 
 class Runner(Protocol):
@@ -92,7 +114,7 @@ class Runner(Protocol):
         ...
 
     async def run(self, handler: Handler, run: Run) -> Any:
-        """Return the result as plain JSON.
+        """Return the result: plain JSON, or content as an MCP server sent it.
 
         Raises:
             ExecutionFailed: The tool failed; `retryable` says whether nothing was done yet.

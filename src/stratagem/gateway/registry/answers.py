@@ -94,6 +94,9 @@ class ToolSummary(TypedDict):
     provider: str
     status: Status
     version: str
+    title: NotRequired[str]
+    annotations: NotRequired[dict[str, Any]]
+    icons: NotRequired[list[dict[str, Any]]]
     tags: NotRequired[list[str]]
     capabilities: NotRequired[list[str]]
     inputSchema: JsonSchema

@@ -190,6 +190,10 @@ class Sources:
                         changes = changes if approve else {"status": "quarantined"}
                         registry.update(transaction, view, own.name, changes)
                         answer["updated" if approve else "quarantined"].append(own.name)
+                    elif lacking := _lacking(own, each, source):
+                        # Registered by a release that did not keep it; the approved fingerprint
+                        # covers it.
+                        registry.update(transaction, view, own.name, lacking)
                 except (ToolExists, ValidationFailed) as error:
                     answer["warnings"].append(f"{each.name} was left out: {error.message}")
             return answer
@@ -224,11 +228,24 @@ def _has_changed(own: Tool, listed: ListedTool, source: str) -> bool:
     return bool(own.handler != {**listed.handler, "source": source})
 
 
+def _lacking(own: Tool, listed: ListedTool, source: str) -> dict[str, Any]:
+    """Return what a source says of a tool, for clients to show, that the registry does not have."""
+    definition = _definition(listed, own.name, source)
+    return {
+        field: definition[field]
+        for field in ("title", "annotations", "icons")
+        if field in definition and definition[field] != own.content.get(field)
+    }
+
+
 def _definition(tool: ListedTool, name: str, source: str) -> dict[str, Any]:
     hints: Mapping[str, Any] = tool.annotations or {}
     given = {
         "name": name,
+        "title": tool.title,
         "description": tool.description or tool.title or name,
+        "annotations": dict(hints) or None,
+        "icons": [dict(icon) for icon in tool.icons] or None,
         "inputSchema": dict(tool.input_schema),
         "outputSchema": dict(tool.output_schema) if tool.output_schema else None,
         "handler": {**tool.handler, "source": source},

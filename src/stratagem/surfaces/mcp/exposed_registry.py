@@ -30,6 +30,7 @@ from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller
 from stratagem.surfaces.mcp.error_lines import correction_lines
+from stratagem.surfaces.mcp.forwarded_content import forward_answer, forward_error
 from stratagem.surfaces.mcp.tools import error_result
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -60,11 +61,7 @@ class ExposedRegistry:
         given = {"limit": limits.TOOLS_LISTED_MAX, "status": "active"}
         listed = self._database.call("tools_list", given, caller)["tools"]
         return [
-            Tool(
-                name=each["name"],
-                description=each["description"],
-                input_schema={"type": "object", **each["inputSchema"]},
-            )
+            _tool(each)
             for each in listed
             if self.exposes(each["name"]) and self._is_reachable(each["name"])
         ]
@@ -89,7 +86,9 @@ class ExposedRegistry:
             if error.details.get("corrections"):
                 # A tool in its own right takes its own arguments and no correctionId.
                 error.hint = _MEANT
-            return error_result(error)
+            return forward_error(error) or error_result(error)
+        if (forwarded := forward_answer(answer)) is not None:
+            return forwarded
         result = answer["result"]
         structured = result if isinstance(result, dict) else {"result": result}
         text = result if isinstance(result, str) else orjson.dumps(result).decode()
@@ -154,3 +153,18 @@ class ExposedRegistry:
             "resources"
         ]
         return found
+
+
+def _tool(listed: dict[str, Any]) -> Tool:
+    """Return a registered tool as clients see it, with what its server says of it."""
+    return Tool.model_validate(
+        {
+            "name": listed["name"],
+            "title": listed.get("title"),
+            "description": listed["description"],
+            "inputSchema": {"type": "object", **listed["inputSchema"]},
+            "outputSchema": listed.get("outputSchema"),
+            "annotations": listed.get("annotations"),
+            "icons": listed.get("icons"),
+        }
+    )

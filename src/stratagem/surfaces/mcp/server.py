@@ -102,7 +102,8 @@ class _Handlers:
         request = context.request
         large = request.scope.get(LARGE_ARGUMENTS) if request is not None else None
         arguments = large or params.arguments or {}
-        if self._settings.expose and self._registered.exposes(params.name):
+        exposed = self._settings.expose and self._registered.exposes(params.name)
+        if exposed and not await self._in_thread(lambda: self._tools.has(params.name)):
             async with forward_progress(context):
                 return await self._registered.call(params.name, arguments, caller)
         if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):

@@ -15,6 +15,7 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnn
 from stratagem.errors import InternalFault, StratagemError
 from stratagem.operation import Caller, Operation
 from stratagem.surfaces.mcp.error_lines import error_detail_lines
+from stratagem.surfaces.mcp.forwarded_content import forward_answer, forward_error, without_content
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.serving.surrogates import escape_surrogates
@@ -69,6 +70,9 @@ class Tools:
         operation = self.find(name)
         try:
             answer = await self._database.call_async(name, arguments, caller)
+            if (forwarded := forward_answer(answer)) is not None:
+                forwarded.structured_content = without_content(answer)
+                return forwarded
             text = operation.summarise(answer)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return _result_of_failure(name, error)
@@ -79,6 +83,10 @@ class Tools:
         from stratagem.operations import of_toolsets
 
         return {each.name: each for each in of_toolsets(self._settings.toolsets)}
+
+    def has(self, name: str) -> bool:
+        """Whether a tool is an operation of the chosen toolsets."""
+        return name in self._operations
 
     def waits(self, name: str) -> bool:
         """Whether a tool mostly waits, so that it needs no thread."""
@@ -135,6 +143,10 @@ class Tools:
 
 def _result_of_failure(name: str, error: Exception) -> CallToolResult:
     if isinstance(error, StratagemError):
+        if (forwarded := forward_error(error)) is not None:
+            del error.details["mcp"]
+            forwarded.structured_content = escape_surrogates(error.envelope())
+            return forwarded
         return error_result(error)
     # A client must not see the inside.
     logger.error("%s failed", name, exc_info=error)
@@ -192,9 +204,10 @@ def _annotations(operation: Operation, *, read_only: bool) -> ToolAnnotations:
         return ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return ToolAnnotations(
         read_only_hint=False,
-        destructive_hint=operation.destructive,
+        destructive_hint=operation.destructive or operation.calls_tools,
         idempotent_hint=operation.idempotent,
-        open_world_hint=False,
+        # Whatever a registered tool reaches, a call through it reaches too.
+        open_world_hint=operation.calls_tools,
     )
 
 

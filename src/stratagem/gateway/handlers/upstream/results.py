@@ -1,24 +1,24 @@
-"""From what an upstream tool answered to a plain JSON result."""
+"""From what an upstream tool answered to its result, in which nothing is lost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed
+from stratagem.gateway.definitions.contract import ContentResult
 from stratagem.gateway.handlers.upstream.upstream_tools import clean_text
 
 __all__ = ["read_result"]
 
+_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
-def read_result(answer: Any, *, server: str, tool: str) -> Any:
+
+def read_result(answer: Any, *, server: str, tool: str) -> ContentResult:
     """Return the result of a call.
-
-    That is `structuredContent` where there is some; else the only text, if it is JSON; else
-    `{"content": [...]}` as the server sent it.
 
     Raises:
         ExecutionFailed: The tool says that it failed, or the answer is none.
@@ -36,19 +36,41 @@ def read_result(answer: Any, *, server: str, tool: str) -> Any:
         message = clean_text(said, limits.UPSTREAM_ERROR_CHARS_MAX)
         # That it answers at all shows that the server works: the file may be missing, say.
         raise ExecutionFailed(
-            message or f"{tool} of {server} failed and did not say why.", answered=True, **where
+            message or f"{tool} of {server} failed and did not say why.",
+            answered=True,
+            mcp=_sent(blocks, answer),
+            **where,
         )
+    meta = _meta(answer)
     if answer.get("structuredContent") is not None:
-        return answer["structuredContent"]
+        return ContentResult(answer["structuredContent"], blocks, is_structured=True, meta=meta)
     if len(blocks) == 1 and blocks[0]["type"] == "text":
         parsed = _json_or_none(blocks[0]["text"])
         if parsed is not None:
-            return parsed[0]
-    return {"content": blocks}
+            return ContentResult(parsed[0], blocks, meta=meta)
+    return ContentResult({"content": blocks}, blocks, meta=meta)
+
+
+def _sent(blocks: list[dict[str, Any]], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a failed call was answered with, for those who can show more than text."""
+    sent: dict[str, Any] = {"content": blocks}
+    if answer.get("structuredContent") is not None:
+        sent["structuredContent"] = answer["structuredContent"]
+    if meta := _meta(answer):
+        sent["_meta"] = meta
+    return sent
+
+
+def _meta(answer: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what a server says beside its answer, but for its own name: the next says its own."""
+    given = answer.get("_meta")
+    if not isinstance(given, Mapping):
+        return None
+    return {name: value for name, value in given.items() if name != _SERVER_INFO} or None
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
-    """Return content in plain JSON: blocks with a type, without what is meant for clients."""
+    """Return content in plain JSON: blocks with a type."""
     if not isinstance(content, list):
         return []
     return [_block(part) for part in content]
@@ -57,7 +79,7 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
 def _block(part: Any) -> dict[str, Any]:
     if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
         return {"type": "unknown", "value": part}
-    block = {key: value for key, value in part.items() if key not in {"_meta", "annotations"}}
+    block = dict(part)
     if block["type"] == "text" and not isinstance(block.get("text"), str):
         return {"type": "unknown", "value": part}
     return block

@@ -124,6 +124,7 @@ def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedToo
         output_schema=None if result is None else cleaned_schema(result),
         title=_text_or(title, "", limits.UPSTREAM_TITLE_CHARS_MAX) or None,
         annotations=_annotations(annotations),
+        icons=_icons(tool.get("icons")),
     )
 
 
@@ -168,6 +169,21 @@ def _annotations(value: Any) -> dict[str, Any] | None:
     if isinstance(value.get("title"), str):
         kept["title"] = clean_line(value["title"], limits.UPSTREAM_TITLE_CHARS_MAX)
     return kept or None
+
+
+def _icons(value: Any) -> tuple[dict[str, Any], ...]:
+    """Return the icons of a tool that a client may show."""
+    if not isinstance(value, list):
+        return ()
+    kept = [
+        {name: icon[name] for name in ("src", "mimeType", "sizes", "theme") if name in icon}
+        for icon in value[: limits.UPSTREAM_ICONS_MAX]
+        if isinstance(icon, Mapping)
+        and isinstance(icon.get("src"), str)
+        and icon["src"].startswith(("https://", "data:image/"))
+        and len(icon["src"]) <= limits.UPSTREAM_ICON_CHARS_MAX
+    ]
+    return tuple(kept)
 
 
 def _schema_fault(schema: Any) -> str | None:

@@ -24,7 +24,7 @@ from stratagem.errors import (
     ServiceUnavailable,
     ValidationFailed,
 )
-from stratagem.gateway.definitions.contract import Handler, ListedTool, Run, Secrets
+from stratagem.gateway.definitions.contract import ContentResult, Handler, ListedTool, Run, Secrets
 from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.handlers.upstream.connection import (
     ConnectionResources,
@@ -158,7 +158,7 @@ class Upstreams:
             warnings.append(f"{handler['server']} does not list {handler['tool']!r}.")
         return warnings
 
-    async def run(self, handler: Handler, run: Run) -> Any:
+    async def run(self, handler: Handler, run: Run) -> ContentResult:
         """Call the upstream tool; see `Runner`."""
         link = self._links.get(handler["server"])
         if link is None:

@@ -10,7 +10,20 @@ import sys
 import time
 from typing import Any
 
-ODDITY = sys.argv[1]
+EVERY_KIND: list[dict[str, object]] = [
+    {"type": "text", "text": "Where it is", "annotations": {"audience": ["user"], "priority": 0.9}},
+    {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png", "_meta": {"a/b": 1}},
+    {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+    {
+        "type": "resource_link",
+        "uri": "file:///oslo.md",
+        "name": "oslo",
+        "mimeType": "text/markdown",
+    },
+    {"type": "resource", "resource": {"uri": "demo://1", "mimeType": "text/plain", "text": "1"}},
+    {"type": "resource", "resource": {"uri": "demo://2", "blob": "AAEC"}},
+]
+ODDITY = sys.argv[-1]
 lists_read = 0
 GOOD = {"name": "good", "description": "A good one", "inputSchema": {"type": "object"}}
 
@@ -87,6 +100,12 @@ def called(params: dict[str, Any]) -> Any:
         "text": {"content": "text"},
         "blocks": {"content": [5, {"type": "text"}, {"type": "new", "of": [1]}]},
         "no_text": {"isError": True},
+        "every_kind": {
+            "content": EVERY_KIND,
+            "structuredContent": {"city": "Oslo"},
+            "_meta": {"example.org/cost": 3},
+        },
+        "failed": {"isError": True, "content": EVERY_KIND, "_meta": {"example.org/cost": 4}},
         "asks": {"resultType": "input_required", "inputRequests": {}},
     }.get(kind, {"content": [{"type": "text", "text": "[1, 2]"}]})
 
@@ -109,4 +128,5 @@ def main() -> None:
         sys.stdout.flush()
 
 
-main()
+if __name__ == "__main__":
+    main()

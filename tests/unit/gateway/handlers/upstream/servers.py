@@ -59,6 +59,11 @@ def run_of(
     return attempt(arguments, progress, seconds=seconds)
 
 
+async def value_of(upstreams: Upstreams, handler: Mapping[str, Any], run: Run) -> Any:
+    """Return what a call gives, as plain JSON."""
+    return (await upstreams.run(handler, run)).value
+
+
 def handler_of(server: str, tool: str, **more: str) -> dict[str, str]:
     return {"type": "mcp", "server": server, "tool": tool, **more}
 

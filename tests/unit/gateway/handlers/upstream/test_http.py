@@ -26,6 +26,7 @@ from tests.unit.gateway.handlers.upstream.servers import (
     http_server,
     run_of,
     upstreams_of,
+    value_of,
 )
 
 pytestmark = pytest.mark.anyio
@@ -53,10 +54,10 @@ async def test_tools_are_listed_and_called(shared: tuple[int, Path]) -> None:
 
     async with upstreams_of(definition(shared[0])) as upstreams:
         names = [tool.name for tool in await upstreams.list_tools("up")]
-        result = await upstreams.run(ADD, run_of({"a": 1, "b": 2}))
-        await upstreams.run(handler_of("up", "steps"), run)
+        result = await value_of(upstreams, ADD, run_of({"a": 1, "b": 2}))
+        await value_of(upstreams, handler_of("up", "steps"), run)
         with pytest.raises(ExecutionFailed, match="out of paper"):
-            await upstreams.run(handler_of("up", "fail"), run_of())
+            await value_of(upstreams, handler_of("up", "fail"), run_of())
 
     assert "add" in names
     assert result == {"total": 3}
@@ -66,13 +67,13 @@ async def test_tools_are_listed_and_called(shared: tuple[int, Path]) -> None:
 async def test_cancelling_a_call_cancels_the_work_upstream(shared: tuple[int, Path]) -> None:
     port, notes = shared
     async with upstreams_of(definition(port)) as upstreams:
-        call = asyncio.create_task(upstreams.run(handler_of("up", "hang"), run_of()))
+        call = asyncio.create_task(value_of(upstreams, handler_of("up", "hang"), run_of()))
         await eventually(lambda: "hanging" in notes.read_text())
 
         call.cancel()
 
         await eventually(lambda: "cancelled" in notes.read_text())
-        assert await upstreams.run(ADD, run_of({"a": 1, "b": 1})) == {"total": 2}
+        assert await value_of(upstreams, ADD, run_of({"a": 1, "b": 1})) == {"total": 2}
 
 
 async def test_headers_carry_the_secrets_of_the_server_and_nothing_of_the_caller(
@@ -88,7 +89,7 @@ async def test_headers_carry_the_secrets_of_the_server_and_nothing_of_the_caller
         secrets=granting({("KEY", "127.0.0.1"): "s3"}),
     )
     await upstreams.define(definition(shared[0], Authorization="Bearer ${KEY}"))
-    await upstreams.run(ADD, run_of({"a": 1, "b": 1}))
+    await value_of(upstreams, ADD, run_of({"a": 1, "b": 1}))
     await upstreams.close()
 
     assert {headers["authorization"] for headers in seen} == {"Bearer s3"}
@@ -102,10 +103,10 @@ async def test_requests_go_through_the_guard(shared: tuple[int, Path]) -> None:
         await upstreams.define(definition(port))
         try:
             if allow:
-                assert await upstreams.run(ADD, run_of({"a": 1, "b": 1})) == {"total": 2}
+                assert await value_of(upstreams, ADD, run_of({"a": 1, "b": 1})) == {"total": 2}
             else:
                 with pytest.raises(PermissionDenied):
-                    await upstreams.run(ADD, run_of({"a": 1, "b": 1}))
+                    await value_of(upstreams, ADD, run_of({"a": 1, "b": 1}))
         finally:
             await upstreams.close()
             await outbound.close()
@@ -114,7 +115,7 @@ async def test_requests_go_through_the_guard(shared: tuple[int, Path]) -> None:
 async def test_a_server_that_is_not_there_did_nothing_and_may_be_tried_again() -> None:
     async with upstreams_of(definition(free_port())) as upstreams:
         with pytest.raises(ExecutionFailed) as failed:
-            await upstreams.run(ADD, run_of({"a": 1, "b": 1}))
+            await value_of(upstreams, ADD, run_of({"a": 1, "b": 1}))
 
     assert failed.value.safe
 
@@ -125,15 +126,15 @@ async def test_a_server_that_was_started_anew_is_called_again(tmp_path: Path) ->
     async with upstreams_of(definition(port)) as upstreams:
         with http_server(port, NOTES=str(notes)) as pid:
             await upstreams.list_tools("up")
-            hanging = asyncio.create_task(upstreams.run(handler_of("up", "hang"), run_of()))
+            hanging = asyncio.create_task(value_of(upstreams, handler_of("up", "hang"), run_of()))
             await eventually(lambda: "hanging" in notes.read_text())
             os.kill(pid, signal.SIGKILL)
             with pytest.raises(ExecutionFailed) as cut:
                 await hanging
         with pytest.raises(ExecutionFailed) as away:
-            await upstreams.run(ADD, run_of({"a": 1, "b": 1}))
+            await value_of(upstreams, ADD, run_of({"a": 1, "b": 1}))
         with http_server(port):
-            result = await upstreams.run(ADD, run_of({"a": 1, "b": 1}))
+            result = await value_of(upstreams, ADD, run_of({"a": 1, "b": 1}))
 
     assert not cut.value.safe
     assert away.value.safe
@@ -155,14 +156,14 @@ async def test_a_server_that_came_back_as_another_is_noticed_before_a_call(chang
             approved = next(
                 tool.handler for tool in await upstreams.list_tools("up") if tool.name == "add"
             )
-            await upstreams.run(approved, run_of({"a": 1, "b": 1}))
+            await value_of(upstreams, approved, run_of({"a": 1, "b": 1}))
             await eventually(lambda: upstreams.status("up")["followsChanges"])
         await eventually(lambda: not upstreams.status("up")["followsChanges"])
         with (
             http_server(port, [sys.executable, str(changed), "--http", str(port)]),
             pytest.raises(PermissionDenied, match="changed since"),
         ):
-            await upstreams.run(approved, run_of({"a": 1, "b": 1}))
+            await value_of(upstreams, approved, run_of({"a": 1, "b": 1}))
 
 
 async def test_a_failing_request_does_not_disturb_the_calls_beside_it(
@@ -179,10 +180,12 @@ async def test_a_failing_request_does_not_disturb_the_calls_beside_it(
         secrets=granting(),
     )
     await upstreams.define(definition(shared[0]))
-    beside = asyncio.create_task(upstreams.run(handler_of("up", "steps"), run_of({"count": 200})))
+    beside = asyncio.create_task(
+        value_of(upstreams, handler_of("up", "steps"), run_of({"count": 200}))
+    )
 
     with pytest.raises(ExecutionFailed, match="cut") as failed:
-        await upstreams.run(handler_of("up", "words"), run_of())
+        await value_of(upstreams, handler_of("up", "words"), run_of())
 
     assert await beside == {"result": "done"}
     assert not failed.value.safe
@@ -200,11 +203,11 @@ async def test_a_changed_description_is_heard_of_and_its_tool_refused() -> None:
             approved = next(tool.handler for tool in listed if tool.name == "add")
             await eventually(lambda: upstreams.status("up")["followsChanges"])
 
-            await upstreams.run(handler_of("up", "rewrite"), run_of())
+            await value_of(upstreams, handler_of("up", "rewrite"), run_of())
             await eventually(lambda: len(told) == 2)
 
             with pytest.raises(PermissionDenied):
-                await upstreams.run(approved, run_of({"a": 1, "b": 1}))
+                await value_of(upstreams, approved, run_of({"a": 1, "b": 1}))
 
 
 async def test_something_that_is_no_mcp_server_is_an_error_that_says_so() -> None:
@@ -234,10 +237,10 @@ async def test_arguments_are_repeated_in_headers_where_the_schema_says_so() -> N
     )
     await upstreams.define(definition(port))
     with http_server(port):
-        await upstreams.run(handler_of("up", "grow"), run_of())
+        await value_of(upstreams, handler_of("up", "grow"), run_of())
         seen.clear()
         # The list does not have it yet: the server refuses, the list is read, the call sent again.
-        result = await upstreams.run(handler_of("up", "travel"), run_of({"city": "Oslo"}))
+        result = await value_of(upstreams, handler_of("up", "travel"), run_of({"city": "Oslo"}))
         await upstreams.close()
 
     assert result == {"result": "Oslo"}

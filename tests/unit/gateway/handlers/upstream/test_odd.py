@@ -15,6 +15,7 @@ from tests.unit.gateway.handlers.upstream.servers import (
     run_of,
     stdio,
     upstreams_of,
+    value_of,
 )
 
 pytestmark = pytest.mark.anyio
@@ -55,26 +56,26 @@ async def test_thousands_of_tools_are_taken_up_to_a_bound() -> None:
 
         assert len(listed) == limits.UPSTREAM_TOOLS_MAX
         assert "only the first" in upstreams.notes("up")[-1]
-        assert await upstreams.run(listed[4321].handler, run_of()) == [1, 2]
+        assert await value_of(upstreams, listed[4321].handler, run_of()) == [1, 2]
 
 
 @pytest.mark.parametrize("oddity", ["endless", "none"])
 async def test_a_list_without_an_end_or_without_a_list_is_empty(oddity: str) -> None:
     async with upstreams_of(stdio(script=f"{ODD_SERVER} {oddity}")) as upstreams:
         assert await upstreams.list_tools("up") == []
-        assert await upstreams.run(handler_of("up", "good"), run_of()) == [1, 2]
+        assert await value_of(upstreams, handler_of("up", "good"), run_of()) == [1, 2]
 
 
 async def test_odd_answers_are_passed_on_as_far_as_they_go() -> None:
     async with upstreams_of(stdio(script=f"{ODD_SERVER} plain")) as upstreams:
         handler = handler_of("up", "good")
-        text = await upstreams.run(handler, run_of({"answer": "text"}))
-        blocks = await upstreams.run(handler, run_of({"answer": "blocks"}))
-        noise = await upstreams.run(handler, run_of({"answer": "noise"}))
+        text = await value_of(upstreams, handler, run_of({"answer": "text"}))
+        blocks = await value_of(upstreams, handler, run_of({"answer": "blocks"}))
+        noise = await value_of(upstreams, handler, run_of({"answer": "noise"}))
         with pytest.raises(ExecutionFailed, match="did not say why") as failed:
-            await upstreams.run(handler, run_of({"answer": "no_text"}))
+            await value_of(upstreams, handler, run_of({"answer": "no_text"}))
         with pytest.raises(ExecutionFailed, match="nobody is there to answer"):
-            await upstreams.run(handler, run_of({"answer": "asks"}))
+            await value_of(upstreams, handler, run_of({"answer": "asks"}))
 
     assert failed.value.answered, "the server works, whatever it says of this call"
     assert text == {"content": []}
@@ -91,11 +92,11 @@ async def test_a_flood_ends_its_connection_and_no_more() -> None:
         stdio("bad", script=f"{ODD_SERVER} plain"), stdio("good", script=f"{ODD_SERVER} plain")
     ) as upstreams:
         with pytest.raises(ExecutionFailed, match="a line of over"):
-            await upstreams.run(handler_of("bad", "good"), run_of({"answer": "flood"}))
+            await value_of(upstreams, handler_of("bad", "good"), run_of({"answer": "flood"}))
 
         await eventually(lambda: not upstreams.status("bad")["connected"])
-        assert await upstreams.run(handler_of("good", "good"), run_of()) == [1, 2]
-        assert await upstreams.run(handler_of("bad", "good"), run_of()) == [1, 2]
+        assert await value_of(upstreams, handler_of("good", "good"), run_of()) == [1, 2]
+        assert await value_of(upstreams, handler_of("bad", "good"), run_of()) == [1, 2]
 
 
 async def test_a_server_that_tells_of_changes_all_the_time_is_asked_now_and_then() -> None:
@@ -106,19 +107,19 @@ async def test_a_server_that_tells_of_changes_all_the_time_is_asked_now_and_then
     ) as upstreams:
         approved = (await upstreams.list_tools("up"))[0].handler
 
-        await upstreams.run(handler_of("up", "good"), run_of({"answer": "restless"}))
+        await value_of(upstreams, handler_of("up", "good"), run_of({"answer": "restless"}))
         await eventually(lambda: len(told) >= 2)
 
         assert len(told) <= 3
         with pytest.raises(PermissionDenied, match="changed since"):
-            await upstreams.run(approved, run_of())
+            await value_of(upstreams, approved, run_of())
 
 
 async def test_a_server_that_never_answers_costs_a_call_its_time_and_no_more() -> None:
     start = time.monotonic()
     async with upstreams_of(stdio(script=f"{ODD_SERVER} silent")) as upstreams:
         with pytest.raises(ExecutionTimeout):
-            await upstreams.run(handler_of("up", "good"), run_of(seconds=0.3))
+            await value_of(upstreams, handler_of("up", "good"), run_of(seconds=0.3))
 
     # Its process ignores that its input ends, and has to be told.
     assert time.monotonic() - start < 3 * limits.UPSTREAM_END_SECONDS

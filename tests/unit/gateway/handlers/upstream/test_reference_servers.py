@@ -20,6 +20,7 @@ from tests.unit.gateway.handlers.upstream.servers import (
     npm_server,
     run_of,
     upstreams_of,
+    value_of,
 )
 
 pytestmark = pytest.mark.anyio
@@ -59,12 +60,12 @@ async def test_tools_of_the_everything_server_are_listed_and_called(
 ) -> None:
     async with upstreams_of(everything) as upstreams:
         listed = {tool.name: tool for tool in await upstreams.list_tools("everything")}
-        echo = await upstreams.run(listed["echo"].handler, run_of({"message": "hello"}))
-        structured = await upstreams.run(
-            listed["get-structured-content"].handler, run_of({"location": "Chicago"})
+        echo = await value_of(upstreams, listed["echo"].handler, run_of({"message": "hello"}))
+        structured = await value_of(
+            upstreams, listed["get-structured-content"].handler, run_of({"location": "Chicago"})
         )
         with pytest.raises(ExecutionFailed):
-            await upstreams.run(listed["echo"].handler, run_of({"message": 5}))
+            await value_of(upstreams, listed["echo"].handler, run_of({"message": 5}))
 
     assert "hello" in echo["content"][0]["text"]
     assert isinstance(structured["temperature"], int | float)
@@ -76,7 +77,7 @@ async def test_progress_of_a_long_operation_is_passed_on(everything: dict[str, A
     run = run_of({"duration": 0.5, "steps": 5}, progress=lambda done, _message: told.append(done))
 
     async with upstreams_of(everything) as upstreams:
-        await upstreams.run(handler_of("everything", "trigger-long-running-operation"), run)
+        await value_of(upstreams, handler_of("everything", "trigger-long-running-operation"), run)
 
     assert told == [0.2, 0.4, 0.6, 0.8, 1.0]
 
@@ -89,7 +90,9 @@ async def test_a_killed_server_is_started_anew(everything: dict[str, Any]) -> No
         os.kill(pid, signal.SIGKILL)
         await eventually(lambda: not upstreams.status("everything")["connected"])
 
-        echo = await upstreams.run(handler_of("everything", "echo"), run_of({"message": "again"}))
+        echo = await value_of(
+            upstreams, handler_of("everything", "echo"), run_of({"message": "again"})
+        )
 
     assert "again" in echo["content"][0]["text"]
 
@@ -98,8 +101,10 @@ async def test_the_memory_server_keeps_what_it_is_told(memory: dict[str, Any]) -
     entity = {"name": "Oslo", "entityType": "city", "observations": ["by the sea"]}
 
     async with upstreams_of(memory) as upstreams:
-        await upstreams.run(handler_of("memory", "create_entities"), run_of({"entities": [entity]}))
-        graph = await upstreams.run(handler_of("memory", "read_graph"), run_of())
+        await value_of(
+            upstreams, handler_of("memory", "create_entities"), run_of({"entities": [entity]})
+        )
+        graph = await value_of(upstreams, handler_of("memory", "read_graph"), run_of())
 
     assert graph["entities"][0]["name"] == "Oslo"
 
@@ -118,9 +123,9 @@ async def test_a_session_that_the_server_forgot_is_opened_anew(
         server, on_change=lambda _name, listed: told.append(listed)
     ) as upstreams:
         with http_server(port, command, PORT=str(port)):
-            await upstreams.run(echo, run_of({"message": "one"}))
+            await value_of(upstreams, echo, run_of({"message": "one"}))
         with http_server(port, command, PORT=str(port)):
-            result = await upstreams.run(echo, run_of({"message": "two"}))
+            result = await value_of(upstreams, echo, run_of({"message": "two"}))
 
     assert "two" in result["content"][0]["text"]
     assert len(told) == 1

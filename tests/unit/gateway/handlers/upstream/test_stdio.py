@@ -23,6 +23,7 @@ from tests.unit.gateway.handlers.upstream.servers import (
     run_of,
     stdio,
     upstreams_of,
+    value_of,
 )
 
 pytestmark = pytest.mark.anyio
@@ -43,22 +44,23 @@ async def test_tools_are_listed_with_their_schemas_as_sent() -> None:
 
 async def test_results_are_plain_json() -> None:
     async with upstreams_of(stdio()) as upstreams:
-        structured = await upstreams.run(handler_of("up", "add"), run_of({"a": 1, "b": 2}))
-        parsed = await upstreams.run(handler_of("up", "environment"), run_of())
-        text = await upstreams.run(handler_of("up", "words"), run_of())
-        blocks = await upstreams.run(handler_of("up", "picture"), run_of())
+        structured = await value_of(upstreams, handler_of("up", "add"), run_of({"a": 1, "b": 2}))
+        parsed = await value_of(upstreams, handler_of("up", "environment"), run_of())
+        text = await value_of(upstreams, handler_of("up", "words"), run_of())
+        blocks = await value_of(upstreams, handler_of("up", "picture"), run_of())
 
     assert structured == {"total": 3}
     assert isinstance(parsed, dict)
     assert text == {"content": [{"type": "text", "text": "version 1.10"}]}
-    assert blocks["content"][0] == {"type": "text", "text": "a dot"}
+    assert blocks["content"][0]["text"] == "a dot"
+    assert blocks["content"][0]["_meta"] == {"for": "clients"}
     assert blocks["content"][1] == {"type": "image", "data": "AAAA", "mimeType": "image/png"}
 
 
 async def test_a_tool_that_fails_is_a_failed_execution_with_its_words() -> None:
     async with upstreams_of(stdio()) as upstreams:
         with pytest.raises(ExecutionFailed, match="out of paper") as failed:
-            await upstreams.run(handler_of("up", "fail"), run_of())
+            await value_of(upstreams, handler_of("up", "fail"), run_of())
 
     assert not failed.value.safe
 
@@ -71,7 +73,7 @@ async def test_the_environment_is_what_was_named_and_nothing_of_ours(
     server = stdio(NAMED="plain", KEY="Bearer ${NOTES_KEY}")
 
     async with upstreams_of(server, secrets={("NOTES_KEY", "mcp:up"): "s3"}) as upstreams:
-        seen = await upstreams.run(handler_of("up", "environment"), run_of())
+        seen = await value_of(upstreams, handler_of("up", "environment"), run_of())
 
     assert seen["NAMED"] == "plain"
     assert seen["KEY"] == "Bearer s3"
@@ -93,7 +95,7 @@ async def test_progress_is_passed_on() -> None:
     run = run_of({"count": 4}, progress=lambda done, message: told.append((done, message)))
 
     async with upstreams_of(stdio()) as upstreams:
-        await upstreams.run(handler_of("up", "steps"), run)
+        await value_of(upstreams, handler_of("up", "steps"), run)
 
     assert told == [(0.25, "step 1"), (0.5, "step 2"), (0.75, "step 3"), (1.0, "step 4")]
 
@@ -102,7 +104,7 @@ async def test_cancelling_a_call_cancels_the_work_upstream(tmp_path: Path) -> No
     notes = tmp_path / "notes"
     async with upstreams_of(stdio(NOTES=str(notes))) as upstreams:
         await upstreams.list_tools("up")
-        call = asyncio.create_task(upstreams.run(handler_of("up", "hang"), run_of()))
+        call = asyncio.create_task(value_of(upstreams, handler_of("up", "hang"), run_of()))
         await eventually(lambda: "hanging" in notes.read_text())
 
         call.cancel()
@@ -110,7 +112,7 @@ async def test_cancelling_a_call_cancels_the_work_upstream(tmp_path: Path) -> No
         await eventually(lambda: "cancelled" in notes.read_text())
         with pytest.raises(asyncio.CancelledError):
             await call
-        assert await upstreams.run(handler_of("up", "add"), run_of({"a": 1, "b": 1})) == {
+        assert await value_of(upstreams, handler_of("up", "add"), run_of({"a": 1, "b": 1})) == {
             "total": 2
         }
 
@@ -121,7 +123,7 @@ async def test_a_call_out_of_time_is_a_timeout_and_stops_the_work(tmp_path: Path
         await upstreams.list_tools("up")
 
         with pytest.raises(ExecutionTimeout):
-            await upstreams.run(handler_of("up", "hang"), run_of(seconds=0.3))
+            await value_of(upstreams, handler_of("up", "hang"), run_of(seconds=0.3))
 
         await eventually(lambda: "cancelled" in notes.read_text())
 
@@ -130,7 +132,8 @@ async def test_all_calls_share_one_process(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     async with upstreams_of(stdio(NOTES=str(notes))) as upstreams:
         calls = [
-            upstreams.run(handler_of("up", "add"), run_of({"a": at, "b": 1})) for at in range(50)
+            value_of(upstreams, handler_of("up", "add"), run_of({"a": at, "b": 1}))
+            for at in range(50)
         ]
         results = await asyncio.gather(*calls)
 
@@ -143,14 +146,14 @@ async def test_a_crash_fails_the_calls_in_flight_and_the_next_call_starts_anew(
 ) -> None:
     async with upstreams_of(stdio(NOTES=str(tmp_path / "notes"))) as upstreams:
         await upstreams.list_tools("up")
-        hanging = asyncio.create_task(upstreams.run(handler_of("up", "hang"), run_of()))
+        hanging = asyncio.create_task(value_of(upstreams, handler_of("up", "hang"), run_of()))
         await eventually(lambda: "hanging" in (tmp_path / "notes").read_text())
 
         with pytest.raises(ExecutionFailed, match="status 3") as crashed:
-            await upstreams.run(handler_of("up", "crash"), run_of())
+            await value_of(upstreams, handler_of("up", "crash"), run_of())
         with pytest.raises(ExecutionFailed) as hung:
             await hanging
-        again = await upstreams.run(handler_of("up", "add"), run_of({"a": 1, "b": 2}))
+        again = await value_of(upstreams, handler_of("up", "add"), run_of({"a": 1, "b": 2}))
 
     assert "the last words" in crashed.value.message
     assert not crashed.value.safe
@@ -166,7 +169,7 @@ async def test_a_killed_server_is_started_anew() -> None:
         os.kill(first, signal.SIGKILL)
         await eventually(lambda: not upstreams.status("up")["connected"])
 
-        result = await upstreams.run(handler_of("up", "add"), run_of({"a": 1, "b": 2}))
+        result = await value_of(upstreams, handler_of("up", "add"), run_of({"a": 1, "b": 2}))
 
         assert result == {"total": 3}
         assert upstreams.status("up")["pid"] != first
@@ -175,9 +178,9 @@ async def test_a_killed_server_is_started_anew() -> None:
 async def test_a_server_that_cannot_start_says_why_and_is_left_alone_for_a_while() -> None:
     async with upstreams_of(stdio(script=f"{ODD_SERVER} dead")) as upstreams:
         with pytest.raises(ExecutionFailed, match="cannot find my settings") as first:
-            await upstreams.run(handler_of("up", "good"), run_of())
+            await value_of(upstreams, handler_of("up", "good"), run_of())
         with pytest.raises(ExecutionFailed) as second:
-            await upstreams.run(handler_of("up", "good"), run_of())
+            await value_of(upstreams, handler_of("up", "good"), run_of())
 
         assert upstreams.status("up")["failures"] == 1
 
@@ -202,17 +205,17 @@ async def test_a_changed_description_is_told_and_its_tool_refused() -> None:
         listed = await up.list_tools("up")
         approved = {tool.name: tool.handler for tool in listed}
         fingerprints = {name: handler["fingerprint"] for name, handler in approved.items()}
-        assert await up.run(approved["add"], run_of({"a": 1, "b": 2})) == {"total": 3}
+        assert await value_of(up, approved["add"], run_of({"a": 1, "b": 2})) == {"total": 3}
 
-        await up.run(handler_of("up", "rewrite"), run_of())
+        await value_of(up, handler_of("up", "rewrite"), run_of())
         await eventually(lambda: len(told) == 2)
 
         with pytest.raises(PermissionDenied, match="changed since it was approved"):
-            await up.run(approved["add"], run_of({"a": 1, "b": 2}))
-        assert await up.run(approved["words"], run_of())
+            await value_of(up, approved["add"], run_of({"a": 1, "b": 2}))
+        assert await value_of(up, approved["words"], run_of())
         assert up.compare(fingerprints, told[1]).changed == ("add",)
         again = next(tool for tool in told[1] if tool.name == "add")
-        assert await up.run(again.handler, run_of({"a": 1, "b": 2})) == {"total": 3}
+        assert await value_of(up, again.handler, run_of({"a": 1, "b": 2})) == {"total": 3}
 
 
 async def test_closing_ends_the_processes() -> None:
@@ -235,10 +238,12 @@ async def test_changing_a_definition_ends_the_old_process_and_uses_the_new_one()
         await upstreams.define(stdio(MARK="new"))
 
         assert not is_alive(pid)
-        assert (await upstreams.run(handler_of("up", "environment"), run_of()))["MARK"] == "new"
+        assert (await value_of(upstreams, handler_of("up", "environment"), run_of()))[
+            "MARK"
+        ] == "new"
         await upstreams.remove("up")
         with pytest.raises(ServiceUnavailable):
-            await upstreams.run(handler_of("up", "add"), run_of())
+            await value_of(upstreams, handler_of("up", "add"), run_of())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells of a parent's death on Linux")
@@ -275,10 +280,10 @@ async def test_a_server_that_crashes_again_and_again_is_left_alone_for_longer() 
     async with upstreams_of(stdio()) as upstreams:
         for _ in range(2):
             with pytest.raises(ExecutionFailed, match="status 3"):
-                await upstreams.run(crash, run_of())
+                await value_of(upstreams, crash, run_of())
 
         with pytest.raises(ExecutionFailed, match="cannot be reached") as refused:
-            await upstreams.run(handler_of("up", "add"), run_of({"a": 1, "b": 1}))
+            await value_of(upstreams, handler_of("up", "add"), run_of({"a": 1, "b": 1}))
 
         assert refused.value.safe
         assert refused.value.details["retry_after"] > 0
