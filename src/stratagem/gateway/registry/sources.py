@@ -190,10 +190,10 @@ class Sources:
                         changes = changes if approve else {"status": "quarantined"}
                         registry.update(transaction, view, own.name, changes)
                         answer["updated" if approve else "quarantined"].append(own.name)
-                    elif lacking := _lacking(own, each, source):
+                    elif missing := _missing_display_fields(own, each, source):
                         # Registered by a release that did not keep it; the approved fingerprint
                         # covers it.
-                        registry.update(transaction, view, own.name, lacking)
+                        registry.update(transaction, view, own.name, missing)
                 except (ToolExists, ValidationFailed) as error:
                     answer["warnings"].append(f"{each.name} was left out: {error.message}")
             return answer
@@ -228,7 +228,7 @@ def _has_changed(own: Tool, listed: ListedTool, source: str) -> bool:
     return bool(own.handler != {**listed.handler, "source": source})
 
 
-def _lacking(own: Tool, listed: ListedTool, source: str) -> dict[str, Any]:
+def _missing_display_fields(own: Tool, listed: ListedTool, source: str) -> dict[str, Any]:
     """Return what a source says of a tool, for clients to show, that the registry does not have."""
     definition = _definition(listed, own.name, source)
     return {
