@@ -11,7 +11,7 @@ import orjson
 
 from evals.suites import need
 
-__all__ = ["Call", "made", "real", "vocabulary"]
+__all__ = ["Call", "made", "made_for", "real", "vocabulary"]
 
 _TEXTS: Final = (
     "Oslo", "Los Angeles, CA", "Portland, Oregon", "jazz", "Hello, world", "blue", "Doe, Jane",
@@ -61,6 +61,11 @@ def made(data: Path, count: int, seed: int) -> list[Call]:
         for tool in drawn
         if tool["inputSchema"].get("properties")
     ]
+
+
+def made_for(schema: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return made-up arguments for a schema."""
+    return _object(schema, rng)
 
 
 def vocabulary(data: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """Are damaged calls repaired, and never wrongly?
 
-The data's own damage is measured first, under the default policy. Then valid calls, real ones and
+The data's own damage is measured first, under the default policy; `servers` adds calls of real
+servers, which are installed for it. Then valid calls, real ones and
 made-up ones of the catalogue's tools, are damaged in many other ways: there the figure that
 counts is how many are run with other arguments than were meant.
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -20,10 +21,11 @@ from typing import Any, Final, NamedTuple
 import orjson
 from rich.table import Table
 
-from evals import calls, damage, writing
+from evals import calls, damage, servers, writing
 from evals.damage import Case
+from evals.sampling import interval
 from evals.suites import Figure, Options, Outcome, Suite, need
-from stratagem.gateway.correction import Correction, correct, ready
+from stratagem.gateway.correction import Correction, correct, ready, remarks
 
 __all__ = ["SUITE", "Tally", "cases", "held_out", "offers"]
 
@@ -55,6 +57,29 @@ class Tally:
         self.refused += 1
         self.offered += any(same(one.arguments, meant) for one in outcome.candidates)
         return False
+
+
+class OpenTally:
+    """What became of calls of real servers, whose schemas take any name."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+
+    def add(self, case: Case) -> str:
+        """Count one call, and return what became of it."""
+        schema = ready(case.call.schema)
+        outcome = correct(schema, case.sent)
+        told = outcome.applied is not None and bool(remarks(schema, outcome.applied))
+        unknown = not set(case.meant or ()) <= case.call.schema["properties"].keys()
+        if same(outcome.applied, case.meant):
+            found = "silent" if unknown and not told else "right"
+        elif outcome.applied is not None:
+            found = "told" if told else "silent"
+        else:
+            meant = [same(one.arguments, case.meant) for one in outcome.candidates]
+            found = "offered" if any(meant) else "refused"
+        self.outcomes[found] += 1
+        return found
 
 
 class Offer(NamedTuple):
@@ -219,15 +244,21 @@ def run(options: Options) -> Outcome:
     made = offers([case for case in generated if held_out(case)])
     bins = _bins(made)
     error = _calibration_error(bins)
+    real, silent = _open_table(servers.cases())
+    notes += silent
     if options.png is not None:
         _diagram(bins, error, options.png)
         notes.append(f"The reliability diagram is in {options.png}.")
     return Outcome(
-        figures=_figures(own, others, error),
+        figures=[
+            *_figures(own, others, error),
+            Figure("not silently wrong, calls of real servers", -len(silent), 0),
+        ],
         tables=[
             _table("kind in the data", own),
             _table("other kind", others),
             _offered(made, bins),
+            real,
         ],
         notes=notes,
     )
@@ -257,6 +288,27 @@ def _table(title: str, tallies: dict[str, Tally]) -> Table:
         numbers = (tally.calls, tally.exact, tally.refused, tally.offered, tally.wrong)
         table.add_row(kind, *map(str, numbers), f"{median(tally.milliseconds):.2f}")
     return table
+
+
+def _open_table(listed: list[Case]) -> tuple[Table, list[str]]:
+    """Return what became of the calls of real servers, and those that were silently wrong."""
+    tallies: dict[str, OpenTally] = defaultdict(OpenTally)
+    outcomes = [(case, tallies[case.kind].add(case)) for case in listed]
+    silent = [
+        f"silent: {case.kind} {case.call.tool} {_short(case.sent)}"
+        for case, found in outcomes
+        if found == "silent"
+    ]
+    tools = len({case.call.tool for case in listed})
+    kinds = ("right", "offered", "told", "refused", "silent")
+    table = Table("real servers, open schemas", "calls", *kinds, title=f"{tools} tools")
+    for kind, tally in tallies.items():
+        counts = (tally.outcomes[each] for each in kinds)
+        table.add_row(kind, str(tally.outcomes.total()), *map(str, counts))
+    shares = [interval([float(found == kind) for _, found in outcomes]) for kind in kinds]
+    spoken = (f"{100 * low:.0f} to {100 * high:.0f} %" for _, low, high in shares)
+    table.add_row("all, 95 % interval", str(len(outcomes)), *spoken)
+    return table, silent
 
 
 def _offered(made: list[Offer], bins: list[tuple[float, float, int]]) -> Table:

@@ -28,7 +28,8 @@ def _say_result(answer: CallAnswer) -> str:
     correction = notes.get("correction")
     # Whoever is not told what was changed makes the same mistake again.
     corrected = f"\n[Arguments corrected: {correction['reasoning']}]" if correction else ""
-    return f"{text}\n[{answer['executionId']}, {notes['duration']:.0f} ms]{corrected}"
+    warned = "".join(f"\n[{each}]" for each in notes.get("warnings", ()))
+    return f"{text}\n[{answer['executionId']}, {notes['duration']:.0f} ms]{corrected}{warned}"
 
 
 def _say_batch(answer: BatchAnswer) -> str:

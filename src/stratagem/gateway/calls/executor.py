@@ -45,6 +45,7 @@ from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.correction import Ready, misnamed, ready, remarks
 from stratagem.gateway.definitions.contract import ContentResult, Run, Runner
 from stratagem.gateway.definitions.schemas import Violation, pointer
 from stratagem.gateway.handlers.operation import CheckOperation
@@ -279,17 +280,26 @@ class Executor:
         given, call = state.call.arguments, state.call
         # Whoever confirms an offer means its arguments, even where the given ones would do.
         confirms = call.correction_id is not None
-        if isinstance(given, Mapping) and not confirms and tool.input.accepts(given):
-            return given
-        violations: list[Violation] = (
-            tool.input.violations(given)
-            if isinstance(given, Mapping)
-            else [{"path": "$", "message": "the arguments are text, not an object", "rule": "type"}]
-        )
-        details: dict[str, Any] = {}
         corrected = confirms or (call.correct and tool.input.is_quick(given))
         # Nobody guesses what is to be erased for good.
         corrected = corrected and not tool.handler.get("erases")
+        if isinstance(given, Mapping) and not confirms and tool.input.accepts(given):
+            violations = _slips(tool, given) if corrected else []
+            if not violations:
+                return given
+        else:
+            violations = (
+                tool.input.violations(given)
+                if isinstance(given, Mapping)
+                else [
+                    {
+                        "path": "$",
+                        "message": "the arguments are text, not an object",
+                        "rule": "type",
+                    }
+                ]
+            )
+        details: dict[str, Any] = {}
         if corrected and self._parts.corrector is not None:
             decision = await self._parts.corrector.correct(tool, call, violations)
             details = dict(decision.refusal)
@@ -506,9 +516,33 @@ class Executor:
         }
         if state.decision is not None and state.decision.note is not None:
             metadata["correction"] = state.decision.note
-        if tool is not None and tool.status == "deprecated":
-            metadata["warnings"] = [f"{tool.name} is deprecated."]
+        if tool is not None and (warnings := _warnings(tool, state.arguments)):
+            metadata["warnings"] = warnings
         return metadata
+
+
+def _slips(tool: Tool, arguments: Mapping[str, Any]) -> list[Violation]:
+    """Return names that the schema of a tool takes, and that certainly are slips for others."""
+    schema = _schema_to_correct_by(tool)
+    return [
+        {"path": each.path, "message": each.message, "rule": "unknownName"}
+        for each in (misnamed(schema, arguments) if schema is not None else ())
+    ]
+
+
+def _warnings(tool: Tool, arguments: Any) -> list[str]:
+    """Return what a caller should know about a call that was run."""
+    found = [f"{tool.name} is deprecated."] if tool.status == "deprecated" else []
+    schema = _schema_to_correct_by(tool)
+    return [*found, *(remarks(schema, arguments) if schema is not None else ())]
+
+
+def _schema_to_correct_by(tool: Tool) -> Ready | None:
+    """Return the schema of a tool as corrections read it; some are too large for that."""
+    try:
+        return ready(tool.content["inputSchema"])
+    except ValidationFailed:
+        return None
 
 
 def _blame(error: Exception) -> Blame:

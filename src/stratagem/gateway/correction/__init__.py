@@ -19,6 +19,7 @@ from stratagem.gateway.correction.model import (
     Risk,
     Strategy,
 )
+from stratagem.gateway.correction.open_names import misnamed, remarks
 from stratagem.gateway.correction.policy import PRESETS, Policy, StrategySetting, preset
 from stratagem.gateway.correction.schemas import Ready, ready
 
@@ -40,6 +41,8 @@ __all__ = [
     "Strategy",
     "StrategySetting",
     "correct",
+    "misnamed",
     "preset",
     "ready",
+    "remarks",
 ]

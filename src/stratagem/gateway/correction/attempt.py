@@ -16,6 +16,7 @@ from stratagem.engine.paths import Steps, render
 from stratagem.gateway.correction import objects, shapes
 from stratagem.gateway.correction.learned import Hint, HintKind, Learned
 from stratagem.gateway.correction.model import Choice, CorrectionStep
+from stratagem.gateway.correction.open_names import is_misnamed
 from stratagem.gateway.correction.patterns import PATTERNS
 from stratagem.gateway.correction.policy import Policy
 from stratagem.gateway.correction.readings import (
@@ -115,7 +116,8 @@ class Attempt:
     def read(self, node: Node, value: Any, steps: Steps, chain: int = 0) -> list[Reading]:
         """Return what a value may mean at a place, best first; nothing when it fits in no way."""
         self.spend()
-        if node.accepts(value):
+        accepted = node.accepts(value)
+        if accepted and not is_misnamed(node, value):
             return [Reading(value)]
         if chain > limits.CORRECTION_CHAIN_MAX or len(steps) > limits.VALUE_DEPTH_MAX:
             return []
@@ -124,7 +126,8 @@ class Attempt:
             for reading in self._forms(node, value, steps, chain)
             if node.accepts(reading.value)
         ]
-        return self.rank_readings(found, steps)
+        # What is valid and cannot be read in another way is what it is.
+        return self.rank_readings(found or ([Reading(value)] if accepted else []), steps)
 
     def rank_readings(self, found: Iterable[Reading], steps: Steps) -> list[Reading]:
         """Return readings best first, none of them certain when two certain ones differ."""

@@ -1,6 +1,7 @@
 """Correcting one call: the arguments to run with, or why there are none.
 
-The order of things: arguments that the schema accepts are handed back untouched. Others are read
+The order of things: arguments that the schema accepts are handed back untouched, unless a name in
+them is a slip that an open schema only happens to allow (`open_names`). Others are read
 (`attempt`), every reading is validated against the whole schema, and the best one is applied if
 it is certain and the policy lets it. Anything else is offered.
 """
@@ -18,6 +19,7 @@ from stratagem.gateway.correction.attempt import Attempt, Exhausted, IsLate, Lat
 from stratagem.gateway.correction.faults import faults, malformed_text_fault, no_json, too_much
 from stratagem.gateway.correction.learned import Learned, Nothing
 from stratagem.gateway.correction.model import Candidate, Correction, Fault
+from stratagem.gateway.correction.open_names import misnamed
 from stratagem.gateway.correction.policy import Policy
 from stratagem.gateway.correction.readings import Reading, confidence
 from stratagem.gateway.correction.schemas import Node, Ready, ready
@@ -56,15 +58,18 @@ def correct(
         return Correction(None, errors=(size,))
     try:
         if isinstance(arguments, dict) and prepared.bounds.accepts(arguments):
-            return Correction(arguments)
-        errors = _faults(prepared, arguments, size)
+            errors = misnamed(prepared, arguments) if policy.enabled else ()
+            if not errors:
+                return Correction(arguments)
+        else:
+            errors = _faults(prepared, arguments, size)
     except ValueError as error:
         # An object of Python that can be written as JSON, and yet is none: an identifier, an enum.
         return Correction(None, errors=(no_json(str(error)),))
     if not policy.enabled:
         return Correction(None, errors=errors, withheld="Corrections are switched off.")
     attempt = Attempt(policy, learned, tool, *([is_late] if is_late is not None else []))
-    return _search(attempt, prepared, arguments, errors, categories)
+    return _as_given(prepared, arguments, _search(attempt, prepared, arguments, errors, categories))
 
 
 def _search(
@@ -100,6 +105,12 @@ def _decide(
         if withheld is None:
             return Correction(best.arguments, candidates, errors)
     return Correction(None, candidates, errors, choices, withheld)
+
+
+def _as_given(schema: Ready, arguments: Any, found: Correction) -> Correction:
+    """Return valid arguments as they came where their odd names lead to nothing else."""
+    valid = isinstance(arguments, dict) and schema.bounds.accepts(arguments)
+    return Correction(arguments) if valid and not found.candidates else found
 
 
 def _size(arguments: Any) -> int | Fault:

@@ -16,6 +16,8 @@ from stratagem.gateway.correction import places, wrappers
 from stratagem.gateway.correction.learned import HintKind
 from stratagem.gateway.correction.model import CorrectionStep
 from stratagem.gateway.correction.names import NameMatch
+from stratagem.gateway.correction.open_names import slip_for
+from stratagem.gateway.correction.patterns import PATTERNS
 from stratagem.gateway.correction.readings import Reading, combine_slots, distinct, identity
 from stratagem.gateway.correction.schemas import Node
 from stratagem.gateway.correction.words import (
@@ -114,9 +116,9 @@ class _Sorting:
 
     def _read_known(self, key: str, item: Any) -> Slot:
         node = self.node.node_for(key)
-        if node is None or node.accepts(item):
+        if node is None:
             return [Reading(((key, item),))]
-        if key not in self.node.properties:
+        if key not in self.node.properties or node.accepts(item):
             return self._put(key, item)
         spelled = isinstance(item, str) and item.strip() in _NULLS
         if item is None or (spelled and not node.types & {"string", "null", "array"}):
@@ -132,22 +134,46 @@ class _Sorting:
     def _match_unknown(self, key: str, absent: list[str], missing: list[str]) -> list[NameMatch]:
         """Return the parameters that an unknown name may mean, where it has to mean one."""
         wanted = absent if self.node.closed else missing
-        for hint in self.attempt.hints(HintKind.ALIAS, self.steps, key):
-            if hint.meaning in wanted:
-                pattern = "key_known_alias" if hint.certain else "key_alias_doubtful"
-                return [NameMatch(str(hint.meaning), pattern)]
+        hints = [
+            hint
+            for hint in self.attempt.hints(HintKind.ALIAS, self.steps, key)
+            if hint.meaning in wanted
+        ]
+        if hints and hints[0].certain:
+            return [NameMatch(str(hints[0].meaning), "key_known_alias")]
         self.attempt.spend(self.node.vocabulary.cost())
+        likely = self._match_by_name(key, absent, wanted)
+        return [self._surest(str(hints[0].meaning), likely, missing)] if hints else likely
+
+    def _surest(self, meant: str, likely: list[NameMatch], missing: list[str]) -> NameMatch:
+        """Return what a few earlier calls meant by a name, by the best reason there is for it.
+
+        That somebody confirmed it must not make it less likely than it was by its name alone.
+        """
+        reasons = {match.pattern for match in likely if match.name == meant and len(likely) == 1}
+        if not likely and missing == [meant]:
+            reasons.add("key_only_candidate")
+        reasons.add("key_alias_doubtful")
+        return NameMatch(meant, max(reasons, key=lambda each: PATTERNS[each].confidence))
+
+    def _match_by_name(self, key: str, absent: list[str], wanted: list[str]) -> list[NameMatch]:
         found = self.node.vocabulary.matches(key)
         given = [match for match in found if match.name in self.value]
         if self.node.closed and given and given[0].pattern == "key_style_variant":
             return given
+        likely = [match for match in found if match.name in wanted]
+        if likely:
+            return likely
         # An open object may hold other names, but hardly another spelling of one it has.
-        return [
-            match
-            for match in found
-            if match.name in wanted
-            or (match.name in absent and match.pattern == "key_style_variant")
-        ]
+        slip = slip_for(self.node, key, self.value)
+        if slip is None:
+            return [
+                match
+                for match in found
+                if match.name in absent and match.pattern == "key_style_variant"
+            ]
+        name, pattern = slip
+        return [NameMatch(name, pattern if pattern == "key_style_variant" else "key_slip_allowed")]
 
     def _unknown(
         self, key: str, meant: list[NameMatch], absent: list[str], missing: list[str]
@@ -156,8 +182,12 @@ class _Sorting:
         found: Slot = []
         for match in meant:
             found += self._rename(key, item, match, len(meant) > 1)
-        if not any(one.certain for one in found):
-            found += self._drop_or_keep(key, absent, missing, resembling=bool(meant))
+        if found and meant[0].pattern == "key_slip_allowed":
+            found += self._keep_allowed(key, item)
+        elif not any(one.certain for one in found):
+            only = not found and len(missing) == 1 and missing[0] not in self.claims
+            found += self._drop_or_keep(key, absent, resembling=bool(meant))
+            found += self._move("key_only_candidate", key, item, missing[0]) if only else []
         kept = not self.node.closed and normal(key) not in METADATA
         explained = any(one.certain and (one.changes or not kept) for one in found)
         self.unexplained |= not explained
@@ -223,9 +253,7 @@ class _Sorting:
         types = self.node.properties[match.name].types
         return "array" in types or (isinstance(item, str) and "string" in types)
 
-    def _drop_or_keep(
-        self, key: str, absent: list[str], missing: list[str], *, resembling: bool
-    ) -> Slot:
+    def _drop_or_keep(self, key: str, absent: list[str], *, resembling: bool) -> Slot:
         """Return what becomes of a name that certainly means no parameter."""
         item = self.value[key]
         if not self.node.closed:
@@ -236,10 +264,12 @@ class _Sorting:
                 return self._drop("empty_unknown_removed", key, item)
             if normal(key) in METADATA:
                 return self._drop("call_metadata_removed", key, item)
-        found = self._drop("unknown_property_removed", key, item)
-        if not resembling and len(missing) == 1 and missing[0] not in self.claims:
-            found += self._move("key_only_candidate", key, item, missing[0])
-        return found
+        return self._drop("unknown_property_removed", key, item)
+
+    def _keep_allowed(self, key: str, item: Any) -> Slot:
+        """Return a name that looks like a slip as it is, in case that it is none."""
+        change = self.attempt.change("key_kept", (*self.steps, key), key, key)
+        return [] if change is None else [Reading(((key, item),), (change,))]
 
     def _speaks_of(self, key: str, absent: list[str]) -> bool:
         """Tell whether a name shares a telling word with a parameter that is not given."""
@@ -256,11 +286,15 @@ class _Sorting:
     def _defaults(self, found: list[Slot]) -> list[Slot]:
         """Return slots for required parameters that nothing given stands for."""
         there = {name for slot in found if slot for name, _ in slot[0].value}
-        return [
-            self._default(name)
+        # In an open object a name that may be a parameter may also stay what it is.
+        perhaps = {name for slot in found for one in slot[1:] for name, _ in one.value}
+        absent = [
+            name
             for name in self.node.required
             if name not in there | self._names_of_replaced_nulls()
         ]
+        defaults = {name: self._default(name) for name in absent}
+        return [slot for name, slot in defaults.items() if slot or name not in perhaps]
 
     def _names_of_replaced_nulls(self) -> set[str]:
         """Return the required parameters whose null was replaced where it stood."""

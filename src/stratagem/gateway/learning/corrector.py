@@ -535,6 +535,9 @@ class LearningCorrector:
                 call,
                 AppliedCorrection(chosen, found, took, attempt, confirmed=True, policy=policy),
             )
+        if found.valid:
+            # Its odd names lead to nothing else.
+            return CorrectionDecision(found.applied, None, {})
         candidate, reason = self._choose(tool, call, found, policy, attempt)
         if candidate is not None and reason is None:
             return self._apply(

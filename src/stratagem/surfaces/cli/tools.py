@@ -340,6 +340,7 @@ def _about(answer: Mapping[str, Any]) -> str:
     notes = answer["metadata"]
     cached = ", from the cache" if notes["cached"] else ""
     said = f"{answer['executionId']}, {notes['duration']:.1f} ms{cached}"
+    said = "\n".join([*notes.get("warnings", ()), said])
     correction = notes.get("correction")
     if not correction:
         return said
