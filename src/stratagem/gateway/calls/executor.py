@@ -45,7 +45,7 @@ from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
-from stratagem.gateway.correction import Ready, misnamed, ready, remarks
+from stratagem.gateway.correction import Ready, name_slips, ready, remarks
 from stratagem.gateway.definitions.contract import ContentResult, Run, Runner
 from stratagem.gateway.definitions.schemas import Violation, pointer
 from stratagem.gateway.handlers.operation import CheckOperation
@@ -526,7 +526,7 @@ def _slips(tool: Tool, arguments: Mapping[str, Any]) -> list[Violation]:
     schema = _schema_to_correct_by(tool)
     return [
         {"path": each.path, "message": each.message, "rule": "unknownName"}
-        for each in (misnamed(schema, arguments) if schema is not None else ())
+        for each in (name_slips(schema, arguments) if schema is not None else ())
     ]
 
 

@@ -19,7 +19,7 @@ from stratagem.gateway.correction.model import (
     Risk,
     Strategy,
 )
-from stratagem.gateway.correction.open_names import misnamed, remarks
+from stratagem.gateway.correction.open_names import name_slips, remarks
 from stratagem.gateway.correction.policy import PRESETS, Policy, StrategySetting, preset
 from stratagem.gateway.correction.schemas import Ready, ready
 
@@ -41,7 +41,7 @@ __all__ = [
     "Strategy",
     "StrategySetting",
     "correct",
-    "misnamed",
+    "name_slips",
     "preset",
     "ready",
     "remarks",

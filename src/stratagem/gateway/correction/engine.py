@@ -19,7 +19,7 @@ from stratagem.gateway.correction.attempt import Attempt, Exhausted, IsLate, Lat
 from stratagem.gateway.correction.faults import faults, malformed_text_fault, no_json, too_much
 from stratagem.gateway.correction.learned import Learned, Nothing
 from stratagem.gateway.correction.model import Candidate, Correction, Fault
-from stratagem.gateway.correction.open_names import misnamed
+from stratagem.gateway.correction.open_names import name_slips
 from stratagem.gateway.correction.policy import Policy
 from stratagem.gateway.correction.readings import Reading, confidence
 from stratagem.gateway.correction.schemas import Node, Ready, ready
@@ -58,7 +58,7 @@ def correct(
         return Correction(None, errors=(size,))
     try:
         if isinstance(arguments, dict) and prepared.bounds.accepts(arguments):
-            errors = misnamed(prepared, arguments) if policy.enabled else ()
+            errors = name_slips(prepared, arguments) if policy.enabled else ()
             if not errors:
                 return Correction(arguments)
         else:

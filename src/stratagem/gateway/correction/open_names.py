@@ -22,7 +22,7 @@ from stratagem.engine.paths import Steps, render
 from stratagem.gateway.correction.model import Fault, FaultType
 from stratagem.gateway.correction.schemas import Node, Ready
 
-__all__ = ["SLIPS", "UnknownName", "is_misnamed", "misnamed", "remarks", "slip_for"]
+__all__ = ["SLIPS", "UnknownName", "is_misnamed", "name_slips", "remarks", "slip_for"]
 
 # What leads to exactly one parameter: spelled in another way, or slipped upon.
 SLIPS: Final = frozenset({"key_style_variant", "key_misspelling", "key_abbreviation", "key_plural"})
@@ -44,7 +44,7 @@ class UnknownName(NamedTuple):
     expected: bool
 
 
-def misnamed(schema: Ready, arguments: Any) -> tuple[Fault, ...]:
+def name_slips(schema: Ready, arguments: Any) -> tuple[Fault, ...]:
     """Return the names that certainly are slips, as what is wrong with a call."""
     return tuple(
         Fault(

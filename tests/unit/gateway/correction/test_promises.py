@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stratagem.gateway.correction import Policy, correct, misnamed, ready
+from stratagem.gateway.correction import Policy, correct, name_slips, ready
 from stratagem.gateway.correction.words import METADATA, normal
 
 NAMES = ["city", "team_name", "days", "maxPrice", "min_price", "tags", "unit", "filter", "height",
@@ -101,7 +101,7 @@ def test_valid_arguments_are_untouched_and_no_others(schema: Any, sent: Any) -> 
 
     valid = ready(schema).validator.is_valid(sent)
     # An open schema takes slips too, which are looked into.
-    assert outcome.applied is sent or not valid or misnamed(ready(schema), sent)
+    assert outcome.applied is sent or not valid or name_slips(ready(schema), sent)
     assert valid or outcome.applied is not sent
 
 
