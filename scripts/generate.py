@@ -540,11 +540,14 @@ def service_module(system: str, service: type) -> str:
         name = f"Async{title}Methods" if waits else f"{title}Methods"
         base = "AsyncServiceMethods" if waits else "ServiceMethods"
         module.exports.append(name)
-        module.name("stratagem.sdk.method_bases", base)
         module.name(service.__module__, title)
         how = ", to be awaited" if waits else ""
         words = (service.__doc__ or "").strip().splitlines()[0].rstrip(".")
-        module.add("", f"class {name}({base}[{title}]):", f'    """{words}{how}."""', "")
+        if service is Memory and not waits:
+            parent = module.name("stratagem.sdk.key_access", "KeyAccess")
+        else:
+            parent = f"{module.name('stratagem.sdk.method_bases', base)}[{title}]"
+        module.add("", f"class {name}({parent}):", f'    """{words}{how}."""', "")
         for method in public_methods(service):
             _add_service_method(module, service, method, waits=waits)
     return module.text()

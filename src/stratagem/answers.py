@@ -26,6 +26,7 @@ __all__ = [
     "is_whole",
     "piece_of",
     "plain",
+    "plural",
     "read_cursor",
     "shorten_values",
     "take_fitting",
@@ -219,3 +220,11 @@ def piece_of(text: str, begin: int, room: int) -> str:
 def chars_of(value: Any) -> int:
     """Return how many characters a value takes as JSON."""
     return len(orjson.dumps(value).decode())
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    many = (
+        noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("ch") else "s")
+    )
+    return f"{count:,} {noun if count == 1 else many}"

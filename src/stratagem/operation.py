@@ -331,7 +331,8 @@ class Operation:
     `calls_tools`: it does, and reaches, whatever a registered tool does.
     `commands` are its commands, where its name alone makes no good one. `also_called` are words by
     which others know such an operation: whoever calls it so is told its name. `schemas` are
-    those of an operation that has no generated ones.
+    those of an operation that has no generated ones. `example` are arguments that work on any
+    database, for the pages and the help; an operation on what has an id of its own has none.
     """
 
     name: str
@@ -359,6 +360,7 @@ class Operation:
     commands: tuple[CommandHint, ...] = ()
     also_called: tuple[str, ...] = ()
     schemas: Mapping[str, Schema] | None = None
+    example: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a row that could let an agent do what nobody can undo."""
@@ -407,6 +409,7 @@ class Hints(TypedDict, total=False):
     irreversible: bool
     commands: tuple[CommandHint, ...]
     also_called: tuple[str, ...]
+    example: Mapping[str, Any] | None
 
 
 def operation(

@@ -1,4 +1,4 @@
-"""Where a database is, and where its user is, when nobody says.
+"""Where a database is, where its user is, and where this program is, when nobody says.
 
 Apart from `bootstrap`, so that a server and a shell's completion can ask before they import
 any of the parts that open one.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import sys
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Final
@@ -23,6 +25,8 @@ __all__ = [
     "is_address",
     "is_readable",
     "local_zone",
+    "own_command",
+    "typed_command",
 ]
 
 PROJECT_FOLDER: Final = ".stratagem"
@@ -122,3 +126,17 @@ def _zone_from_file() -> str:
         return Path("/etc/timezone").read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def own_command() -> str | None:
+    """Return the path of the command that this installation has; None where there is none."""
+    beside = Path(sys.executable).parent / ("stratagem.exe" if os.name == "nt" else "stratagem")
+    return str(beside) if beside.is_file() else shutil.which("stratagem")
+
+
+def typed_command() -> str:
+    """Return what a person types to run this: its path where a shell would not find it."""
+    own, found = own_command(), shutil.which("stratagem")
+    if own is None or (found is not None and Path(found).resolve() == Path(own).resolve()):
+        return "stratagem"
+    return own

@@ -48,7 +48,7 @@ def assert_all_is_there(db: stratagem.Stratagem) -> None:
     assert memory.recall("secret") is None
     assert [hit.event for hit in memory.search("lighthouse")] == ["ask", "answer"]
     assert [each.name for each in memory.branches()] == ["default", "trial", "fresh"]
-    assert len(list(memory.history("city"))) == 3  # type: ignore[arg-type]
+    assert len(list(memory.history("city"))) == 3
     status = memory.status()
     assert (status.keys, status.events) == (3, 3)
 

@@ -56,11 +56,11 @@ WRITES: dict[str, Write] = {
     "an event": (lambda db, word: db.memory.log(word, f"{WORD} {word}"), count_events),
     "an entry": (
         lambda db, word: db.memory.store(word, WORD),
-        lambda db, word: len(db.memory.history(word).results),  # type: ignore[union-attr]
+        lambda db, word: len(db.memory.history(word).results),
     ),
     "entries": (
         lambda db, word: db.memory.store(items=[{"key": word, "value": WORD}]),
-        lambda db, word: len(db.memory.history(word).results),  # type: ignore[union-attr]
+        lambda db, word: len(db.memory.history(word).results),
     ),
     "a branch": (
         lambda db, word: db.memory.fork(f"{WORD}-{word}"),

@@ -68,6 +68,10 @@ OPERATIONS: tuple[Operation, ...] = (
         Debugging.ranked_solutions,
         service=_debugging,
         toolset="debugging",
+        example={
+            "query_text": "KeyError: DATABASE_URL",
+            "env": {"os": "linux", "python": "3.12"},
+        },
         title="Ranked solutions",
         description="First tool for any error: known fixes for it, ranked by how well they worked "
         "in environments like yours.",
@@ -108,6 +112,13 @@ OPERATIONS: tuple[Operation, ...] = (
         Debugging.add_incident,
         service=_debugging,
         toolset="debugging",
+        example={
+            "title": "DATABASE_URL is not set",
+            "error_signature": "KeyError: DATABASE_URL",
+            "steps": ["export DATABASE_URL"],
+            "env": {"os": "linux", "python": "3.12"},
+            "worked": True,
+        },
         title="Add incident",
         description="Store a new problem with the fix you tried and whether it worked. A known "
         "error signature is not added twice.",

@@ -109,6 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 renderer="advice_tables.show_recommended",
             ),
         ),
+        example={"intent": "work out a sum"},
     ),
     row(
         "tools_recommend_on_error",
@@ -131,6 +132,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 renderer="advice_tables.show_recovery",
             ),
         ),
+        example={"failedTool": "calculator", "errorMessage": "division by zero"},
     ),
     row(
         "tools_validate",
@@ -153,6 +155,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 renderer="advice_tables.show_validated",
             ),
         ),
+        example={"toolNames": ["calculator"]},
     ),
     row(
         "tools_discover",
@@ -196,6 +199,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 renderer="advice_tables.show_compared",
             ),
         ),
+        example={"toolNames": ["calculator", "date_time"]},
     ),
     row(
         "workflow_plan",
@@ -220,5 +224,6 @@ OPERATIONS: tuple[Operation, ...] = (
                 handler="tools.plan",
             ),
         ),
+        example={"goal": "work out a sum"},
     ),
 )

@@ -86,6 +86,7 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("toolName", "inputSchema"),
         reads=True,
         sdk=SdkMethod("help", ("tool_name",)),
+        example={"toolName": "calculator"},
     ),
     row(
         "tool_execute",
@@ -108,6 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 handler="tools.call_tool",
             ),
         ),
+        example={"toolName": "calculator", "arguments": {"expression": "6 * 7"}},
     ),
     row(
         "tools_batch",
@@ -121,6 +123,7 @@ OPERATIONS: tuple[Operation, ...] = (
         right="execute",
         calls_tools=True,
         sdk=SdkMethod("batch", ("executions",)),
+        example={"executions": [{"toolName": "calculator", "arguments": {"expression": "6 * 7"}}]},
     ),
     row(
         "tools_pipeline",

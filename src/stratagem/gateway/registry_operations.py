@@ -135,6 +135,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 renderer="tools.show_tool",
             ),
         ),
+        example={"toolId": "calculator"},
     ),
     row(
         "tool_register",
@@ -148,6 +149,12 @@ OPERATIONS: tuple[Operation, ...] = (
         toolset="registry",
         person=REGISTER,
         sdk=SdkMethod("register"),
+        example={
+            "name": "sums",
+            "description": "Work out a sum",
+            "inputSchema": {"type": "object", "properties": {"expression": {"type": "string"}}},
+            "handler": {"type": "builtin", "name": "calculator"},
+        },
     ),
     row(
         "tool_update",
@@ -375,6 +382,7 @@ OPERATIONS: tuple[Operation, ...] = (
         says=_say_resource,
         toolset="registry",
         sdk=SdkMethod("create_resource", part="resource"),
+        example={"type": "prompt", "name": "greeting", "content": "Say hello in one sentence."},
     ),
     row(
         "resource_update",

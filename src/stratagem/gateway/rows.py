@@ -45,6 +45,7 @@ def row(  # noqa: PLR0917 -- a row of a table
     calls_tools: bool = False,
     sdk: SdkMethod | None = None,
     commands: tuple[CommandHint, ...] = (),
+    example: Mapping[str, Any] | None = None,
 ) -> Operation:
     """Return the row of a method; a coroutine function runs on the event loop.
 
@@ -82,4 +83,5 @@ def row(  # noqa: PLR0917 -- a row of a table
         calls_tools=calls_tools,
         sdk=sdk,
         commands=commands,
+        example=example,
     )

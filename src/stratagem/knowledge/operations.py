@@ -159,6 +159,7 @@ def _row(
     fit: Fit | None = None,
     writes: bool = False,
     toolset: str = _TOOLSET,
+    example: Mapping[str, Any] | None = None,
 ) -> Operation:
     return operation(
         name,
@@ -173,6 +174,7 @@ def _row(
         answer_options=("cursor", "max_chars") if fit else (),
         read_only=not writes,
         idempotent=not writes,
+        example=example,
     )
 
 
@@ -205,6 +207,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "Add a concept to the knowledge base.",
         says=_say_written,
         writes=True,
+        example={
+            "name": "Recursion",
+            "explanation": "A function that calls itself on a smaller part of the problem.",
+            "area": "Programming",
+        },
     ),
     _row(
         "get_concept",
@@ -237,6 +244,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Find concepts by meaning and words, most similar first.",
         says=_say_list,
         fit=_FIT_LIST,
+        example={"query": "functions that call themselves"},
     ),
     _row(
         "search_concepts_exact",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.answers import add_note, fit_list, read_cursor, take_fitting
+from stratagem.answers import add_note, fit_list, plural, read_cursor, take_fitting
 from stratagem.errors import MergeConflict, StratagemError
 from stratagem.memory.answer_text import AS_DATA, brief, by_actor, with_note
 from stratagem.memory.listing_operations import (
@@ -99,7 +99,7 @@ def _purge_command(given: Mapping[str, Any]) -> list[str]:
 
 def _say_stored(answer: Mapping[str, Any]) -> str:
     if "results" in answer:
-        return f"Stored {len(answer['results'])} entries (version {answer['version']})."
+        return f"Stored {plural(len(answer['results']), 'entry')} (version {answer['version']})."
     return f"Stored {answer['key']!r}: {answer['status']}, version {answer['version']}."
 
 
@@ -141,7 +141,7 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
         return with_note([head, *map(_say_change, answer["results"]), AS_DATA], answer)
     if action == "merge":
         verb = "Would merge" if answer["preview"] else "Merged"
-        line = f"{verb} {answer['merged']} entries and {answer['events']} events"
+        line = f"{verb} {plural(answer['merged'], 'entry')} and {plural(answer['events'], 'event')}"
         conflicts = [
             f"conflict {each['id']} at {each['path']}: "
             f"ours {_say_side(each, 'ours')}, theirs {_say_side(each, 'theirs')}"
@@ -163,8 +163,9 @@ def _say_side(sides: Mapping[str, Any], side: str) -> str:
 
 def _say_status(answer: Mapping[str, Any]) -> str:
     line = (
-        f"Branch {answer['branch']!r}, namespace {answer['namespace']!r}: {answer['keys']} keys, "
-        f"{answer['events']} events, {answer['branches']} branches."
+        f"Branch {answer['branch']!r}, namespace {answer['namespace']!r}: "
+        f"{plural(answer['keys'], 'key')}, {plural(answer['events'], 'event')}, "
+        f"{plural(answer['branches'], 'branch')}."
     )
     warnings = [answer["clock_warning"]] if answer.get("clock_warning") else []
     return with_note([line, *warnings], answer)
@@ -283,6 +284,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Memory.store,
         fit=_fit_stored,
         toolset="memory",
+        example={"key": "city", "value": "Oslo, since 2019", "tags": ["home"]},
         title="Store",
         description="Remember this: store any JSON value under a key (or several `items`). "
         "Replaces what was there; history keeps it. Searchable at once.",
@@ -309,6 +311,7 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_options=("max_chars",),
         own_cursor=True,
         toolset="memory",
+        example={"key": "city"},
         title="Recall",
         description="What is stored under this exact key (or `keys`), now or `as_of` a past "
         "moment? Without a key: lists what is stored.",
@@ -345,6 +348,7 @@ OPERATIONS: tuple[Operation, ...] = (
         fit=_fit_found,
         answer_options=("max_chars",),
         toolset="memory",
+        example={"query": "where do I live"},
         title="Search",
         description="Find stored entries and logged events related to a question, by words and "
         "meaning, best first. Use it when you do not know the key.",
@@ -368,6 +372,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "strata_forget",
         Memory.forget,
         toolset="memory",
+        example={"key": "city"},
         title="Forget",
         description="Delete what is stored under a key. Past moments (`as_of`) still show it.",
         service=_memory,
@@ -392,6 +397,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "strata_log",
         Memory.log,
         toolset="memory",
+        example={"event": "decision", "data": "Deploy on Mondays only"},
         title="Log",
         description="This happened: append an immutable event (action, observation, message). "
         "Searchable; give `session` to keep a conversation together.",
@@ -415,6 +421,7 @@ OPERATIONS: tuple[Operation, ...] = (
         fit_error=_fit_conflicts,
         answer_options=("cursor", "max_chars"),
         toolset="memory",
+        example={"action": "list"},
         title="Branch",
         description="Work in isolation: fork the current state (instant), try something, then "
         "diff and merge it back or delete it. `create` starts empty, `switch` changes the "
@@ -432,6 +439,7 @@ OPERATIONS: tuple[Operation, ...] = (
         fit=fit_history,
         answer_options=("max_chars",),
         toolset="memory",
+        example={"key": "city"},
         title="History",
         description="How did this key change? Its versions, newest first. With `event`, `session`, "
         "`since` or `after`: logged events in order. With neither: the time range.",
@@ -455,6 +463,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "strata_status",
         Memory.status,
         toolset="memory",
+        example={},
         title="Status",
         description="Current branch and namespace, and how much is stored.",
         service=_memory,

@@ -296,6 +296,30 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             )
         )
 
+    @overload
+    def history(
+        self,
+        key: str,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+        limit: int = limits.HISTORY_PAGE_DEFAULT,
+        cursor: str | None = None,
+    ) -> History: ...
+
+    @overload
+    def history(
+        self,
+        key: None = None,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | None = None,
+        limit: int = limits.HISTORY_PAGE_DEFAULT,
+        cursor: str | None = None,
+    ) -> TimeRange: ...
+
     def history(
         self,
         key: Annotated[str | None, Param("Key; without it: the branch's time range")] = None,

@@ -1,6 +1,7 @@
 """operations, call, and commands made from the table."""
 
 import json
+import shlex
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -8,8 +9,13 @@ from typing import Any
 import pytest
 
 from stratagem import operations
-from stratagem.operation import Caller, Operation
-from stratagem.surfaces.cli.operation_commands import alias_of, commands_of, dash_name
+from stratagem.operation import Caller, CommandHint, Operation
+from stratagem.surfaces.cli.operation_commands import (
+    alias_of,
+    commands_of,
+    dash_name,
+    example_words,
+)
 from tests.surfaces.cli.console import Cli
 
 ROWS = list(operations.TABLE.values())
@@ -239,3 +245,18 @@ def test_an_operation_without_a_command_of_its_own_gets_one(cli: Cli, name: str)
 def test_a_made_command_refuses_what_the_operation_refuses(cli: Cli) -> None:
     assert "Missing option" in cli.refused("echo-words", code=2)
     assert "not JSON" in cli.refused("echo-words", "--word", "a", "--options", "{", code=2)
+
+
+def test_the_example_of_each_command_is_in_its_help_and_runs(cli: Cli) -> None:
+    shown = []
+    for row in ROWS:
+        for hint in row.commands or (CommandHint(()),):
+            words = example_words(row, hint)
+            if words is None:
+                continue
+            page = cli(*words[: len(hint.path) or 1], "--help")
+            assert f"Example: stratagem {shlex.join(words)}" in page, row.name
+            assert cli.run(*words).exit_code == 0, words
+            shown.append(words[0])
+
+    assert {"store", "recall", "search", "forget", "log", "history", "status"} <= set(shown)

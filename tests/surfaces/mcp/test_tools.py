@@ -54,7 +54,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("strata_branch", {"action": "list"}, "* default"),
     ("strata_branch", {"action": "diff", "compare": "trial"}, "1 changed"),
     ("strata_branch", {"action": "merge", "source": "trial", "preview": True}, "Would merge 1"),
-    ("strata_branch", {"action": "merge", "source": "trial"}, "Merged 1 entries"),
+    ("strata_branch", {"action": "merge", "source": "trial"}, "Merged 1 entry"),
     ("strata_branch", {"action": "switch", "name": "trial"}, "Branch 'trial': switch done."),
     ("strata_branch", {"action": "delete", "name": "trial"}, "Branch 'trial': delete done."),
     ("strata_branch", {"action": "restore", "name": "trial"}, "Branch 'trial': restore done."),

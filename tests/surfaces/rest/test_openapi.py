@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 
-from stratagem.operations import TABLE, find
+from stratagem.operation import DEFAULT_TOOLSETS
+from stratagem.operations import TABLE, find, of_toolsets
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.routes import all_routes
 from tests.surfaces.serving import Served, serving
@@ -49,6 +50,41 @@ def test_the_document_and_its_page_are_served(rest: Served) -> None:
     assert "openapi.json" in page.text
     # Nothing is fetched from elsewhere.
     assert "https://" not in page.text
+
+
+def test_the_page_begins_with_memory_and_says_where_a_filter_finds_nothing(rest: Served) -> None:
+    first = next(iter(document()["paths"]))
+    page = rest.client.get("/api/docs").text
+
+    assert first.startswith("/api/memory/")
+    assert "No route matches" in page
+
+
+def test_the_samples_of_the_page_work_when_they_are_pasted(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    examples = {row.name: row for row in TABLE.values() if row.example is not None}
+    paths = {
+        route.operation: route.path for route in all_routes() if route.path.startswith("/api/")
+    }
+
+    with serving(tmp_path_factory.mktemp("samples") / "samples.db") as fresh:
+        answers = {
+            name: fresh.client.post(f"/api/{row.toolset}/{name}", json=dict(row.example or {}))
+            for name, row in examples.items()
+        }
+        again = {
+            name: fresh.client.post(f"/api/{row.toolset}/{name}", json=dict(row.example or {}))
+            for name, row in examples.items()
+            if row.toolset in {"memory", "debugging"}
+        }
+
+    assert set(paths) == set(TABLE)
+    for name, answer in [*answers.items(), *again.items()]:
+        assert answer.status_code < 300, (name, answer.text)
+    # What works on something that has an id of its own.
+    without = {each.name for each in of_toolsets(DEFAULT_TOOLSETS)} - set(examples)
+    assert without == {"record_outcome", "add_solution"}
 
 
 def send(rest: Served, case: Case[Any]) -> None:

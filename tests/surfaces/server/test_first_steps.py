@@ -20,6 +20,7 @@ import stratagem
 from stratagem.errors import StorageUnavailable, ValidationFailed
 from stratagem.surfaces.server.startup_message import DatabaseState, startup_message
 from stratagem.surfaces.serving.settings import ServerSettings
+from stratagem.version import VERSION
 from tests.surfaces.serving import Served, serving
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -128,6 +129,22 @@ def test_a_server_for_everybody_says_that_it_needs_a_name() -> None:
     )
 
 
+def test_the_greeting_names_the_command_where_the_shell_would_not_find_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    beside = Path(sys.executable).parent
+
+    monkeypatch.setenv("PATH", "/usr/bin")
+    hidden = startup_message(ServerSettings("team.db"), 7437, DatabaseState(tokens=True))
+    monkeypatch.setenv("PATH", str(beside))
+    found = startup_message(ServerSettings("team.db"), 7437, DatabaseState(tokens=True))
+
+    assert f"Command: {beside / 'stratagem'} (not on your PATH)" in hidden
+    assert f"`{beside / 'stratagem'} token create NAME`" in hidden
+    assert "Command:" not in found
+    assert "`stratagem token create NAME`" in found
+
+
 def test_trouble_is_told_with_its_next_step() -> None:
     trouble = StorageUnavailable("It is away.", hint="Start it.")
 
@@ -176,6 +193,7 @@ def test_a_program_is_told_what_runs_here(unlocked: Served) -> None:
     about = unlocked.client.get("/").json()
 
     assert about["name"] == "stratagem"
+    assert about["version"] == VERSION
     assert unlocked.client.get(about["openapi"]).status_code == 200
     assert unlocked.client.get(about["rest"]).status_code == 200
     assert unlocked.client.get(about["ready"]).status_code == 200

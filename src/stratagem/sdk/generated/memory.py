@@ -36,13 +36,14 @@ from stratagem.memory.models import (
 )
 from stratagem.memory.service import Memory
 from stratagem.parameters import MISSING
-from stratagem.sdk.method_bases import AsyncServiceMethods, ServiceMethods
+from stratagem.sdk.key_access import KeyAccess
+from stratagem.sdk.method_bases import AsyncServiceMethods
 from stratagem.sdk.times import duration_argument, items_argument, moment_argument
 
 __all__ = ["AsyncMemoryMethods", "MemoryMethods"]
 
 
-class MemoryMethods(ServiceMethods[Memory]):
+class MemoryMethods(KeyAccess):
     """What memory can be asked for, by one caller."""
 
     def delete_namespace(
@@ -627,6 +628,30 @@ class MemoryMethods(ServiceMethods[Memory]):
                 "request_id": request_id,
             },
         )
+
+    @overload
+    def history(
+        self,
+        key: str,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> History: ...
+
+    @overload
+    def history(
+        self,
+        key: None = None,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> TimeRange: ...
 
     def history(
         self,
@@ -1358,6 +1383,30 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
                 "request_id": request_id,
             },
         )
+
+    @overload
+    async def history(
+        self,
+        key: str,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> History: ...
+
+    @overload
+    async def history(
+        self,
+        key: None = None,
+        *,
+        namespace: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> TimeRange: ...
 
     async def history(
         self,

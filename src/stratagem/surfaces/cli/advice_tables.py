@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from stratagem.answers import plural
 from stratagem.surfaces.cli.output import printable, shell_words
-from stratagem.surfaces.cli.tables import bar, brief, plural, show, table, value_text
+from stratagem.surfaces.cli.tables import bar, brief, show, table, value_text
 
 __all__ = [
     "offers_table",

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from stratagem.errors import InvalidInput, MissingRequired, StorageUnavailable, ValidationFailed
-from stratagem.places import PROJECT_FOLDER
+from stratagem.places import PROJECT_FOLDER, own_command
 from stratagem.surfaces.cli.output import confirm
 from stratagem.surfaces.cli.session import Session, command
 from stratagem.surfaces.cli.settings_files import with_json_server, with_section, with_toml_server
@@ -181,8 +181,7 @@ def _program() -> list[str]:
     By its absolute path: a client that was not started from a shell does not know the shell's
     PATH. But for one that uvx made for a single run, whose path may be gone tomorrow.
     """
-    beside = Path(sys.executable).parent / ("stratagem.exe" if os.name == "nt" else "stratagem")
-    found = str(beside) if beside.is_file() else shutil.which("stratagem")
+    found = own_command()
     cache = Path(os.environ.get("UV_CACHE_DIR") or Path.home() / ".cache" / "uv")
     if found is None or cache in Path(found).parents or "archive-v0" in Path(found).parts:
         return ["uvx", "stratagem"]

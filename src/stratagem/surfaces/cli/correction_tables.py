@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from stratagem.answers import plural
 from stratagem.surfaces.cli.advice_tables import say, share, show_fix, show_offers
 from stratagem.surfaces.cli.output import printable, shell_words
-from stratagem.surfaces.cli.tables import brief, plural, show, table, value_text, when
+from stratagem.surfaces.cli.tables import brief, show, table, value_text, when
 
 __all__ = [
     "show_circuits",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from importlib import import_module
 from keyword import iskeyword
 from typing import Annotated, Any, Final, cast
 
+import orjson
 import typer
 from typer.core import TyperCommand, TyperGroup
 
@@ -25,7 +27,15 @@ from stratagem.surfaces.cli.inputs import read_items, read_json, read_value
 from stratagem.surfaces.cli.output import Render
 from stratagem.surfaces.cli.session import Session, command, shared_parameters
 
-__all__ = ["Invocation", "OperationGroup", "alias_of", "commands_of", "dash_name", "find_command"]
+__all__ = [
+    "Invocation",
+    "OperationGroup",
+    "alias_of",
+    "commands_of",
+    "dash_name",
+    "example_words",
+    "find_command",
+]
 
 _HERE: Final = "stratagem.surfaces.cli"
 _PREFIX: Final = "strata_"
@@ -182,8 +192,54 @@ def make_command(operation: Operation, hint: CommandHint) -> Any:
     run.__name__, run.__doc__ = operation.name, hint.help or operation.description
     made = typer.Typer(add_completion=False)
     name = hint.path[-1] if hint.path else alias_of(operation.name)
-    made.command(name, cls=OperationCommand, rich_help_panel=hint.panel or None)(command(run))
+    made.command(
+        name,
+        cls=OperationCommand,
+        rich_help_panel=hint.panel or None,
+        epilog=_example_line(operation, hint),
+    )(command(run))
     return typer.main.get_command(made)
+
+
+def _example_line(operation: Operation, hint: CommandHint) -> str | None:
+    """Return a command that works on any database, made from the example of the operation."""
+    words = example_words(operation, hint)
+    if words is None:
+        return None
+    # A bracket would begin a style of the help.
+    return f"Example: {shlex.join(['stratagem', *words])}".replace("[", r"\[")
+
+
+def example_words(operation: Operation, hint: CommandHint) -> list[str] | None:
+    """Return the words of a command that runs the example of an operation; None: there is none."""
+    if operation.example is None:
+        return None
+    given = dict(operation.example)
+    if any(given.pop(name, None) != value for name, value in hint.fixed.items()):
+        return None
+    for several, one in hint.single.items():
+        if one in given:
+            given[several] = [given.pop(one)]
+    if hint.only is not None and not set(given) <= set(hint.only):
+        return None
+    words = [*(hint.path or (alias_of(operation.name),))]
+    for name in hint.positional:
+        if name in given:
+            words += _as_words(given.pop(name))
+    for name, value in given.items():
+        flag = f"--{dash_name(name)}"
+        texts = () if value is True else _as_words(value)
+        words += [flag] if value is True else [word for each in texts for word in (flag, each)]
+    return words
+
+
+def _as_words(value: Any) -> list[str]:
+    """Return a value as it is written at the command line: a list of texts as several words."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return value
+    return [orjson.dumps(value).decode()]
 
 
 def _run_and_show(invocation: Invocation) -> None:

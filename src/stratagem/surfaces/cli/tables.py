@@ -19,6 +19,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from stratagem.answers import plural
 from stratagem.surfaces.cli.output import printable, shell_words
 
 __all__ = [
@@ -387,12 +388,6 @@ def show_skipped(console: Console, answer: Answer) -> None:
     for each in answer["skipped"]:
         line = f"Left out {each['file']}: {each['reason']}."
         console.print(printable(line), style="yellow", soft_wrap=True)
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun."""
-    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count:,} {noun if count == 1 else many}"
 
 
 _SIDES: Final = ("BASE", "OURS", "THEIRS")

@@ -29,13 +29,15 @@ _STATUSES: Final = {
     "507": "The disk is full.",
 }
 
+_ORDER: Final = ("memory", "debugging", "knowledge", "gateway", "registry", "admin")
+
 
 @cache
 def document() -> dict[str, Any]:
     """Return the document, of OpenAPI 3.1."""
     schemas: dict[str, Any] = {"Error": _error(), "GatewayError": _gateway_error()}
     paths: dict[str, Any] = {}
-    for route in all_routes():
+    for route in sorted(all_routes(), key=_place_of):
         described = _operation(route, find(route.operation))
         paths.setdefault(route.path, {})[route.method.lower()] = described
     paths |= _upkeep()
@@ -55,6 +57,12 @@ def document() -> dict[str, Any]:
     }
 
 
+def _place_of(route: Route) -> int:
+    """Return where a route is listed: memory first, which most callers come for."""
+    toolset = find(route.operation).toolset
+    return _ORDER.index(toolset) if toolset in _ORDER else len(_ORDER)
+
+
 def _operation(route: Route, operation: Operation) -> dict[str, Any]:
     in_path = path_parameters(route)
     described: dict[str, Any] = {
@@ -67,21 +75,28 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
     }
     if route.body:
         schema = _body(operation, in_path)
+        content: dict[str, Any] = {"schema": schema}
+        if operation.example is not None:
+            content["example"] = {
+                name: value for name, value in operation.example.items() if name not in in_path
+            }
         described["requestBody"] = {
             "required": bool(schema.get("required")),
-            "content": {"application/json": {"schema": schema}},
+            "content": {"application/json": content},
         }
     return described
 
 
 def _parameters(route: Route, in_path: list[str]) -> list[dict[str, Any]]:
     properties = input_schema(route.operation)["properties"]
+    example = find(route.operation).example or {}
     parameters: list[dict[str, Any]] = [
         {
             "name": name,
             "in": "path",
             "required": True,
             "schema": {"type": "string", "minLength": 1},
+            **({"example": example[name]} if name in example else {}),
         }
         for name in in_path
     ]

@@ -18,6 +18,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
+from stratagem.version import VERSION
+
 __all__ = ["docs", "landing", "page_instead"]
 
 _LANDING: Final = "landing.html"
@@ -33,6 +35,7 @@ _CLOSED: Final = (
 )
 _ABOUT: Final = {
     "name": "stratagem",
+    "version": VERSION,
     "mcp": "/mcp",
     "rest": "/api/docs",
     "openapi": "/api/openapi.json",
@@ -81,7 +84,7 @@ def _page(name: str, status: int = 200) -> Response:
 @cache
 def _read(name: str) -> tuple[str, str]:
     """Return a page, and the policy by which a browser runs nothing but what was written for it."""
-    text = (resources.files(__package__) / name).read_text("utf-8")
+    text = (resources.files(__package__) / name).read_text("utf-8").replace("{{version}}", VERSION)
     allowed: dict[str, list[str]] = {"script": [], "style": []}
     for kind, hashes in allowed.items():
         for part in text.split(f"<{kind}>")[1:]:

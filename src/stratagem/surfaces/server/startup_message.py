@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stratagem.errors import StratagemError
-from stratagem.places import display_place
+from stratagem.places import display_place, typed_command
 from stratagem.surfaces.mcp.http import PATH
 from stratagem.surfaces.serving.settings import ServerSettings
 
@@ -39,6 +39,7 @@ def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -
         f"Stratagem is listening on {own}{PATH}{taken}",
         f"REST: {own}/api/docs",
         f"Database: {display_place(settings.database)}",
+        *_command_lines(),
         *_warnings(settings, state),
         "",
         *_connection_lines(settings, _client_address(settings, port), state),
@@ -46,6 +47,12 @@ def startup_message(settings: ServerSettings, port: int, state: DatabaseState) -
         "Stop with Ctrl-C.",
     ]
     return "\n".join(lines)
+
+
+def _command_lines() -> list[str]:
+    """Say where the command is, for a person whose shell would not find it."""
+    command = typed_command()
+    return [] if command == "stratagem" else [f"Command: {command} (not on your PATH)"]
 
 
 def _warnings(settings: ServerSettings, state: DatabaseState) -> list[str]:
@@ -83,7 +90,7 @@ def _connection_lines(settings: ServerSettings, base: str, state: DatabaseState)
         f"  Claude Code   claude mcp add --transport http stratagem {address}{header}",
         f"  Cursor        .cursor/mcp.json: {cursor}",
         f"  VS Code       .vscode/mcp.json: {vscode}",
-        *([f"{_TOKEN} is one that `stratagem token create NAME` showed."] if needed else []),
+        *([f"{_TOKEN} is what `{typed_command()} token create NAME` showed."] if needed else []),
     ]
 
 
