@@ -134,7 +134,13 @@ def settings_page() -> str:
     )
 
 
+def agents_page() -> str:
+    """Return the page that a model reads as a resource, too."""
+    return (ROOT / "src/stratagem/surfaces/mcp/guide.md").read_text("utf-8")
+
+
 PAGES: dict[Path, Callable[[], str]] = {
+    ROOT / "docs" / "for-agents.md": agents_page,
     ROOT / "docs" / "errors.md": errors_page,
     ROOT / "docs" / "limits.md": limits_page,
     ROOT / "docs" / "settings.md": settings_page,

@@ -35,6 +35,7 @@ from typing import Any
 
 import pytest
 
+import stratagem
 from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -248,6 +249,40 @@ def test_snippets_do_what_the_page_says(path: Path, folder: Path) -> None:
     page = path.read_text(encoding="utf-8").replace(PORT, str(free_port()))
 
     run_page(str(path.relative_to(ROOT)), page, folder)
+
+
+def test_the_example_of_the_readme_runs_twice_on_one_database(folder: Path) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    runner = Runner("README.md", folder)
+
+    for block in [each for each in blocks_of(page) if each.language in {"python", "output"}] * 2:
+        runner.run(block)
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text("utf-8")
+
+    pages = {path.name for path in ROOT.glob("docs/*.md")} - {"README.md"}
+
+    assert [name for name in sorted(pages) if f"({name})" not in index] == []
+
+
+def test_every_call_that_the_page_for_agents_shows_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs/for-agents.md").read_text("utf-8")
+    text = "\n".join(block.text for block in blocks_of(page) if block.language == "text")
+    calls = [line.split(" ", 1) for line in text.splitlines() if line]
+
+    with stratagem.open(tmp_path / "agent.db", embedder="none") as db:
+        for name, arguments in calls:
+            db.call(name, json.loads(arguments))
+
+    assert {name for name, _arguments in calls} >= {
+        "strata_search",
+        "strata_store",
+        "strata_branch",
+    }
+    # A model reads it whole.
+    assert len(page) < 6_000
 
 
 @pytest.mark.parametrize("path", ALL_PAGES, ids=names_of(ALL_PAGES))

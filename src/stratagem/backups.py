@@ -288,7 +288,8 @@ def _list_workspaces(archive: zipfile.ZipFile, file: Path) -> list[WorkspaceCopy
         # Before anything else of it is read, which a newer one may write otherwise.
         if int(listed["format"]) > _FORMAT:
             raise InvalidInput(
-                f"{file} was made by a newer Stratagem.", hint="Upgrade: pip install -U stratagem."
+                f"{file} was made by a newer Stratagem.",
+                hint="Use the Stratagem that made it, or a newer one.",
             )
         listed_copies = [WorkspaceCopy(**each) for each in listed["workspaces"]]
         for each in listed_copies:

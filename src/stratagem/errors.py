@@ -310,7 +310,7 @@ class DatabaseTooNew(StratagemError):
     """The database was written by a newer Stratagem."""
 
     code = "database_too_new"
-    hint_default = "Upgrade: pip install --upgrade stratagem."
+    hint_default = "Use the Stratagem that wrote it, or a newer one."
 
 
 class CopyUnfinished(StratagemError):

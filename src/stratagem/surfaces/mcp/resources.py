@@ -7,6 +7,7 @@ percent-encoded, and optionally `?branch=` and `?as_of=`.
 from __future__ import annotations
 
 import logging
+from importlib import resources
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -32,7 +33,9 @@ __all__ = ["RESOURCES", "TEMPLATES", "read"]
 logger = logging.getLogger(__name__)
 
 _SCHEME = "stratagem"
+_GUIDE = "stratagem://guide"
 _JSON = "application/json"
+_MARKDOWN = "text/markdown"
 _VIEW = ("branch", "as_of")
 # The operation that reads each kind of address. A resource is read whole, as far as it goes.
 _READERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,12 +47,19 @@ _RESOURCE_NOT_FOUND = -32002
 
 RESOURCES = [
     Resource(
+        uri=_GUIDE,
+        name="guide",
+        title="How to use this memory",
+        description="One page: what to store when, how to find it again, branches and errors.",
+        mime_type=_MARKDOWN,
+    ),
+    Resource(
         uri="stratagem://status",
         name="status",
         title="Status",
         description="Current branch and namespace, and how much is stored.",
         mime_type=_JSON,
-    )
+    ),
 ]
 TEMPLATES = [
     ResourceTemplate(
@@ -77,6 +87,10 @@ def read(
     Raises:
         MCPError: Nothing is there, or it cannot be read.
     """
+    if uri == _GUIDE and served:
+        guide = (resources.files(__package__) / "guide.md").read_text("utf-8")
+        contents = TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=guide)
+        return ReadResourceResult(contents=[contents])
     operation, arguments = (_parse(uri) if served else None) or _refuse(uri, protocol_version)
     try:
         answer = database.call(operation, arguments, caller)
