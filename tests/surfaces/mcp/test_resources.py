@@ -41,13 +41,23 @@ async def test_what_can_be_read_is_listed(path: Path, mode: Mode) -> None:
         resources = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
 
-    assert [resource.uri for resource in resources] == ["stratagem://status"]
+    assert [resource.uri for resource in resources] == ["stratagem://guide", "stratagem://status"]
     assert [template.uri_template for template in templates] == [
         "stratagem://entries/{namespace}/{key}{?branch,as_of}",
         "stratagem://history/{namespace}/{key}{?branch,as_of}",
     ]
     assert all(resource.description for resource in resources)
     assert all(template.description for template in templates)
+
+
+async def test_the_guide_for_models_is_the_page_of_the_docs(path: Path) -> None:
+    page = Path(__file__).parents[3] / "docs" / "for-agents.md"
+
+    async with connected(path) as client:
+        (content,) = (await client.read_resource("stratagem://guide")).contents
+
+    assert content.mime_type == "text/markdown"
+    assert getattr(content, "text", "") == page.read_text("utf-8")
 
 
 async def test_a_list_has_one_page(path: Path) -> None:
