@@ -35,9 +35,9 @@ from stratagem.storage.views import find_branch
 
 __all__ = ["SUITE"]
 
-RECALL_MIN: Final = 70.0
+RECALL_MIN: Final = 80.0
 NONSENSE_REFUSED_MIN: Final = 40.0
-MILLISECONDS_MAX: Final = 15.0
+MILLISECONDS_MAX: Final = 10.0
 _BATCH: Final = 500
 _TOP: Final = 5
 _EMPTY: Final = {"type": "object", "properties": {}}

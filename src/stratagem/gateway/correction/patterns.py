@@ -125,6 +125,7 @@ _UNKNOWN: Final = {
         key_synonym=(0.94, "The name means about the same as a parameter."),
         key_contained=(0.95, "One of the names contains the other."),
         key_moved_doubtful=(0.8, "An inner object has the name, but it says little."),
+        # These two are estimates: damaged calls of real servers are only counted as a whole.
         key_slip_allowed=(0.95, "The schema allows other names, but this looks like a slip."),
         key_kept=(0.05, "The schema allows other names, and this may be one."),
         key_only_candidate=(0.8, "It is the only unknown name, and one parameter is missing."),
