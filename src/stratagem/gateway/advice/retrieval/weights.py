@@ -26,9 +26,11 @@ left out:
     4 · words              .492/.781   .592/.754   .360/.580   .929/1.00   .375/.688
 
 (The first row is what was there before, with own operations; the second still reads words as they
-were guessed and adds two, the third adds two.) A difference of less than two points is noise on the large
+were guessed and adds two, the third adds two.)
+
+A difference of less than two points is noise on the large
 catalogues, of less than ten on the small ones. That the values in a request are such as a tool
-takes was worth 1.4 points on BFCL and nothing elsewhere, and is left out. More `WORDS_ADDED` make
+takes was worth 1.4 points on BFCL, elsewhere noise, and is left out. More `WORDS_ADDED` make
 short nonsense score lower: 0, 1 and 2 give an AUC of .82, .92 and .95 at 2 · words.
 
 Evidence moves the log-odds of a score, so it decides between what is nearly equal. A tool that
