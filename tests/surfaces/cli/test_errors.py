@@ -124,3 +124,27 @@ def test_an_error_about_a_database_says_about_which(cli: Cli, tmp_path: Path) ->
 
     assert f"At: {nowhere}\n" in missing.stderr
     assert f"At: {here}\n" in damaged.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("get", "'recall'"),
+        ("set", "'store'"),
+        ("ls", "'list' or 'recall'"),
+        ("delete", "'forget'"),
+        ("fork", "'branch fork'"),
+    ],
+)
+def test_a_command_is_known_by_what_others_call_it(cli: Cli, word: str, meant: str) -> None:
+    assert f"No such command {word!r}. Did you mean {meant}?" in cli.refused(word, "a", code=2)
+
+
+def test_hints_name_commands(cli: Cli) -> None:
+    cli("store", "a", "1")
+
+    said = cli.refused("recall", "a", "--branch", "zzz", code=3)
+    in_json = json.loads(cli.run("recall", "a", "--branch", "zzz", "--json").stdout)
+
+    assert "Hint: List the branches with `stratagem branch list`." in said
+    assert in_json["hint"] == "List the branches with `stratagem branch list`."

@@ -41,10 +41,16 @@ async def test_what_can_be_read_is_listed(path: Path, mode: Mode) -> None:
         resources = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
 
-    assert [resource.uri for resource in resources] == ["stratagem://guide", "stratagem://status"]
+    assert [resource.uri for resource in resources] == [
+        "stratagem://guide",
+        "stratagem://status",
+        "stratagem://namespaces",
+    ]
     assert [template.uri_template for template in templates] == [
         "stratagem://entries/{namespace}/{key}{?branch,as_of}",
         "stratagem://history/{namespace}/{key}{?branch,as_of}",
+        "stratagem://entries/{namespace}{?prefix,order,cursor,branch,as_of}",
+        "stratagem://events/{namespace}{?event,session,since,after,order,cursor,branch,as_of}",
     ]
     assert all(resource.description for resource in resources)
     assert all(template.description for template in templates)
@@ -60,10 +66,67 @@ async def test_the_guide_for_models_is_the_page_of_the_docs(path: Path) -> None:
     assert getattr(content, "text", "") == page.read_text("utf-8")
 
 
-async def test_a_list_has_one_page(path: Path) -> None:
+@pytest.mark.parametrize("mode", MODES)
+async def test_every_entry_is_a_resource_that_can_be_read(path: Path, mode: Mode) -> None:
+    with stratagem.open(str(path)) as db:
+        for number in range(250):
+            db.memory.store(f"a b/{number}", number)
+        db.memory.store("elsewhere", 1, namespace="other")
+
+    async with connected(path, mode) as client:
+        page = await client.list_resources()
+        found = page.resources[3:]
+        while page.next_cursor is not None:
+            page = await client.list_resources(cursor=page.next_cursor)
+            found += page.resources
+        first = await read(client, found[0].uri)
+
+    assert [each.name for each in found] == [f"a b/{number}" for number in range(249, -1, -1)]
+    assert (found[0].description, first["key"], first["value"]) == ("249", "a b/249", 249)
+
+
+async def test_a_branch_of_its_own_is_part_of_the_address(stored: Path) -> None:
+    async with connected(stored, branch="trial") as client:
+        listed = (await client.list_resources()).resources
+        entry = await read(client, listed[-1].uri)
+
+    assert listed[-1].uri == "stratagem://entries/default/city?branch=trial"
+    assert entry["value"] == "Paris"
+
+
+async def test_lists_are_read_by_their_addresses(stored: Path) -> None:
+    with stratagem.open(str(stored)) as db:
+        db.memory.log("step", 1, session="s")
+        event = db.memory.log("note", 2)
+
+    async with connected(stored) as client:
+        entries = await read(client, "stratagem://entries/default?prefix=ci&order=key&as_of=%402")
+        none = await read(client, "stratagem://entries/nowhere")
+        session = await read(client, "stratagem://events/default?session=s")
+        newest = await read(client, f"stratagem://events/default?after={event.sequence - 1}")
+        spaces = await read(client, "stratagem://namespaces")
+
+    assert [each["value"] for each in entries["results"]] == ["Oslo"]
+    assert none["results"] == []
+    assert [each["data"] for each in session["results"]] == [1]
+    assert [each["data"] for each in newest["results"]] == [2]
+    assert [each["name"] for each in spaces["results"]] == ["default"]
+
+
+async def test_a_cursor_that_no_page_gave_is_refused(path: Path) -> None:
     async with connected(path) as client:
-        with pytest.raises(MCPError, match="one page"):
+        with pytest.raises(MCPError, match="cursor is not one"):
             await client.list_resources(cursor="2")
+        with pytest.raises(MCPError, match="one page"):
+            await client.list_tools(cursor="2")
+
+
+async def test_where_nothing_is_near_keys_are_named(stored: Path) -> None:
+    async with connected(stored) as client:
+        with pytest.raises(MCPError, match="Near: city") as caught:
+            await client.read_resource("stratagem://entries/default/City")
+
+    assert caught.value.data["near"] == ["city"]
 
 
 async def test_the_status_is_a_resource(stored: Path) -> None:
@@ -109,7 +172,7 @@ async def test_any_key_has_an_address(path: Path, key: str) -> None:
     [
         "stratagem://entries/default/nowhere",
         "stratagem://history/default/nowhere",
-        "stratagem://entries/default",
+        "stratagem://history/default",
         "stratagem://entries/default/",
         "stratagem://entries//city",
         "stratagem://status/city",

@@ -187,6 +187,16 @@ async def test_an_unknown_tool_breaks_the_protocol_and_near_names_are_given(
     assert caught.value.data["similar"][0] == "strata_store"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("strata_delete", "strata_forget"), ("get", "strata_recall"), ("strata_ls", "strata_recall")],
+)
+async def test_a_tool_is_known_by_what_others_call_it(path: Path, wrong: str, right: str) -> None:
+    async with connected(path) as client:
+        with pytest.raises(MCPError, match=f"Did you mean {right}[?]"):
+            await client.call_tool(wrong, {})
+
+
 async def test_a_tool_of_another_toolset_is_not_there(path: Path) -> None:
     async with connected(path) as client:
         with pytest.raises(MCPError, match="It belongs to the toolset 'admin'") as caught:

@@ -137,12 +137,20 @@ class _Handlers:
         return instructions.prompt(self._settings, params.name, params.arguments or {})
 
     async def list_resources(self, context: Context, page: Page) -> types.ListResourcesResult:
-        _only_page(page)
-        listed = resources.RESOURCES if self._shows_entries else []
-        if self._registered.shows_resources:
-            caller = self._callers.of(context)
-            listed = [*listed, *await self._in_thread(lambda: self._registered.resources(caller))]
-        return types.ListResourcesResult(resources=listed)
+        cursor = page.cursor if page is not None else None
+        caller = self._callers.of(context)
+        listed: list[types.Resource] = []
+        if cursor is None:
+            listed += resources.RESOURCES if self._shows_entries else []
+            if self._registered.shows_resources:
+                listed += await self._in_thread(lambda: self._registered.resources(caller))
+        if not self._shows_entries:
+            _only_page(page)
+            return types.ListResourcesResult(resources=listed)
+        entries, following = await self._in_thread(
+            lambda: resources.list_entries(self._database, caller, cursor)
+        )
+        return types.ListResourcesResult(resources=[*listed, *entries], next_cursor=following)
 
     async def list_resource_templates(
         self, _context: Context, page: Page

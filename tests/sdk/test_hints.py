@@ -1,0 +1,26 @@
+"""Hints of the SDK name its methods, here and on a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from stratagem import Stratagem, connect_async
+from stratagem.errors import BranchNotFound
+from stratagem.sdk.remote import Client
+
+
+def test_hints_name_methods(embedded: Stratagem, remote: Client) -> None:
+    for db in (embedded, remote):
+        with pytest.raises(BranchNotFound) as caught:
+            db.memory.recall("a", branch="zzz")
+
+        assert caught.value.hint == "List the branches with memory.branches()."
+
+
+@pytest.mark.anyio
+async def test_hints_name_methods_that_are_awaited(url: str) -> None:
+    async with connect_async(url, patience=0) as db:
+        with pytest.raises(BranchNotFound) as caught:
+            await db.memory.recall("a", branch="zzz")
+
+    assert caught.value.hint == "List the branches with memory.branches()."
