@@ -17,7 +17,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import orjson
 
@@ -30,7 +40,9 @@ from stratagem.operation import Operation
 from stratagem.operations import TABLE
 from stratagem.parameters import (
     ADVERTISED,
+    ALIASES,
     MISSING,
+    PLURAL,
     QUIET,
     STRICT,
     Cursor,
@@ -98,6 +110,18 @@ def input_parameters(model: type[Input]) -> list[Parameter]:
     ]
 
 
+def entry_parameters(entry: Any) -> list[Parameter]:
+    """Return the entries of a dict whose names are declared."""
+    hints = get_type_hints(entry, include_extras=True)
+    return [
+        # `__required_keys__` knows nothing of annotations that were not evaluated.
+        Parameter(name, get_args(hint)[0], inspect.Parameter.empty)
+        if get_origin(hint) is Required
+        else Parameter(name, hint, MISSING)
+        for name, hint in hints.items()
+    ]
+
+
 def _field_default(each: Any) -> Any:
     if each.default is not NO_DEFAULT:
         return each.default
@@ -156,7 +180,7 @@ def _said(each: Parameter) -> Param:
     changed = {
         each.name: value
         for each in fields(Param)
-        if (value := getattr(outer, each.name)) not in (None, False)
+        if (value := getattr(outer, each.name)) not in (None, False, ())
     }
     return replace(inner, **changed)
 
@@ -184,10 +208,14 @@ def parameter_schema(each: Parameter, said: Param) -> dict[str, Any]:
             schema[keyword] = True
     if said.advertised:
         schema[ADVERTISED] = dict(said.advertised)
+    if said.aliases:
+        schema[ALIASES] = list(said.aliases)
+    if said.plural:
+        schema[PLURAL] = said.plural
     return schema
 
 
-def _typed(hint: Any, said: Param | None) -> dict[str, Any]:  # noqa: PLR0911 -- a case each
+def _typed(hint: Any, said: Param | None) -> dict[str, Any]:  # noqa: C901, PLR0911 -- a case each
     origin = get_origin(hint)
     if origin is Annotated:
         inner = _param_of(hint)
@@ -213,6 +241,8 @@ def _typed(hint: Any, said: Param | None) -> dict[str, Any]:  # noqa: PLR0911 --
         inner = get_args(hint)[1]
         more = {} if inner is Any else {"additionalProperties": _typed(inner, None)}
         return {"type": "object", **more}
+    if is_typeddict(hint):
+        return parameters_schema(entry_parameters(hint), wire=False)
     if isinstance(hint, type) and issubclass(hint, Input):
         return parameters_schema(input_parameters(hint), wire=True, open_ended=hint.open_ended)
     raise SystemExit(f"no schema for the type {hint!r}")

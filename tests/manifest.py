@@ -148,6 +148,7 @@ MANIFEST: dict[str, str] = {
     "budget:merge": "A large merge is told within the budget, and not run again for the rest.",
     "budget:conflicts": "Conflicts stay within the budget too.",
     "budget:limits": "Budgets and cursors that cannot be ones are refused.",
+    "input:corrected": "A wrong call of a default tool with one meaning is corrected, and says so.",
     "input:keys": "A key that cannot be one is refused everywhere.",
     "input:limits": "An error for something too long names the limit.",
     "input:names": "Every other name is checked too, wherever it is given.",

@@ -19,7 +19,7 @@ KEYWORDS = {
     "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const",
     "default", "description", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength",
     "minItems", "maxItems", "pattern",
-    parameters.QUIET, parameters.STRICT, parameters.ADVERTISED,
+    *parameters.OWN_KEYWORDS,
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from stratagem import operations
 from stratagem.access.kinds import KINDS as ACCESS_KINDS
 from stratagem.access.service import record_act
 from stratagem.access.workspaces import files_of
+from stratagem.call_correction import CallCorrector
 from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.deferred_modules import asyncio
 from stratagem.engine.events import Head
@@ -35,7 +36,8 @@ from stratagem.gateway.kinds import KINDS as GATEWAY_KINDS
 from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
-from stratagem.operation import Caller, Operation
+from stratagem.operation import CORRECTION, Caller, Operation
+from stratagem.operations import Prepared
 from stratagem.places import check_place, database_path, is_address, local_zone
 from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.service import Projections
@@ -129,6 +131,7 @@ class Runtime:
         self._settings = settings
         self._assembling = threading.Lock()
         self._gateway: GatewayParts | None = None
+        self._correct = CallCorrector(foundation)
 
     @property
     def gateway(self) -> GatewayParts:
@@ -158,15 +161,15 @@ class Runtime:
 
     def call(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation by name on plain JSON."""
-        operation, given = self._prepare(name, arguments, caller)
-        if _is_act(operation, arguments, caller):
+        operation, call = self._prepare(name, arguments, caller)
+        if _is_act(operation, call.arguments, caller):
             record_act(self.foundation, caller, name)
-        return operation.run(getattr(self, operation.part), given, caller)
+        return _noted(operation.run(getattr(self, operation.part), call.given, caller), call)
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        operation, given = self._prepare(name, arguments, caller)
-        if _is_act(operation, arguments, caller):
+        operation, call = self._prepare(name, arguments, caller)
+        if _is_act(operation, call.arguments, caller):
             await asyncio.to_thread(record_act, self.foundation, caller, name)
         if operation.run_async is not None:
             if self._gateway is None:
@@ -174,9 +177,9 @@ class Runtime:
                 await asyncio.to_thread(lambda: self.gateway)
             # A server's own loop is the best home: nothing has to cross to another.
             self.gateway.home.adopt()
-            return await operation.run_async(self.gateway, given, caller)
+            return await operation.run_async(self.gateway, call.given, caller)
         part = getattr(self, operation.part)
-        return await asyncio.to_thread(operation.run, part, given, caller)
+        return _noted(await asyncio.to_thread(operation.run, part, call.given, caller), call)
 
     def look_at_clock(self) -> None:
         """Warn in the log where the clock has jumped."""
@@ -186,14 +189,16 @@ class Runtime:
         """Say how far the log is ahead of the clock, and what to do; None where it is not."""
         return clock_warning(self.foundation.store)
 
-    def _prepare(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Any]:
+    def _prepare(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Prepared]:
         operation = operations.find(name)
         if not operation.in_transaction:
             caller.refuse_in_transaction(name)
         if isinstance(arguments, Mapping):
             arguments = self.transactions.arguments_for(caller, arguments)
         database = _database_of(self.foundation.store.location) if caller.local else None
-        return operation, operations.prepare(operation, arguments, caller, database=database)
+        return operation, operations.prepare(
+            operation, arguments, caller, database=database, correct=self._correct
+        )
 
     def _check_nested(self, name: str, arguments: Any, caller: Caller) -> None:
         """Refuse what a tool may not run on a caller's behalf; without arguments, ever."""
@@ -213,6 +218,11 @@ class Runtime:
         self.projections.close()
         self.foundation.index.close()
         self.foundation.store.close()
+
+
+def _noted(answer: dict[str, Any], call: Prepared) -> dict[str, Any]:
+    """Say in an answer what was corrected about its call."""
+    return {**answer, CORRECTION: call.correction} if call.correction else answer
 
 
 def _is_act(operation: Operation, arguments: Any, caller: Caller) -> bool:

@@ -17,6 +17,7 @@ from stratagem.parameters import Input, Schema
 from stratagem.schemas import operation_schemas
 
 __all__ = [
+    "CORRECTION",
     "DEFAULT_TOOLSETS",
     "MADE_UP",
     "Authority",
@@ -56,6 +57,9 @@ _COMMAND_CHARS_MAX: Final = 2_000
 
 # How a request id begins that a client made up by itself: whoever called does not know it.
 MADE_UP = "made-up:"
+
+# Where an answer says what was corrected about the call.
+CORRECTION: Final = "correction"
 
 # Few on purpose: a model chooses worse the more tools it is shown.
 DEFAULT_TOOLSETS: tuple[str, ...] = ("memory", "debugging")
@@ -324,6 +328,8 @@ class Operation:
     where they are empty; others are left out of it.
 
     `reading_actions`: of an operation that takes an `action`, those that write nothing.
+    `action_aliases`: by action, parameters that others of its actions take, and the one that a
+    caller who gives such a parameter means.
     `part` is the part of the runtime that it runs on. `run_async` is there where waiting is
     most of the work; `run` then does the same for callers that have no event loop. `right` is
     what it takes to call it, where that does not follow from what it does. `person`: it takes a
@@ -350,6 +356,7 @@ class Operation:
     destructive: bool = False
     idempotent: bool = False
     reading_actions: tuple[str, ...] = ()
+    action_aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     part: Literal["foundation", "gateway"] = "foundation"
     run_async: Callable[[Any, Any, Caller], Awaitable[Answer]] | None = None
     right: Right | None = None
@@ -387,6 +394,12 @@ class Operation:
         """Whether it can be part of a transaction: all that it does can be undone."""
         return self.run_async is None and not self.irreversible
 
+    def describe(self, answer: Answer) -> str:
+        """Say an answer in words, and what was corrected about the call that it answers."""
+        correction = answer.get(CORRECTION)
+        said = self.summarise(answer)
+        return f"{said}\n({correction})" if correction else said
+
     def right_for(self, arguments: Mapping[str, Any]) -> Right:
         """Return what it takes to call the operation with these arguments."""
         if self.right is not None:
@@ -404,6 +417,7 @@ class Hints(TypedDict, total=False):
     destructive: bool
     idempotent: bool
     reading_actions: tuple[str, ...]
+    action_aliases: Mapping[str, Mapping[str, str]]
     right: Right
     person: PersonNeeded[Mapping[str, Any]]
     irreversible: bool

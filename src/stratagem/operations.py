@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from stratagem import limits
 from stratagem.engine import values
-from stratagem.errors import OperationNotFound, PermissionDenied
+from stratagem.errors import InvalidInput, OperationNotFound, PermissionDenied, StratagemError
 from stratagem.operation import DEFAULT_TOOLSETS, Caller, Operation
-from stratagem.parameters import ADVERTISED, QUIET, STRICT, check
+from stratagem.parameters import ADVERTISED, OWN_KEYWORDS, QUIET, check
 
 __all__ = [
     "DEFAULT_TOOLSETS",
     "SYSTEMS",
     "TABLE",
     "TOOLSETS",
+    "CorrectCall",
+    "Prepared",
     "Table",
     "authorise",
     "check_reach",
@@ -140,12 +142,45 @@ def authorise(operation: Operation, arguments: Any, caller: Caller) -> None:
         caller.require(toolset, "write", what)
 
 
+class Prepared(NamedTuple):
+    """A call that may be run: its arguments as they were sent or corrected, and as checked.
+
+    `correction` says what was corrected; empty where nothing was.
+    """
+
+    arguments: Any
+    given: Any
+    correction: str = ""
+
+
+class Corrected(Protocol):
+    """A call as it was meant, and what was done to it."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments to run with."""
+
+    @property
+    def said(self) -> str:
+        """What was done to them, in a line."""
+
+
+# Returns a call that was refused as it was meant, or None.
+CorrectCall = Callable[[Operation, Any, Caller, StratagemError], Corrected | None]
+
+
 def prepare(
-    operation: Operation, arguments: Any, caller: Caller, *, database: str | None = None
-) -> Any:
-    """Return the checked arguments of an operation that a caller may run with them.
+    operation: Operation,
+    arguments: Any,
+    caller: Caller,
+    *,
+    database: str | None = None,
+    correct: CorrectCall | None = None,
+) -> Prepared:
+    """Return a call of an operation, checked, that a caller may run.
 
     `database` is named in the command that a person is asked to run, where one has to be.
+    `correct` is asked about a call whose arguments are wrong.
 
     Raises:
         PermissionDenied: The caller may not, or no person stands behind the call.
@@ -153,7 +188,11 @@ def prepare(
         StratagemError: The arguments are wrong.
     """
     authorise(operation, arguments, caller)
-    given = read_input(operation, arguments)
+    prepared = _read_call(operation, arguments, caller, correct)
+    if prepared.correction:
+        # What was corrected may ask for more: an action may have come to light.
+        authorise(operation, prepared.arguments, caller)
+    given = prepared.given
     person = operation.person
     if person is not None and person.applies(given):
         caller.require_person(
@@ -163,7 +202,61 @@ def prepare(
             [*_place_options(caller, database), *person.command(given)],
             of_host=person.of_host(given),
         )
-    return given
+    return prepared
+
+
+def _read_call(
+    operation: Operation, arguments: Any, caller: Caller, correct: CorrectCall | None
+) -> Prepared:
+    """Return the arguments of a call, corrected where they are wrong and certain all the same."""
+    said: list[str] = []
+    try:
+        given = read_input(operation, arguments)
+    except StratagemError as refusal:
+        corrected = correct(operation, arguments, caller, refusal) if correct else None
+        if corrected is None:
+            _name_other_operation(operation, refusal)
+            raise
+        arguments, said = corrected.arguments, [corrected.said]
+        given = read_input(operation, arguments)
+    if correct is not None and operation.action_aliases:
+        renamed = _rename_for_action(operation, given)
+        if renamed is not None:
+            given, aliases = renamed
+            arguments = given
+            said += [f"Corrected: `{one}` read as `{other}`." for one, other in aliases.items()]
+    return Prepared(arguments, given, " ".join(said))
+
+
+def _rename_for_action(
+    operation: Operation, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """Give what stands under the parameter of another action to that of this one."""
+    aliases = {
+        one: other
+        for one, other in operation.action_aliases.get(given.get("action", ""), {}).items()
+        if given.get(one) is not None and given.get(other) is None
+    }
+    if not aliases:
+        return None
+    return {aliases.get(name, name): value for name, value in given.items() if value is not None}, (
+        aliases
+    )
+
+
+def _name_other_operation(operation: Operation, refusal: StratagemError) -> None:
+    """Say which operation of the same toolset takes a parameter that this one has not."""
+    name = refusal.details.get("field")
+    declared = operation.parameters.get("properties", {})
+    if name in declared or not refusal.hint.startswith("It takes"):
+        return
+    others = [
+        row.name
+        for row in of_toolsets([operation.toolset])
+        if name in row.parameters.get("properties", {})
+    ]
+    if len(others) == 1:
+        refusal.hint = f"{refusal.hint} {others[0]} takes `{name}`."
 
 
 def _place_options(caller: Caller, database: str | None) -> list[str]:
@@ -223,8 +316,15 @@ def find(name: str) -> Operation:
     """Return an operation by its name.
 
     Raises:
+        InvalidInput: The name is no text.
         OperationNotFound: There is none; similar names are suggested.
     """
+    if not isinstance(name, str):
+        raise InvalidInput(
+            f"The name of an operation is text, not {type(name).__name__}.",
+            field="name",
+            hint="Give the name of a tool, such as strata_recall.",
+        )
     operation = TABLE.get(name)
     if operation is None:
         near = similar_operations(name, TABLE.values())
@@ -279,7 +379,6 @@ def full_schema(name: str) -> dict[str, Any]:
 
 # A bound as high as this steers no caller.
 _STEERING_MAX = 100_000
-_OWN_KEYWORDS = frozenset({STRICT, QUIET, ADVERTISED})
 
 
 def _publish(schema: Any) -> Any:
@@ -293,14 +392,14 @@ def _publish(schema: Any) -> Any:
         if name == "properties"
         else _publish(inner)
         for name, inner in schema.items()
-        if name not in _OWN_KEYWORDS
+        if name not in OWN_KEYWORDS
     }
     return published | dict(schema.get(ADVERTISED, {}))
 
 
 def _shorten(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Drop lower bounds, lengths and the null of optional parameters: leaving one out says it."""
-    dropped = {"anyOf", "minimum", "minLength", "additionalProperties", *_OWN_KEYWORDS}
+    dropped = {"anyOf", "minimum", "minLength", "additionalProperties", *OWN_KEYWORDS}
     short = {name: value for name, value in schema.items() if name not in dropped}
     if schema.get(QUIET):
         short.pop("description", None)

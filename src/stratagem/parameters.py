@@ -9,7 +9,7 @@ checked against these schemas alone, so that nothing has to build models when it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING as _NO_DEFAULT
 from dataclasses import dataclass, field, fields
@@ -30,12 +30,18 @@ from typing import (
     get_type_hints,
 )
 
+import orjson
+
 from stratagem import limits
 from stratagem.errors import InvalidInput, MissingRequired, StratagemError, ValidationFailed
 
 __all__ = [
     "ADVERTISED",
+    "ALIASES",
+    "COUNT_ALIASES",
     "MISSING",
+    "OWN_KEYWORDS",
+    "PLURAL",
     "QUIET",
     "STRICT",
     "AsOf",
@@ -68,8 +74,13 @@ MISSING: Final[Any] = _Missing()
 STRICT: Final = "x-strict"
 QUIET: Final = "x-quiet"
 ADVERTISED: Final = "x-advertised"
+ALIASES: Final = "x-aliases"
+PLURAL: Final = "x-plural"
+OWN_KEYWORDS: Final = frozenset({STRICT, QUIET, ADVERTISED, ALIASES, PLURAL})
 
 _SHOWN_CHARS_MAX: Final = 100
+# How alike a word must be to an allowed one that it may be a slip: `remove` is not `restore`.
+_NEAR_CHOICE: Final = 0.7
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _BOOLEANS: Final = {
     **dict.fromkeys(("true", "1", "yes", "on", 1), True),
@@ -96,7 +107,9 @@ class Param:
     `strict` takes no text in the place of a number. `advertised` are keywords for the schema that
     callers see and that the service itself checks, such as an `enum` in any case. `schema`
     replaces what would be made from the type. `time`: in the SDK a moment may be a `datetime`, a
-    duration a `timedelta`, and so may be those of items.
+    duration a `timedelta`, and so may be those of items. `aliases` are names that models send for
+    it: no schema that callers see lists them, and a call that uses one is corrected
+    (`call_correction`). `plural` is the parameter that takes several of what this one takes.
     """
 
     description: str
@@ -112,6 +125,8 @@ class Param:
     schema: Mapping[str, Any] | None = None
     alias: str | None = None
     time: Literal["moment", "duration", "items"] | None = None
+    aliases: tuple[str, ...] = ()
+    plural: str | None = None
 
 
 # Parameters that most operations have.
@@ -119,17 +134,33 @@ BranchName = Annotated[
     str | None, Param("The branch to work on; the caller's current one by default", quiet=True)
 ]
 Namespace = Annotated[
-    str | None, Param("The group that a key belongs to; the caller's by default", quiet=True)
+    str | None,
+    Param("The group that a key belongs to; the caller's by default", quiet=True, aliases=("ns",)),
 ]
 AsOf = Annotated[
     str | int | None,
-    Param("Past moment: ISO 8601, 1h ago, yesterday 14:00, @version", time="moment"),
+    Param(
+        "Past moment: ISO 8601, 1h ago, @version",
+        time="moment",
+        aliases=("at", "moment", "point_in_time"),
+    ),
 ]
-RequestId = Annotated[str | None, Param("Same id, written once")]
-Cursor = Annotated[str | None, Param("`next` of the last answer", quiet=True)]
+RequestId = Annotated[str | None, Param("Same id, written once", aliases=("idempotency_key",))]
+Cursor = Annotated[
+    str | None, Param("`next` of the last answer", quiet=True, aliases=("next", "page_token"))
+]
 MaxChars = Annotated[
-    int, Param("Answer budget", quiet=True, ge=limits.ANSWER_CHARS_MIN, le=limits.ANSWER_CHARS_MAX)
+    int,
+    Param(
+        "Answer budget",
+        quiet=True,
+        ge=limits.ANSWER_CHARS_MIN,
+        le=limits.ANSWER_CHARS_MAX,
+        aliases=("max_characters",),
+    ),
 ]
+# What models call a number of results.
+COUNT_ALIASES: Final = ("count", "k", "limit", "max", "max_results", "n", "num_results", "top_k")
 
 
 def param(
@@ -321,8 +352,10 @@ def _accepted_types(schema: Schema) -> Container[type]:
     if "anyOf" in schema:
         choices = [_accepted_types(each) for each in schema["anyOf"]]
         exact = [each for each in choices if isinstance(each, frozenset)]
-        return _AnyType() if len(exact) < len(choices) else frozenset().union(*exact)
-    says = schema.keys() - {"type", "default", "description", STRICT, QUIET, ADVERTISED}
+        # The text may be the JSON of a list.
+        unsure = {str} if _takes_text_or_list(schema) else set()
+        return _AnyType() if len(exact) < len(choices) else frozenset().union(*exact) - unsure
+    says = schema.keys() - {"type", "default", "description"} - OWN_KEYWORDS
     if says or schema.get("type") == "array":
         return frozenset()
     return _PYTHON_TYPES.get(schema.get("type", ""), _AnyType())
@@ -360,7 +393,7 @@ class _Check:
                 raise self._name_refusal(f"A name is text; it was {_show(name)}.", place)
             known = name if name in declared else _alias_in(declared, name)
             if known is None and schema.get("additionalProperties") is not True:
-                raise self._unknown(name, declared, place)
+                raise self._unknown(name, declared, place, given)
             python = name if known is None else python_name(known)
             if python in checked:
                 raise self._name_refusal(f"`{name}` is given twice, in two spellings.", place, name)
@@ -369,8 +402,10 @@ class _Check:
             )
         for name in required:
             if python_name(name) not in checked:
-                missing = _path((*place, name))
-                raise MissingRequired(f"{self._operation} needs `{missing}`.", field=missing)
+                missing = (*place, name)
+                raise MissingRequired(
+                    f"{self._operation} needs `{_path(missing)}`.", **_where(missing)
+                )
         return checked
 
     def _name_refusal(
@@ -379,7 +414,7 @@ class _Check:
         inside = (*place, name) if name is not None else place
         return ValidationFailed(
             message,
-            field=_path(inside) or "arguments",
+            **(_where(inside) if inside else {"field": "arguments"}),
             hint=f"Give each parameter of {self._operation} once, by its name.",
         )
 
@@ -392,6 +427,7 @@ class _Check:
             raise self._refusal(schema, value, place) from None
 
     def _any_of(self, schema: Schema, value: Any, place: tuple[str | int, ...]) -> Any:
+        value = _list_from_text(schema, value)
         # A value that fits as it is comes before one that has to be read from text.
         for strict in (True, False) if not schema.get(STRICT) else (True,):
             for choice in schema["anyOf"]:
@@ -440,7 +476,8 @@ class _Check:
         self, schema: Schema, value: Mapping[str, Any], place: tuple[str | int, ...]
     ) -> Any:
         if "properties" in schema:
-            return self.properties(schema, value, place)
+            exact = _check_exact(schema, value)
+            return self.properties(schema, value, place) if exact is None else exact
         each = schema.get("additionalProperties")
         if isinstance(each, Mapping):
             return {name: self.value(each, item, (*place, name)) for name, item in value.items()}
@@ -475,14 +512,18 @@ class _Check:
         field_name = _path(place)
         choices = _choices(schema)
         if choices:
-            near = get_close_matches(_show(value).strip("'"), [str(each) for each in choices], n=1)
+            near = get_close_matches(
+                _show(value).strip("'"), [str(each) for each in choices], n=1, cutoff=_NEAR_CHOICE
+            )
             details |= {"allowed": choices}
             details["hint"] = (
                 f"Did you mean {near[0]}?"
                 if near
                 else f"Use one of {', '.join(map(str, choices))}."
             )
-        limit = schema.get("maximum", schema.get("minimum", schema.get("exclusiveMinimum")))
+        elif isinstance(value, str) and _wants_texts(schema):
+            details["hint"] = f"Send a list: {_show([value])} if it is one."
+        limit = _exceeded_bound(schema, value)
         if limit is not None:
             details["limit"] = limit
         shown = _show(value)
@@ -494,22 +535,28 @@ class _Check:
         )
 
     def _unknown(
-        self, name: str, declared: Iterable[str], place: tuple[str | int, ...]
+        self,
+        name: str,
+        declared: Mapping[str, Schema],
+        place: tuple[str | int, ...],
+        given: Container[str],
     ) -> ValidationFailed:
         known = [python_name(each) if "_" in name else each for each in declared]
-        near = get_close_matches(name, known, n=2)
+        meant = [each for each, schema in declared.items() if name in schema.get(ALIASES, ())]
+        near = meant or get_close_matches(name, known, n=2)
         where = _path(place)
         said = (
             f"`{where}` of {self._operation} has no field `{name}`."
             if place
             else f"{self._operation} has no parameter `{name}`."
         )
-        takes = f"It takes: {', '.join(known)}." if known else "It takes none."
-        return ValidationFailed(
-            said,
-            field=_path((*place, name)),
-            hint=f"Did you mean {' or '.join(near)}?" if near else takes,
-        )
+        if meant and meant[0] in given:
+            hint = f"`{name}` stands for `{meant[0]}`, which is given too: send one of them."
+        elif near:
+            hint = f"Did you mean {' or '.join(near)}?"
+        else:
+            hint = f"It takes: {', '.join(known)}." if known else "It takes none."
+        return ValidationFailed(said, **_where((*place, name)), hint=hint)
 
 
 def _alias_in(declared: Mapping[str, Schema], name: str) -> str | None:
@@ -575,6 +622,24 @@ def _read_boolean(value: Any, *, strict: bool) -> bool:
     return _BOOLEANS[word]
 
 
+def _takes_text_or_list(schema: Schema) -> bool:
+    return {"string", "array"} <= {each.get("type") for each in schema["anyOf"]}
+
+
+def _list_from_text(schema: Schema, value: Any) -> Any:
+    """Read the JSON of a list of texts, where a parameter takes one text or a list of them."""
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return value
+    if not _takes_text_or_list(schema):
+        return value
+    try:
+        parsed = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    texts = isinstance(parsed, list) and all(isinstance(each, str) for each in parsed)
+    return parsed if texts else value
+
+
 def _read_array(value: Any, *, strict: bool) -> Sequence[Any]:
     del strict
     if isinstance(value, AbstractSet):
@@ -611,6 +676,27 @@ _READERS: Final[Mapping[str, Callable[..., Any]]] = {
 def _is_within(schema: Schema, number: float) -> bool:
     return schema.get("minimum", number) <= number <= schema.get("maximum", number) and (
         "exclusiveMinimum" not in schema or number > schema["exclusiveMinimum"]
+    )
+
+
+def _exceeded_bound(schema: Schema, value: Any) -> float | None:
+    """Return the bound that a number is beyond; of what is no number, the upper one."""
+    try:
+        number = _read_number(value, strict=False)
+    except _Mismatch:
+        number = None
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high: float | None = schema.get("maximum")
+    if low is not None and (high is None or (number is not None and number <= high)):
+        return float(low) if isinstance(low, float) else int(low)
+    return high
+
+
+def _wants_texts(schema: Schema) -> bool:
+    choices = schema.get("anyOf", (schema,))
+    return any(
+        each.get("type") == "array" and each.get("items", {}).get("type") == "string"
+        for each in choices
     )
 
 

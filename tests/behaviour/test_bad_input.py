@@ -57,7 +57,13 @@ def test_a_key_that_cannot_be_one_is_refused_everywhere(call: Call, key: str) ->
         ("strata_purge", {"key": key}),
     ):
         refused = call.refusal(name, **arguments)
-        assert (refused["error"], refused["details"]["field"]) == ("validation_error", "key"), name
+        details = refused["details"]
+        # Of several entries the path says which one it is.
+        path = "items[0].key" if "items" in arguments else "key"
+        assert (refused["error"], details.get("path", details["field"])) == (
+            "validation_error",
+            path,
+        ), name
 
 
 @proves("input:limits")
@@ -278,7 +284,7 @@ def test_an_unknown_strategy_or_action_is_refused_with_the_known_ones(call: Call
 
 
 @proves("input:counts")
-@pytest.mark.parametrize("k", [0, -1, -(2**70), 51, 2**70, "many", 1.5, None, []], ids=repr)
+@pytest.mark.parametrize("k", [0, -1, -(2**70), 51, 2**70, "many", 1.5, []], ids=repr)
 def test_a_number_of_results_out_of_range_is_refused(call: Call, k: Any) -> None:
     searched = call.refusal("strata_search", query="k", k=k)
     limit = call.refusal("strata_history", key="k", limit=101 if k == 51 else k)
@@ -318,17 +324,15 @@ def test_a_query_that_asks_nothing_is_refused(call: Call, query: str) -> None:
         ("strata_store", {}, "missing_required", "key"),
         ("strata_store", {"key": "k"}, "missing_required", "value"),
         ("strata_store", {"value": 1}, "missing_required", "key"),
-        ("strata_store", {"key": 5, "value": 1}, "validation_error", "key"),
-        ("strata_store", {"key": "k", "value": 1, "tags": "t"}, "validation_error", "tags"),
-        ("strata_store", {"key": "k", "value": 1, "tags": [1]}, "validation_error", "tags"),
-        ("strata_store", {"key": "k", "value": 1, "tag": ["t"]}, "validation_error", "tag"),
+        ("strata_store", {"key": True, "value": 1}, "validation_error", "key"),
+        ("strata_store", {"key": "k", "value": 1, "tags": [{}]}, "validation_error", "tags"),
         ("strata_recall", {"path": "$.a"}, "missing_required", "key"),
         ("strata_recall", {"key": "k", "keys": ["k"]}, "missing_required", "key"),
-        ("strata_recall", {"key": ["k"]}, "validation_error", "key"),
-        ("strata_recall", {"keys": "k"}, "validation_error", "keys"),
+        ("strata_recall", {"key": {"k": 1}}, "validation_error", "key"),
+        ("strata_recall", {"keys": {"k": 1}}, "validation_error", "keys"),
         ("strata_recall", {"key": "k", "as_of": 1.5}, "validation_error", "as_of"),
         ("strata_search", {}, "missing_required", "query"),
-        ("strata_search", {"query": ["k"]}, "validation_error", "query"),
+        ("strata_search", {"query": ["k", "e"]}, "validation_error", "query"),
         ("strata_forget", {}, "missing_required", "key"),
         ("strata_log", {"event": "e"}, "missing_required", "data"),
         ("strata_log", {"data": 1}, "missing_required", "event"),
@@ -351,10 +355,10 @@ def test_arguments_of_the_wrong_shape_are_refused_and_the_parameter_is_named(
 
 
 @proves("input:shape")
-def test_a_misspelled_parameter_is_named_with_the_right_one(call: Call) -> None:
-    refused = call.refusal("strata_store", key="k", value=1, namspace="other")
+def test_a_parameter_that_resembles_several_is_named_with_the_right_ones(call: Call) -> None:
+    refused = call.refusal("strata_store", key="k", value=1, indexes="other")
 
-    assert "namespace" in refused["hint"]
+    assert "index" in refused["hint"]
 
 
 TEXTS = [

@@ -187,7 +187,7 @@ def test_many_or_long_conflicts_stay_within_the_budget_too(call: Call) -> None:
 
 
 @proves("budget:limits", "input:values")
-@pytest.mark.parametrize("budget", [0, -1, 499, 1_000_001, "much", None])
+@pytest.mark.parametrize("budget", [0, -1, 499, 1_000_001, "much", []])
 def test_a_budget_out_of_range_is_refused(call: Call, budget: Any) -> None:
     refused = call.refusal("strata_recall", key="k", max_chars=budget)
 

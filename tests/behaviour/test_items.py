@@ -112,24 +112,28 @@ def test_many_items_say_how_many_were_written_even_where_not_all_are_shown(call:
 
 @proves("items:shape", "input:values")
 @pytest.mark.parametrize(
-    ("items", "field"),
+    ("items", "path"),
     [
         ([], "items"),
-        ([{"value": 1}], "key"),
-        ([{"key": "k"}], "value"),
-        ([{"key": "k", "value": 1, "branch": "trial"}], "items"),
-        ([{"key": "k", "value": 1, "tag": "x"}], "items"),
-        (["k"], "items"),
-        ({"key": "k", "value": 1}, "items"),
+        ([{"key": "a", "value": 1}, {"value": 1}], "items[1].key"),
+        ([{"key": "k"}], "items[0].value"),
+        ([{"key": "a", "value": 1}, {"key": "", "value": 1}], "items[1].key"),
+        ([{"key": "k", "value": 1, "ttl": "soon"}], "items[0].ttl"),
+        ([{"key": "k", "value": 1, "branch": "trial"}], "items[0].branch"),
+        (["k"], "items[0]"),
         ("k", "items"),
     ],
     ids=repr,
 )
-def test_items_that_are_none_are_refused(call: Call, items: Any, field: str) -> None:
+def test_items_that_are_none_are_refused_and_the_place_is_named(
+    call: Call, items: Any, path: str
+) -> None:
     refused = call.refusal("strata_store", items=items)
 
     assert refused["error"] in {"validation_error", "missing_required", "invalid_input"}
-    assert refused["details"]["field"] == field
+    assert refused["details"]["field"] == "items"
+    assert refused["details"].get("path", "items") == path
+    assert path.removesuffix(".branch") in refused["message"]
 
 
 @proves("items:shape")

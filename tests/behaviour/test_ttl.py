@@ -148,7 +148,7 @@ def test_a_length_of_time_is_seconds_or_words(call: Call, ttl: Any, expires: str
 
 @proves("ttl:words", "input:values")
 @pytest.mark.parametrize(
-    "ttl", [0, -1, "0s", "-5s", "soon", "", "1 month", 1e30, "200 years", [1], {}], ids=repr
+    "ttl", [0, -1, "0s", "-5s", "soon", "", "1 month", 1e30, "200 years", [1, 2], {}], ids=repr
 )
 def test_a_length_of_time_that_is_none_is_refused(call: Call, ttl: Any) -> None:
     refused = call.refusal("strata_store", key="k", value=1, ttl=ttl)

@@ -11,6 +11,7 @@ import pytest
 import stratagem
 from stratagem import Stratagem
 from stratagem.errors import InvalidInput, ValidationFailed
+from stratagem.operations import find, read_input
 
 
 @pytest.fixture
@@ -69,3 +70,24 @@ def test_a_call_that_is_refused_takes_no_other_record_with_it(db: Stratagem) -> 
         calculate(expression)
 
     assert len(db.gateway.executions(status="success")) == 2
+
+
+@pytest.mark.parametrize(("k", "limit"), [(0, 1), (51, 50), ("0", 1), ("many", 50)])
+def test_an_error_names_the_bound_that_was_crossed(k: Any, limit: int) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        read_input(find("strata_search"), {"query": "q", "k": k})
+
+    assert refused.value.details["limit"] == limit
+
+
+def test_an_operation_whose_name_is_no_text_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="NoneType"):
+        find(None)  # type: ignore[arg-type]
+
+
+def test_a_list_of_texts_as_json_is_a_list_where_one_text_would_do_too() -> None:
+    steps = read_input(
+        find("add_solution"), {"incident_id": "i", "env": "auto", "steps": '["one", "two"]'}
+    )["steps"]
+
+    assert steps == ["one", "two"]

@@ -29,7 +29,7 @@ from stratagem.debugging.retrieval import SimilarIncident
 from stratagem.debugging.signatures import VERSION, fingerprint
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
-from stratagem.parameters import AsOf, BranchName, Param, RequestId
+from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Param, RequestId
 from stratagem.redaction import mask
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Reader, Transaction
@@ -42,12 +42,36 @@ _TWIN_LIKENESS = 0.8
 _QUERY_KEPT_CHARS = 2_000
 
 
-Env = Annotated[Mapping[str, Any] | Literal["auto"], Param('Where it was tried; "auto": here')]
+_ENV_ALIASES = ("environment",)
+_ENV_TYPES = {"type": ["object", "string"]}
+_ERROR_ALIASES = ("error", "error_message", "error_text", "stack_trace", "traceback")
+
+Env = Annotated[
+    Mapping[str, Any] | Literal["auto"],
+    Param('Where it was tried; "auto": here', aliases=_ENV_ALIASES, advertised=_ENV_TYPES),
+]
 EnvBucket = Annotated[str | None, Param("Canonical bucket, overrides env")]
-LookupId = Annotated[str | None, Param("From ranked_solutions")]
-Notes = Annotated[str | None, Param("What else there is to say", quiet=True)]
-Steps = Annotated[str | Sequence[str], Param("The fix, step by step")]
-Worked = Annotated[bool, Param("Whether it worked", quiet=True)]
+LookupId = Annotated[str | None, Param("From ranked_solutions", aliases=("lookup",))]
+Notes = Annotated[
+    str | None,
+    Param("What else there is to say", quiet=True, aliases=("note", "comment", "comments")),
+]
+Steps = Annotated[
+    str | Sequence[str],
+    Param(
+        "The fix, step by step",
+        aliases=("solution", "fix", "resolution", "solution_steps"),
+        advertised={"type": ["array", "string"], "items": {"type": "string"}},
+    ),
+]
+Worked = Annotated[
+    bool,
+    Param(
+        "Whether it worked",
+        quiet=True,
+        aliases=("success", "succeeded", "successful", "solved", "fixed", "works"),
+    ),
+]
 
 
 class Debugging(BoundSystem):
@@ -55,14 +79,24 @@ class Debugging(BoundSystem):
 
     def ranked_solutions(
         self,
-        query_text: Annotated[str, Param("Error, stack trace or log")],
+        query_text: Annotated[
+            str,
+            Param(
+                "Error, stack trace or log",
+                aliases=("query", "q", "text", "message", "problem", "log", *_ERROR_ALIASES),
+            ),
+        ],
         env: Annotated[
             Mapping[str, Any] | Literal["auto"],
-            Param('{"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto"'),
+            Param(
+                '{"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto"',
+                aliases=_ENV_ALIASES,
+                advertised=_ENV_TYPES,
+            ),
         ],
         *,
         limit: Annotated[
-            int, Param("Solutions", ge=1, le=limits.SOLUTIONS_MAX)
+            int, Param("Solutions", ge=1, le=limits.SOLUTIONS_MAX, aliases=COUNT_ALIASES)
         ] = limits.SOLUTIONS_DEFAULT,
         branch: BranchName = None,
         as_of: AsOf = None,
@@ -112,7 +146,9 @@ class Debugging(BoundSystem):
 
     def record_outcome(
         self,
-        solution_id: Annotated[str, Param("The solution that was tried", quiet=True)],
+        solution_id: Annotated[
+            str, Param("The solution that was tried", quiet=True, aliases=("solution", "id"))
+        ],
         worked: Worked,
         env: Env,
         *,
@@ -170,7 +206,9 @@ class Debugging(BoundSystem):
 
     def add_solution(
         self,
-        incident_id: Annotated[str, Param("The incident that it solves", quiet=True)],
+        incident_id: Annotated[
+            str, Param("The incident that it solves", quiet=True, aliases=("incident", "id"))
+        ],
         steps: Steps,
         env: Env,
         *,
@@ -216,14 +254,23 @@ class Debugging(BoundSystem):
 
     def add_incident(
         self,
-        title: Annotated[str, Param("What went wrong, in a line", quiet=True)],
+        title: Annotated[str, Param("What went wrong, in a line", quiet=True, aliases=("name",))],
         steps: Steps,
         env: Env,
         worked: Worked,
         *,
-        error_signature: Annotated[str | None, Param("Error text or stack trace")] = None,
-        summary: Annotated[str | None, Param("More about the problem", quiet=True)] = None,
-        tags: Annotated[Sequence[str] | None, Param("Labels", quiet=True)] = None,
+        error_signature: Annotated[
+            str | None,
+            Param("Error text or stack trace", aliases=("signature", *_ERROR_ALIASES)),
+        ] = None,
+        summary: Annotated[
+            str | None,
+            Param("More about the problem", quiet=True, aliases=("description", "details")),
+        ] = None,
+        tags: Annotated[
+            Sequence[str] | None,
+            Param("Labels", quiet=True, aliases=("tag", "label", "labels")),
+        ] = None,
         lookup_id: LookupId = None,
         env_bucket: EnvBucket = None,
         notes: Notes = None,

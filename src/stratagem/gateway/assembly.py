@@ -269,6 +269,7 @@ def _operations(
                 "configuration": {"idempotent": each.read_only or each.idempotent},
             },
             0,
+            correction_schema=each.parameters,
         )
         for each in table.values()
         if each.name not in _NOT_TOOLS

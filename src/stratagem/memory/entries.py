@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Final, Required, TypedDict
 
 import orjson
 
@@ -13,30 +13,44 @@ from stratagem.answers import read_cursor
 from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import OPEN_END, Lineage
-from stratagem.errors import MissingRequired, ValidationFailed, VersionConflict
+from stratagem.errors import MissingRequired, StratagemError, ValidationFailed, VersionConflict
 from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
-from stratagem.memory.parameters import Path
+from stratagem.memory.parameters import (
+    KEY_ALIASES,
+    PATH_ALIASES,
+    SESSION_ALIASES,
+    TAG_ALIASES,
+    Path,
+)
 from stratagem.parameters import AsOf, BranchName, Namespace, Param
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Appended, Transaction, Version
 from stratagem.storage.views import find_branch
 
-__all__ = ["Entries", "Item", "check_names", "check_tags"]
+__all__ = ["TTL_ALIASES", "VALUE_ALIASES", "Entries", "Item", "check_names", "check_tags"]
+
+VALUE_ALIASES: Final = ("content", "contents", "data", "text", "body", "memory", "payload")
+TTL_ALIASES: Final = ("expires_in", "ttl_seconds")
+# The SDK writes a timedelta as a number of seconds.
+_TTL: Final = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}
 
 
 class Item(TypedDict, total=False):
     """One entry of a store that writes several."""
 
-    key: str
-    value: Any
-    tags: Sequence[str]
-    namespace: str
-    ttl: str | float | timedelta
-    expected_version: int
-    path: str
-    session: str
-    index: bool
+    key: Required[Annotated[str, Param("Its name", aliases=KEY_ALIASES)]]
+    value: Required[Annotated[Any, Param("Any JSON", aliases=VALUE_ALIASES)]]
+    tags: Annotated[Sequence[str] | None, Param("Labels", aliases=TAG_ALIASES)]
+    namespace: Annotated[str | None, Param("Its group")]
+    ttl: Annotated[
+        str | float | timedelta | None,
+        Param("Expires after", strict=True, aliases=TTL_ALIASES, schema=_TTL),
+    ]
+    expected_version: Annotated[int | None, Param("Only if at this version; 0: only if new")]
+    path: Annotated[str | None, Param("Change one place", aliases=PATH_ALIASES)]
+    session: Annotated[str | None, Param("Conversation id", aliases=SESSION_ALIASES)]
+    index: Annotated[bool | None, Param("false: not searchable")]
 
 
 class _Write:
@@ -140,9 +154,14 @@ class Entries(BoundSystem):
     """Reading and writing entries for one caller."""
 
     def _store_items(
-        self, items: Sequence[Item], *, branch: str | None, request_id: str | None
+        self,
+        items: Sequence[Item],
+        *,
+        branch: str | None,
+        request_id: str | None,
+        batch: bool = True,
     ) -> list[Stored]:
-        """Write entries, all of them or none."""
+        """Write entries, all of them or none. `batch`: an error says which one it is about."""
         if not 1 <= len(items) <= limits.ITEMS_MAX:
             raise ValidationFailed(
                 f"Between 1 and {limits.ITEMS_MAX} items can be stored at once; "
@@ -151,7 +170,7 @@ class Entries(BoundSystem):
                 limit=limits.ITEMS_MAX,
                 hint="Store them in several calls.",
             )
-        writes = [_Write(item, self._caller.namespace) for item in items]
+        writes = [self._read_item(item, at if batch else None) for at, item in enumerate(items)]
         name = branch or self._caller.branch
         # As they are meant, not as they are spelt: with the namespace they go to, tags in order.
         meant = [write.canonical_arguments() for write in writes] if request_id is not None else []
@@ -171,6 +190,15 @@ class Entries(BoundSystem):
             self._caller, work, request_id=request_id, operation="store", arguments=arguments
         )
         return [Stored(**answer) for answer in answers]
+
+    def _read_item(self, item: Item, at: int | None) -> _Write:
+        try:
+            return _Write(item, self._caller.namespace)
+        except StratagemError as error:
+            if at is None:
+                raise
+            inner = error.details.get("path") or error.details.get("field", "")
+            raise _about_item(error, f"items[{at}]", inner) from error
 
     def _store_one(self, transaction: Transaction, branch: str, write: _Write) -> dict[str, Any]:
         target = find_branch(transaction.branches, branch)
@@ -309,6 +337,13 @@ class Entries(BoundSystem):
             truncated=more,
             next=str(page[-1].sequence) if more else None,
         )
+
+
+def _about_item(error: StratagemError, item: str, inner: str) -> StratagemError:
+    """Return an error about one of several items, with the place in them that it is about."""
+    place = f"{item}.{inner}" if inner and inner != "items" else item
+    details = {**error.details, "field": "items", "path": place}
+    return type(error)(f"{place}: {error.message}", hint=error.hint, **details)
 
 
 def is_expired(content: Mapping[str, Any], time: int) -> bool:

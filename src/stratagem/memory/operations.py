@@ -431,6 +431,11 @@ OPERATIONS: tuple[Operation, ...] = (
         summarise=_say_branched,
         reading_actions=("list", "diff", "switch"),
         also_called=("fork", "merge", "diff", "switch", "checkout", "branches"),
+        action_aliases={
+            "merge": {"name": "source"},
+            "diff": {"name": "compare"},
+            **{each: {"branch": "name"} for each in ("create", "switch", "delete", "restore")},
+        },
         commands=_BRANCH_COMMANDS,
     ),
     operation(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from stratagem.engine.lineage import OPEN_END
 from stratagem.parameters import Param
 from stratagem.storage.branch_merge import Strategy
 
 __all__ = [
+    "KEY_ALIASES",
+    "PATH_ALIASES",
+    "SESSION_ALIASES",
+    "TAG_ALIASES",
     "Decisions",
     "ErasedKey",
     "ErasedSequence",
@@ -22,12 +26,28 @@ __all__ = [
     "Tags",
 ]
 
-Key = Annotated[str | None, Param("The name that a value is stored under", quiet=True)]
-Keys = Annotated[Sequence[str], Param("Several keys")]
-Tags = Annotated[Sequence[str] | None, Param("Labels to filter a search by", quiet=True)]
-Path = Annotated[str | None, Param("One place of it: JSONPath")]
-Session = Annotated[str | None, Param("Conversation id")]
-ErasedKey = Annotated[str | None, Param("Entry to erase, with every version on any branch")]
+KEY_ALIASES: Final = ("name", "id", "entry")
+PATH_ALIASES: Final = ("json_path",)
+TAG_ALIASES: Final = ("tag", "label", "labels")
+SESSION_ALIASES: Final = ("session_id", "conversation_id", "thread_id")
+
+Key = Annotated[
+    str | None,
+    Param("The name that a value is stored under", quiet=True, aliases=KEY_ALIASES, plural="keys"),
+]
+Keys = Annotated[Sequence[str], Param("Several keys", aliases=("names", "ids"))]
+Tags = Annotated[
+    Sequence[str] | None, Param("Labels to filter a search by", quiet=True, aliases=TAG_ALIASES)
+]
+Path = Annotated[str | None, Param("One place of it: JSONPath", aliases=PATH_ALIASES)]
+Session = Annotated[
+    str | None,
+    Param("Conversation id", aliases=SESSION_ALIASES),
+]
+ErasedKey = Annotated[
+    str | None,
+    Param("Entry to erase, with every version on any branch", aliases=KEY_ALIASES),
+]
 ErasedSequence = Annotated[int | None, Param("Logged event to erase", ge=1, le=OPEN_END)]
 NewName = Annotated[str | None, Param("The name of the branch", quiet=True)]
 MergeStrategy = Annotated[

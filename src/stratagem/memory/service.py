@@ -14,7 +14,14 @@ from stratagem.engine.events import Draft
 from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branch_operations import BranchOperations
-from stratagem.memory.entries import Entries, Item, check_names, check_tags
+from stratagem.memory.entries import (
+    TTL_ALIASES,
+    VALUE_ALIASES,
+    Entries,
+    Item,
+    check_names,
+    check_tags,
+)
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
 from stratagem.memory.listing import Listings
 from stratagem.memory.misses import Misses
@@ -37,6 +44,8 @@ from stratagem.memory.models import (
 )
 from stratagem.memory.namespaces import Namespaces
 from stratagem.memory.parameters import (
+    KEY_ALIASES,
+    PATH_ALIASES,
     Decisions,
     ErasedKey,
     ErasedSequence,
@@ -47,7 +56,16 @@ from stratagem.memory.parameters import (
     Session,
     Tags,
 )
-from stratagem.parameters import MISSING, AsOf, BranchName, Cursor, Namespace, Param, RequestId
+from stratagem.parameters import (
+    COUNT_ALIASES,
+    MISSING,
+    AsOf,
+    BranchName,
+    Cursor,
+    Namespace,
+    Param,
+    RequestId,
+)
 from stratagem.search.index import Ranked
 from stratagem.search.snippets import snippet
 from stratagem.storage import contract
@@ -60,8 +78,28 @@ __all__ = ["Memory"]
 BranchAnswer = BranchInfo | Branches | Diff | MergeResult
 Action = Literal["create", "switch", "list", "fork", "merge", "diff", "delete", "restore"]
 
-# A list of tools has no room for the options of an item; they are checked when it is stored.
-_ITEMS: Final = {"type": "array", "items": {"type": "object"}}
+# A list of tools has no room for the other options of an item.
+_ITEMS: Final = {
+    "items": {
+        "type": "object",
+        "properties": {"key": {"type": "string"}, "value": {}},
+        "required": ["key", "value"],
+    }
+}
+_QUERY_ALIASES: Final = (
+    "q",
+    "text",
+    "search",
+    "search_query",
+    "search_term",
+    "question",
+    "keywords",
+)
+_EVENT_ALIASES: Final = ("type", "event_type", "event_name", "label", "kind", "name")
+_DATA_ALIASES: Final = ("content", "message", "value", "text", "payload", "details")
+_SOURCE_ALIASES: Final = ("from", "from_branch", "source_branch")
+_TARGET_ALIASES: Final = ("into", "into_branch", "target", "target_branch")
+_COMPARE_ALIASES: Final = ("with", "compare_with", "compare_to", "other", "against")
 
 # A status is a glance; more names than this are no help to anyone.
 _NAMESPACES_SHOWN: Final = 100
@@ -110,24 +148,38 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
 
     def store(
         self,
-        key: Key = None,
-        value: Annotated[Any, Param("Any JSON")] = MISSING,
+        key: Annotated[
+            str | None, Param("Its name, such as user/city", aliases=KEY_ALIASES)
+        ] = None,
+        value: Annotated[Any, Param("Any JSON, not as text", aliases=VALUE_ALIASES)] = MISSING,
         *,
         tags: Tags = None,
         namespace: Namespace = None,
         items: Annotated[
             Sequence[Item] | None,
-            Param("Several at once: [{key, value}]", schema=_ITEMS, time="items"),
+            Param(
+                "Several entries at once",
+                aliases=("entries", "memories"),
+                advertised=_ITEMS,
+                time="items",
+            ),
         ] = None,
         branch: BranchName = None,
         ttl: Annotated[
             str | float | None,
-            Param("Expires after: 7d, 12h, seconds", strict=True, time="duration"),
+            Param(
+                "Expires after: 7d, 12h, seconds",
+                strict=True,
+                aliases=TTL_ALIASES,
+                time="duration",
+            ),
         ] = None,
         expected_version: Annotated[
             int | None, Param("Only if at this version; 0: only if new")
         ] = None,
-        path: Annotated[str | None, Param("Change one place: JSONPath, $.a.b[0]")] = None,
+        path: Annotated[
+            str | None, Param("Change one place: JSONPath, $.a.b[0]", aliases=PATH_ALIASES)
+        ] = None,
         session: Session = None,
         index: Annotated[bool, Param("false: not searchable (counters)")] = True,
         request_id: RequestId = None,
@@ -161,7 +213,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         if value is MISSING:
             raise MissingRequired(f"There is no value to store under {key!r}.", field="value")
         item: Any = {**shared, "key": key, "value": value}
-        return self._store_items([item], branch=branch, request_id=request_id)[0]
+        return self._store_items([item], branch=branch, request_id=request_id, batch=False)[0]
 
     def _store_many(
         self,
@@ -202,9 +254,11 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
 
     def search(
         self,
-        query: Annotated[str, Param("What to find, in natural language")],
+        query: Annotated[str, Param("What to find, in natural language", aliases=_QUERY_ALIASES)],
         *,
-        k: Annotated[int, Param("Results", ge=1, le=limits.SEARCH_K_MAX)] = limits.SEARCH_K_DEFAULT,
+        k: Annotated[
+            int, Param("Results", ge=1, le=limits.SEARCH_K_MAX, aliases=COUNT_ALIASES)
+        ] = limits.SEARCH_K_DEFAULT,
         tags: Tags = None,
         namespace: Annotated[str | None, Param("Only this one; default: all")] = None,
         branch: BranchName = None,
@@ -257,8 +311,10 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
 
     def log(
         self,
-        event: Annotated[str, Param("Label: observation, decision, message")],
-        data: Annotated[Any, Param("Payload: any JSON")],
+        event: Annotated[
+            str, Param("Label: observation, decision, message", aliases=_EVENT_ALIASES)
+        ],
+        data: Annotated[Any, Param("Payload: any JSON", aliases=_DATA_ALIASES)],
         *,
         namespace: Namespace = None,
         tags: Tags = None,
@@ -322,13 +378,16 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
 
     def history(
         self,
-        key: Annotated[str | None, Param("Key; without it: the branch's time range")] = None,
+        key: Annotated[
+            str | None, Param("Key; without it: the branch's time range", aliases=KEY_ALIASES)
+        ] = None,
         *,
         namespace: Namespace = None,
         branch: BranchName = None,
         as_of: AsOf = None,
         limit: Annotated[
-            int, Param("Versions", ge=1, le=limits.HISTORY_PAGE_MAX)
+            int,
+            Param("Versions", ge=1, le=limits.HISTORY_PAGE_MAX, aliases=COUNT_ALIASES),
         ] = limits.HISTORY_PAGE_DEFAULT,
         cursor: Cursor = None,
     ) -> History | TimeRange:
@@ -443,15 +502,26 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
 
     def branch(
         self,
-        action: Annotated[Action, Param("What to do", quiet=True)],
+        action: Annotated[
+            Action, Param("What to do", quiet=True, aliases=("operation", "command"))
+        ],
         *,
-        name: Annotated[str | None, Param("Branch to make, switch to, delete, restore")] = None,
-        source: Annotated[str | None, Param("merge: from this branch")] = None,
-        compare: Annotated[str | None, Param("diff: with this branch")] = None,
-        branch: Annotated[str | None, Param("Fork from, merge into; default: current")] = None,
+        name: Annotated[
+            str | None,
+            Param("Branch to make, switch to, delete, restore", aliases=("branch_name",)),
+        ] = None,
+        source: Annotated[
+            str | None, Param("merge: from this branch", aliases=_SOURCE_ALIASES)
+        ] = None,
+        compare: Annotated[
+            str | None, Param("diff: with this branch", aliases=_COMPARE_ALIASES)
+        ] = None,
+        branch: Annotated[
+            str | None, Param("Fork from, merge into; default: current", aliases=_TARGET_ALIASES)
+        ] = None,
         as_of: AsOf = None,
         strategy: MergeStrategy = None,
-        preview: Annotated[bool, Param("merge: change nothing")] = False,
+        preview: Annotated[bool, Param("merge: change nothing", aliases=("dry_run",))] = False,
         decisions: Decisions = None,
         request_id: RequestId = None,
     ) -> BranchAnswer:

@@ -120,20 +120,34 @@ class _Sorting:
             return [Reading(((key, item),))]
         if key not in self.node.properties or node.accepts(item):
             return self._put(key, item)
+        return self._read_unfit(node, key, item)
+
+    def _read_unfit(self, node: Node, key: str, item: Any) -> Slot:
+        """Return the readings of a value that its parameter does not take."""
         spelled = isinstance(item, str) and item.strip() in _NULLS
         if item is None or (spelled and not node.types & {"string", "null", "array"}):
             dropped = self._drop("null_removed", key, item)
             if key in self.node.required and dropped:
                 return self._default(key, (*dropped[0].changes,))
             return dropped
+        if isinstance(item, list) and len(item) > 1 and self._takes_several(node, item):
+            return self._move("key_declared_plural", key, item, str(node.plural))
         found = self._put(key, item)
         if not found and item in _EMPTY and key not in self.node.required:
             return self._drop("empty_value_removed", key, item)
         return found
 
+    def _takes_several(self, node: Node, item: list[Any]) -> bool:
+        """Tell whether another parameter, which is not given, takes several of these values."""
+        several = self.node.properties.get(node.plural or "")
+        return several is not None and node.plural not in self.value and several.accepts(item)
+
     def _match_unknown(self, key: str, absent: list[str], missing: list[str]) -> list[NameMatch]:
         """Return the parameters that an unknown name may mean, where it has to mean one."""
         wanted = absent if self.node.closed else missing
+        declared = self.node.declared_aliases.get(normal(key))
+        if declared in absent:
+            return [NameMatch(str(declared), "key_declared_alias")]
         hints = [
             hint
             for hint in self.attempt.hints(HintKind.ALIAS, self.steps, key)

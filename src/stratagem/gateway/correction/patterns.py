@@ -99,6 +99,8 @@ _UNKNOWN: Final = {
         Strategy.UNKNOWN_PROPERTIES,
         Risk.LOW,
         key_style_variant="The name differs only in case or separators.",
+        key_declared_alias="The tool takes this name for the parameter.",
+        key_declared_plural="It is a list, and the tool has a parameter for several.",
         duplicate_key_removed="The same value is there under the right name.",
         null_removed="Null stands for an argument that was not given.",
         empty_unknown_removed="The tool has no such parameter, and it carries no value.",

@@ -69,6 +69,9 @@ class _Moves:
     def settle(self, key: str) -> None:
         """Move an unknown property inside, or take out what it wraps."""
         self._attempt.spend(self._node.vocabulary.cost())
+        if self._node.declared_aliases.get(normal(key), key) not in self.result:
+            # Its place is known, whatever it holds.
+            return
         item = self.result[key]
         if isinstance(item, dict) and self._hoist(key, item):
             return

@@ -24,6 +24,7 @@ from stratagem.errors import ValidationFailed
 from stratagem.gateway.correction.names import Names
 from stratagem.gateway.correction.words import normal
 from stratagem.gateway.definitions.schemas import PATTERNS, Schema, validator
+from stratagem.parameters import ALIASES, PLURAL
 
 __all__ = ["Node", "Ready", "kind_of", "ready"]
 
@@ -215,6 +216,23 @@ class Node:
     def vocabulary(self) -> Names:
         """The names of the parameters, ready for being looked up."""
         return Names(self.properties)
+
+    @cached_property
+    def declared_aliases(self) -> dict[str, str]:
+        """The parameters by other names that the schema itself takes for them, in any style."""
+        found: dict[str, list[str]] = {}
+        for name, node in self.properties.items():
+            listed = node.view.get(ALIASES)
+            for alias in listed if isinstance(listed, list) else ():
+                if isinstance(alias, str):
+                    found.setdefault(normal(alias), []).append(name)
+        return {alias: names[0] for alias, names in found.items() if len(names) == 1}
+
+    @property
+    def plural(self) -> str | None:
+        """The parameter beside it that takes several of what it takes."""
+        named = self.view.get(PLURAL)
+        return named if isinstance(named, str) else None
 
     @cached_property
     def required(self) -> list[str]:

@@ -91,7 +91,8 @@ METADATA: Final = frozenset(
         "apiversion", "callid", "chainofthought", "confidence", "correlationid", "explanation",
         "functionname", "innerthoughts", "internalreasoning", "invocationid", "justification",
         "meta", "modelname", "rationale", "reasoning", "requestid", "requesttimestamp",
-        "schemaversion", "spanid", "stepid", "thinking", "thought", "thoughts", "thoughtprocess",
+        "schemaversion", "spanid", "stepid", "thinking",
+        "dummy", "randomstring", "thought", "thoughts", "thoughtprocess",
         "timestamp", "toolcallid", "toolname", "traceid", "typename", "uimetadata", "toolversion",
     }
 )  # fmt: skip

@@ -311,7 +311,7 @@ class CorrectionEvaluator:
 
         def make() -> Correction:
             return correct(
-                ready(tool.content["inputSchema"]),
+                ready(tool.correction_schema),
                 arguments,
                 policy=in_force.policy,
                 learned=learned,

@@ -68,11 +68,21 @@ class Configuration:
 
 
 class Tool:
-    """One revision of a tool. `revision` is the sequence of the event that wrote it."""
+    """One revision of a tool. `revision` is the sequence of the event that wrote it.
 
-    def __init__(self, content: Mapping[str, Any], revision: int) -> None:
+    `correction_schema` is what its calls are corrected by, where that says more than the schema
+    that callers see: other names of its parameters.
+    """
+
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        revision: int,
+        correction_schema: Mapping[str, Any] | None = None,
+    ) -> None:
         self.content = content
         self.revision = revision
+        self.correction_schema = correction_schema or content["inputSchema"]
         self.name: str = content["name"]
         self.id: str = content["id"]
         self.status: Status = content.get("status", "active")

@@ -69,7 +69,7 @@ class Invocation:
         if self.hint.renderer:
             output.answer(answer, cast("Render", _load(self.hint.renderer)))
         else:
-            output.prose(self.operation.summarise(dict(answer)))
+            output.prose(self.operation.describe(dict(answer)))
         takes_cursor = "cursor" in self.operation.parameters["properties"]
         if answer.get("truncated") and answer.get("next") and takes_cursor and "note" not in answer:
             output.note(f"There is more: add --cursor {answer['next']}.")

@@ -58,7 +58,7 @@ class Tools:
         operation = self.find(name)
         try:
             answer = self._database.call(name, arguments, caller)
-            text = operation.summarise(answer)
+            text = operation.describe(answer)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return _result_of_failure(name, error)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
@@ -73,7 +73,7 @@ class Tools:
             if (forwarded := forward_answer(answer)) is not None:
                 forwarded.structured_content = without_content(answer)
                 return forwarded
-            text = operation.summarise(answer)
+            text = operation.describe(answer)
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return _result_of_failure(name, error)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)

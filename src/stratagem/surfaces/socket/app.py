@@ -224,7 +224,7 @@ class Sockets:
 
     async def _execute(self, client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
         """Run a tool, with progress on the way, and the result as an event of its own."""
-        given = prepare(find("tool_execute"), data, caller)
+        given = prepare(find("tool_execute"), data, caller).given
         assert isinstance(given, ExecuteInput)
         runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
         gateway = runtime.gateway
