@@ -46,6 +46,30 @@ _ENV_ALIASES = ("environment",)
 _ENV_TYPES = {"type": ["object", "string"]}
 _ERROR_ALIASES = ("error", "error_message", "error_text", "stack_trace", "traceback")
 
+QueryText = Annotated[
+    str,
+    Param(
+        "Error, stack trace or log",
+        aliases=("query", "q", "text", "message", "problem", "log", *_ERROR_ALIASES),
+    ),
+]
+QueryEnv = Annotated[
+    Mapping[str, Any] | Literal["auto"],
+    Param(
+        '{"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto"',
+        aliases=_ENV_ALIASES,
+        advertised=_ENV_TYPES,
+    ),
+]
+ErrorSignature = Annotated[
+    str | None, Param("Error text or stack trace", aliases=("signature", *_ERROR_ALIASES))
+]
+Summary = Annotated[
+    str | None, Param("More about the problem", quiet=True, aliases=("description", "details"))
+]
+IncidentTags = Annotated[
+    Sequence[str] | None, Param("Labels", quiet=True, aliases=("tag", "label", "labels"))
+]
 Env = Annotated[
     Mapping[str, Any] | Literal["auto"],
     Param('Where it was tried; "auto": here', aliases=_ENV_ALIASES, advertised=_ENV_TYPES),
@@ -79,21 +103,8 @@ class Debugging(BoundSystem):
 
     def ranked_solutions(
         self,
-        query_text: Annotated[
-            str,
-            Param(
-                "Error, stack trace or log",
-                aliases=("query", "q", "text", "message", "problem", "log", *_ERROR_ALIASES),
-            ),
-        ],
-        env: Annotated[
-            Mapping[str, Any] | Literal["auto"],
-            Param(
-                '{"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto"',
-                aliases=_ENV_ALIASES,
-                advertised=_ENV_TYPES,
-            ),
-        ],
+        query_text: QueryText,
+        env: QueryEnv,
         *,
         limit: Annotated[
             int, Param("Solutions", ge=1, le=limits.SOLUTIONS_MAX, aliases=COUNT_ALIASES)
@@ -259,18 +270,9 @@ class Debugging(BoundSystem):
         env: Env,
         worked: Worked,
         *,
-        error_signature: Annotated[
-            str | None,
-            Param("Error text or stack trace", aliases=("signature", *_ERROR_ALIASES)),
-        ] = None,
-        summary: Annotated[
-            str | None,
-            Param("More about the problem", quiet=True, aliases=("description", "details")),
-        ] = None,
-        tags: Annotated[
-            Sequence[str] | None,
-            Param("Labels", quiet=True, aliases=("tag", "label", "labels")),
-        ] = None,
+        error_signature: ErrorSignature = None,
+        summary: Summary = None,
+        tags: IncidentTags = None,
         lookup_id: LookupId = None,
         env_bucket: EnvBucket = None,
         notes: Notes = None,

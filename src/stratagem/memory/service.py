@@ -86,6 +86,19 @@ _ITEMS: Final = {
         "required": ["key", "value"],
     }
 }
+_Items = Annotated[
+    Sequence[Item] | None,
+    Param(
+        "Several entries at once",
+        aliases=("entries", "memories"),
+        advertised=_ITEMS,
+        time="items",
+    ),
+]
+_Ttl = Annotated[
+    str | float | None,
+    Param("Expires after: 7d, 12h, seconds", strict=True, aliases=TTL_ALIASES, time="duration"),
+]
 _QUERY_ALIASES: Final = (
     "q",
     "text",
@@ -155,25 +168,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         *,
         tags: Tags = None,
         namespace: Namespace = None,
-        items: Annotated[
-            Sequence[Item] | None,
-            Param(
-                "Several entries at once",
-                aliases=("entries", "memories"),
-                advertised=_ITEMS,
-                time="items",
-            ),
-        ] = None,
+        items: _Items = None,
         branch: BranchName = None,
-        ttl: Annotated[
-            str | float | None,
-            Param(
-                "Expires after: 7d, 12h, seconds",
-                strict=True,
-                aliases=TTL_ALIASES,
-                time="duration",
-            ),
-        ] = None,
+        ttl: _Ttl = None,
         expected_version: Annotated[
             int | None, Param("Only if at this version; 0: only if new")
         ] = None,
