@@ -164,7 +164,9 @@ class Runtime:
         operation, call = self._prepare(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             record_act(self.foundation, caller, name)
-        return _noted(operation.run(getattr(self, operation.part), call.given, caller), call)
+        return _with_correction(
+            operation.run(getattr(self, operation.part), call.given, caller), call
+        )
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
@@ -179,7 +181,9 @@ class Runtime:
             self.gateway.home.adopt()
             return await operation.run_async(self.gateway, call.given, caller)
         part = getattr(self, operation.part)
-        return _noted(await asyncio.to_thread(operation.run, part, call.given, caller), call)
+        return _with_correction(
+            await asyncio.to_thread(operation.run, part, call.given, caller), call
+        )
 
     def look_at_clock(self) -> None:
         """Warn in the log where the clock has jumped."""
@@ -220,7 +224,7 @@ class Runtime:
         self.foundation.store.close()
 
 
-def _noted(answer: dict[str, Any], call: Prepared) -> dict[str, Any]:
+def _with_correction(answer: dict[str, Any], call: Prepared) -> dict[str, Any]:
     """Say in an answer what was corrected about its call."""
     return {**answer, CORRECTION: call.correction} if call.correction else answer
 
