@@ -105,6 +105,7 @@ def test_a_refusal_says_what_may_have_been_meant(seeded: Seeded) -> None:
     assert '{"query":"London","k":5}' in refusal.value.hint
 
 
+@proves("input:corrected")
 def test_a_call_that_is_right_does_not_load_the_correction() -> None:
     code = (
         "import sys, stratagem\n"
