@@ -140,7 +140,7 @@ Namespace = Annotated[
 AsOf = Annotated[
     str | int | None,
     Param(
-        "Past moment: ISO 8601, 1h ago, @version",
+        "Past: ISO 8601, 1h ago, @version",
         time="moment",
         aliases=("at", "moment", "point_in_time"),
     ),

@@ -36,7 +36,7 @@ from stratagem.memory.models import (
     TagList,
 )
 from stratagem.memory.parameters import Tags
-from stratagem.parameters import AsOf, BranchName, Cursor, Namespace, Param
+from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namespace, Param
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import EventContent, Reader
 
@@ -65,7 +65,10 @@ Since = Annotated[
 AfterSequence = Annotated[
     int | None, Param("Events after this sequence; 0: all", ge=0, le=OPEN_END)
 ]
-PageLimit = Annotated[int, Param("How many to a page", quiet=True, ge=1, le=limits.LIST_PAGE_MAX)]
+PageLimit = Annotated[
+    int,
+    Param("How many to a page", quiet=True, ge=1, le=limits.LIST_PAGE_MAX, aliases=COUNT_ALIASES),
+]
 
 
 class Listings(BoundSystem):

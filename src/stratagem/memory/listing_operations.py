@@ -33,10 +33,10 @@ from stratagem.memory.listing import (
     entry_cursor,
 )
 from stratagem.memory.misses import WILDCARDS
-from stratagem.memory.parameters import Key, Keys, Path, Tags
+from stratagem.memory.parameters import KEY_ALIASES, Key, Keys, Path, Tags
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller, CommandHint, Operation, operation
-from stratagem.parameters import AsOf, BranchName, Cursor, Namespace, Param
+from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namespace, Param
 from stratagem.search.foundation import Foundation
 
 __all__ = [
@@ -178,7 +178,9 @@ def _refuse_filters(prefix: str | None, tags: Sequence[str] | None) -> None:
 def history(
     memory: Memory,
     *,
-    key: Annotated[str | None, Param("Its versions, newest first", quiet=True)] = None,
+    key: Annotated[
+        str | None, Param("Its versions, newest first", quiet=True, aliases=KEY_ALIASES)
+    ] = None,
     event: EventLabel = None,
     session: EventSession = None,
     since: Since = None,
@@ -190,7 +192,14 @@ def history(
     branch: BranchName = None,
     as_of: AsOf = None,
     limit: Annotated[
-        int, Param("How many to a page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX)
+        int,
+        Param(
+            "How many to a page",
+            quiet=True,
+            ge=1,
+            le=limits.HISTORY_PAGE_MAX,
+            aliases=COUNT_ALIASES,
+        ),
     ] = limits.HISTORY_PAGE_DEFAULT,
     cursor: Cursor = None,
 ) -> HistoryAnswer:

@@ -89,7 +89,7 @@ _ITEMS: Final = {
 _Items = Annotated[
     Sequence[Item] | None,
     Param(
-        "Several entries at once",
+        "Several at once",
         aliases=("entries", "memories"),
         advertised=_ITEMS,
         time="items",
@@ -161,9 +161,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
 
     def store(
         self,
-        key: Annotated[
-            str | None, Param("Its name, such as user/city", aliases=KEY_ALIASES)
-        ] = None,
+        key: Annotated[str | None, Param("Such as user/city", aliases=KEY_ALIASES)] = None,
         value: Annotated[Any, Param("Any JSON, not as text", aliases=VALUE_ALIASES)] = MISSING,
         *,
         tags: Tags = None,

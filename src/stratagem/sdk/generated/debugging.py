@@ -41,7 +41,7 @@ class DebuggingMethods(ServiceMethods[Debugging]):
             env: {"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto".
             limit: Solutions.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Debugging.ranked_solutions,
@@ -200,7 +200,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[Debugging]):
             env: {"os":"linux","python":"3.12","framework":"torch 2.1",…} or "auto".
             limit: Solutions.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Debugging.ranked_solutions,

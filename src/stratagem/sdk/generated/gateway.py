@@ -256,7 +256,7 @@ class GatewayOperations(OperationMethods):
             include_active_corrections: List corrections under way.
             time_range: Such as 1h, 24h, 7d.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: CorrectionStatus = self._ask(
             "auto_correction_status",
@@ -358,7 +358,7 @@ class GatewayOperations(OperationMethods):
             include_failures: List corrections that failed.
             min_pattern_usage: Only patterns used so often.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: CorrectionInsights = self._ask(
             "auto_correction_insights",
@@ -394,7 +394,7 @@ class GatewayOperations(OperationMethods):
             min_usage: Of list and backup.
             backup: Of restore: what backup gave.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
         """
         answer: CorrectionPatterns = self._ask(
@@ -664,7 +664,7 @@ class GatewayOperations(OperationMethods):
             limit: Most results.
             offset: Results to skip.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: builtins.list[ToolEntry] = (
             self._ask(
@@ -697,7 +697,7 @@ class GatewayOperations(OperationMethods):
         Args:
             tool_id: Name or id of a tool.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: ToolDescription = (
             self._ask(
@@ -1059,7 +1059,7 @@ class GatewayOperations(OperationMethods):
             limit: Most results.
             offset: Results to skip.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: builtins.list[Resource] = (
             self._ask(
@@ -1091,7 +1091,7 @@ class GatewayOperations(OperationMethods):
             resource_id: Name or id.
             variables: Values to render it with.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: ResourceAnswer = self._ask(
             "resource_get",
@@ -1118,7 +1118,7 @@ class GatewayOperations(OperationMethods):
             resource_id: Name or id.
             variables: Values to render it with.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: ResourceVersions = self._ask(
             "resource_versions",
@@ -1598,7 +1598,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             include_active_corrections: List corrections under way.
             time_range: Such as 1h, 24h, 7d.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: CorrectionStatus = await self._ask_async(
             "auto_correction_status",
@@ -1700,7 +1700,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             include_failures: List corrections that failed.
             min_pattern_usage: Only patterns used so often.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: CorrectionInsights = await self._ask_async(
             "auto_correction_insights",
@@ -1736,7 +1736,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             min_usage: Of list and backup.
             backup: Of restore: what backup gave.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
         """
         answer: CorrectionPatterns = await self._ask_async(
@@ -2006,7 +2006,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             limit: Most results.
             offset: Results to skip.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: builtins.list[ToolEntry] = (
             await self._ask_async(
@@ -2039,7 +2039,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         Args:
             tool_id: Name or id of a tool.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: ToolDescription = (
             await self._ask_async(
@@ -2407,7 +2407,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             limit: Most results.
             offset: Results to skip.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: builtins.list[Resource] = (
             await self._ask_async(
@@ -2439,7 +2439,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             resource_id: Name or id.
             variables: Values to render it with.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: ResourceAnswer = await self._ask_async(
             "resource_get",
@@ -2466,7 +2466,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             resource_id: Name or id.
             variables: Values to render it with.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         answer: ResourceVersions = await self._ask_async(
             "resource_versions",

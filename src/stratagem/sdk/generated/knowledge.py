@@ -86,7 +86,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             concept_id: The id of a concept.
             include_history: With earlier explanations.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
 
         Raises:
             ConceptNotFound: It is not there, or was deleted.
@@ -284,7 +284,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             relationship_type: Only relationships of this type.
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Knowledge.get_related_concepts,
@@ -312,7 +312,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             concept_id: The id of a concept.
             depth: Most steps.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Knowledge.get_prerequisites,
@@ -340,7 +340,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             end_concept_id: Where the path ends.
             max_depth: Most steps.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
 
         Raises:
             PathNotFound: There is none of at most `max_depth` relationships.
@@ -394,7 +394,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             area: Such as "Programming".
             topic: Such as "Python".
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Knowledge.search_concepts_semantic,
@@ -431,7 +431,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             min_certainty: Only as certain as this.
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Knowledge.search_concepts_exact,
@@ -459,7 +459,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         Args:
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Knowledge.get_recent_concepts,
@@ -478,7 +478,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
 
         Args:
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Knowledge.list_hierarchy, {"branch": branch, "as_of": moment_argument(as_of, "as_of")}
@@ -500,7 +500,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             max_certainty: A certainty from 0 to 100.
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Knowledge.get_concepts_by_certainty,
@@ -569,7 +569,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             concept_id: The id of a concept.
             include_history: With earlier explanations.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
 
         Raises:
             ConceptNotFound: It is not there, or was deleted.
@@ -767,7 +767,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             relationship_type: Only relationships of this type.
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Knowledge.get_related_concepts,
@@ -795,7 +795,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             concept_id: The id of a concept.
             depth: Most steps.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Knowledge.get_prerequisites,
@@ -823,7 +823,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             end_concept_id: Where the path ends.
             max_depth: Most steps.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
 
         Raises:
             PathNotFound: There is none of at most `max_depth` relationships.
@@ -877,7 +877,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             area: Such as "Programming".
             topic: Such as "Python".
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Knowledge.search_concepts_semantic,
@@ -914,7 +914,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             min_certainty: Only as certain as this.
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Knowledge.search_concepts_exact,
@@ -942,7 +942,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         Args:
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Knowledge.get_recent_concepts,
@@ -961,7 +961,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
 
         Args:
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Knowledge.list_hierarchy, {"branch": branch, "as_of": moment_argument(as_of, "as_of")}
@@ -983,7 +983,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             max_certainty: A certainty from 0 to 100.
             limit: Most results.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Knowledge.get_concepts_by_certainty,

@@ -106,7 +106,7 @@ class MemoryMethods(KeyAccess):
         Args:
             key: The key under which nothing was found.
             namespace: The group that a key belongs to; the caller's by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
             path: One place of it: JSONPath.
         """
@@ -144,7 +144,7 @@ class MemoryMethods(KeyAccess):
             order: By time or by key.
             limit: How many to a page.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
         """
         return self._invoke(
@@ -188,7 +188,7 @@ class MemoryMethods(KeyAccess):
             order: Which comes first.
             limit: How many to a page.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
         """
         return self._invoke(
@@ -218,7 +218,7 @@ class MemoryMethods(KeyAccess):
 
         Args:
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Memory.namespaces, {"branch": branch, "as_of": moment_argument(as_of, "as_of")}
@@ -238,7 +238,7 @@ class MemoryMethods(KeyAccess):
             namespace: Only this one; default: all.
             limit: How many to a page.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Memory.tags,
@@ -277,7 +277,7 @@ class MemoryMethods(KeyAccess):
         Args:
             name: The name of the branch.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
         """
         return self._invoke(
@@ -347,7 +347,7 @@ class MemoryMethods(KeyAccess):
         Args:
             compare: The branch to compare with.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
             Memory.diff,
@@ -403,7 +403,7 @@ class MemoryMethods(KeyAccess):
         Args:
             key: The name that a value is stored under.
             namespace: The group that a key belongs to; the caller's by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
             path: One place of it: JSONPath.
         """
@@ -467,11 +467,11 @@ class MemoryMethods(KeyAccess):
         keeping the rest. `items` are written together, all of them or none.
 
         Args:
-            key: Its name, such as user/city.
+            key: Such as user/city.
             value: Any JSON, not as text.
             tags: Labels to filter a search by.
             namespace: The group that a key belongs to; the caller's by default.
-            items: Several entries at once.
+            items: Several at once.
             branch: The branch to work on; the caller's current one by default.
             ttl: Expires after: 7d, 12h, seconds.
             expected_version: Only if at this version; 0: only if new.
@@ -515,7 +515,7 @@ class MemoryMethods(KeyAccess):
         Args:
             keys: Several keys.
             namespace: The group that a key belongs to; the caller's by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
             path: One place of it: JSONPath.
         """
@@ -549,7 +549,7 @@ class MemoryMethods(KeyAccess):
             tags: Labels to filter a search by.
             namespace: Only this one; default: all.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
         """
         return self._invoke(
@@ -669,7 +669,7 @@ class MemoryMethods(KeyAccess):
             key: Key; without it: the branch's time range.
             namespace: The group that a key belongs to; the caller's by default.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             limit: Versions.
             cursor: `next` of the last answer.
         """
@@ -696,7 +696,7 @@ class MemoryMethods(KeyAccess):
 
         Args:
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             namespace: Only this one; default: all.
         """
         return self._invoke(
@@ -775,7 +775,7 @@ class MemoryMethods(KeyAccess):
             source: merge: from this branch.
             compare: diff: with this branch.
             branch: Fork from, merge into; default: current.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             strategy: merge: who wins; default: refuse and list conflicts.
             preview: merge: change nothing.
             decisions: merge: {conflict id: source, target or {value: …}}.
@@ -861,7 +861,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         Args:
             key: The key under which nothing was found.
             namespace: The group that a key belongs to; the caller's by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
             path: One place of it: JSONPath.
         """
@@ -899,7 +899,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             order: By time or by key.
             limit: How many to a page.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
         """
         return await self._invoke(
@@ -943,7 +943,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             order: Which comes first.
             limit: How many to a page.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
         """
         return await self._invoke(
@@ -973,7 +973,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         Args:
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Memory.namespaces, {"branch": branch, "as_of": moment_argument(as_of, "as_of")}
@@ -993,7 +993,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             namespace: Only this one; default: all.
             limit: How many to a page.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Memory.tags,
@@ -1032,7 +1032,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         Args:
             name: The name of the branch.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             request_id: Same id, written once.
         """
         return await self._invoke(
@@ -1102,7 +1102,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         Args:
             compare: The branch to compare with.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
             Memory.diff,
@@ -1158,7 +1158,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         Args:
             key: The name that a value is stored under.
             namespace: The group that a key belongs to; the caller's by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
             path: One place of it: JSONPath.
         """
@@ -1222,11 +1222,11 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         keeping the rest. `items` are written together, all of them or none.
 
         Args:
-            key: Its name, such as user/city.
+            key: Such as user/city.
             value: Any JSON, not as text.
             tags: Labels to filter a search by.
             namespace: The group that a key belongs to; the caller's by default.
-            items: Several entries at once.
+            items: Several at once.
             branch: The branch to work on; the caller's current one by default.
             ttl: Expires after: 7d, 12h, seconds.
             expected_version: Only if at this version; 0: only if new.
@@ -1270,7 +1270,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         Args:
             keys: Several keys.
             namespace: The group that a key belongs to; the caller's by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             branch: The branch to work on; the caller's current one by default.
             path: One place of it: JSONPath.
         """
@@ -1304,7 +1304,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             tags: Labels to filter a search by.
             namespace: Only this one; default: all.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             cursor: `next` of the last answer.
         """
         return await self._invoke(
@@ -1424,7 +1424,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             key: Key; without it: the branch's time range.
             namespace: The group that a key belongs to; the caller's by default.
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             limit: Versions.
             cursor: `next` of the last answer.
         """
@@ -1451,7 +1451,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
 
         Args:
             branch: The branch to work on; the caller's current one by default.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             namespace: Only this one; default: all.
         """
         return await self._invoke(
@@ -1530,7 +1530,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             source: merge: from this branch.
             compare: diff: with this branch.
             branch: Fork from, merge into; default: current.
-            as_of: Past moment: ISO 8601, 1h ago, @version.
+            as_of: Past: ISO 8601, 1h ago, @version.
             strategy: merge: who wins; default: refuse and list conflicts.
             preview: merge: change nothing.
             decisions: merge: {conflict id: source, target or {value: …}}.
