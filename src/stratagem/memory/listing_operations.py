@@ -52,6 +52,13 @@ __all__ = [
 ]
 
 Answer = dict[str, Any]
+
+_HistoryLimit = Annotated[
+    int,
+    Param(
+        "How many to a page", quiet=True, ge=1, le=limits.HISTORY_PAGE_MAX, aliases=COUNT_ALIASES
+    ),
+]
 _TOOLSET: Final = "memory_plus"
 _NAMESPACES_SAID: Final = 5
 # Room for what an answer says about having been cut.
@@ -191,16 +198,7 @@ def history(
     namespace: Namespace = None,
     branch: BranchName = None,
     as_of: AsOf = None,
-    limit: Annotated[
-        int,
-        Param(
-            "How many to a page",
-            quiet=True,
-            ge=1,
-            le=limits.HISTORY_PAGE_MAX,
-            aliases=COUNT_ALIASES,
-        ),
-    ] = limits.HISTORY_PAGE_DEFAULT,
+    limit: _HistoryLimit = limits.HISTORY_PAGE_DEFAULT,
     cursor: Cursor = None,
 ) -> HistoryAnswer:
     """Return the versions of an entry, or logged events; without either, the time range."""
