@@ -224,7 +224,9 @@ def chars_of(value: Any) -> int:
 
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun."""
-    many = (
-        noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("ch") else "s")
-    )
+    many = f"{noun}s"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        many = f"{noun[:-1]}ies"
+    elif noun.endswith("ch"):
+        many = f"{noun}es"
     return f"{count:,} {noun if count == 1 else many}"

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from stratagem.answers import add_note, fit_list, fit_value, plain, read_cursor, take_fitting
+from stratagem.answers import (
+    add_note,
+    fit_list,
+    fit_value,
+    plain,
+    plural,
+    read_cursor,
+    take_fitting,
+)
 from stratagem.errors import ValidationFailed
 
 
@@ -155,3 +163,17 @@ def test_a_cursor_outside_its_bounds_is_refused() -> None:
     for cursor in ("0", "11"):
         with pytest.raises(ValidationFailed):
             read_cursor(cursor, least=1, most=10)
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "said"),
+    [
+        (1, "entry", "1 entry"),
+        (2, "entry", "2 entries"),
+        (0, "key", "0 keys"),
+        (3, "branch", "3 branches"),
+        (1_000, "event", "1,000 events"),
+    ],
+)
+def test_a_count_has_its_noun(count: int, noun: str, said: str) -> None:
+    assert plural(count, noun) == said

@@ -165,7 +165,7 @@ class AsyncStratagem(OpenDatabase):
         )
 
     async def close(self) -> None:
-        """Complete what has begun, and let go of the database."""
+        """Complete what was asked for, and let go of the database."""
         if self._closed:
             return
         self._closed = True
@@ -173,7 +173,7 @@ class AsyncStratagem(OpenDatabase):
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end))
 
     def _end(self) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._threads.shutdown(wait=True)
         self._runtime.close()
 
     def _keep_loop_apart(self) -> None:
