@@ -16,12 +16,13 @@ from stratagem.answers import (
     fit_value,
     is_whole,
     plain,
+    plural,
     read_cursor,
     shorten_values,
     take_fitting,
 )
 from stratagem.errors import MissingRequired, ValidationFailed
-from stratagem.memory.answer_text import AS_DATA, brief, by_actor, plural, with_note
+from stratagem.memory.answer_text import AS_DATA, brief, by_actor, with_note
 from stratagem.memory.listing import (
     AfterSequence,
     EntryOrder,
@@ -421,8 +422,7 @@ def _say_listed(answer: Mapping[str, Any]) -> str:
 
 def _say_namespaces(answer: Mapping[str, Any]) -> str:
     lines = [
-        f"{each['name']}: {plural(each['entries'], 'entry', 'entries')}, "
-        f"{plural(each['events'], 'event', 'events')}"
+        f"{each['name']}: {plural(each['entries'], 'entry')}, {plural(each['events'], 'event')}"
         for each in answer["results"]
     ]
     return with_note(lines or ["Nothing is stored yet."], answer)
@@ -438,18 +438,19 @@ def say_deleted(answer: Mapping[str, Any]) -> str:
     name, kept = answer["namespace"], answer["events"]
     if not answer["deleted"]:
         return f"The namespace {name!r} has no entries."
-    said = [f"Forgot {plural(answer['deleted'], 'entry', 'entries')} of {name!r}."]
+    said = [f"Forgot {plural(answer['deleted'], 'entry')} of {name!r}."]
     if kept:
-        said.append(f"{plural(kept, 'logged event stays', 'logged events stay')}.")
+        said.append(f"{plural(kept, 'logged event')} stay{'s' if kept == 1 else ''}.")
     restoring = f"strata_restore_namespace with name {name!r} and as_of {answer['before']!r}"
     return " ".join([*said, f"{restoring} brings them back."])
 
 
 def _say_restored(answer: Mapping[str, Any]) -> str:
-    said = f"Restored {plural(answer['restored'], 'entry', 'entries')} of {answer['namespace']!r}."
+    said = f"Restored {plural(answer['restored'], 'entry')} of {answer['namespace']!r}."
     if not answer["kept"]:
         return said
-    return f"{said} {plural(answer['kept'], 'key was', 'keys were')} in use and left alone."
+    verb = "was" if answer["kept"] == 1 else "were"
+    return f"{said} {plural(answer['kept'], 'key')} {verb} in use and left alone."
 
 
 def _memory(foundation: Foundation, caller: Caller) -> Memory:
