@@ -15,6 +15,8 @@ INSTALL := $(BIN)/python scripts/install.py
 # Tests start processes of their own: more workers than this gain little. Neighbours go to one worker,
 # so that a server that serves a whole file is started once.
 WORKERS ?= 2
+# How long `make soak` takes random walks.
+MINUTES ?= 5
 PYTEST := $(BIN)/python -m pytest
 PYTHON ?=
 ARGS ?=
@@ -99,7 +101,8 @@ eval: $(DEV) ## measure the quality of search
 	$(BIN)/python -m evals $(ARGS)
 
 .PHONY: soak
-soak: $(DEV) ## run the slow tests: crashes, full disks, many processes
+soak: $(DEV) ## random walks for MINUTES=5, then the slow tests: crashes, full disks, many processes
+	$(BIN)/python -m tests.properties.walks --minutes $(MINUTES)
 	$(PYTEST) -m slow tests $(ARGS)
 
 .PHONY: conformance

@@ -36,14 +36,71 @@ def test_a_diff_shows_changes_of_either_side(call: Call) -> None:
     forth = call.branch(action="diff", compare="trial")["results"]
     back = call.branch(action="diff", compare="default", branch="trial")["results"]
 
-    assert [(each["key"], each["change"]) for each in forth] == [
-        ("ours", "removed"),
-        ("theirs", "added"),
+    shown = [[(each["key"], each["side"], each["change"]) for each in way] for way in (forth, back)]
+    assert shown == [
+        [("ours", "ours", "added"), ("theirs", "theirs", "added")],
+        [("ours", "theirs", "added"), ("theirs", "ours", "added")],
     ]
-    assert [(each["key"], each["change"]) for each in back] == [
-        ("ours", "added"),
-        ("theirs", "removed"),
+
+
+@proves("diff:both-sides")
+def test_what_this_branch_moved_on_by_is_not_removed(call: Call) -> None:
+    call.store(key="k", value="old")
+    call.store(key="both", value="old")
+    call.branch(action="fork", name="trial")
+    for number in range(8):
+        call.store(key=f"new{number}", value=number)
+    call.forget(key="k")
+    call.store(key="both", value="ours")
+    call.store(key="both", value="theirs", branch="trial")
+
+    answer = call.branch(action="diff", compare="trial")
+
+    counts = {name: answer[name] for name in ("added", "removed", "changed", "ours", "both")}
+    assert counts == {"added": 0, "removed": 0, "changed": 0, "ours": 9, "both": 1}
+    both, removed = answer["results"][:2]
+    assert (both["side"], both["before"], both["after"]) == ("both", "ours", "theirs")
+    assert (removed["side"], removed["change"], removed["before"]) == ("ours", "removed", "old")
+
+
+@proves("diff:knowledge")
+def test_a_diff_shows_what_a_merge_would_delete_by_whatever_way_it_was_learnt(call: Call) -> None:
+    call.branch(action="fork", name="a")
+    call.branch(action="fork", name="b")
+    call.store(key="plan", value="ship on friday", branch="a")
+    call.branch(action="merge", source="a")
+    call.forget(key="plan")
+    call.branch(action="merge", source="default", branch="b")
+
+    forth = call.branch(action="diff", compare="b", branch="a")["results"]
+    back = call.branch(action="diff", compare="a", branch="b")["results"]
+    preview = call.branch(action="merge", source="b", branch="a", preview=True)["results"]
+    merged = call.branch(action="merge", source="b", branch="a")["results"]
+
+    assert [(each["key"], each["side"], each["change"]) for each in forth] == [
+        ("plan", "theirs", "removed")
     ]
+    assert [(each["key"], each["side"]) for each in back] == [("plan", "ours")]
+    assert [(each["key"], each["change"]) for each in preview] == [("plan", "removed")]
+    assert merged == preview
+    assert call.branch(action="diff", compare="b", branch="a")["results"] == []
+
+
+@proves("diff:particulars")
+def test_a_diff_says_what_of_an_entry_differs(call: Call) -> None:
+    call.store(key="expiry", value=1)
+    call.store(key="tags", value=1, tags=["old"])
+    call.branch(action="fork", name="trial")
+    call.store(key="expiry", value=1, ttl="1h", branch="trial")
+    call.store(key="tags", value=2, tags=["new"], branch="trial")
+
+    expiry, tags = call.branch(action="diff", compare="trial")["results"]
+
+    assert (expiry["change"], expiry["differs"]) == ("changed", ["expires"])
+    assert "expires_before" not in expiry
+    assert expiry["expires_after"] == "2026-05-28T21:26:40.000000Z"
+    assert tags["differs"] == ["value", "tags"]
+    assert (tags["tags_before"], tags["tags_after"]) == (["old"], ["new"])
 
 
 @proves("diff:equal")

@@ -107,6 +107,50 @@ def test_tags_are_merged_as_sets(call: Call) -> None:
     assert call.recall(key="k")["tags"] == ["both", "ours", "theirs"]
 
 
+@proves("merge:places")
+def test_two_conflicts_in_one_entry_can_be_decided_place_by_place(call: Call) -> None:
+    base, ours, theirs = {"a": 0, "b": 0, "c": 0}, {"a": 1, "b": 1}, {"a": 2, "b": 2, "c": 2}
+    parted(call, base, ours, theirs)
+    preview = call.branch(action="merge", source="trial", preview=True)
+    ids = [each["id"] for each in preview["conflicts"]]
+
+    some = {"default/k#$.a": "source"}
+    left = call.refusal("strata_branch", action="merge", source="trial", decisions=some)
+    answer = call.branch(
+        action="merge",
+        source="trial",
+        decisions={**some, "default/k#$.b": {"value": 12}, "k": "target"},
+    )
+
+    assert ids == ["default/k#$.a", "default/k#$.b", "default/k#$.c"]
+    assert [each["id"] for each in left["details"]["conflicts"]] == ids[1:]
+    assert call.value("k") == {"a": 2, "b": 12}
+    assert answer["resolved"] == 3
+
+
+@proves("merge:places")
+def test_an_entry_named_like_a_place_of_another_is_not_decided_with_it(call: Call) -> None:
+    parted(call, {"a": 0, "b": 0}, {"a": 1, "b": 1}, {"a": 2, "b": 2})
+    call.store(key="k#$.a", value="ours")
+    call.store(key="k#$.a", value="theirs", branch="trial")
+
+    decisions = {"default/k#$.a": "source", "k": "target"}
+    call.branch(action="merge", source="trial", decisions=decisions)
+
+    assert (call.value("k"), call.value("k#$.a")) == ({"a": 1, "b": 1}, "theirs")
+
+
+@proves("merge:conflict")
+def test_in_which_session_an_entry_was_written_is_no_conflict(call: Call) -> None:
+    call.branch(action="fork", name="trial")
+    call.store(key="k", value={"a": 1}, session="ours")
+    call.store(key="k", value={"b": 1}, session="theirs", branch="trial")
+
+    call.branch(action="merge", source="trial")
+
+    assert call.value("k") == {"a": 1, "b": 1}
+
+
 CONFLICTS = {
     "two edits": ("base", "ours", "theirs"),
     "an edit and a removal": ("base", "ours", ...),

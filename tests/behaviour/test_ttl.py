@@ -157,16 +157,94 @@ def test_a_length_of_time_that_is_none_is_refused(call: Call, ttl: Any) -> None:
 
 
 @proves("ttl:branch")
-def test_an_entry_that_expired_before_it_was_merged_is_no_base_for_later_merges(
+def test_what_expired_is_merged_like_anything_else_and_hides_itself(
     call: Call, clock: Clock
 ) -> None:
     call.store(key="k", value="first")
     call.branch(action="fork", name="trial")
     call.store(key="k", value="brief", ttl="5s", branch="trial")
     clock.advance(60)
-    call.branch(action="merge", source="trial")
-    call.store(key="k", value="third", branch="trial")
+
+    answer = call.branch(action="merge", source="trial")
+
+    assert [(each["key"], each["change"]) for each in answer["results"]] == [("k", "removed")]
+    assert call.value("k") is call.value("k", branch="trial") is ...
+    assert call.branch(action="diff", compare="trial")["results"] == []
+
+
+@proves("ttl:branch")
+def test_in_which_order_expired_versions_are_merged_makes_no_difference(
+    call: Call, clock: Clock
+) -> None:
+    for branch in ("c1", "c2"):
+        call.branch(action="fork", name=branch)
+    call.store(key="k", value="perm")
+    call.branch(action="fork", name="b")
+    call.store(key="k", value="temp", ttl="1m", branch="b")
+    clock.advance(120)
+
+    for branch, order in {"c1": ("b", "default"), "c2": ("default", "b")}.items():
+        for source in order:
+            call.branch(action="merge", source=source, branch=branch)
+
+    assert call.branch(action="diff", compare="c2", branch="c1")["results"] == []
+    assert call.value("k", branch="c1") is call.value("k", branch="c2") is ...
+    seen = call.branch(action="diff", compare="c1")["results"]
+    assert [(each["key"], each["side"], each["change"]) for each in seen] == [
+        ("k", "theirs", "removed")
+    ]
+    call.store(key="k", value="changed")
+    assert call.branch(action="merge", source="default", branch="c1")["merged"] == 1
+    assert call.value("k", branch="c1") == "changed"
+
+
+LATER = {
+    "a later one": (("theirs", "20s"), ("ours", "10s"), "theirs"),
+    "an earlier one": (("theirs", "10s"), ("ours", "20s"), "ours"),
+    "one for good": (("theirs", None), ("ours", "10s"), "theirs"),
+    "one with an end": (("theirs", "10s"), ("ours", None), "ours"),
+    "one against nothing": (("theirs", "10s"), (..., None), "theirs"),
+}
+
+
+@proves("ttl:conflict")
+@pytest.mark.parametrize("seconds", [0, 60], ids=["at once", "long after"])
+@pytest.mark.parametrize(("theirs", "ours", "stands"), LATER.values(), ids=LATER)
+def test_of_two_versions_in_conflict_the_one_that_expires_later_stands(
+    call: Call, clock: Clock, theirs: Any, ours: Any, stands: str, seconds: int
+) -> None:
+    call.store(key="k", value="base")
+    call.branch(action="fork", name="trial")
+    for (value, ttl), branch in ((theirs, "trial"), (ours, "default")):
+        if value is ...:
+            call.forget(key="k", branch=branch)
+        else:
+            options = {"ttl": ttl} if ttl else {}
+            call.store(key="k", value=value, branch=branch, **options)
+    written = call.status()["head"].split(":")[0]
+    clock.advance(seconds)
+
+    call.branch(action="merge", source="trial", strategy="source_wins")
+    call.branch(action="merge", source="default", branch="trial")
+
+    assert call.branch(action="diff", compare="trial")["results"] == []
+    if seconds == 0:
+        assert call.value("k") == call.value("k", branch="trial") == stands
+    else:
+        lasting = dict([theirs, ours])[stands] is None
+        assert call.value("k") == (stands if lasting else ...)
+    assert int(call.status()["head"].split(":")[0]) > int(written)
+
+
+@proves("ttl:conflict", "merge:fields")
+def test_fields_of_entries_that_expire_are_merged_and_expire_with_the_later(call: Call) -> None:
+    call.store(key="k", value={}, ttl="10s")
+    call.branch(action="fork", name="trial")
+    call.store(key="k", value={"a": 1}, ttl="20s", branch="trial")
+    call.store(key="k", value={"b": 1}, ttl="30s")
 
     call.branch(action="merge", source="trial")
 
-    assert call.value("k") == "third"
+    answer = call.recall(key="k")
+    assert answer["value"] == {"a": 1, "b": 1}
+    assert answer["expires"] == "2026-05-28T20:27:10.000000Z"

@@ -12,7 +12,6 @@ from tests.contracts.samples import (
     HAPPENING,
     MAIN,
     NOTE,
-    START,
     TESTER,
     a_happening,
     a_note,
@@ -93,7 +92,7 @@ def test_other_branches_do_not_concern_a_projection_until_they_are_merged(store:
 
     def work(transaction: Transaction) -> None:
         branches = live(transaction, MAIN), live(transaction, "trial")
-        carry_out(transaction, *branches, plan(transaction, *branches, now=START))
+        carry_out(transaction, *branches, plan(transaction, *branches))
 
     store.write(work, TESTER)
 

@@ -281,28 +281,56 @@ class Histories(RuleBasedStateMachine):
         target, source = self.line(one), self.line(other)
         if target is source:
             return
-        plan = self.model.plan(target, source, self.clock.now, strategy)
-        preview = self.memory.merge(
-            source.name,
-            branch=target.name,
-            strategy=strategy,
-            preview=True,
-        )
-        assert_same_conflicts(preview.conflicts, plan)
+        plan = self.preview(target, source, strategy)
         decisions: dict[Key, Any] = {}
         if plan.conflicts and decided:
             choices: list[Any] = ["source", "target", {"value": {"f1": "amber"}}]
-            decisions = {
-                key: choices[(side + place) % 3] for place, key in enumerate(plan.conflicts)
-            }
-            plan = self.model.plan(target, source, self.clock.now, strategy, decisions)
+            for place, (key, conflicts) in enumerate(plan.conflicts.items()):
+                if side % 2:
+                    decisions[key] = choices[(side + place) % 3]
+                else:
+                    decisions[key] = {
+                        path: choices[(side + place + turn) % 3]
+                        for turn, path in enumerate(conflicts)
+                        if path
+                    } or choices[(side + place) % 2]
+        self.merge_lines(target, source, strategy, decisions)
 
+    def preview(self, target: Line, source: Line, strategy: Strategy | None) -> Merge:
+        """Preview a merge, and hold it against the model and the diff."""
+        plan = self.model.plan(target, source, strategy)
+        preview = self.memory.merge(
+            source.name, branch=target.name, strategy=strategy, preview=True
+        )
+        diff = self.memory.diff(source.name, branch=target.name)
+
+        assert_same_conflicts(preview.conflicts, plan)
+        sides = {(each.namespace, each.key): each for each in diff.results}
+        changed = {(each.namespace, each.key): each for each in preview.results}
+        assert {key for key, each in changed.items() if sides[key].side == "ours"} == set()
+        for key, each in sides.items():
+            if each.side == "theirs":
+                assert exactly([changed[key].before, changed[key].after]) == exactly(
+                    [each.before, each.after]
+                )
+        return plan
+
+    def merge_lines(
+        self,
+        target: Line,
+        source: Line,
+        strategy: Strategy | None,
+        decisions: dict[Key, Any] | None = None,
+    ) -> None:
+        """Merge in the memory and in the model, and hold the answers against each other."""
+        plan = self.model.plan(target, source, strategy, decisions)
+        changes = self.model.shown_changes(target, plan, self.clock.now)
         try:
             answer = self.memory.merge(
                 source.name,
                 branch=target.name,
                 strategy=strategy,
-                decisions={f"{key[0]}/{key[1]}": each for key, each in decisions.items()},
+                decisions=as_decisions(decisions or {}),
             )
         except MergeConflict as error:
             assert error.details["conflict_count"] == sum(map(len, plan.conflicts.values()))
@@ -312,9 +340,13 @@ class Histories(RuleBasedStateMachine):
         assert not plan.conflicts
         assert answer.resolved == plan.resolved
         assert answer.events == len(plan.carried)
-        shown = [(change.namespace, change.key, exactly(change.after)) for change in answer.results]
+        shown = [
+            (change.namespace, change.key, exactly([change.before, change.after]))
+            for change in answer.results
+        ]
         assert shown == [
-            (*key, exactly(content["value"] if content else None)) for key, content in plan.written
+            (*key, exactly([before and before["value"], after and after["value"]]))
+            for key, before, after in changes
         ]
         if answer.version is None:
             assert not plan.written
@@ -323,14 +355,57 @@ class Histories(RuleBasedStateMachine):
             self.model.merge(target, source, plan, self.clock.now)
             assert answer.version == self.model.sequence - len(plan.written) - len(plan.carried)
 
+    @rule(key=keys)
+    def purge(self, key: Key) -> None:
+        erased = self.memory.purge(key[1], namespace=key[0])
+
+        assert erased == self.model.purge(key, self.clock.now)
+
+    @rule(pick=picks)
+    def purge_event(self, pick: int) -> None:
+        logged = self.line(pick).now().log
+        if not logged:
+            return
+        event = logged[pick % len(logged)]
+
+        self.memory.purge(sequence=event.sequence)
+
+        self.model.purge_event(event.root, self.clock.now)
+
+    def sync_everything(self) -> None:
+        """Merge all branches into the first and that into all: then they show the same."""
+        hub, *others = self.model.live
+        for line in others:
+            self.merge_lines(hub, line, "source_wins")
+        for line in others:
+            assert self.preview(line, hub, None).conflicts == {}
+            self.merge_lines(line, hub, None)
+            assert self.memory.diff(line.name, branch=hub.name).results == []
+            assert self.memory.diff(hub.name, branch=line.name).results == []
+        for line in self.model.live:
+            self.recall_at(line, None, self.model.sequence, self.clock.now)
+            assert self.shown(line) == self.shown(hub)
+
+    def shown(self, line: Line) -> list[str]:
+        """Return what a branch shows of each entry, without the version it shows."""
+        entries = [
+            self.memory.recall(key, namespace=namespace, branch=line.name)
+            for namespace, key in KEYS
+        ]
+        return [
+            exactly([entry.value, entry.tags, entry.expires] if entry else None)
+            for entry in entries
+        ]
+
     # --- reads
 
     @rule(pick=picks, when=picks)
     def recall_everything(self, pick: int, when: int) -> None:
-        line = self.line(pick)
-        as_of, sequence, time = self.moment(when)
-        shown = line.state(sequence).shown(time)
+        self.recall_at(self.line(pick), *self.moment(when))
 
+    def recall_at(self, line: Line, as_of: str | int | None, sequence: int, time: int) -> None:
+        """Recall every key on a branch at a moment, and hold it against the model."""
+        shown = line.state(sequence).shown(time)
         for namespace, key in KEYS:
             entry = self.memory.recall(key, namespace=namespace, branch=line.name, as_of=as_of)
             node = shown.get((namespace, key))
@@ -398,10 +473,10 @@ class Histories(RuleBasedStateMachine):
 
         expected = self.model.differences(here.state(sequence), there.state(sequence), time)
         shown = {
-            (change.namespace, change.key): exactly([change.before, change.after])
+            (change.namespace, change.key): exactly([change.side, change.before, change.after])
             for change in answer.results
         }
-        assert shown == {key: exactly(list(sides)) for key, sides in expected.items()}
+        assert shown == {key: exactly(sides) for key, sides in expected.items()}
 
     @invariant()
     def status_is_true(self) -> None:
@@ -432,6 +507,18 @@ def _changed_at(value: Any, path: list[str], new: Any) -> Any:
     name, rest = path[0], path[1:]
     inner = _changed_at(value.get(name, {}), rest, new) if rest else new
     return ... if inner is ... else {**value, name: inner}
+
+
+def as_decisions(decisions: dict[Key, Any]) -> dict[str, Any]:
+    """Return decisions as a caller writes them: for a record, or for each place of it."""
+    written = {}
+    for (namespace, key), decision in decisions.items():
+        if isinstance(decision, dict) and "value" not in decision:
+            for path, each in decision.items():
+                written[f"{namespace}/{key}#{'.'.join(('$', *path[1:]))}"] = each
+        else:
+            written[f"{namespace}/{key}"] = decision
+    return written
 
 
 def assert_same_conflicts(shown: list[Any], plan: Merge) -> None:

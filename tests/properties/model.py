@@ -9,7 +9,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.properties.reference import Node, equal, merged
+from tests.properties.reference import Node, changed_by, equal, merged
 
 Key = tuple[str, str]
 
@@ -89,6 +89,7 @@ class Merge:
 
 
 def expired(content: dict[str, Any], time: int) -> bool:
+    """Whether nobody is shown a version any more."""
     return "expires_at" in content and content["expires_at"] <= time
 
 
@@ -101,6 +102,7 @@ class Model:
         self.times = [(1, now, now)]
         default = Line(1, "default", states=[(1, State())])
         self.lines = [default]
+        # The order in which keys were first written; one that was purged begins anew.
         self.subjects: dict[Key, int] = {}
 
     @property
@@ -138,7 +140,7 @@ class Model:
 
     def write(self, line: Line, key: Key, content: dict[str, Any] | None, clock: int) -> None:
         state = self.change(line)
-        self.subjects.setdefault(key, len(self.subjects))
+        self.subjects.setdefault(key, self.sequence)
         before = state.entries.get(key)
         parents = (before,) if before else ()
         state.put(key, Node(copy.deepcopy(content), line.id, self.sequence + 1, parents))
@@ -173,10 +175,10 @@ class Model:
         self,
         target: Line,
         source: Line,
-        now: int,
         strategy: str | None = None,
         decisions: dict[Key, Any] | None = None,
     ) -> Merge:
+        """Return what a merge would do; a decision is one for the record, or one for each path."""
         plan = Merge()
         ours, theirs = target.now(), source.now()
         decided: list[tuple[Key, dict[str, Any] | None]] = []
@@ -184,42 +186,52 @@ class Model:
             mine, yours = ours.entries.get(key), theirs.entries.get(key)
             if yours is None or (mine and yours in mine.ancestors):
                 continue
-            if yours.expired(now) and not (mine and _same(mine.content, yours.content)):
-                continue
             if mine and yours.versions <= mine.versions:
                 plan.known.append((key, yours))
                 continue
             decision = (decisions or {}).get(key) or strategy
-            decided += self._plan_entry(plan, key, (mine, yours, now), decision)
+            decided += self._plan_entry(plan, key, mine, yours, decision)
         plan.written += decided
-        plan.resolved = len(decided)
         held = {each.root for each in ours.log}
         plan.carried = [each for each in theirs.log if each.root not in held]
         return plan
 
     def _plan_entry(
-        self, plan: Merge, key: Key, sides: tuple[Node | None, Node, int], decision: Any
+        self, plan: Merge, key: Key, mine: Node | None, yours: Node, decision: Any
     ) -> list[tuple[Key, dict[str, Any] | None]]:
         """Plan what needs no decision; return what was decided."""
-        mine, yours, now = sides
         content = mine.content if mine else None
-        outcome = merged(mine, yours, now)
-        if all(path == ("expires_at",) for path in outcome.conflicts):
-            if _same(outcome.content, content) or (
-                mine and mine.expired(now) and not yours.content
-            ):
-                plan.known.append((key, yours))
-            else:
+        outcome = merged(mine, yours)
+        if not outcome.conflicts:
+            if outcome.settled or not _same(outcome.content, content):
                 plan.written.append((key, outcome.content))
+            else:
+                plan.known.append((key, yours))
             return []
         if decision is None:
             plan.conflicts[key] = outcome.conflicts
             return []
-        if isinstance(decision, dict):
+        plan.resolved += len(outcome.conflicts)
+        if isinstance(decision, dict) and "value" in decision:
             kept = content if content is not None else yours.content
             return [(key, {**(kept or {}), "value": decision["value"]})]
-        side = "theirs" if decision in {"source", "source_wins"} else "ours"
-        return [(key, merged(mine, yours, now, side).content)]
+        return [(key, merged(mine, yours, _choices(decision)).content)]
+
+    def shown_changes(
+        self, target: Line, plan: Merge, time: int
+    ) -> list[tuple[Key, dict[str, Any] | None, dict[str, Any] | None]]:
+        """Return what a merge changes for whoever looks at a time."""
+        entries = target.now().entries
+        changes = []
+        for key, content in plan.written:
+            node = entries.get(key)
+            held = node.content if node else None
+            before, after = (
+                None if side is None or expired(side, time) else side for side in (held, content)
+            )
+            if not _same(held, content) and (before is not None or after is not None):
+                changes.append((key, before, after))
+        return changes
 
     def merge(self, target: Line, source: Line, plan: Merge, clock: int) -> None:
         """Carry a plan out: one event for the merge, then one for each change."""
@@ -247,15 +259,46 @@ class Model:
             state.log.append(Happening(sequence, each.root, each.label, each.data, each.namespace))
         self.commit(sequence - self.sequence, clock)
 
-    def differences(self, here: State, there: State, time: int) -> dict[Key, tuple[Any, Any]]:
-        """Return the entries that two views show differently, with the value of each side."""
+    def differences(self, here: State, there: State, time: int) -> dict[Key, Any]:
+        """Return the entries that two views show differently: whose change it is, and the values."""
         ours, theirs = here.shown(time), there.shown(time)
         found = {}
         for key in {*ours, *theirs}:
             one, other = (side[key].content if key in side else None for side in (ours, theirs))
             if not _same(one, other):
-                found[key] = (one and one["value"], other and other["value"])
+                side = changed_by(here.entries.get(key), there.entries.get(key))
+                values = (one and one["value"], other and other["value"])
+                found[key] = (side, *(reversed(values) if side == "ours" else values))
         return found
+
+    def purge(self, key: Key, clock: int) -> int:
+        """Erase an entry from every branch and every moment; return how many versions it had."""
+        versions = set()
+        for line in self.lines:
+            for _since, state in line.states:
+                versions |= {sequence for sequence, _ in state.history.pop(key, [])}
+                state.entries.pop(key, None)
+        if versions:
+            del self.subjects[key]
+            self.commit(1, clock)
+        return len(versions)
+
+    def purge_event(self, root: int, clock: int) -> None:
+        """Erase a logged event, and the copies that merges made of it."""
+        for line in self.lines:
+            for _since, state in line.states:
+                state.log = [each for each in state.log if each.root != root]
+        self.commit(1, clock)
+
+
+def _choices(decision: Any) -> Any:
+    """Return a decision, or one for each path, in the words of the reference."""
+    if isinstance(decision, dict):
+        return {
+            path: each if isinstance(each, dict) else _choices(each)
+            for path, each in decision.items()
+        }
+    return "theirs" if decision in {"source", "source_wins"} else "ours"
 
 
 def _same(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:

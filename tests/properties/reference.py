@@ -2,11 +2,13 @@
 
 A version is a node that knows the nodes it was made from. The base of two versions is their
 latest common ancestor; where there are several, they are merged into one, and what they
-disagree on is `Unclear`. Nothing here is fast, and nothing here is shared with the engine.
+disagree on is `Unclear`. Where a version expires nobody is asked: what lasts longer stands. Nothing
+here is fast, and nothing here is shared with the engine.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -34,9 +36,6 @@ class Node:
         above = frozenset(self.parents).union(*(parent.ancestors for parent in self.parents))
         self.ancestors = above | {self}
 
-    def expired(self, now: int) -> bool:
-        return self.content is not None and self.content.get("expires_at", now + 1) <= now
-
     @cached_property
     def versions(self) -> frozenset[tuple[int, int]]:
         """Return the writes that went into this version."""
@@ -45,10 +44,14 @@ class Node:
 
 @dataclass
 class Outcome:
-    """What a merge of two versions gives; `conflicts` are paths."""
+    """What a merge of two versions gives; `conflicts` are paths.
+
+    `settled`: there would be conflicts, if what lasts longer did not stand.
+    """
 
     content: dict[str, Any] | None
     conflicts: list[tuple[str, ...]]
+    settled: bool = False
 
 
 def equal(one: Any, other: Any) -> bool:
@@ -57,34 +60,78 @@ def equal(one: Any, other: Any) -> bool:
     return repr(_sorted(one)) == repr(_sorted(other))
 
 
-def merged(ours: Node | None, theirs: Node | None, now: int, prefer: str = "ours") -> Outcome:
-    """Merge two versions. What has expired is not there, and never was common to both."""
-    if ours is not None and ours.expired(now):
-        ours = None
-    base = base_of(ours, theirs, now)
+def merged(ours: Node | None, theirs: Node | None, choices: Any = "ours") -> Outcome:
+    """Merge two versions; `choices` says which side stands where they conflict, by path or at all."""
+    base = base_of(ours, theirs)
     conflicts: list[tuple[str, ...]] = []
-    content = _merge(base, _content(ours), _content(theirs), (), prefer, conflicts)
-    return Outcome(None if content is Absent else content, conflicts)
+    content, settled = _merge_record(base, _content(ours), _content(theirs), choices, conflicts)
+    return Outcome(None if content is Absent else content, conflicts, settled)
 
 
-def base_of(ours: Node | None, theirs: Node | None, now: int) -> Any:
+def base_of(ours: Node | None, theirs: Node | None) -> Any:
     """Return the content that two versions have in common, or what can be made of it."""
     if ours is None or theirs is None:
         return Absent
-    return _base_among(ours.ancestors & theirs.ancestors, now)
+    return _base_among(ours.ancestors & theirs.ancestors)
 
 
-def _base_among(nodes: frozenset[Node], now: int) -> Any:
-    lasting = frozenset(node for node in nodes if not node.expired(now))
-    latest = sorted(_latest(lasting), key=lambda node: (node.branch, node.sequence))
+def changed_by(ours: Node | None, theirs: Node | None) -> str:
+    """Say which of two versions is another than the one they have in common."""
+    base = base_of(ours, theirs)
+    if equal(base, _content(ours)):
+        return "theirs"
+    return "ours" if equal(base, _content(theirs)) else "both"
+
+
+def _base_among(nodes: frozenset[Node]) -> Any:
+    latest = sorted(_latest(nodes), key=lambda node: (node.branch, node.sequence))
     if not latest:
         return Absent
     value, known = _content(latest[0]), latest[0].ancestors
     for node in latest[1:]:
-        base = _base_among(known & node.ancestors, now)
-        value = _merge(base, value, _content(node), (), "neither", [])
+        base = _base_among(known & node.ancestors)
+        value, _ = _merge_record(base, value, _content(node), "neither", [])
         known |= node.ancestors
     return value
+
+
+def _merge_record(
+    base: Any, ours: Any, theirs: Any, choices: Any, conflicts: list[Any]
+) -> tuple[Any, bool]:
+    """Merge two versions as wholes; say too whether only their lasting settled it."""
+    if not any(isinstance(side, dict) and "expires_at" in side for side in (ours, theirs)):
+        return _merge(base, ours, theirs, (), choices, conflicts), False
+    if equal(ours, theirs) or equal(base, theirs):
+        return ours, False
+    if equal(base, ours):
+        return theirs, False
+    for side, other in ((ours, theirs), (theirs, ours)):
+        if not isinstance(side, dict):
+            return (other if side is Absent else side), True
+    longer = max((_lasts(ours), "ours"), (_lasts(theirs), "theirs"))[1]
+    found: list[Any] = []
+    old, left, right = map(_without_expiry, (base, ours, theirs))
+    content = _merge(old, left, right, (), longer, found)
+    standing = ours if longer == "ours" else theirs
+    if "expires_at" in standing:
+        content["expires_at"] = standing["expires_at"]
+    return content, bool(found)
+
+
+def _without_expiry(side: Any) -> Any:
+    if not isinstance(side, dict):
+        return side
+    return {name: value for name, value in side.items() if name != "expires_at"}
+
+
+def _lasts(content: dict[str, Any]) -> tuple[float, str]:
+    text = json.dumps(
+        content,
+        sort_keys=True,
+        separators=(",", ":"),
+        default=lambda mark: "ambiguous" if mark is Unclear else "absent",
+    )
+    return content.get("expires_at", float("inf")), text
 
 
 def _latest(nodes: frozenset[Node]) -> list[Node]:
@@ -98,7 +145,7 @@ def _latest(nodes: frozenset[Node]) -> list[Node]:
 
 
 def _merge(
-    base: Any, ours: Any, theirs: Any, path: tuple[str, ...], prefer: str, conflicts: list[Any]
+    base: Any, ours: Any, theirs: Any, path: tuple[str, ...], choices: Any, conflicts: list[Any]
 ) -> Any:
     if isinstance(ours, dict) and isinstance(theirs, dict) and _has_fields(base):
         fields = {}
@@ -109,7 +156,7 @@ def _merge(
                 ours.get(name, Absent),
                 theirs.get(name, Absent),
                 (*path, name),
-                prefer,
+                choices,
                 conflicts,
             )
             if value is not Absent:
@@ -124,7 +171,10 @@ def _merge(
         kept = (left & right) | (left - old) | (right - old)
         return sorted(kept) if kept or Absent not in (ours, theirs) else Absent
     conflicts.append(path)
-    return {"ours": ours, "theirs": theirs, "neither": Unclear}[prefer]
+    choice = choices[path] if isinstance(choices, dict) else choices
+    if isinstance(choice, dict):
+        return choice["value"]
+    return {"ours": ours, "theirs": theirs, "neither": Unclear}[choice]
 
 
 def _has_fields(base: Any) -> bool:

@@ -8,6 +8,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.properties.machine import Histories
 from tests.properties.seeding import seeded
+from tests.properties.walks import walk
 
 
 def run(examples: int, steps: int, machine: type[Histories] = Histories) -> None:
@@ -24,8 +25,11 @@ def run(examples: int, steps: int, machine: type[Histories] = Histories) -> None
         )
 
 
-def test_random_histories_agree_with_the_naive_model() -> None:
-    run(examples=25, steps=40)
+def test_random_walks_agree_with_the_naive_model() -> None:
+    with seeded() as number:
+        taken = walk(range(30), 60, number=number)
+
+    assert min(taken[name] for name in ("merge", "diff", "search", "purge", "restore")) > 10
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ class Graph:
     def merge(self, target: Line, source: Line) -> None:
         strategies: list[Strategy | None] = [None, None, None, "source_wins", "target_wins"]
         strategy = self.random.choice(strategies)
-        plan = self.model.plan(target, source, self.clock.now, strategy)
+        plan = self.model.plan(target, source, strategy)
         self.merges += 1
         try:
             answer = self.db.memory.merge(

@@ -15,15 +15,13 @@ from tests.properties import (
     test_rebuilds,
     test_search_views,
 )
-from tests.properties.machine import Histories
+from tests.properties.seeding import seeded
+from tests.properties.walks import served, walk
 
 
-def machine_at(address: str) -> type[Histories]:
-    return type("ServedHistories", (Histories,), {"address": address})
-
-
-def test_random_histories_agree_with_the_naive_model(postgres_address: str) -> None:
-    test_histories.run(4, 25, machine_at(postgres_address))
+def test_random_walks_agree_with_the_naive_model(postgres_address: str) -> None:
+    with seeded() as number:
+        walk(range(4), 40, number=number, machine=served(postgres_address))
 
 
 def test_a_rebuild_changes_nothing_after_random_histories(postgres_address: str) -> None:
@@ -56,7 +54,7 @@ def test_every_branch_shows_what_was_done_to_its_concepts(postgres_address: str)
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_properties_hold(postgres_address: str) -> None:
-    test_histories.run(100, 80, machine_at(postgres_address))
+    test_histories.run(100, 80, served(postgres_address))
     test_rebuilds.run(lives=15, steps=200, address=postgres_address)
     test_merge_graphs.run(graphs=100, steps=60, address=postgres_address)
     test_search_views.run(libraries=20, writes=100, address=postgres_address)

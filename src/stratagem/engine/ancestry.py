@@ -46,17 +46,20 @@ def maximal_versions(
 ) -> list[Cut]:
     """Return the versions of a record that none of the others supersedes.
 
-    A version is named by its branch and sequence, and comes with what its branch knows. One
-    supersedes another if its branch knows that version and whatever went into it: all that
-    the other's branch knows or, where `held` is given, the versions of the record among it.
+    A version is named by the branch that holds it and its sequence, and comes with what that branch
+    knows. One supersedes another if its branch knows that version and whatever went into it: all
+    that the other's branch knows or, where `held` is given, the versions of the record among it.
     Two that supersede each other hold the same: the later stands for both.
     """
 
-    def supersedes(other: Cut, version: Cut) -> bool:
+    def wanted(version: Cut) -> Mapping[int, int]:
+        if held is not None:
+            return held[version]
         # Of its own branch the version is enough: what was written there later did not go into it.
-        inside = (held or known)[version]
-        wanted = {**inside, version.branch: version.limit}
-        return all(known[other].get(branch, 0) >= upto for branch, upto in wanted.items())
+        return {**known[version], version.branch: version.limit}
+
+    def supersedes(other: Cut, version: Cut) -> bool:
+        return all(known[other].get(branch, 0) >= upto for branch, upto in wanted(version).items())
 
     # The latest first, so that of two that supersede each other the later is met first and stays.
     maximal: list[Cut] = []

@@ -15,6 +15,16 @@ Three rules need saying:
 * Fields named in `sets` hold sets of texts, such as tags. Both sides' additions and removals are
   applied to the base, and nothing conflicts.
 
+A record may expire at a time that stands in one of its fields, named in `expiry`. A merge reads
+that field and never the clock, so that the same versions always give the same, whenever and in
+whichever order they are merged (docs/adr/0025):
+
+* Where both sides changed a record of which at least one expires, nothing is left to decide: in
+  the places that conflict, the side that expires later stands. No expiry is the latest; a deletion
+  shows nothing at any time, and so it is the earliest. Of two that expire together the greater in
+  the order of their JSON stands, so that every branch chooses alike.
+* What comes of it expires when the later of the two does.
+
 Where two branches have merged each other crosswise there is no single base, and one is made by
 merging the candidates (`virtual_base`). A place in which those conflict is AMBIGUOUS: the NaN of
 this module, different from everything, itself included. It can only lie in a base, it makes any
@@ -28,6 +38,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal, TypeAlias, cast
 
+import orjson
+
 from stratagem.engine.paths import Steps
 from stratagem.engine.values import Json, same
 
@@ -35,6 +47,8 @@ __all__ = [
     "ABSENT",
     "AMBIGUOUS",
     "Base",
+    "Choice",
+    "Chosen",
     "FieldConflict",
     "Mark",
     "Merged",
@@ -77,19 +91,45 @@ class FieldConflict:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """A value that neither side has, chosen for a place."""
+
+    value: Json
+
+
+# What is to stand in a place that conflicts.
+Choice: TypeAlias = Literal["ours", "theirs"] | Chosen
+
+
+@dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge gives. Where it conflicts, `value` holds our side."""
+    """What a merge gives. Where it conflicts, `value` holds our side.
+
+    `settled`: the sides differed in a place, and the one that expires later stands there.
+    """
 
     value: Side
     conflicts: tuple[FieldConflict, ...]
+    settled: bool = False
 
 
-def three_way(base: Base, ours: Side, theirs: Side, *, sets: frozenset[str] = _NO_SETS) -> Merged:
+def three_way(
+    base: Base,
+    ours: Side,
+    theirs: Side,
+    *,
+    sets: frozenset[str] = _NO_SETS,
+    expiry: str | None = None,
+) -> Merged:
     """Merge two versions of a record that come from one base.
 
-    Each side's changes are all in the value, or among the conflicts. Keys stand in our order,
-    then come those that the other side added. Nothing given is changed.
+    Each side's changes are all in the value, or among the conflicts, but for what the later
+    expiry settled. Keys stand in our order, then come those that the other side added. Nothing
+    given is changed.
     """
+    if expiry is not None and (_expires(ours, expiry) or _expires(theirs, expiry)):
+        settled, value = _merge_expiring(base, ours, theirs, sets, expiry)
+        return Merged(cast("Side", value), (), settled)
     merge = _Merge("ours", sets)
     value = merge.place(base, ours, theirs, ())
     return Merged(cast("Side", value), tuple(merge.conflicts))
@@ -100,25 +140,76 @@ def resolve(
     ours: Side,
     theirs: Side,
     *,
-    prefer: Literal["ours", "theirs"],
+    prefer: Literal["ours", "theirs"] = "ours",
+    choices: Mapping[Steps, Choice] | None = None,
     sets: frozenset[str] = _NO_SETS,
 ) -> Side:
-    """Merge two versions, taking the preferred side in the places that conflict and only there."""
-    return cast("Side", _Merge(prefer, sets).place(base, ours, theirs, ()))
+    """Merge two versions, taking in the places that conflict, and only there, what was chosen.
+
+    Where nothing was chosen for a place of its own, the preferred side stands.
+    """
+    return cast("Side", _Merge(prefer, sets, choices or {}).place(base, ours, theirs, ()))
 
 
-def virtual_base(base: Base, one: Base, other: Base, *, sets: frozenset[str] = _NO_SETS) -> Base:
+def virtual_base(
+    base: Base,
+    one: Base,
+    other: Base,
+    *,
+    sets: frozenset[str] = _NO_SETS,
+    expiry: str | None = None,
+) -> Base:
     """Merge two candidates for a base into one, AMBIGUOUS in the places that conflict.
 
-    A candidate may itself be such a base, so that any number of them can be folded into one.
+    A candidate may itself be such a base, so that any number of them can be folded into one. What
+    the later expiry settles is not ambiguous: every branch has settled it alike.
     """
+    if expiry is not None and (_expires(one, expiry) or _expires(other, expiry)):
+        return _merge_expiring(base, one, other, sets, expiry)[1]
     return _Merge("neither", sets).place(base, one, other, ())
+
+
+def _merge_expiring(
+    base: Base, ours: Base, theirs: Base, sets: frozenset[str], expiry: str
+) -> tuple[bool, Base]:
+    """Merge two versions of which at least one expires; say whether a place had to be settled."""
+    if same(ours, theirs) or same(base, theirs):
+        return False, ours
+    if same(base, ours):
+        return False, theirs
+    if not (isinstance(ours, dict) and isinstance(theirs, dict)):
+        # One is deleted, and the other shows something for a while; or nobody knows what was there.
+        return True, next(side for side in (ours, theirs) if side is not ABSENT)
+    later = max(ours, theirs, key=lambda side: _lasting(side, expiry))
+    merge = _Merge("ours" if later is ours else "theirs", sets)
+    old, left, right = (_without_field(side, expiry) for side in (base, ours, theirs))
+    value = merge.place(old, left, right, ())
+    if expiry in later:
+        value = {**cast("dict[str, Base]", value), expiry: later[expiry]}
+    return bool(merge.conflicts), value
+
+
+def _expires(side: Base, expiry: str) -> bool:
+    return isinstance(side, dict) and expiry in side
+
+
+def _lasting(side: Mapping[str, Base], expiry: str) -> tuple[bool, int, bytes]:
+    """Return how long a version lasts, as something that can be compared."""
+    content = orjson.dumps(side, option=orjson.OPT_SORT_KEYS)
+    return expiry not in side, cast("int", side.get(expiry, 0)), content
+
+
+def _without_field(side: Base, name: str) -> Base:
+    if not isinstance(side, dict):
+        return side
+    return {field: value for field, value in side.items() if field != name}
 
 
 @dataclass(slots=True)
 class _Merge:
     prefer: Literal["ours", "theirs", "neither"]
     sets: frozenset[str]
+    choices: Mapping[Steps, Choice] = field(default_factory=dict)
     conflicts: list[FieldConflict] = field(default_factory=list)
 
     def place(self, base: Base, ours: Base, theirs: Base, path: Steps) -> Base:
@@ -165,7 +256,10 @@ class _Merge:
             path, _without_ambiguity(base), cast("Side", ours), cast("Side", theirs)
         )
         self.conflicts.append(shown)
-        return ours if self.prefer == "ours" else theirs
+        choice = self.choices.get(path, self.prefer)
+        if isinstance(choice, Chosen):
+            return choice.value
+        return ours if choice == "ours" else theirs
 
 
 def _all_sets(*versions: Base) -> bool:

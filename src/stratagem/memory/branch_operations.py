@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from stratagem import limits
-from stratagem.engine import moments, paths, values
+from stratagem.answers import plain
+from stratagem.engine import moments, values
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import DEFAULT_BRANCH, Branch
 from stratagem.engine.merge import ABSENT
@@ -19,6 +21,7 @@ from stratagem.errors import (
     SwitchUnavailable,
     ValidationFailed,
 )
+from stratagem.memory.changes import Changes, value_of
 from stratagem.memory.kinds import ENTRY, EVENT
 from stratagem.memory.models import Branches, BranchInfo, Change, Conflict, Diff, MergeResult
 from stratagem.memory.parameters import Decisions, MergeStrategy, NewName
@@ -173,22 +176,30 @@ class BranchOperations(BoundSystem):
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Diff:
-        """Return what another branch has that differs from this one."""
+        """Return how another branch differs from this one, and which of them made each change."""
         other = _require_branch_name(compare, "diff", field="compare")
         name = branch or self._caller.branch
         views = self._views
         with self._store.snapshot() as reader:
             here, there = views.view(reader, name, as_of), views.view(reader, other, as_of)
+            described = Changes(reader, here.lineage, there.lineage)
             changes = [
-                _change(change)
+                described.describe(change, sided=True)
                 for change in branch_merge.compare(reader, here, there)
                 if self._may_see(change.space)
             ]
-        counts = {
-            kind: sum(change.change == kind for change in changes)
-            for kind in ("added", "removed", "changed")
-        }
-        return Diff(branch=name, compare=other, results=changes, **counts)
+        theirs = Counter(change.change for change in changes if change.side == "theirs")
+        sides = Counter(change.side for change in changes)
+        return Diff(
+            branch=name,
+            compare=other,
+            added=theirs["added"],
+            removed=theirs["removed"],
+            changed=theirs["changed"],
+            ours=sides["ours"],
+            both=sides["both"],
+            results=changes,
+        )
 
     def merge(
         self,
@@ -215,21 +226,20 @@ class BranchOperations(BoundSystem):
                 find_branch(reader.branches, target),
                 find_branch(reader.branches, name, field="source"),
             )
-            now = self._store.now()
-            found = branch_merge.plan(
-                reader, into, other, now=now, strategy=strategy, decisions=chosen
-            )
+            found = branch_merge.plan(reader, into, other, strategy=strategy, decisions=chosen)
             return into, other, found
 
         def work(transaction: Transaction) -> dict[str, Any]:
             into, other, found = plan(transaction)
+            told = self._told(transaction, into, other, found)
             version = branch_merge.carry_out(transaction, into, other, found)
-            return {**_counts(found), "version": version}
+            return {**told, "version": version}
 
         if preview:
             with self._store.snapshot() as reader:
-                found = plan(reader)[2]
-            return _result(name, target, _counts(found), found, preview=True)
+                into, other, found = plan(reader)
+                told = self._told(reader, into, other, found)
+            return _result(name, target, told, found, preview=True)
         arguments = {
             "source": name,
             "target": target,
@@ -245,6 +255,23 @@ class BranchOperations(BoundSystem):
                 _say_in_callers_words(conflict)
             raise
         return _result(name, target, answer, None, preview=False)
+
+    def _told(
+        self, reader: Reader, into: Branch, other: Branch, found: branch_merge.MergePlan
+    ) -> dict[str, Any]:
+        """Return what a merge changes for whoever looks now: what has expired is not there."""
+        lineages = (reader.branches.lineage(each) for each in (into, other))
+        described, now = Changes(reader, *lineages), self._store.now()
+        seen = [each.seen(reader.kinds.record(each.space.kind), now) for each in found.changes]
+        shown = [each for each in seen if each is not None]
+        results = [plain(described.describe(each)) for each in shown if self._may_see(each.space)]
+        return {
+            "merged": len(shown),
+            "events": found.carried,
+            "resolved": found.resolved,
+            "results": results,
+            "version": None,
+        }
 
     def _may_see(self, space: Space) -> bool:
         """Whether the caller may read the system that a record is of: branches carry them all."""
@@ -320,16 +347,6 @@ def _check_decisions(decisions: Mapping[str, Any] | None) -> dict[str, Any]:
     return chosen
 
 
-def _counts(found: branch_merge.MergePlan) -> dict[str, Any]:
-    return {
-        "merged": len(found.changes),
-        "events": found.carried,
-        "resolved": found.resolved,
-        "results": [_change_answer(change) for change in found.changes],
-        "version": None,
-    }
-
-
 def _result(
     source: str,
     target: str,
@@ -351,29 +368,10 @@ def _result(
     )
 
 
-def _change(change: branch_merge.RecordDifference) -> Change:
-    return Change(**_change_answer(change))
-
-
-def _change_answer(change: branch_merge.RecordDifference) -> dict[str, Any]:
-    kind = "changed"
-    if change.before is ABSENT:
-        kind = "added"
-    elif change.after is ABSENT:
-        kind = "removed"
-    return {
-        "key": change.key,
-        "namespace": change.space.namespace,
-        "change": kind,
-        "before": _value(change.before),
-        "after": _value(change.after),
-    }
-
-
 def _conflict(conflict: branch_merge.RecordConflict) -> Conflict:
     at_record = not conflict.path
     sides = {
-        name: _value(side) if at_record else (None if side is ABSENT else side)
+        name: value_of(side) if at_record else (None if side is ABSENT else side)
         for name, side in (
             ("base", conflict.base),
             ("ours", conflict.ours),
@@ -384,7 +382,7 @@ def _conflict(conflict: branch_merge.RecordConflict) -> Conflict:
         id=conflict.id,
         key=conflict.key,
         namespace=conflict.space.namespace,
-        path=_place(conflict.path),
+        path=branch_merge.place_of(conflict.path),
         **sides,
     )
 
@@ -393,17 +391,5 @@ def _say_in_callers_words(conflict: dict[str, Any]) -> None:
     """Show of an entry that is at stake as a whole its value, and of a place its path."""
     if not conflict["path"]:
         sides = ("base", "ours", "theirs")
-        conflict.update({side: _value(conflict[side]) for side in sides if side in conflict})
-    conflict["path"] = _place(tuple(conflict["path"]))
-
-
-def _value(side: Any) -> Any:
-    """Return the value of an entry, or all of another record; None where there is none."""
-    if not isinstance(side, Mapping):
-        return None
-    return side["value"] if "value" in side else dict(side)
-
-
-def _place(path: tuple[Any, ...]) -> str:
-    """Return the place of a conflict within the value, or of another field of the entry."""
-    return paths.render(path[1:]) if path[:1] == ("value",) else paths.render(path)
+        conflict.update({side: value_of(conflict[side]) for side in sides if side in conflict})
+    conflict["path"] = branch_merge.place_of(tuple(conflict["path"]))

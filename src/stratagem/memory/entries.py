@@ -435,5 +435,6 @@ def _version(version: Version) -> VersionInfo:
         timestamp=moments.iso(version.at),
         tags=content.get("tags", []),
         deleted="value" not in content,
+        expires=moments.iso(content["expires_at"]) if "expires_at" in content else None,
         actor=version.actor,
     )

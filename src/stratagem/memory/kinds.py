@@ -94,7 +94,9 @@ KINDS: Final = (
         writes=ENTRY_STORED,
         deletes=ENTRY_FORGOTTEN,
         set_fields=frozenset({"tags"}),
-        yielding=frozenset({"expires_at"}),
+        # In which session it was written, and whether it is indexed, is nothing to ask about.
+        yielding=frozenset({"session", "index"}),
+        expiry="expires_at",
         validate=_check_merged,
         erasable=("value",),
     ),

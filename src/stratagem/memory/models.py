@@ -316,6 +316,7 @@ class VersionInfo(DisplayableResult):
     timestamp: str
     tags: list[str]
     deleted: bool = False
+    expires: str | None = None
     actor: str | None = None
 
 
@@ -400,30 +401,56 @@ class Branches(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Change(DisplayableResult):
-    """An entry that differs: added, removed or changed."""
+    """A record that was added, removed or changed.
+
+    In a diff `side` says which branch changed it since both had it alike: "theirs" is the compared
+    one, "ours" the other, and `before` and `after` are what that branch found and made of it. Of
+    one that "both" changed, `before` is ours and `after` theirs.
+
+    `differs` names what differs where there is something before and after: "value", "tags",
+    "expires". A side that never expires has no expiry. A record that is no entry has a `kind`, and
+    a `title` to be called by.
+    """
 
     key: str
     namespace: str
     change: Literal["added", "removed", "changed"]
     before: Any = None
     after: Any = None
+    side: Literal["ours", "theirs", "both"] | None = None
+    differs: list[str] | None = None
+    expires_before: str | None = None
+    expires_after: str | None = None
+    tags_before: list[str] | None = None
+    tags_after: list[str] | None = None
+    kind: str | None = None
+    title: str | None = None
 
 
 @dataclass(slots=True, repr=False)
 class Diff(DisplayableResult):
-    """What another branch has that differs from this one."""
+    """How another branch differs from this one.
+
+    `added`, `removed` and `changed` count what the other branch changed since both were alike, as a
+    merge would bring it; `ours` what this branch alone changed, and `both` what each did.
+    """
 
     branch: str
     compare: str
     added: int
     removed: int
     changed: int
+    ours: int
+    both: int
     results: list[Change]
 
 
 @dataclass(slots=True, repr=False)
 class Conflict(DisplayableResult):
-    """A place that both branches changed. `id` is what a decision is given for."""
+    """A place that both branches changed. `id` is what a decision is given for.
+
+    A decision for the key, or for the id without its place, is one for all places of the record.
+    """
 
     id: str
     key: str

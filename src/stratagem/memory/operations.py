@@ -137,8 +137,7 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
         names = [f"{'*' if each['current'] else ' '} {each['name']}" for each in answer["results"]]
         return with_note(names, answer)
     if action == "diff":
-        head = f"{answer['added']} added, {answer['removed']} removed, {answer['changed']} changed"
-        return with_note([head, *map(_say_change, answer["results"]), AS_DATA], answer)
+        return with_note([_say_diff(answer), *map(_say_change, answer["results"]), AS_DATA], answer)
     if action == "merge":
         verb = "Would merge" if answer["preview"] else "Merged"
         line = f"{verb} {plural(answer['merged'], 'entry')} and {plural(answer['events'], 'event')}"
@@ -147,14 +146,48 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
             f"ours {_say_side(each, 'ours')}, theirs {_say_side(each, 'theirs')}"
             for each in answer["conflicts"]
         ]
-        return with_note([line, *conflicts], answer)
+        return with_note([line, *map(_say_change, answer["results"]), *conflicts], answer)
+    if action == "delete":
+        return f"Deleted {answer['name']!r}; action restore brings it back."
     return f"Branch {answer['name']!r}: {action} done."
+
+
+def _say_diff(answer: Mapping[str, Any]) -> str:
+    """Say what each of two branches changed since they were alike; what follows is data."""
+    compare, branch = answer["compare"], answer["branch"]
+    said = (
+        f"{compare}: {answer['added']} added, {answer['removed']} removed, "
+        f"{answer['changed']} changed since it was like {branch}"
+    )
+    if answer["ours"]:
+        said += f"; {branch} (ours) changed {answer['ours']}"
+    if answer["both"]:
+        said += f"; both changed {answer['both']}"
+    return f"{said} {_AS_DATA}"
 
 
 def _say_change(change: Mapping[str, Any]) -> str:
     sides = {"added": ("after",), "removed": ("before",)}.get(change["change"], ("before", "after"))
-    values = " → ".join(_say_side(change, side) for side in sides)
-    return f"{change['change']} {change['key']}: {values}"
+    values = [_say_side(change, side) for side in sides]
+    told = [" → ".join(values)]
+    if change["change"] == "changed" and "value" not in change["differs"] and "kind" not in change:
+        told = [f"{values[0]} (same value)"]
+    if "expires" in change.get("differs", ()):
+        expiries = (change.get(side, "never") for side in ("expires_before", "expires_after"))
+        told.append(f"expires {' → '.join(expiries)}")
+    if "tags_before" in change:
+        tags = (", ".join(change[side]) or "none" for side in ("tags_before", "tags_after"))
+        told.append(f"tags {' → '.join(tags)}")
+    side = f"{change['side']} " if "side" in change else ""
+    return f"{side}{change['change']} {_say_name(change)}: {'; '.join(told)}"
+
+
+def _say_name(change: Mapping[str, Any]) -> str:
+    """Call an entry by its key, with its namespace, and another record by its kind and title."""
+    if "kind" in change:
+        return f"{change['kind']} {change.get('title', change['key'])!r}"
+    where = change["namespace"]
+    return str(change["key"]) if where == "default" else f"{change['key']} (namespace {where})"
 
 
 def _say_side(sides: Mapping[str, Any], side: str) -> str:
@@ -251,15 +284,15 @@ _BRANCH_COMMANDS: Final = (
         "Merge a branch into --branch.",
         takes=("source",),
         also=("strategy", "preview", "decisions", "request_id", "cursor"),
-        renderer="tables.show_merge",
+        renderer="differences.show_merge",
         handler="branches.merge",
     ),
     _branch_command(
         "diff",
-        "Show what another branch has that differs from --branch.",
+        "Show what another branch and --branch changed since they were alike.",
         takes=("compare",),
         also=("as_of", "cursor"),
-        renderer="tables.show_diff",
+        renderer="differences.show_diff",
     ),
     _branch_command(
         "delete",
@@ -460,7 +493,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 panel="Memory",
                 positional=("key",),
                 completions={"key": "keys"},
-                renderer="tables.show_history",
+                renderer="differences.show_history",
             ),
         ),
     ),

@@ -11,7 +11,7 @@ from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
-from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END
+from stratagem.engine.lineage import OPEN_END, View
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branch_operations import BranchOperations
 from stratagem.memory.entries import (
@@ -419,12 +419,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
     def status(self) -> Status:
         """Return the state of the database as this caller sees it; cheap at any size."""
         foundation, caller, index = self._foundation, self._caller, self._foundation.index
-        note = None
         with self._store.snapshot() as reader:
-            if reader.branches.by_name(caller.branch) is None:
-                note = f"The branch {caller.branch!r} is gone; {DEFAULT_BRANCH!r} is current now."
-                caller.switch_to(DEFAULT_BRANCH)
-            view = self._views.view(reader, caller.branch)
+            view, note = self._own_view(reader)
             head = reader.log.head()
             gap = clock_gap(reader.log, self._store.now())
             return Status(
@@ -433,8 +429,8 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
                 namespace=caller.namespace,
                 auto_embed=index.embedder is not None,
                 branches=reader.branches.live_count(),
-                keys=reader.records.count(view, ENTRY),
-                events=reader.records.count(view, EVENT),
+                keys=reader.records.count(view, ENTRY) if view else 0,
+                events=reader.records.count(view, EVENT) if view else 0,
                 namespaces=_namespaces(reader.records)[:_NAMESPACES_SHOWN],
                 head=f"{head.sequence}:{head.hash.hex()}",
                 database=self._store.location,
@@ -447,6 +443,24 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
                 clock_warning=gap.warning if gap else None,
                 note=note,
             )
+
+    def _own_view(self, reader: contract.Reader) -> tuple[View | None, str | None]:
+        """Return what the caller's branch shows, and a note where it cannot work on that branch.
+
+        A status moves nobody: whoever's branch was deleted elsewhere says where to go on.
+        """
+        name = self._caller.branch
+        if reader.branches.by_name(name) is not None:
+            return self._views.view(reader, name), None
+        deleted = reader.branches.deleted_by_name(name)
+        choose = 'choose one with strata_branch, action "switch"'
+        if deleted is None:
+            return None, f"There is no branch {name!r}: nothing is read or written; {choose}."
+        view = View(deleted, reader.branches.lineage(deleted), self._store.now())
+        return view, (
+            f"The branch {name!r} was deleted: nothing is read or written until you {choose}, "
+            'or bring it back with action "restore".'
+        )
 
     def purge(
         self,

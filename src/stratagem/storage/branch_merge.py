@@ -5,14 +5,16 @@ The algorithm, for a merge of a source into a target:
 1. What each branch knows is a vector: for each branch, up to which sequence (`engine.ancestry`).
    What both know is the smaller of each entry. Only what lies beyond it can differ.
 2. The subjects that the source's knowledge changed beyond it are the candidates. Where both
-   branches show the same value of one, there is nothing to merge.
+   branches hold the same version or value of one, there is nothing to merge.
 3. Each of the others gets a base: the version in the common knowledge that no other one in it
    supersedes, or a virtual base made of several (`_Bases`).
 4. The three versions are merged field by field (`engine.merge`). Where they conflict, a decision,
-   the strategy or else the caller is asked.
+   the strategy or else the caller is asked, unless one of them expires: then the later stands.
 5. Events that stand for themselves, which cannot conflict, are copied once each.
 
-Its cost follows the changes, never the size of the database.
+Its cost follows the changes, never the size of the database. It reads what versions record and
+never the clock: what has expired is carried like anything else, and hides itself (docs/adr/0025).
+Only what is told of a merge, and a diff, speak of what can be seen.
 
 The event that records the merge is appended before the merged records (`carry_out`): the target
 then knows what the source knows, so that the merged versions count as knowing both sides. Merging
@@ -22,20 +24,21 @@ up, syncing down, editing and merging up again then meets no old conflicts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, cast
 
 import orjson
 
 from stratagem.engine import merge as three_way_merge
+from stratagem.engine import paths
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import Branch, Cut, View, is_transaction
-from stratagem.engine.merge import ABSENT, Base, Side, virtual_base
+from stratagem.engine.merge import ABSENT, Base, Choice, Chosen, FieldConflict, Side, virtual_base
 from stratagem.engine.paths import Steps
 from stratagem.engine.records import RecordKind
-from stratagem.engine.values import same
+from stratagem.engine.values import Json, same
 from stratagem.errors import BranchProtected, MergeConflict, ValidationFailed
 from stratagem.storage.contract import (
     ChangeReader,
@@ -47,6 +50,7 @@ from stratagem.storage.contract import (
 )
 
 __all__ = [
+    "ChangedBy",
     "Decision",
     "MergePlan",
     "RecordConflict",
@@ -54,6 +58,7 @@ __all__ = [
     "Strategy",
     "carry_out",
     "compare",
+    "place_of",
     "plan",
 ]
 
@@ -77,14 +82,32 @@ class RecordConflict:
     theirs: Any
 
 
+# Which of two branches changed a record since they last had it in common.
+ChangedBy = Literal["ours", "theirs", "both"]
+
+
 @dataclass(slots=True)
 class RecordDifference:
-    """A record that differs: `before` here, `after` there. Absent sides are `ABSENT`."""
+    """A record that was changed: `before` that, and `after` it. Absent sides are `ABSENT`.
+
+    Of one that both branches changed, `before` is what the first of them has.
+    """
 
     space: Space
     key: str
     before: Any
     after: Any
+    side: ChangedBy = "theirs"
+
+    def seen(self, kind: RecordKind, now: int) -> RecordDifference | None:
+        """Return the change as it can be seen at a time, if it can: what has expired is absent."""
+        before, after = (
+            ABSENT if _has_expired(side, kind.expiry, now) else side
+            for side in (self.before, self.after)
+        )
+        if before is ABSENT and after is ABSENT:
+            return None
+        return replace(self, before=before, after=after)
 
 
 @dataclass(slots=True)
@@ -105,18 +128,14 @@ def plan(
     target: Branch,
     source: Branch,
     *,
-    now: int,
     strategy: Strategy | None = None,
     decisions: Mapping[str, Decision] | None = None,
 ) -> MergePlan:
-    """Work out a merge of one branch into another, and change nothing.
-
-    What has expired by `now` is not merged, and does not stand in the way.
-    """
+    """Work out a merge of one branch into another, and change nothing."""
     if target.id == source.id:
         raise BranchProtected("A branch cannot be merged into itself.", branch=target.name)
     chosen = dict(decisions or {})
-    return _Merger(reader, target, source, now=now, strategy=strategy, decisions=chosen).run()
+    return _Merger(reader, target, source, strategy=strategy, decisions=chosen).run()
 
 
 def carry_out(
@@ -149,27 +168,48 @@ def carry_out(
 
 
 def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
-    """Return the records in which two views differ, in order of namespace and key."""
-    known = intersection(_knowledge(reader, here), _knowledge(reader, there))
+    """Return the records in which two views differ, in order of namespace and key.
+
+    Each says which of the branches changed it since they had it in common: "ours" is the first.
+    """
+    here_known, there_known = _knowledge(reader, here), _knowledge(reader, there)
+    known = intersection(here_known, there_known)
     subjects = sorted(
-        set(_changed_subjects(reader.changes, here.lineage, known))
-        | set(_changed_subjects(reader.changes, there.lineage, known))
+        set(_changed_subjects(reader.changes, here_known, known))
+        | set(_changed_subjects(reader.changes, there_known, known))
     )
-    ours, theirs = (
-        _visible_records(reader, here, subjects),
-        _visible_records(reader, there, subjects),
+    ours, theirs = (reader.records.current_many(view.lineage, subjects) for view in (here, there))
+    ours_seen, theirs_seen = (
+        _visible_records(reader, view, held) for view, held in ((here, ours), (there, theirs))
     )
+    apart = [
+        subject
+        for subject in subjects
+        if not _are_alike(ours_seen.get(subject), theirs_seen.get(subject))
+    ]
+    bases = _Bases(reader)
+    candidates = bases.candidates(apart, known)
     changes = []
-    for subject in subjects:
-        one, other = ours.get(subject), theirs.get(subject)
-        record = one or other
-        if record is None or reader.kinds.record(record.space.kind).derived:
-            continue
-        if not _are_alike(one, other):
-            changes.append(
-                RecordDifference(record.space, record.key, _content(one), _content(other))
-            )
+    for subject in apart:
+        record = ours_seen.get(subject) or theirs_seen[subject]
+        if not reader.kinds.record(record.space.kind).derived:
+            base = bases.of(subject, record.space, candidates.get(subject, []), known)
+            side = _changed_by(base, _content(ours.get(subject)), _content(theirs.get(subject)))
+            sides = _content(ours_seen.get(subject)), _content(theirs_seen.get(subject))
+            before, after = reversed(sides) if side == "ours" else sides
+            changes.append(RecordDifference(record.space, record.key, before, after, side))
     return sorted(changes, key=lambda change: (change.space, change.key))
+
+
+def _changed_by(base: Base, ours: Side, theirs: Side) -> ChangedBy:
+    if _is_same_side(base, ours):
+        return "theirs"
+    return "ours" if _is_same_side(base, theirs) else "both"
+
+
+def place_of(path: Steps) -> str:
+    """Return a place of a record as callers write it: of an entry, the place within its value."""
+    return paths.render(path[1:] if path[:1] == ("value",) else path)
 
 
 class _RecordName(NamedTuple):
@@ -186,12 +226,16 @@ class _RecordName(NamedTuple):
         place = f"{namespace}/{self.key}"
         return place if self.space.kind == "entry" else f"{self.space.kind}:{place}"
 
+    def place_id(self, path: Steps) -> str:
+        """Return what a decision about one place of the record is given for."""
+        return f"{self.id}#{place_of(path)}"
+
 
 class _OpenRecord(NamedTuple):
     """A record that both branches changed, waiting for a decision."""
 
     name: _RecordName
-    conflicts: list[RecordConflict]
+    conflicts: list[FieldConflict]
     base: Base
     ours: Side
     theirs: Side
@@ -207,14 +251,12 @@ class _Merger:
         target: Branch,
         source: Branch,
         *,
-        now: int,
         strategy: Strategy | None,
         decisions: dict[str, Decision],
     ) -> None:
         self.reader = reader
         self.target = target
         self.source = source
-        self.now = now
         self.strategy = strategy
         self.decisions = decisions
         self.open: list[_OpenRecord] = []
@@ -250,10 +292,7 @@ class _Merger:
         return self.merge
 
     def merge_records(self) -> None:
-        # Not only what lies in its lineage: where a merge found both sides alike it wrote
-        # nothing, and yet the source knows more than before.
-        learnt = [Cut(branch, upto) for branch, upto in self.theirs_known.items()]
-        subjects = _changed_subjects(self.reader.changes, learnt, self.base_known)
+        subjects = _changed_subjects(self.reader.changes, self.theirs_known, self.base_known)
         self.merge.news = bool(subjects)
         theirs = self.reader.records.current_many(
             self.reader.branches.lineage(self.source), subjects
@@ -268,37 +307,31 @@ class _Merger:
             subject: _RecordName(*name)
             for subject, name in self.reader.records.names(apart).items()
         }
-        known = self.reader.changes.known_versions(apart, self.base_known)
-        bases = _Bases(self.reader, self.set_fields, names, self.now)
-        bases.load(known)
+        bases = _Bases(self.reader)
+        known = bases.candidates(apart, self.base_known)
         for subject in apart:
-            name, our_record, their_record = names[subject], ours.get(subject), theirs.get(subject)
-            if self.kind(name.space).derived or _is_expired(_version(their_record), self.now):
-                continue
-            base = bases.of(subject, known.get(subject, []), self.base_known)
-            if _is_expired(_version(our_record), self.now):
-                # No view shows it any more, so there is nothing to weigh the other side against.
-                our_record, base = None, ABSENT
-            self.merge_record(name, base, our_record, their_record)
+            name = names[subject]
+            if not self.kind(name.space).derived:
+                base = bases.of(subject, name.space, known.get(subject, []), self.base_known)
+                self.merge_record(name, base, ours.get(subject), theirs.get(subject))
         self.decide()
 
     def merge_record(
         self, name: _RecordName, base: Base, our_record: Record | None, their_record: Record | None
     ) -> None:
-        ours, theirs = _content(our_record), _content(their_record)
-        merged = three_way_merge.three_way(base, ours, theirs, sets=self.set_fields(name.space))
-        # Where they conflict, the value holds our side: what a conflict in a yielding field is
-        # to be resolved to.
-        yielding = self.kind(name.space).yielding
-        if all(each.path and each.path[0] in yielding for each in merged.conflicts):
-            if not _is_same_side(merged.value, ours):
-                self.write(name, ours, merged.value, their_record)
-            return
-        conflicts = [
-            RecordConflict(name.id, *name, each.path, each.base, each.ours, each.theirs)
-            for each in merged.conflicts
+        ours, theirs, kind = _content(our_record), _content(their_record), self.kind(name.space)
+        merged = three_way_merge.three_way(
+            base, ours, theirs, sets=kind.set_fields, expiry=kind.expiry
+        )
+        open_places = [
+            each for each in merged.conflicts if not (each.path and each.path[0] in kind.yielding)
         ]
-        self.open.append(_OpenRecord(name, conflicts, base, ours, theirs, their_record))
+        if open_places:
+            self.open.append(_OpenRecord(name, open_places, base, ours, theirs, their_record))
+        # Where they conflict, the value holds our side: what a conflict in a yielding field is
+        # resolved to.
+        elif merged.settled or merged.conflicts or not _is_same_side(merged.value, ours):
+            self.write(name, ours, merged.value, their_record)
 
     def decide(self) -> None:
         """Apply the decisions to what is open; what has none is a conflict."""
@@ -310,22 +343,54 @@ class _Merger:
             accepted = [name.id]
             if name.key not in ids and keys[name.key] == 1:
                 accepted.append(name.key)
-            decision = self.decision(accepted)
+            whole = self.decision(accepted)
+            if isinstance(whole, Mapping):
+                self.conclude(record, _with_value(whole, record.ours, record.theirs))
+            else:
+                self.decide_places(record, whole or self.by_strategy, ids)
+
+    def decide_places(
+        self, record: _OpenRecord, whole: Decision | None, taken: Collection[str]
+    ) -> None:
+        """Decide a record place by place; what has no decision of its own goes with the whole."""
+        name, undecided = record.name, []
+        choices: dict[Steps, Choice] = {}
+        for each in record.conflicts:
+            # Unless some other record is named like the place.
+            place = name.place_id(each.path)
+            free = place not in taken
+            decision = (self.decision([place]) if free else None) or whole
             if decision is None:
-                self.merge.conflicts += record.conflicts
-                continue
-            self.merge.resolved += 1
-            sets = self.set_fields(name.space)
-            value = _apply_decision(decision, record.base, record.ours, record.theirs, sets)
-            # Written even where the value stays: the version must know that it was decided, or the
-            # same conflict would come back with the next merge.
-            self.write(name, record.ours, value, record.source_record)
+                shown = place if free and len(record.conflicts) > 1 else name.id
+                undecided.append(
+                    RecordConflict(shown, *name, each.path, each.base, each.ours, each.theirs)
+                )
+            else:
+                choices[each.path] = _choice(decision, each)
+        if undecided:
+            self.merge.conflicts += undecided
+            return
+        sets = self.kind(name.space).set_fields
+        self.conclude(
+            record,
+            three_way_merge.resolve(
+                record.base, record.ours, record.theirs, choices=choices, sets=sets
+            ),
+        )
+
+    def conclude(self, record: _OpenRecord, value: Side) -> None:
+        self.merge.resolved += len(record.conflicts)
+        self.write(record.name, record.ours, value, record.source_record)
 
     def decision(self, names: Sequence[str]) -> Decision | None:
         for name in names:
             if name in self.decisions:
                 self.used.add(name)
                 return self.decisions[name]
+        return None
+
+    @property
+    def by_strategy(self) -> Decision | None:
         if self.strategy is None:
             return None
         return "source" if self.strategy == "source_wins" else "target"
@@ -333,6 +398,11 @@ class _Merger:
     def write(
         self, name: _RecordName, ours: Side, value: Side, their_record: Record | None
     ) -> None:
+        """Write what came of a record, and tell of it where it differs.
+
+        What was decided or settled is written even where the value stays: the version must know
+        that it was, or the same conflict would come back with the next merge.
+        """
         kind = self.kind(name.space)
         content: Any = {} if value is ABSENT else value
         event = kind.deletes if value is ABSENT else kind.writes
@@ -341,7 +411,8 @@ class _Merger:
             kind.validate(content)
         origin = their_record.version.sequence if their_record else None
         self.merge.drafts.append(Draft(event, content, *name, origin))
-        self.merge.changes.append(RecordDifference(*name, ours, value))
+        if not _is_same_side(ours, value):
+            self.merge.changes.append(RecordDifference(*name, ours, value))
 
     def copy_stream(self) -> None:
         """Copy the source's events that stand for themselves, each of them once."""
@@ -379,11 +450,15 @@ class _Merger:
                 return Cut(branch, event.origin)
         return Cut(event.branch, event.sequence)
 
-    def set_fields(self, space: Space) -> frozenset[str]:
-        return self.kind(space).set_fields
-
     def kind(self, space: Space) -> RecordKind:
         return self.reader.kinds.record(space.kind)
+
+
+class _State(NamedTuple):
+    """What a branch held of a record at some point: a version, and all that was weighed for it."""
+
+    version: Cut
+    known: Vector
 
 
 class _Bases:
@@ -395,65 +470,78 @@ class _Bases:
     recursion ends because each step looks at less knowledge.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        set_fields: Callable[[Space], frozenset[str]],
-        names: Mapping[int, _RecordName],
-        now: int,
-    ) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._set_fields = set_fields
-        self._names = names
-        self._now = now
         self._versions: dict[int, Version] = {}
         self._known: dict[tuple[int, int], Vector] = {}
 
-    def load(self, candidates: Mapping[int, Sequence[Cut]]) -> None:
-        wanted = {cut.limit for cuts in candidates.values() for cut in cuts} - set(self._versions)
+    def candidates(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
+        """Return the newest versions of some subjects on each branch that a vector knows."""
+        found = self._reader.changes.known_versions(subjects, known)
+        self.load(cut for cuts in found.values() for cut in cuts)
+        return found
+
+    def load(self, versions: Iterable[Cut]) -> None:
+        wanted = {cut.limit for cut in versions} - set(self._versions)
         self._versions |= self._reader.log.versions(sorted(wanted))
 
-    def of(self, subject: int, candidates: Sequence[Cut], known: Vector) -> Base:
+    def of(self, subject: int, space: Space, candidates: Sequence[Cut], known: Vector) -> Base:
         """Return the base among the newest versions of the branches that a vector knows."""
+        if not candidates:
+            return ABSENT
         # A version stands for its branch up to where that is known: whatever the branch merged
         # after writing it and without changing it, it has taken into account.
-        learnt = {
-            live: self.knowledge(cut.branch, known[cut.branch])
-            for cut in candidates
-            if (live := self.last_live(subject, cut)) is not None
-        }
+        learnt = {cut: self.knowledge(cut.branch, known[cut.branch]) for cut in candidates}
         newest = maximal_versions(learnt)
-        if not newest:
-            return ABSENT
-        if len(newest) > 1:
-            # Knowing more of other records makes a branch no better a base for this one: compare
-            # again by the versions of this record alone.
-            held = {cut: self.versions_within(subject, learnt[cut]) for cut in newest}
-            newest = sorted(maximal_versions({cut: learnt[cut] for cut in newest}, held))
-        value: Base = self.content(newest[0])
-        so_far = learnt[newest[0]]
-        for version in newest[1:]:
-            shared = intersection(so_far, learnt[version])
-            older = self._reader.changes.known_versions([subject], shared)
-            self.load(older)
-            base = self.of(subject, older.get(subject, []), shared)
-            sets = self._set_fields(self._names[subject].space)
-            value = virtual_base(base, value, self.content(version), sets=sets)
-            so_far = union(so_far, learnt[version])
-        return value
+        if len(newest) == 1:
+            return self.content(newest[0])
+        return self.virtual(subject, space, self.latest_states(subject, known))
 
-    def last_live(self, subject: int, cut: Cut) -> Cut | None:
-        """Return a version, or the last one before it on its branch that has not expired.
+    def latest_states(self, subject: int, known: Vector) -> list[_State]:
+        """Return what the branches that a vector knows held of a record, but for what is outdated.
 
-        What expires before it is merged is never merged, so it cannot be what both have.
+        Knowing more of other records makes a branch no better a base for this one: they are
+        compared by the versions of this record alone. A branch that never wrote it counts too:
+        it may have weighed the versions of others against each other, and found nothing to write.
         """
-        while _is_expired(self._versions[cut.limit], self._now):
-            older = self._reader.changes.known_versions([subject], {cut.branch: cut.limit - 1})
-            self.load(older)
-            if subject not in older:
-                return None
-            cut = older[subject][0]
-        return cut
+        states: dict[Cut, _State] = {}
+        held: dict[Cut, Vector] = {}
+        for branch, upto in known.items():
+            version = self.shown(subject, branch, upto)
+            if version is not None:
+                # Named by the branch that held it: several may hold one version.
+                place = Cut(branch, version.limit)
+                states[place] = _State(version, self.knowledge(branch, upto))
+                held[place] = self.versions_within(subject, states[place].known)
+        latest = maximal_versions({place: states[place].known for place in states}, held)
+        return sorted((states[place] for place in latest), key=lambda state: state.version)
+
+    def shown(self, subject: int, branch: int, upto: int) -> Cut | None:
+        """Return the version of a record that a branch showed at some point."""
+        branches = self._reader.branches
+        lineage = branches.lineage(branches.by_id(branch), upto)
+        versions = self.versions_within(subject, dict(lineage))
+        return next((Cut(each, versions[each]) for each, _ in lineage if each in versions), None)
+
+    def virtual(self, subject: int, space: Space, states: Sequence[_State]) -> Base:
+        """Merge what several branches held of a record into one base."""
+        self.load(state.version for state in states)
+        kind = self._reader.kinds.record(space.kind)
+        value: Base = self.content(states[0].version)
+        so_far = states[0].known
+        for state in states[1:]:
+            shared = intersection(so_far, state.known)
+            older = self.candidates([subject], shared).get(subject, [])
+            base = self.of(subject, space, older, shared)
+            value = virtual_base(
+                base,
+                value,
+                self.content(state.version),
+                sets=kind.set_fields,
+                expiry=kind.expiry,
+            )
+            so_far = union(so_far, state.known)
+        return value
 
     def versions_within(self, subject: int, known: Vector) -> Vector:
         """Return the newest version of a subject on each branch that a vector knows."""
@@ -472,37 +560,44 @@ class _Bases:
         return content
 
 
-def _apply_decision(
-    decision: Decision, base: Base, ours: Side, theirs: Side, sets: frozenset[str]
-) -> Side:
-    if isinstance(decision, Mapping):
-        kept = ours if isinstance(ours, dict) else theirs
-        assert isinstance(kept, dict)
-        if "value" in kept:
-            return {**kept, "value": decision["value"]}
-        if not isinstance(decision["value"], Mapping):
-            raise ValidationFailed(
-                "A record that is no entry is decided by an object with some of its fields.",
-                field="decisions",
-            )
-        return {**kept, **decision["value"]}
-    prefer: Literal["ours", "theirs"] = "theirs" if decision == "source" else "ours"
-    return three_way_merge.resolve(base, ours, theirs, prefer=prefer, sets=sets)
+def _choice(decision: Decision, conflict: FieldConflict) -> Choice:
+    if not isinstance(decision, Mapping):
+        return "theirs" if decision == "source" else "ours"
+    if conflict.path:
+        return Chosen(decision["value"])
+    return Chosen(cast("Json", _with_value(decision, conflict.ours, conflict.theirs)))
 
 
-def _changed_subjects(
-    changes: ChangeReader, cuts: Iterable[Cut], known: Mapping[int, int]
-) -> list[int]:
-    """Return the subjects that some branches changed beyond what is known of them."""
+def _with_value(decision: Mapping[str, Any], ours: Side, theirs: Side) -> Side:
+    """Return a record with the value that was decided for it, or some of its fields."""
+    kept = ours if isinstance(ours, dict) else theirs
+    assert isinstance(kept, dict)
+    if "value" in kept:
+        return {**kept, "value": decision["value"]}
+    if not isinstance(decision["value"], Mapping):
+        raise ValidationFailed(
+            "A record that is no entry is decided by an object with some of its fields.",
+            field="decisions",
+        )
+    return {**kept, **decision["value"]}
+
+
+def _changed_subjects(changes: ChangeReader, learnt: Vector, known: Vector) -> list[int]:
+    """Return the subjects that changed in what a branch has learnt beyond what is known.
+
+    Not only in its lineage: where a merge found both sides alike it wrote nothing, and yet the
+    branch knows more than before.
+    """
     found: set[int] = set()
-    for cut in cuts:
-        found.update(changes.subjects(cut, known.get(cut.branch, 0)))
+    for branch, upto in learnt.items():
+        found.update(changes.subjects(Cut(branch, upto), known.get(branch, 0)))
     return sorted(found)
 
 
-def _visible_records(reader: Reader, view: View, subjects: Sequence[int]) -> dict[int, Record]:
-    """Return the records of some subjects that a view shows: none that have expired in it."""
-    records = reader.records.current_many(view.lineage, subjects)
+def _visible_records(
+    reader: Reader, view: View, records: Mapping[int, Record]
+) -> dict[int, Record]:
+    """Return the records that a view shows: none that have expired in it."""
     seen = reader.records.visible_among(
         view, [record.version.sequence for record in records.values()]
     )
@@ -525,7 +620,7 @@ def _are_alike(one: Record | None, other: Record | None) -> bool:
     return same(_content(one), _content(other))
 
 
-def _is_same_side(one: Side, other: Side) -> bool:
+def _is_same_side(one: Base, other: Base) -> bool:
     """Whether two sides are alike, absence included."""
     if one is ABSENT or other is ABSENT:
         return one is other
@@ -539,17 +634,9 @@ def _content(record: Record | None) -> Side:
     return content
 
 
-def _is_expired(version: Version | None, now: int) -> bool:
-    """Whether a version has expired: that is no change, and no view shows it any more."""
-    if version is None or b'"expires_at"' not in (version.payload or b""):
-        return False
-    content = orjson.loads(version.payload or b"")
-    expires_at = content.get("expires_at") if isinstance(content, dict) else None
-    return isinstance(expires_at, int) and expires_at <= now
-
-
-def _version(record: Record | None) -> Version | None:
-    return record.version if record else None
+def _has_expired(side: Side, expiry: str | None, now: int) -> bool:
+    ends = side.get(expiry) if expiry is not None and isinstance(side, dict) else None
+    return isinstance(ends, int) and ends <= now
 
 
 def _describe(conflict: RecordConflict) -> dict[str, Any]:

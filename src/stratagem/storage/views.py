@@ -136,7 +136,10 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
     near = get_close_matches(name, live, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
     if branches.deleted_by_name(name) is not None:
-        hint = f'It was deleted; strata_branch with action "restore" and name {name!r} restores it.'
+        hint = (
+            f'It was deleted; strata_branch with action "restore" and name {name!r} restores it, '
+            'and action "switch" chooses another.'
+        )
     raise BranchNotFound(
         f"There is no branch named {name!r}.", hint=hint, field=field, branch=name, similar=near
     )

@@ -1,5 +1,8 @@
 """branch and its actions."""
 
+import json
+import re
+
 import pytest
 
 from tests.surfaces.cli.console import Cli
@@ -64,28 +67,92 @@ def test_switch_says_how_to_work_on_another_branch(cli: Cli) -> None:
     assert "STRATAGEM_BRANCH=trial" in said
 
 
-def test_diff_shows_each_change_with_both_values(diverged: Cli) -> None:
+def test_diff_shows_whose_each_change_is_and_the_places_that_differ(diverged: Cli) -> None:
+    diverged("store", "moved", "on")
+
     lines = diverged("branch", "diff", "trial").splitlines()
 
-    assert lines[0] == "trial against default: 1 added, 0 removed, 1 changed"
-    assert [line.split()[:2] for line in lines[2:]] == [["+", "new"], ["~", "prefs"]]
-    assert '"blue"' in lines[3]
-    assert '"light"' in lines[3]
+    assert lines == [
+        "trial against default: 1 added; default has moved on by 1; 1 changed on both",
+        "On trial, and not on default:",
+        "+ new  1",
+        "On default, and not on trial:",
+        "+ moved  on",
+        "On both, default → trial:",
+        "~ prefs",
+        "    $.theme  blue → light",
+    ]
+
+
+def test_diff_of_branches_that_show_the_same_says_so(cli: Cli) -> None:
+    cli("branch", "fork", "trial")
+
+    assert cli("branch", "diff", "trial") == "trial and default show the same.\n"
+
+
+def test_diff_shows_expiry_tags_lines_and_titles(cli: Cli) -> None:
+    cli("store", "lease", "1", "--namespace", "team")
+    cli("store", "notes", "one\ntwo\nthree")
+    cli("store", "list", "[1, 2]", "-t", "old")
+    cli("store", "gone", '{"a": 1}')
+    cli("branch", "fork", "trial")
+    on_trial = ("--branch", "trial")
+    cli("store", "lease", "1", "--ttl", "1h", "--namespace", "team", *on_trial)
+    cli("store", "notes", "one\n2\nthree", *on_trial)
+    cli("store", "list", "[1, 3]", "-t", "new", *on_trial)
+    cli("forget", "gone", *on_trial)
+    concept = '{"name": "%s", "explanation": "x", "area": "a", "topic": "t", "subtopic": "s"}'
+    ends = [
+        json.loads(cli("call", "create_concept", concept % name, *on_trial))["concept_id"]
+        for name in ("Loops", "Recursion")
+    ]
+    link = {"source_id": ends[0], "target_id": ends[1], "relationship_type": "prerequisite"}
+    cli("call", "create_relationship", json.dumps(link), *on_trial)
+
+    shown = cli("branch", "diff", "trial")
+
+    assert not any(end in line for end in ends for line in shown.splitlines() if line[:1] in "+~-")
+    assert "+ concept Loops\n" in shown
+    assert "+ relationship Loops prerequisite Recursion\n" in shown
+    assert '- gone  {"a": 1}\n' in shown
+    assert "~ list\n    $[1]  2 → 3\n    tags  old → new\n" in shown
+    assert "~ notes\n    @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n" in shown
+    assert re.search(r"~ lease  in team\n    expires  never → \d{4}-\d\d-\d\d \d\d:", shown)
+    assert re.search(r"created_at +\d{4}-\d\d-\d\d \d\d:", shown)
+
+
+def test_history_shows_what_each_version_changed(cli: Cli) -> None:
+    cli("store", "k", '{"a": 1, "b": 1}', "-t", "x")
+    cli("store", "k", "2", "--path", "$.a")
+    cli("store", "k", '{"a": 2, "b": 1}', "-t", "x")
+    cli("forget", "k")
+
+    lines = cli("history", "k").splitlines()
+
+    assert [line.split()[0] for line in lines if line.startswith("@")] == ["@5", "@4", "@3", "@2"]
+    assert lines[0].endswith("forgotten")
+    assert lines[2] == "    the same again"
+    assert lines[4] == "    $.a  1 → 2"
+    assert lines[6:] == ['    value  {"a": 1, "b": 1}', "    tags   x"]
 
 
 def test_conflicts_are_refused_and_shown_side_by_side(diverged: Cli) -> None:
     said = diverged.refused("branch", "merge", "trial", code=4)
 
-    assert "CONFLICT" in said
-    row = next(line.split() for line in said.splitlines() if "$.theme" in line)
-    assert row[1:] == ["prefs", "$.theme", "dark", "blue", "light"]
+    shown = said[said.index("!") :].splitlines()
+    assert shown[:4] == [
+        "! default/prefs  at $.theme",
+        "    before   dark",
+        "    default  blue   =target",
+        "    trial    light  =source",
+    ]
     assert "--decide" in said
 
 
 def test_a_preview_shows_conflicts_and_changes_nothing(diverged: Cli) -> None:
     shown = diverged("branch", "merge", "trial", "--preview")
 
-    assert shown.startswith("Would merge 1 entry and 0 events from trial into default.")
+    assert shown.startswith("Would merge 1 change and 0 events from trial into default.")
     assert "1 conflict to decide:" in shown
     assert "Nothing" in diverged("recall", "new")
 

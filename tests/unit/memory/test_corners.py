@@ -10,7 +10,7 @@ import pytest
 
 import stratagem
 from stratagem import Stratagem, StratagemError
-from stratagem.errors import MergeConflict, RequestReused, ValidationFailed
+from stratagem.errors import BranchNotFound, MergeConflict, RequestReused, ValidationFailed
 from stratagem.operation import Caller
 from stratagem.places import local_zone
 
@@ -109,17 +109,36 @@ def test_the_local_zone_has_its_summer_time(monkeypatch: pytest.MonkeyPatch) -> 
     assert [str(offset) for offset in offsets] == ["1:00:00", "2:00:00"]
 
 
-def test_a_status_survives_the_loss_of_the_current_branch(db: Stratagem) -> None:
-    db.memory.fork("trial")
+def test_who_works_on_a_branch_that_was_deleted_elsewhere_writes_nowhere_until_it_chooses(
+    db: Stratagem,
+) -> None:
     other = Stratagem(db.runtime, Caller())
+    db.memory.fork("trial")
     db.memory.switch("trial")
+    db.memory.store("k", 1)
     other.memory.delete("trial")
 
     status = db.memory.status()
+    with pytest.raises(BranchNotFound, match="trial") as refused:
+        db.memory.store("k", 2)
 
-    assert status.branch == "default"
-    assert status.note is not None
-    assert "trial" in status.note
+    assert (status.branch, status.keys) == ("trial", 1)
+    assert "was deleted" in (status.note or "")
+    assert "restore" in refused.value.hint
+    assert "switch" in refused.value.hint
+    assert db.branch == "trial"
+    assert other.memory.recall("k") is None
+    db.memory.switch("default")
+    assert (db.memory.status().note, db.memory.status().keys) == (None, 0)
+
+
+def test_a_status_on_a_branch_that_never_was_says_so_and_counts_nothing(db: Stratagem) -> None:
+    lost = Stratagem(db.runtime, Caller(branch="nope"))
+
+    status = lost.memory.status()
+
+    assert (status.branch, status.keys, status.events) == ("nope", 0, 0)
+    assert "no branch 'nope'" in (status.note or "")
 
 
 def test_missing_keys_are_named_within_the_budget(db: Stratagem) -> None:

@@ -342,7 +342,7 @@ class MemoryMethods(KeyAccess):
         branch: str | None = None,
         as_of: str | int | datetime | None = None,
     ) -> Diff:
-        """Return what another branch has that differs from this one.
+        """Return how another branch differs from this one, and which of them made each change.
 
         Args:
             compare: The branch to compare with.
@@ -1097,7 +1097,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         branch: str | None = None,
         as_of: str | int | datetime | None = None,
     ) -> Diff:
-        """Return what another branch has that differs from this one.
+        """Return how another branch differs from this one, and which of them made each change.
 
         Args:
             compare: The branch to compare with.

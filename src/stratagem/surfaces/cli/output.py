@@ -143,10 +143,10 @@ class Output:
         place = str(error.details.get("path", ""))
         if isinstance(error, _OF_A_DATABASE) and place and place not in error.message:
             self.aside.print(Text.assemble(("At: ", "bold"), printable(place)), soft_wrap=True)
-        if conflicts := error.details.get("conflicts"):
-            from stratagem.surfaces.cli.tables import conflicts_table, show
+        if error.details.get("conflicts"):
+            from stratagem.surfaces.cli.differences import show_conflicts
 
-            show(self.aside, conflicts_table(conflicts))
+            show_conflicts(self.aside, error.details)
         if not _SHOWN_BELOW.isdisjoint(error.details):
             from stratagem.surfaces.cli.advice_tables import show_refusal
 

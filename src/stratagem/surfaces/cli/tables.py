@@ -26,24 +26,20 @@ __all__ = [
     "bar",
     "branches_table",
     "brief",
-    "changes_table",
-    "conflicts_table",
     "miss_text",
     "plural",
     "show",
     "show_branches",
     "show_deleted_namespace",
-    "show_diff",
     "show_entries",
     "show_entry",
     "show_event",
     "show_events",
     "show_fields",
-    "show_history",
     "show_hits",
     "show_list",
-    "show_merge",
     "show_namespaces",
+    "show_range",
     "show_skipped",
     "show_tags",
     "table",
@@ -57,7 +53,6 @@ _VALUE_CHARS: Final = 160
 _BAR_CHARS: Final = 8
 _UNDER_NAME: Final = (0, 0, 0, _BAR_CHARS + 7)
 _MARKED: Final = re.compile(r"\*\*(.+?)\*\*")
-_CHANGES: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
 
 def table(*columns: str) -> Table:
@@ -244,27 +239,6 @@ def show_hits(console: Console, answer: Answer) -> None:
         console.print("By words only: no embedder is in use.", style="dim")
 
 
-def show_history(console: Console, answer: Answer) -> None:
-    """Show the versions of an entry, or the time range of a branch."""
-    if "results" not in answer:
-        _show_range(console, answer)
-        return
-    if answer["results"] and "event" in answer["results"][0]:
-        show_events(console, answer)
-        return
-    rows = table("VERSION", "WHEN", "VALUE", "TAGS")
-    for each in answer["results"]:
-        value = Text("forgotten", "dim") if each["deleted"] else brief(each["value"])
-        tags = printable(", ".join(each["tags"]))
-        rows.add_row(str(each["version"]), when(each["timestamp"]), value, tags)
-    if answer["results"]:
-        show(console, rows)
-    elif "key" in answer:
-        console.print(miss_text(answer).replace("is stored", "was ever stored", 1), soft_wrap=True)
-    else:
-        console.print("There are no such events.")
-
-
 def show_fields(console: Console, answer: Answer) -> None:
     """Show named figures, a line each."""
     rows = Table.grid(padding=(0, 2, 0, 0))
@@ -300,67 +274,6 @@ def show_branches(console: Console, answer: Answer) -> None:
     show(console, branches_table(answer["results"]))
 
 
-def changes_table(changes: Sequence[Answer]) -> Table:
-    """Return what differs, with its value before and after."""
-    rows = table("", "KEY", "BEFORE", "AFTER")
-    for change in changes:
-        sign, style = _CHANGES[change["change"]]
-        key = change["key"]
-        if change["namespace"] != "default":
-            key = f"{change['namespace']}: {key}"
-        before, after = change.get("before"), change.get("after")
-        rows.add_row(
-            Text(sign, style),
-            Text(printable(key), style),
-            "" if change["change"] == "added" else brief(before),
-            "" if change["change"] == "removed" else brief(after),
-        )
-    return rows
-
-
-def conflicts_table(conflicts: Sequence[Answer]) -> Table:
-    """Return conflicts with their sides next to each other."""
-    rows = table("CONFLICT", "KEY", "AT", "BASE", "OURS", "THEIRS")
-    for conflict in conflicts:
-        rows.add_row(
-            printable(conflict["id"]),
-            printable(conflict["key"]),
-            printable(conflict["path"]),
-            *(_side(conflict.get(side.lower())) for side in _SIDES),
-        )
-    return rows
-
-
-def show_diff(console: Console, answer: Answer) -> None:
-    """Show how another branch differs."""
-    console.print(
-        printable(
-            f"{answer['compare']} against {answer['branch']}: {answer['added']} added, "
-            f"{answer['removed']} removed, {answer['changed']} changed"
-        ),
-        soft_wrap=True,
-    )
-    if answer["results"]:
-        show(console, changes_table(answer["results"]))
-
-
-def show_merge(console: Console, answer: Answer) -> None:
-    """Show what a merge did, or would do."""
-    verb = "Would merge" if answer["preview"] else "Merged"
-    entries, events = plural(answer["merged"], "entry"), plural(answer["events"], "event")
-    console.print(
-        printable(
-            f"{verb} {entries} and {events} from {answer['source']} into {answer['target']}."
-        ),
-        soft_wrap=True,
-    )
-    if answer["results"]:
-        show(console, changes_table(answer["results"]))
-    if answer["conflicts"]:
-        console.print(f"{plural(len(answer['conflicts']), 'conflict')} to decide:")
-        show(console, conflicts_table(answer["conflicts"]))
-
-
 def brief(value: Any) -> Text:
     """Return a value in one line, of which a table shows as much as there is room for."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -390,10 +303,8 @@ def show_skipped(console: Console, answer: Answer) -> None:
         console.print(printable(line), style="yellow", soft_wrap=True)
 
 
-_SIDES: Final = ("BASE", "OURS", "THEIRS")
-
-
-def _show_range(console: Console, answer: Answer) -> None:
+def show_range(console: Console, answer: Answer) -> None:
+    """Show the time range of a branch."""
     branch = printable(answer["branch"])
     if "oldest" not in answer:
         console.print(f"The branch {branch} shows nothing yet.")
@@ -404,10 +315,6 @@ def _show_range(console: Console, answer: Answer) -> None:
         f"(@{answer['latest_sequence']}).",
         soft_wrap=True,
     )
-
-
-def _side(value: Any) -> Text:
-    return Text("none", "dim") if value is None else brief(value)
 
 
 def bar(score: float) -> str:

@@ -1,0 +1,294 @@
+"""Changes as people read a diff: which branch made them, what it changed, and before → after.
+
+An entry is named by its key, any other record by its kind and title. Of a value that is an object
+only the places that differ are shown, of a text of several lines only the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from difflib import unified_diff
+from typing import Any, Final, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stratagem.engine import paths
+from stratagem.engine.values import same
+from stratagem.surfaces.cli.output import printable
+from stratagem.surfaces.cli.tables import (
+    brief,
+    miss_text,
+    plural,
+    show,
+    show_events,
+    show_range,
+    when,
+)
+
+__all__ = ["show_conflicts", "show_diff", "show_history", "show_merge"]
+
+Answer = Mapping[str, Any]
+
+_SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+# A change of a text of many lines is looked at with a pager; here it is recognised.
+_LINES_SHOWN: Final = 40
+# A list is compared item by item while the items are as many as before, and can be taken in.
+_ITEMS_COMPARED: Final = 50
+# Between 2001 and 2286, counted in microseconds: no other number of a record is as large.
+_TIMES: Final = range(10**15, 10**16)
+
+
+class _Nothing:
+    """What stands where one version has nothing."""
+
+
+NOTHING: Final = _Nothing()
+
+
+class _Place(NamedTuple):
+    """A place in which two versions differ."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+def show_diff(console: Console, answer: Answer) -> None:
+    """Show what each of two branches changed since they were alike."""
+    here, there = printable(answer["branch"]), printable(answer["compare"])
+    if not answer["results"]:
+        console.print(f"{there} and {here} show the same.", soft_wrap=True)
+        return
+    theirs = [f"{answer[name]} {name}" for name in _SIGNS if answer[name]]
+    said = f"{there} against {here}: {', '.join(theirs) or 'nothing changed there'}"
+    if answer["ours"]:
+        said += f"; {here} has moved on by {answer['ours']}"
+    if answer["both"]:
+        said += f"; {answer['both']} changed on both"
+    console.print(said, style="bold", soft_wrap=True)
+    for side, title in (
+        ("theirs", f"On {there}, and not on {here}:"),
+        ("ours", f"On {here}, and not on {there}:"),
+        ("both", f"On both, {here} → {there}:"),
+    ):
+        changes = [each for each in answer["results"] if each["side"] == side]
+        if changes:
+            console.print(title, style="dim", soft_wrap=True)
+            _show_changes(console, changes)
+
+
+def show_merge(console: Console, answer: Answer) -> None:
+    """Show what a merge did, or would do."""
+    verb = "Would merge" if answer["preview"] else "Merged"
+    entries, events = plural(answer["merged"], "change"), plural(answer["events"], "event")
+    console.print(
+        printable(
+            f"{verb} {entries} and {events} from {answer['source']} into {answer['target']}."
+        ),
+        soft_wrap=True,
+    )
+    _show_changes(console, answer["results"])
+    if answer["conflicts"]:
+        console.print(f"{plural(len(answer['conflicts']), 'conflict')} to decide:")
+        show_conflicts(console, answer)
+
+
+def show_conflicts(console: Console, answer: Answer) -> None:
+    """Show the sides of each conflict, and what decides for them."""
+    target, source = answer["target"], answer["source"]
+    for conflict in answer["conflicts"]:
+        console.print(
+            Text.assemble(
+                ("! ", "bold red"),
+                (printable(conflict["id"]), "bold"),
+                (f"  at {printable(conflict['path'])}", "dim"),
+            ),
+            soft_wrap=True,
+        )
+        rows = _grid()
+        rows.add_row("", "before", _value(conflict.get("base", NOTHING), ""), "")
+        rows.add_row("", printable(target), _value(conflict.get("ours", NOTHING), ""), "=target")
+        rows.add_row("", printable(source), _value(conflict.get("theirs", NOTHING), ""), "=source")
+        show(console, rows)
+
+
+def show_history(console: Console, answer: Answer) -> None:
+    """Show what each version of an entry changed, newest first, or the time range of a branch."""
+    if "results" not in answer:
+        show_range(console, answer)
+        return
+    versions: Sequence[Answer] = answer["results"]
+    if "key" not in answer:
+        show_events(console, answer)
+        return
+    if not versions:
+        console.print(miss_text(answer).replace("is stored", "was ever stored", 1), soft_wrap=True)
+    for place, version in enumerate(versions):
+        older = versions[place + 1] if place + 1 < len(versions) else None
+        _show_version(console, version, older)
+
+
+def _show_version(console: Console, version: Answer, older: Answer | None) -> None:
+    by = f"  by {printable(version['actor'])}" if version.get("actor") else ""
+    heading = Text.assemble(
+        (f"@{version['version']}", "bold cyan"), f"  {when(version['timestamp'])}", (by, "dim")
+    )
+    if version["deleted"]:
+        console.print(heading + Text("  forgotten", "red"), soft_wrap=True)
+        return
+    console.print(heading, soft_wrap=True)
+    known = older is not None and not older["deleted"]
+    if older is None or not known:
+        _show_places(console, [_Place("", NOTHING, version["value"]), *_particulars({}, version)])
+        return
+    places = [*_value_places(older["value"], version["value"]), *_particulars(older, version)]
+    if places:
+        _show_places(console, places)
+    else:
+        console.print("    the same again", style="dim")
+
+
+def _show_changes(console: Console, changes: Sequence[Answer]) -> None:
+    for change in changes:
+        sign, style = _SIGNS[change["change"]]
+        line = Text.assemble((f"{sign} ", style), _name(change, style))
+        if change["change"] != "changed" and "kind" not in change:
+            # One value fits beside its key.
+            value = change.get("after" if change["change"] == "added" else "before")
+            line.append_text(Text("  ") + _value(value, ""))
+        console.print(line, soft_wrap=not console.is_terminal, overflow="fold")
+        _show_places(console, list(_places(change)))
+
+
+def _name(change: Answer, style: str) -> Text:
+    if "kind" in change:
+        kind = change["kind"].replace("_", " ")
+        title = change.get("title") or change["key"]
+        return Text.assemble((f"{kind} ", "dim"), (printable(title), style))
+    name = Text(printable(change["key"]), style)
+    if change["namespace"] != "default":
+        name.append(f"  in {printable(change['namespace'])}", "dim")
+    return name
+
+
+def _places(change: Answer) -> Iterator[_Place]:
+    """Yield the places of a record that a change is about."""
+    before, after = (change.get(side) for side in ("before", "after"))
+    if "kind" in change:
+        for name, old, new in _value_places(before or {}, after or {}):
+            yield _Place(name.removeprefix("$."), old, new)
+        return
+    if change["change"] == "changed":
+        yield from _value_places(before, after)
+    if "expires" in change.get("differs", ()):
+        ends = (_time(change.get(side)) for side in ("expires_before", "expires_after"))
+        yield _Place("expires", *ends)
+    if "tags_before" in change:
+        yield _Place("tags", _tags(change["tags_before"]), _tags(change["tags_after"]))
+
+
+def _particulars(older: Answer, version: Answer) -> Iterator[_Place]:
+    """Yield what two versions of an entry say differently beside its value."""
+    before, after = (each.get("expires") for each in (older, version))
+    if before != after:
+        yield _Place("expires", _time(before) if older else NOTHING, _time(after))
+    tags = [_tags(each.get("tags", [])) for each in (older, version)]
+    if tags[0] != tags[1]:
+        yield _Place("tags", tags[0] if older else NOTHING, tags[1])
+
+
+def _value_places(before: Any, after: Any, steps: paths.Steps = ()) -> Iterator[_Place]:
+    """Yield the places in which two values differ, the outermost of each."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in before | after:
+            old, new = (each.get(name, NOTHING) for each in (before, after))
+            yield from _value_places(old, new, (*steps, name))
+    elif _are_lists_alike(before, after):
+        for place, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from _value_places(old, new, (*steps, place))
+    elif not same(before, after):
+        yield _Place(paths.render(steps) if steps else "", before, after)
+
+
+def _are_lists_alike(before: Any, after: Any) -> bool:
+    lists = isinstance(before, list) and isinstance(after, list)
+    return lists and len(before) == len(after) <= _ITEMS_COMPARED
+
+
+def _show_places(console: Console, places: Sequence[_Place]) -> None:
+    rows = _grid()
+    if len(places) > 1:
+        places = [each._replace(name=each.name or "value") for each in places]
+    for place in places:
+        if _has_lines(place.before) and _has_lines(place.after):
+            _show_rows(console, rows)
+            rows = _grid()
+            _show_lines(console, place)
+        else:
+            rows.add_row("", printable(place.name), _transition(place), "")
+    _show_rows(console, rows)
+
+
+def _show_rows(console: Console, rows: Table) -> None:
+    if rows.row_count:
+        show(console, rows)
+
+
+def _grid() -> Table:
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(width=2)
+    rows.add_column(style="dim", overflow="fold")
+    rows.add_column(overflow="fold")
+    rows.add_column(style="dim", overflow="fold")
+    return rows
+
+
+def _transition(place: _Place) -> Text:
+    if place.before is NOTHING:
+        return _value(place.after, "green")
+    if place.after is NOTHING:
+        return (
+            _value(place.before, "red")
+            if not place.name
+            else Text.assemble(_value(place.before, "red"), (" → ", "dim"), ("nothing", "dim"))
+        )
+    return Text.assemble(_value(place.before, "red"), (" → ", "dim"), _value(place.after, "green"))
+
+
+def _value(value: Any, style: str) -> Text:
+    if value is NOTHING:
+        return Text("nothing", "dim")
+    if isinstance(value, Text):
+        return Text(value.plain, style)
+    if isinstance(value, int) and not isinstance(value, bool) and value in _TIMES:
+        return Text(when(datetime.fromtimestamp(value / 10**6, UTC).isoformat()), style)
+    return Text(brief(value).plain, style)
+
+
+def _time(expires: str | None) -> Text:
+    return Text(when(expires) if expires else "never")
+
+
+def _tags(tags: Sequence[str]) -> Text:
+    return Text(printable(", ".join(tags)) or "none")
+
+
+def _has_lines(value: Any) -> bool:
+    return isinstance(value, str) and "\n" in value
+
+
+def _show_lines(console: Console, place: _Place) -> None:
+    """Show the lines in which two texts differ, with a line around them."""
+    if place.name:
+        console.print(f"    {printable(place.name)}", style="dim")
+    lines = list(
+        unified_diff(place.before.splitlines(), place.after.splitlines(), n=1, lineterm="")
+    )[2:]
+    for line in lines[:_LINES_SHOWN]:
+        style = {"+": "green", "-": "red", "@": "dim"}.get(line[:1], "")
+        console.print(Text(f"    {printable(line)}", style), soft_wrap=True)
+    if len(lines) > _LINES_SHOWN:
+        console.print(f"    … {len(lines) - _LINES_SHOWN} more lines", style="dim")
