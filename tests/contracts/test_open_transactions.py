@@ -55,7 +55,7 @@ def happened(store: Store, branch: str = MAIN) -> list[str]:
 def merge(store: Store, source: str, target: str) -> None:
     def work(transaction: Transaction) -> None:
         into, other = live(transaction, target), live(transaction, source)
-        planned = branch_merge.plan(transaction, into, other, now=store.now())
+        planned = branch_merge.plan(transaction, into, other)
         branch_merge.carry_out(transaction, into, other, planned)
 
     store.write(work, TESTER)

@@ -191,7 +191,7 @@ class BranchOperations(BoundSystem):
         theirs = Counter(change.change for change in changes if change.side == "theirs")
         sides = Counter(change.side for change in changes)
         return Diff(
-            branch=name,
+            branch=branch or self._caller.shown_branch,
             compare=other,
             added=theirs["added"],
             removed=theirs["removed"],

@@ -11,7 +11,7 @@ from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
-from stratagem.engine.lineage import OPEN_END, View
+from stratagem.engine.lineage import OPEN_END, View, is_transaction
 from stratagem.errors import InvalidInput, MissingRequired, ValidationFailed
 from stratagem.memory.branch_operations import BranchOperations
 from stratagem.memory.entries import (
@@ -425,7 +425,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             gap = clock_gap(reader.log, self._store.now())
             return Status(
                 version=foundation.version,
-                branch=caller.branch,
+                branch=caller.shown_branch,
                 namespace=caller.namespace,
                 auto_embed=index.embedder is not None,
                 branches=reader.branches.live_count(),
@@ -450,7 +450,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         A status moves nobody: whoever's branch was deleted elsewhere says where to go on.
         """
         name = self._caller.branch
-        if reader.branches.by_name(name) is not None:
+        if is_transaction(name) or reader.branches.by_name(name) is not None:
             return self._views.view(reader, name), None
         deleted = reader.branches.deleted_by_name(name)
         choose = 'choose one with strata_branch, action "switch"'
