@@ -52,14 +52,17 @@ def maximal_versions(
     Two that supersede each other hold the same: the later stands for both.
     """
 
-    def wanted(version: Cut) -> Mapping[int, int]:
+    def needed_knowledge(version: Cut) -> Mapping[int, int]:
         if held is not None:
             return held[version]
         # Of its own branch the version is enough: what was written there later did not go into it.
         return {**known[version], version.branch: version.limit}
 
     def supersedes(other: Cut, version: Cut) -> bool:
-        return all(known[other].get(branch, 0) >= upto for branch, upto in wanted(version).items())
+        return all(
+            known[other].get(branch, 0) >= upto
+            for branch, upto in needed_knowledge(version).items()
+        )
 
     # The latest first, so that of two that supersede each other the later is met first and stays.
     maximal: list[Cut] = []

@@ -180,7 +180,7 @@ def _merge_expiring(
     if not (isinstance(ours, dict) and isinstance(theirs, dict)):
         # One is deleted, and the other shows something for a while; or nobody knows what was there.
         return True, next(side for side in (ours, theirs) if side is not ABSENT)
-    later = max(ours, theirs, key=lambda side: _lasting(side, expiry))
+    later = max(ours, theirs, key=lambda side: _expiry_rank(side, expiry))
     merge = _Merge("ours" if later is ours else "theirs", sets)
     old, left, right = (_without_field(side, expiry) for side in (base, ours, theirs))
     value = merge.place(old, left, right, ())
@@ -193,7 +193,7 @@ def _expires(side: Base, expiry: str) -> bool:
     return isinstance(side, dict) and expiry in side
 
 
-def _lasting(side: Mapping[str, Base], expiry: str) -> tuple[bool, int, bytes]:
+def _expiry_rank(side: Mapping[str, Base], expiry: str) -> tuple[bool, int, bytes]:
     """Return how long a version lasts, as something that can be compared."""
     content = orjson.dumps(side, option=orjson.OPT_SORT_KEYS)
     return expiry not in side, cast("int", side.get(expiry, 0)), content

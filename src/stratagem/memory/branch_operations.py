@@ -231,15 +231,15 @@ class BranchOperations(BoundSystem):
 
         def work(transaction: Transaction) -> dict[str, Any]:
             into, other, found = plan(transaction)
-            told = self._told(transaction, into, other, found)
+            report = self._merge_report(transaction, into, other, found)
             version = branch_merge.carry_out(transaction, into, other, found)
-            return {**told, "version": version}
+            return {**report, "version": version}
 
         if preview:
             with self._store.snapshot() as reader:
                 into, other, found = plan(reader)
-                told = self._told(reader, into, other, found)
-            return _result(name, target, told, found, preview=True)
+                report = self._merge_report(reader, into, other, found)
+            return _result(name, target, report, found, preview=True)
         arguments = {
             "source": name,
             "target": target,
@@ -256,13 +256,15 @@ class BranchOperations(BoundSystem):
             raise
         return _result(name, target, answer, None, preview=False)
 
-    def _told(
+    def _merge_report(
         self, reader: Reader, into: Branch, other: Branch, found: branch_merge.MergePlan
     ) -> dict[str, Any]:
         """Return what a merge changes for whoever looks now: what has expired is not there."""
         lineages = (reader.branches.lineage(each) for each in (into, other))
         described, now = Changes(reader, *lineages), self._store.now()
-        seen = [each.seen(reader.kinds.record(each.space.kind), now) for each in found.changes]
+        seen = [
+            each.visible_at(reader.kinds.record(each.space.kind), now) for each in found.changes
+        ]
         shown = [each for each in seen if each is not None]
         results = [plain(described.describe(each)) for each in shown if self._may_see(each.space)]
         return {

@@ -99,7 +99,7 @@ class RecordDifference:
     after: Any
     side: ChangedBy = "theirs"
 
-    def seen(self, kind: RecordKind, now: int) -> RecordDifference | None:
+    def visible_at(self, kind: RecordKind, now: int) -> RecordDifference | None:
         """Return the change as it can be seen at a time, if it can: what has expired is absent."""
         before, after = (
             ABSENT if _has_expired(side, kind.expiry, now) else side
@@ -507,7 +507,7 @@ class _Bases:
         states: dict[Cut, _State] = {}
         held: dict[Cut, Vector] = {}
         for branch, upto in known.items():
-            version = self.shown(subject, branch, upto)
+            version = self.version_on(subject, branch, upto)
             if version is not None:
                 # Named by the branch that held it: several may hold one version.
                 place = Cut(branch, version.limit)
@@ -516,7 +516,7 @@ class _Bases:
         latest = maximal_versions({place: states[place].known for place in states}, held)
         return sorted((states[place] for place in latest), key=lambda state: state.version)
 
-    def shown(self, subject: int, branch: int, upto: int) -> Cut | None:
+    def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
         """Return the version of a record that a branch showed at some point."""
         branches = self._reader.branches
         lineage = branches.lineage(branches.by_id(branch), upto)

@@ -121,21 +121,6 @@ def test_diff_shows_expiry_tags_lines_and_titles(cli: Cli) -> None:
     assert re.search(r"created_at +\d{4}-\d\d-\d\d \d\d:", shown)
 
 
-def test_history_shows_what_each_version_changed(cli: Cli) -> None:
-    cli("store", "k", '{"a": 1, "b": 1}', "-t", "x")
-    cli("store", "k", "2", "--path", "$.a")
-    cli("store", "k", '{"a": 2, "b": 1}', "-t", "x")
-    cli("forget", "k")
-
-    lines = cli("history", "k").splitlines()
-
-    assert [line.split()[0] for line in lines if line.startswith("@")] == ["@5", "@4", "@3", "@2"]
-    assert lines[0].endswith("forgotten")
-    assert lines[2] == "    the same again"
-    assert lines[4] == "    $.a  1 → 2"
-    assert lines[6:] == ['    value  {"a": 1, "b": 1}', "    tags   x"]
-
-
 def test_conflicts_are_refused_and_shown_side_by_side(diverged: Cli) -> None:
     said = diverged.refused("branch", "merge", "trial", code=4)
 

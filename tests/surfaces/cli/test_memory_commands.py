@@ -244,17 +244,19 @@ def test_forget_removes_one_key_or_several(cli: Cli) -> None:
     assert cli("forget", "a") == "Nothing was stored under 'a'.\n"
 
 
-def test_history_lists_versions_and_what_was_forgotten(cli: Cli) -> None:
-    cli("store", "city", "Oslo", "-t", "north")
-    cli("store", "city", "Bergen")
-    cli("forget", "city")
+def test_history_shows_what_each_version_changed(cli: Cli) -> None:
+    cli("store", "k", '{"a": 1, "b": 1}', "-t", "x")
+    cli("store", "k", "2", "--path", "$.a")
+    cli("store", "k", '{"a": 2, "b": 1}', "-t", "x")
+    cli("forget", "k")
 
-    lines = cli("history", "city").splitlines()
+    lines = cli("history", "k").splitlines()
 
-    assert [line.split()[0] for line in lines] == ["VERSION", "4", "3", "2"]
-    shown = zip(("forgotten", "Bergen", "Oslo"), lines[1:], strict=True)
-    assert all(word in line for word, line in shown)
-    assert "north" in lines[3]
+    assert [line.split()[0] for line in lines if line.startswith("@")] == ["@5", "@4", "@3", "@2"]
+    assert lines[0].endswith("forgotten")
+    assert lines[2] == "    the same again"
+    assert lines[4] == "    $.a  1 → 2"
+    assert lines[6:] == ['    value  {"a": 1, "b": 1}', "    tags   x"]
 
 
 def test_history_pages(cli: Cli) -> None:
