@@ -163,7 +163,7 @@ def _say_diff(answer: Mapping[str, Any]) -> str:
         said += f"; {branch} (ours) changed {answer['ours']}"
     if answer["both"]:
         said += f"; both changed {answer['both']}"
-    return f"{said} {_AS_DATA}"
+    return said
 
 
 def _say_change(change: Mapping[str, Any]) -> str:

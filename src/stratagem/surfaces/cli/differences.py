@@ -121,7 +121,8 @@ def show_history(console: Console, answer: Answer) -> None:
         show_range(console, answer)
         return
     versions: Sequence[Answer] = answer["results"]
-    if "key" not in answer:
+    is_key_asked = "event" not in versions[0] if versions else "key" in answer
+    if not is_key_asked:
         show_events(console, answer)
         return
     if not versions:
