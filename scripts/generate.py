@@ -32,7 +32,7 @@ from typing import (
 import orjson
 
 from stratagem import limits
-from stratagem.debugging.service import Debugging
+from stratagem.debugging.curation import CuratedDebugging
 from stratagem.gateway.operations import OPERATIONS as GATEWAY
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
@@ -56,7 +56,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src/stratagem/schemas"
 SDK = ROOT / "src/stratagem/sdk/generated"
 
-_SERVICES: Mapping[str, type] = {"memory": Memory, "debugging": Debugging, "knowledge": Knowledge}
+_SERVICES: Mapping[str, type] = {
+    "memory": Memory,
+    "debugging": CuratedDebugging,
+    "knowledge": Knowledge,
+}
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 # Parameters of answers, which no method declares.
 _ANSWER_OPTIONS: Mapping[str, tuple[Any, Any]] = {
@@ -564,19 +568,19 @@ def _wrapped(line: str) -> Iterator[str]:
 
 def service_module(system: str, service: type) -> str:
     """Return the module with the SDK's methods of a system, to be called and to be awaited."""
-    title = service.__name__
+    title, kind = system.capitalize(), service.__name__
     module = Module(f"The methods of {system} in the SDK.")
     for waits in (False, True):
         name = f"Async{title}Methods" if waits else f"{title}Methods"
         base = "AsyncServiceMethods" if waits else "ServiceMethods"
         module.exports.append(name)
-        module.name(service.__module__, title)
+        module.name(service.__module__, kind)
         how = ", to be awaited" if waits else ""
         words = (service.__doc__ or "").strip().splitlines()[0].rstrip(".")
         if service is Memory and not waits:
             parent = module.name("stratagem.sdk.key_access", "KeyAccess")
         else:
-            parent = f"{module.name('stratagem.sdk.method_bases', base)}[{title}]"
+            parent = f"{module.name('stratagem.sdk.method_bases', base)}[{kind}]"
         module.add("", f"class {name}({parent}):", f'    """{words}{how}."""', "")
         for method in public_methods(service):
             _add_service_method(module, service, method, waits=waits)

@@ -52,7 +52,7 @@ class DebuggingAdvisor:
         if not caller.may("debugging", "read"):
             return None
         asking = Caller(_ACTOR, branch=branch, scopes=caller.scopes, read_only=caller.read_only)
-        debugging = Debugging(self._foundation, asking)
+        debugging = Debugging(self._foundation, asking, asked_by=_ACTOR)
         ranked = debugging.ranked_solutions(text, _environment(tool), limit=1)
         best = ranked.recommended_solution
         if best is None or best.relevance < _RELEVANCE_MIN:

@@ -37,10 +37,12 @@ __all__ = [
     "MissingRequired",
     "NotInTransaction",
     "OperationNotFound",
+    "OutcomeNotFound",
     "PathNotFound",
     "PermissionDenied",
     "RateLimited",
     "ReadOnly",
+    "RecordRetired",
     "RelationshipNotFound",
     "RequestReused",
     "RequestTimedOut",
@@ -173,6 +175,20 @@ class IncidentNotFound(StratagemError):
 
     code = "incident_not_found"
     hint_default = "Call ranked_solutions to find incidents and their ids."
+
+
+class OutcomeNotFound(StratagemError):
+    """The branch shows no outcome with this id."""
+
+    code = "outcome_not_found"
+    hint_default = "Call list_outcomes to find outcomes and their ids."
+
+
+class RecordRetired(StratagemError):
+    """Somebody has withdrawn this incident or fix, and said why."""
+
+    code = "record_retired"
+    hint_default = "Find another fix. A person can bring it back: `stratagem debug restore ID`."
 
 
 class SolutionNotFound(StratagemError):
@@ -498,6 +514,8 @@ TABLE: dict[str, Row] = {
     "unknown_operation": Row(404, -32601, 2, "TOOL_NOT_FOUND", "arguments"),
     "branch_not_found": Row(404, -32004, 3, "BRANCH_NOT_FOUND", "arguments"),
     "incident_not_found": Row(404, -32004, 3, "INCIDENT_NOT_FOUND", "arguments"),
+    "outcome_not_found": Row(404, -32004, 3, "OUTCOME_NOT_FOUND", "arguments"),
+    "record_retired": Row(409, -32009, 4, "RECORD_RETIRED", "arguments"),
     "solution_not_found": Row(404, -32004, 3, "SOLUTION_NOT_FOUND", "arguments"),
     "lookup_not_found": Row(404, -32004, 3, "LOOKUP_NOT_FOUND", "arguments"),
     "concept_not_found": Row(404, -32004, 3, "CONCEPT_NOT_FOUND", "arguments"),

@@ -108,6 +108,9 @@ STEPS_MAX: Final = 100
 STEP_CHARS_MAX: Final = 10_000
 # A log as it is pasted: the error is found in it.
 LOG_CHARS_MAX: Final = 10_000_000
+# Who looks after debug memory reads a page at a time.
+RECORDS_LISTED_DEFAULT: Final = 20
+RECORDS_LISTED_MAX: Final = 100
 # Older outcomes weigh little; reading more of one fix would only cost time.
 OUTCOMES_READ_MAX: Final = 2_000
 

@@ -109,6 +109,7 @@ class Mcp:
             toolsets=(
                 "memory",
                 "debugging",
+                "debugging_admin",
                 "knowledge",
                 "gateway",
                 "registry",

@@ -262,3 +262,24 @@ def test_a_kept_result_that_quotes_it_is_purged_with_it(store: Store) -> None:
     assert store.write(lambda _transaction: {}, WriteRequest("t", "r0", b"f")) == {
         "said": "the oak is old"
     }
+
+
+def test_several_records_and_events_are_purged_at_once_with_what_quotes_them(store: Store) -> None:
+    secret = "the treasure lies under the old oak"
+    append(store, a_note("map", secret), a_note("key", "the key hangs behind the third door"))
+    append(store, a_note("map", "a second version of the map"))
+    told = append(store, a_happening("told"))
+    quoting = append(store, a_happening("call", quoted={"result": f"it says: {secret}!"}))
+    append(store, a_note("other", "something else"))
+
+    erased = store.purge_records(TESTER, [(notes(), "map"), (notes(), "key")], [told])
+    again = store.purge_records(TESTER, [(notes(), "map"), (notes(), "key")])
+
+    gone = {event.sequence for event in store.log() if event.payload is None}
+    assert erased.events == 4
+    assert erased.copies == {"happening": 1}
+    assert {told, quoting} <= gone
+    assert again.events == 0
+    assert text_of(store, "map") is None
+    assert text_of(store, "other") == "something else"
+    assert examine(store) == []

@@ -127,6 +127,23 @@ DEBUGGING = (
     step("no such", "debugging.record_outcome", "sol_0", True, ENV),
     step("here", "debugging.ranked_solutions", "segmentation fault", "auto"),
     step("no env", "debugging.ranked_solutions", "text", 7),
+    step("other", "debugging.add_incident", "Import fails again", ["install it"], ENV, False),
+    step("incidents", "debugging.list_incidents", "import", tag=None, limit=1),
+    step("solutions", "debugging.list_solutions", standing="failing"),
+    step("outcomes", "debugging.list_outcomes", worked=False),
+    step("retitle", "debugging.edit_incident", Earlier("other", "incident_id"), title="yaml", tags=["a"]),
+    step("restep", "debugging.edit_solution", Earlier("solution", "solution_id"), ["pin it well"]),
+    step("retire", "debugging.retire_record", Earlier("solution", "solution_id"), "It is pinned"),
+    step("retired", "debugging.add_solution", Earlier("add", "incident_id"), "Pin it well", ENV),
+    step("restore", "debugging.restore_record", Earlier("solution", "solution_id")),
+    step("merge", "debugging.merge_records", Earlier("other", "incident_id"), Earlier("add", "incident_id")),
+    step("show", "debugging.show_record", Earlier("other", "incident_id")),
+    step("split", "debugging.split_incident", Earlier("add", "incident_id"), "Pinning",
+         error_signature="KeyError: 'pin'"),
+    step("figures", "debugging.statistics"),
+    step("plan", "debugging.purge_record", Earlier("add", "incident_id")),
+    step("purge", "debugging.purge_record", Earlier("add", "incident_id"), confirm=True),
+    step("purged", "debugging.show_record", Earlier("add", "incident_id")),
 )  # fmt: skip
 KNOWLEDGE = (
     step("ping", "knowledge.ping"),
@@ -244,6 +261,7 @@ def refusal(error: StratagemError) -> Refusal:
 
 # What no two databases have in common: ids, times, chains of hashes, and where they are.
 _OWN = {
+    "merged_into", "merged_from", "split_from",
     "concept_id", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
     "database", "head", "id", "owner", "caller", "toolId", "executionId", "runId", "revision",
     "pipelineRunId", "actor", "anchor", "next",

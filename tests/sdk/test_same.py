@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stratagem import Stratagem, StratagemError, connect_async
-from stratagem.debugging.service import Debugging
+from stratagem.debugging.curation import CuratedDebugging
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
 from stratagem.sdk.generated.gateway import GatewayOperations
@@ -18,7 +18,7 @@ from tests.sdk.script import SCRIPTS, Step, arguments_of, refusal, shape
 
 SYSTEMS = {
     "memory": Memory,
-    "debugging": Debugging,
+    "debugging": CuratedDebugging,
     "knowledge": Knowledge,
     "gateway": GatewayOperations,
 }

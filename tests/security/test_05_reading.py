@@ -31,6 +31,11 @@ READS: dict[str, list[dict[str, Any]]] = {
     "strata_history": [{"key": "known"}],
     "strata_status": [{}],
     "ranked_solutions": [{"query_text": ERROR, "env": {"os": "linux"}}],
+    "list_incidents": [{}],
+    "list_solutions": [{}],
+    "list_outcomes": [{}],
+    "show_record": [{"record_id": "{incident}"}],
+    "debugging_statistics": [{}],
     "ping": [{}],
     "get_server_stats": [{}],
     "get_tool_availability": [{}],
@@ -93,7 +98,7 @@ def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             "env": {"os": "linux"},
             "worked": True,
         }
-        call("add_incident", incident)
+        IDS["incident"] = call("add_incident", incident)["incident_id"]
         call("tool_register", HOOK)
         call("resource_create", {"type": "prompt", "name": "prompt", "content": "hello"})
     tokens = {

@@ -28,6 +28,7 @@ _TOOL = {"name": "pwn", "description": "Runs.", "inputSchema": {"type": "object"
 # Arguments with which each operation takes a person's word, and what the command has to say.
 RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     "strata_purge": ({"key": "it's mine"}, "purge -- 'it'\"'\"'s mine'"),
+    "purge_record": ({"record_id": "inc_1", "confirm": True}, "debug purge -- inc_1"),
     "executions_erase": ({"days": 0}, "tools retention --days 0"),
     "secret_grant": (
         {"tool": "hook", "name": "KEY", "host": "evil.example"},
@@ -86,12 +87,16 @@ def test_content_is_erased_in_two_places_only() -> None:
     callers = {
         str(file.relative_to(source))
         for file in source.rglob("*.py")
-        if re.search(r"store\.purge\(|_foundation\.purge\(", file.read_text("utf-8"))
+        if re.search(r"(store|foundation)\.purge(_records)?\(", file.read_text("utf-8"))
     }
 
-    assert callers == {"search/foundation.py", "memory/service.py", "gateway/calls/retention.py"}
+    assert callers == {
+        *("search/foundation.py", "memory/service.py", "gateway/calls/retention.py"),
+        "debugging/erasure.py",
+    }
     assert {name for name, row in TABLE.items() if row.irreversible} == {
         "strata_purge",
+        "purge_record",
         "executions_erase",
     }
 

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from stratagem.debugging.service import Debugging
+from stratagem.debugging.curation import CuratedDebugging
 from stratagem.display import DisplayableResult
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.models import Change, Diff, Entry, History, VersionInfo
@@ -81,7 +81,7 @@ def test_diffs_and_histories_show_their_changes() -> None:
     assert "version" in repr(history)
 
 
-@pytest.mark.parametrize("service", [Memory, Debugging, Knowledge])
+@pytest.mark.parametrize("service", [Memory, CuratedDebugging, Knowledge])
 def test_everything_that_a_method_returns_is_displayed_so(service: type) -> None:
     methods = [each for name, each in inspect.getmembers(service) if not name.startswith("_")]
     hints = [get_type_hints(each)["return"] for each in methods if inspect.isfunction(each)]

@@ -30,7 +30,7 @@ def add_all(
     incident_id = new_id("inc", transaction)
     incident = Draft(
         kinds.INCIDENT_ADDED,
-        {"incident_id": incident_id, **content},
+        {"incident_id": incident_id, "at": transaction.wall, **content},
         kinds.INCIDENTS,
         incident_id,
     )
@@ -68,6 +68,7 @@ def solution_draft(
         "incident_id": incident_id,
         "steps": steps,
         "steps_key": steps_key(steps),
+        "at": transaction.wall,
         **place.content,
     }
     if lookup_id is not None:
@@ -101,6 +102,7 @@ def outcome_draft(
         "lookup_id": lookup_id,
         "claim": claim or None,
         "repeats": repeats,
+        "revision": solution.revisions[-1] or None,
     }
     content |= {name: value for name, value in optional.items() if value is not None}
     return outcome_event(content)

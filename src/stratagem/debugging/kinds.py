@@ -4,6 +4,11 @@ Incidents and solutions are records of their own. An outcome is a fact that stan
 itself, so outcomes of two branches never conflict. Successes and failures are two kinds,
 because the store keeps count of each kind in every view: that is the base rate. What a lookup
 reports of a fix once more is a third kind: it corrects the first report, and counts for nothing.
+
+What curation does to an incident or a solution is a new version of it, with its whole content, so
+branches merge it field by field. Two fields say that a record no longer stands for itself:
+`retired` (why and when) and `merged_into` (its replacement). Outcomes cannot change; that one was
+retired or belongs to another fix is a record about it, under its id (`OUTCOME_AMENDMENT`).
 """
 
 from __future__ import annotations
@@ -13,25 +18,47 @@ from typing import Any, Final
 
 from stratagem.debugging import signatures
 from stratagem.engine.events import Space
-from stratagem.engine.records import EventKind, Projection, RecordKind, Text
+from stratagem.engine.records import EventKind, Projection, Projector, RecordKind, Text
 
 __all__ = [
+    "AMENDMENT",
+    "AMENDMENTS",
+    "FAILURE",
     "FIX_FAILED",
     "FIX_WORKED",
     "INCIDENT",
     "INCIDENTS",
     "INCIDENT_ADDED",
+    "INCIDENT_EDITED",
+    "INCIDENT_MERGED",
+    "INCIDENT_RESTORED",
+    "INCIDENT_RETIRED",
     "KINDS",
     "LOOKUP",
     "LOOKUPS",
+    "MERGED",
+    "OUTCOME",
+    "OUTCOME_AMENDED",
     "OUTCOME_REPEATED",
     "REPEATS",
     "SOLUTION",
     "SOLUTIONS",
     "SOLUTIONS_RANKED",
     "SOLUTION_ADDED",
+    "SOLUTION_EDITED",
+    "SOLUTION_MERGED",
+    "SOLUTION_MOVED",
+    "SOLUTION_RESTORED",
+    "SOLUTION_RETIRED",
+    "SUCCESS",
+    "facet_amended",
     "facet_incident",
+    "facet_listed",
     "facet_lookup",
+    "facet_merged_into",
+    "facet_moved_to",
+    "facet_outcome",
+    "facet_retired_signature",
     "facet_signature",
     "facet_solution",
     "outcomes",
@@ -43,15 +70,32 @@ SUCCESS: Final = "success"
 FAILURE: Final = "failure"
 REPEAT: Final = "repeat"
 LOOKUP: Final = "lookup"
+AMENDMENT: Final = "outcome_amendment"
+# What lists call successes, failures and repeats alike.
+OUTCOME: Final = "outcome"
 _NAMESPACE: Final = "debugging"
 
 INCIDENTS: Final = Space(INCIDENT, _NAMESPACE)
 SOLUTIONS: Final = Space(SOLUTION, _NAMESPACE)
 LOOKUPS: Final = Space(LOOKUP, _NAMESPACE)
 REPEATS: Final = Space(REPEAT, _NAMESPACE)
+AMENDMENTS: Final = Space(AMENDMENT, _NAMESPACE)
+
+# The group that records with a replacement are counted in.
+MERGED: Final = "merged"
 
 INCIDENT_ADDED: Final = "IncidentAdded"
+INCIDENT_EDITED: Final = "IncidentEdited"
+INCIDENT_RETIRED: Final = "IncidentRetired"
+INCIDENT_RESTORED: Final = "IncidentRestored"
+INCIDENT_MERGED: Final = "IncidentMerged"
 SOLUTION_ADDED: Final = "SolutionAdded"
+SOLUTION_EDITED: Final = "SolutionEdited"
+SOLUTION_RETIRED: Final = "SolutionRetired"
+SOLUTION_RESTORED: Final = "SolutionRestored"
+SOLUTION_MERGED: Final = "SolutionMerged"
+SOLUTION_MOVED: Final = "SolutionMoved"
+OUTCOME_AMENDED: Final = "OutcomeAmended"
 FIX_WORKED: Final = "FixWorked"
 FIX_FAILED: Final = "FixFailed"
 OUTCOME_REPEATED: Final = "OutcomeRepeated"
@@ -78,9 +122,39 @@ def facet_signature(fingerprint: str) -> str:
     return f"signature={fingerprint}"
 
 
+def facet_retired_signature(fingerprint: str) -> str:
+    """Return what the retired incidents with a signature are found by."""
+    return f"retired_signature={fingerprint}"
+
+
 def facet_lookup(lookup_id: str) -> str:
     """Return what a lookup is found by."""
     return f"lookup={lookup_id}"
+
+
+def facet_outcome(outcome_id: str) -> str:
+    """Return what an outcome is found by."""
+    return f"outcome={outcome_id}"
+
+
+def facet_listed(kind: str) -> str:
+    """Return what all incidents, solutions or outcomes are found by, in the order of writing."""
+    return f"listed={kind}"
+
+
+def facet_merged_into(record_id: str) -> str:
+    """Return what the records that were merged into another are found by."""
+    return f"merged_into={record_id}"
+
+
+def facet_amended(solution_id: str) -> str:
+    """Return what the amendments of a solution's outcomes are found by."""
+    return f"amended={solution_id}"
+
+
+def facet_moved_to(solution_id: str) -> str:
+    """Return what the outcomes that were moved to a solution are found by."""
+    return f"moved_to={solution_id}"
 
 
 def _incident(content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -88,44 +162,118 @@ def _incident(content: Mapping[str, Any], _key: str | None) -> Projection:
     if content.get("signature_version", signatures.VERSION) != signatures.VERSION:
         # Written under older rules: what the index finds it by follows the rules of today.
         fingerprint = signatures.fingerprint(content.get("error_signature") or "")
-    text = Text(
-        content["title"],
-        content.get("summary") or "",
-        content.get("error_signature") or "",
-        titled=True,
-    )
+    if "retired" in content:
+        # No search finds it, by whatever words.
+        facet, text = facet_retired_signature, None
+    else:
+        facet = facet_signature
+        text = Text(
+            content["title"],
+            content.get("summary") or "",
+            content.get("error_signature") or "",
+            titled=True,
+        )
     return Projection(
         tags=tuple(content.get("tags", ())),
-        facets=(facet_signature(fingerprint),) if fingerprint else (),
+        facets=(*_facets(INCIDENT, content), *((facet(fingerprint),) if fingerprint else ())),
         text=text,
+        group=_group(content),
     )
 
 
 def _solution(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(
-        facets=(facet_incident(content["incident_id"]),),
+        facets=(facet_incident(content["incident_id"]), *_facets(SOLUTION, content)),
         text=Text("", "\n".join(content["steps"])),
+        group=_group(content),
     )
 
 
+def _facets(kind: str, content: Mapping[str, Any]) -> tuple[str, ...]:
+    replacement = content.get("merged_into")
+    return (facet_listed(kind), *((facet_merged_into(replacement),) if replacement else ()))
+
+
+def _group(content: Mapping[str, Any]) -> str | None:
+    return MERGED if "merged_into" in content else None
+
+
 def _outcome(content: Mapping[str, Any], _key: str | None) -> Projection:
-    return Projection(facets=(facet_solution(content["solution_id"]),))
+    return Projection(
+        facets=(
+            facet_solution(content["solution_id"]),
+            facet_outcome(content["outcome_id"]),
+            facet_listed(OUTCOME),
+        )
+    )
+
+
+def _amendment(content: Mapping[str, Any], _key: str | None) -> Projection:
+    target = content.get("moved_to")
+    return Projection(
+        facets=(
+            facet_amended(content["solution_id"]),
+            *((facet_moved_to(target),) if target else ()),
+        )
+    )
 
 
 def _lookup(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(facets=(facet_lookup(content["lookup_id"]),))
 
 
+def _events(names: tuple[str, ...], project: Projector) -> tuple[EventKind, ...]:
+    return tuple(EventKind(name, project) for name in names)
+
+
+# Two people who retired the same record agree, whatever reasons they gave.
+_YIELDING: Final = frozenset({"retired", "evidence_revisions"})
+
 KINDS: Final = (
     RecordKind(
         INCIDENT,
-        (EventKind(INCIDENT_ADDED, _incident),),
+        _events(
+            (
+                INCIDENT_ADDED,
+                INCIDENT_EDITED,
+                INCIDENT_RETIRED,
+                INCIDENT_RESTORED,
+                INCIDENT_MERGED,
+            ),
+            _incident,
+        ),
         writes=INCIDENT_ADDED,
         set_fields=frozenset({"tags"}),
+        yielding=_YIELDING,
+        grouped=True,
+        erasable=("title", "summary", "error_signature"),
     ),
-    RecordKind(SOLUTION, (EventKind(SOLUTION_ADDED, _solution),), writes=SOLUTION_ADDED),
-    RecordKind(SUCCESS, (EventKind(FIX_WORKED, _outcome),)),
-    RecordKind(FAILURE, (EventKind(FIX_FAILED, _outcome),)),
-    RecordKind(REPEAT, (EventKind(OUTCOME_REPEATED, _outcome),)),
-    RecordKind(LOOKUP, (EventKind(SOLUTIONS_RANKED, _lookup),), quoting=("query",)),
+    RecordKind(
+        SOLUTION,
+        _events(
+            (
+                SOLUTION_ADDED,
+                SOLUTION_EDITED,
+                SOLUTION_RETIRED,
+                SOLUTION_RESTORED,
+                SOLUTION_MERGED,
+                SOLUTION_MOVED,
+            ),
+            _solution,
+        ),
+        writes=SOLUTION_ADDED,
+        yielding=_YIELDING,
+        grouped=True,
+        erasable=("steps",),
+    ),
+    RecordKind(SUCCESS, _events((FIX_WORKED,), _outcome), erasable=("notes",)),
+    RecordKind(FAILURE, _events((FIX_FAILED,), _outcome), erasable=("notes",)),
+    RecordKind(REPEAT, _events((OUTCOME_REPEATED,), _outcome), erasable=("notes",)),
+    RecordKind(
+        AMENDMENT,
+        _events((OUTCOME_AMENDED,), _amendment),
+        writes=OUTCOME_AMENDED,
+        yielding=_YIELDING,
+    ),
+    RecordKind(LOOKUP, _events((SOLUTIONS_RANKED,), _lookup), quoting=("query",)),
 )

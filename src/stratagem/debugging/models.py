@@ -11,11 +11,22 @@ from stratagem.display import DisplayableResult
 __all__ = [
     "IncidentAdded",
     "IncidentMatch",
+    "IncidentSplit",
+    "ListedIncident",
+    "ListedIncidents",
+    "ListedOutcome",
+    "ListedOutcomes",
+    "ListedSolution",
+    "ListedSolutions",
     "NextAction",
     "OutcomeRecorded",
     "RankedSolution",
     "RankedSolutions",
     "RecommendationStatistics",
+    "RecordChanged",
+    "RecordDetails",
+    "RecordPurged",
+    "RecordVersion",
     "SolutionAdded",
     "SolutionStats",
 ]
@@ -136,16 +147,200 @@ class IncidentAdded(DisplayableResult):
 
 
 @dataclass(slots=True, repr=False)
+class ListedIncident(DisplayableResult):
+    """An incident as lists show it.
+
+    `standing`: "solved" where a fix that still stands has worked, "open" where none has, "retired"
+    or "merged". `worked` and `failed` count the outcomes of its fixes that count.
+    """
+
+    incident_id: str
+    title: str
+    standing: str
+    solutions: int
+    worked: int
+    failed: int
+    environments: list[str]
+    tags: list[str]
+    added: str
+    changed: str
+    version: int
+    summary: str | None = None
+    error: str | None = None
+    merged_into: str | None = None
+    split_from: str | None = None
+    retired: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ListedSolution(DisplayableResult):
+    """A fix as lists show it.
+
+    `standing`: "working" where it worked last, "failing" where it failed last, "untested",
+    "retired" or "merged".
+    """
+
+    solution_id: str
+    incident_id: str
+    incident_title: str
+    standing: str
+    steps: list[str]
+    worked: int
+    failed: int
+    env_bucket: str
+    added: str
+    changed: str
+    version: int
+    merged_into: str | None = None
+    retired: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ListedOutcome(DisplayableResult):
+    """An attempt as lists show it.
+
+    `standing`: "counted"; "claim" where the author of the fix says so, which counts little;
+    "repeated" where a later report of the same lookup counts instead; "reset" where the steps
+    were other ones; "retired".
+    """
+
+    outcome_id: str
+    solution_id: str
+    incident_id: str
+    worked: bool
+    standing: str
+    env_bucket: str
+    at: str
+    version: int
+    notes: str | None = None
+    lookup_id: str | None = None
+    retired: dict[str, Any] | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ListedIncidents(DisplayableResult):
+    """A page of incidents, those that were changed last first."""
+
+    results: list[ListedIncident]
+    as_of: str
+    truncated: bool | None = None
+    next: str | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ListedSolutions(DisplayableResult):
+    """A page of fixes, those that were changed last first."""
+
+    results: list[ListedSolution]
+    as_of: str
+    truncated: bool | None = None
+    next: str | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class ListedOutcomes(DisplayableResult):
+    """A page of outcomes, those that were written last first."""
+
+    results: list[ListedOutcome]
+    as_of: str
+    truncated: bool | None = None
+    next: str | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class RecordVersion(DisplayableResult):
+    """What was done to a record once, when and by whom."""
+
+    version: int
+    at: str
+    actor: str
+    did: str
+    reason: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class RecordDetails(DisplayableResult):
+    """An incident, a fix or an outcome with what belongs to it, and its versions, newest first."""
+
+    kind: str
+    id: str
+    versions: list[RecordVersion]
+    incident: ListedIncident | None = None
+    solutions: list[ListedSolution] | None = None
+    outcomes: list[ListedOutcome] | None = None
+    error_signature: str | None = None
+    merged_from: list[str] | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class RecordChanged(DisplayableResult):
+    """A record was edited, retired, restored or merged."""
+
+    kind: str
+    id: str
+    did: str
+    standing: str
+    version: int
+    also: list[str] | None = None
+    evidence: str | None = None
+    merged_into: str | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class IncidentSplit(DisplayableResult):
+    """Part of an incident became an incident of its own."""
+
+    incident_id: str
+    split_from: str
+    solutions: list[str]
+    outcomes: list[str]
+    note: str | None = None
+
+
+@dataclass(slots=True, repr=False)
+class RecordPurged(DisplayableResult):
+    """What was erased for good, or would be: nothing is, unless it was confirmed."""
+
+    kind: str
+    id: str
+    purged: bool
+    incidents: int
+    solutions: int
+    outcomes: int
+    erased: int
+    copies: dict[str, int]
+    elsewhere: dict[str, int]
+    note: str
+
+
+@dataclass(slots=True, repr=False)
 class RecommendationStatistics(DisplayableResult):
-    """How well the recommendations did."""
+    """How well the recommendations did.
+
+    Only lookups that somebody made count; `automatic` are those the gateway made by itself.
+    `calibration` and `by_month` set what was promised (relevance times reliability of the first
+    recommendation) against what happened, where an outcome was reported; `calibration_error` is
+    the mean difference. Lookups of earlier releases kept no promise.
+    """
 
     incidents: int
     solutions: int
     outcomes: int
     lookups: int
+    automatic: int
     answered: int
     first_recommendation_worked: int
     hit_rate: float | None
+    promised: float | None
+    calibration_error: float | None
+    no_match: int
     by_month: list[dict[str, Any]]
+    calibration: list[dict[str, Any]]
+    no_match_then_added: list[dict[str, str]]
     without_solutions: list[dict[str, str]]
     stopped_working: list[dict[str, Any]]

@@ -7,6 +7,7 @@ from typing import Any
 
 from stratagem import limits
 from stratagem.answers import fit_list
+from stratagem.debugging.curation_operations import CURATION_OPERATIONS
 from stratagem.debugging.service import Debugging
 from stratagem.operation import Caller, Operation, operation
 from stratagem.search.foundation import Foundation
@@ -126,4 +127,5 @@ OPERATIONS: tuple[Operation, ...] = (
         answer_fields=("incident_id", "solution_id", "outcome_id", "duplicate", "next_action"),
         summarise=_say_incident,
     ),
+    *CURATION_OPERATIONS,
 )

@@ -35,7 +35,11 @@ _DAY_US: Final = 24 * 3600 * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One attempt. `claim`: reported by the fix's author with the fix itself."""
+    """One attempt. `claim`: reported by the fix's author with the fix itself.
+
+    `revision` are the steps that were tried, where the fix was edited since; `retired`: somebody
+    has said that it does not count.
+    """
 
     sequence: int
     solution_id: str
@@ -46,11 +50,17 @@ class Outcome:
     lookup_id: str | None = None
     outcome_id: str = ""
     repeats: bool = False
+    revision: str = ""
+    retired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A fix as it was added."""
+    """A fix.
+
+    `revisions` are those of its steps whose outcomes count, the present one last; `merged_into` is
+    the fix that replaces it.
+    """
 
     solution_id: str
     incident_id: str
@@ -58,6 +68,9 @@ class Solution:
     steps_key: str
     environment: Environment
     sequence: int
+    revisions: tuple[str, ...] = ("",)
+    retired: bool = False
+    merged_into: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,17 @@
-"""Reading incidents, solutions and outcomes as a view shows them."""
+"""Reading incidents, solutions and outcomes as a view shows them.
+
+A record that was merged into another points to it (`merged_into`), and keeps everything it has:
+its solutions and outcomes are read with those of its replacement, so that nothing is copied and
+nothing can count twice. Two branches may have merged two records into each other; of such a circle
+the smallest id stands for all, which is the same on every branch.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import orjson
@@ -11,21 +19,28 @@ import orjson
 from stratagem import limits
 from stratagem.debugging.environments import Environment, canonical, from_bucket
 from stratagem.debugging.kinds import (
+    AMENDMENT,
     FAILURE,
     INCIDENTS,
+    MERGED,
     SOLUTIONS,
     SUCCESS,
+    facet_amended,
     facet_incident,
     facet_lookup,
+    facet_merged_into,
+    facet_moved_to,
+    facet_outcome,
     facet_solution,
 )
 from stratagem.debugging.ranking import Outcome, Solution, deduplicate_outcomes
 from stratagem.engine import evidence
+from stratagem.engine.events import Space
 from stratagem.engine.lineage import View
 from stratagem.errors import IncidentNotFound, LookupNotFound, SolutionNotFound
-from stratagem.storage.contract import EventContent, Reader
+from stratagem.storage.contract import EventContent, Reader, Version
 
-__all__ = ["IncidentRecords"]
+__all__ = ["IncidentRecords", "environment_of", "solution_of", "steps_key"]
 
 T = TypeVar("T")
 
@@ -43,35 +58,68 @@ class IncidentRecords:
         self._read: dict[str, list[Any]] = {}
 
     def incident(self, incident_id: str) -> Mapping[str, Any]:
-        """Return an incident.
+        """Return an incident, also one that was retired or merged into another.
 
         Raises:
             IncidentNotFound: The view shows none with this id.
         """
-        version = self.reader.records.current(self.view.lineage, INCIDENTS, incident_id)
-        if version is None or version.payload is None:
+        version = self.current(INCIDENTS, incident_id)
+        if version is None:
             raise IncidentNotFound(
                 f"There is no incident {incident_id!r} on this branch.",
                 field="incident_id",
                 incident_id=incident_id,
             )
-        content: Mapping[str, Any] = orjson.loads(version.payload)
+        content: Mapping[str, Any] = orjson.loads(version.payload or b"")
         return content
 
     def solution(self, solution_id: str) -> Solution:
-        """Return a solution.
+        """Return a solution, also one that was retired or merged into another.
 
         Raises:
             SolutionNotFound: The view shows none with this id.
         """
-        version = self.reader.records.current(self.view.lineage, SOLUTIONS, solution_id)
-        if version is None or version.payload is None:
+        version = self.current(SOLUTIONS, solution_id)
+        if version is None:
             raise SolutionNotFound(
                 f"There is no solution {solution_id!r} on this branch.",
                 field="solution_id",
                 solution_id=solution_id,
             )
-        return _solution(orjson.loads(version.payload), version.sequence)
+        return solution_of(orjson.loads(version.payload or b""), version.sequence)
+
+    def content(self, space: Space, key: str) -> dict[str, Any]:
+        """Return what the newest version of a record says: nothing where there is none."""
+        version = self.current(space, key)
+        content: dict[str, Any] = orjson.loads(version.payload or b"") if version else {}
+        return content
+
+    def current(self, space: Space, key: str) -> Version | None:
+        """Return the newest version of a record, or None where the view shows none."""
+        version = self.reader.records.current(self.view.lineage, space, key)
+        return None if version is None or version.payload is None else version
+
+    def resolve_incident(self, incident_id: str) -> str:
+        """Return the incident that an id stands for: its replacement, where it was merged."""
+        return self._resolve(INCIDENTS, incident_id)
+
+    def resolve_solution(self, solution_id: str) -> str:
+        """Return the solution that an id stands for: its replacement, where it was merged."""
+        return self._resolve(SOLUTIONS, solution_id)
+
+    def merged_into(self, space: Space, key: str) -> list[str]:
+        """Return a record and all that were merged into it, directly or by way of others."""
+        found = [key]
+        if self._merged_counts[space.kind]:
+            for each in found:
+                ids = self._read_by_facet(
+                    facet_merged_into(each),
+                    lambda hit: (hit.space, hit.key),
+                )
+                found += [
+                    other for of, other in ids if of == space and other and other not in found
+                ]
+        return found
 
     def require_lookup(self, lookup_id: str) -> None:
         """Check that a lookup was made on this branch.
@@ -87,15 +135,41 @@ class IncidentRecords:
             )
 
     def solutions(self, incident_id: str) -> list[Solution]:
-        """Return the solutions of an incident, oldest first."""
-        return self._read_by_facet(
-            facet_incident(incident_id),
-            lambda hit: _solution(orjson.loads(hit.payload), hit.sequence),
-        )
+        """Return the solutions of an incident that stand for themselves, oldest first."""
+        return [
+            each
+            for each in self.every_solution(incident_id)
+            if not each.retired and each.merged_into is None
+        ]
+
+    def every_solution(self, incident_id: str) -> list[Solution]:
+        """Return the solutions of an incident, and of those that were merged into it."""
+        stands = self.resolve_incident(incident_id)
+        found = [
+            replace(
+                each,
+                incident_id=stands,
+                # Of a circle of replacements one stands for itself.
+                merged_into=each.merged_into
+                and self._other(each.solution_id, self.resolve_solution(each.solution_id)),
+            )
+            for member in self.merged_into(INCIDENTS, stands)
+            for each in self._read_by_facet(
+                facet_incident(member),
+                lambda hit: solution_of(orjson.loads(hit.payload), hit.sequence),
+            )
+        ]
+        return sorted(found, key=lambda each: each.sequence)
 
     def outcomes(self, solutions: Sequence[Solution]) -> list[Outcome]:
         """Return the outcomes of some solutions that count, oldest first."""
-        return deduplicate_outcomes(self._outcomes(solutions))
+        return deduplicate_outcomes(
+            each for each, counts in self.marked_outcomes(solutions) if counts
+        )
+
+    def every_outcome(self, solution_id: str) -> list[Outcome]:
+        """Return the outcomes of a solution alone, whether they count or not, oldest first."""
+        return self._reports_on(solution_id)
 
     def report(self, solution: Solution, lookup_id: str) -> tuple[str, bool] | None:
         """Return the first report of a lookup on a fix: its id, and what the last one says."""
@@ -108,8 +182,10 @@ class IncidentRecords:
         """Return the solutions of one incident that have the same steps as this one."""
         return [
             each
-            for each in self.solutions(solution.incident_id)
+            for each in self.every_solution(solution.incident_id)
             if each.steps_key == solution.steps_key
+            and each.retired == solution.retired
+            and each.merged_into is None
         ]
 
     def prior(self, incident_id: str) -> float:
@@ -117,7 +193,8 @@ class IncidentRecords:
         worked = self.reader.records.count(self.view, SUCCESS)
         failed = self.reader.records.count(self.view, FAILURE)
         # As many as were tallied, whether they count or not.
-        own = [each for each in self._outcomes(self.solutions(incident_id)) if not each.repeats]
+        standing = [each for each in self.every_solution(incident_id) if each.merged_into is None]
+        own = [each for each in self._outcomes(standing) if not each.repeats]
         own_worked = sum(each.worked for each in own)
         return evidence.base_rate(
             max(0, worked - own_worked), max(0, failed - (len(own) - own_worked))
@@ -125,12 +202,81 @@ class IncidentRecords:
 
     def _outcomes(self, solutions: Sequence[Solution]) -> list[Outcome]:
         """Return all outcomes of some solutions, oldest first, whether they count or not."""
-        outcomes = [
-            outcome
-            for solution in solutions
-            for outcome in self._read_by_facet(facet_solution(solution.solution_id), _outcome)
+        return [each for each, _ in self.marked_outcomes(solutions)]
+
+    def marked_outcomes(self, solutions: Sequence[Solution]) -> list[tuple[Outcome, bool]]:
+        """Return the outcomes of some solutions, oldest first, and whether each counts.
+
+        What was merged into a solution is read with it, under its id.
+        """
+        marked = []
+        for solution in solutions:
+            own = solution.solution_id
+            for member in self.merged_into(SOLUTIONS, own):
+                revisions = solution.revisions if member == own else self.solution(member).revisions
+                marked += [
+                    (
+                        each if member == own else replace(each, solution_id=own),
+                        each.revision in revisions and not each.retired,
+                    )
+                    for each in self._reports_on(member)
+                ]
+        return sorted(marked, key=lambda each: each[0].sequence)
+
+    def _reports_on(self, solution_id: str) -> list[Outcome]:
+        """Return what was reported on a solution, with what was moved to it and not from it."""
+        reported = self._read_by_facet(facet_solution(solution_id), _outcome)
+        if not self._has_amendments:
+            return reported
+        amendments = self._amendments(facet_amended(solution_id))
+        kept = [
+            replace(each, retired="retired" in amendments.get(each.outcome_id, {}))
+            for each in reported
+            if amendments.get(each.outcome_id, {}).get("moved_to", solution_id) == solution_id
         ]
-        return sorted(outcomes, key=lambda outcome: outcome.sequence)
+        moved = [
+            replace(each, solution_id=solution_id, retired="retired" in amendment)
+            for outcome_id, amendment in self._amendments(facet_moved_to(solution_id)).items()
+            for each in self._read_by_facet(facet_outcome(outcome_id), _outcome)
+            if each.solution_id != solution_id
+        ]
+        return sorted(kept + moved, key=lambda each: each.sequence)
+
+    def _amendments(self, facet: str) -> dict[str, Mapping[str, Any]]:
+        contents: list[Mapping[str, Any]] = self._read_by_facet(
+            facet, lambda hit: orjson.loads(hit.payload)
+        )
+        return {each["outcome_id"]: each for each in contents}
+
+    def _resolve(self, space: Space, key: str) -> str:
+        path = [key]
+        while self._merged_counts[space.kind]:
+            version = self.current(space, path[-1])
+            following = orjson.loads(version.payload or b"").get("merged_into") if version else None
+            if following is None or self.current(space, following) is None:
+                break
+            if following in path:
+                return min(path[path.index(following) :])
+            path.append(following)
+        return path[-1]
+
+    @staticmethod
+    def _other(own: str, replacement: str) -> str | None:
+        return None if own == replacement else replacement
+
+    @cached_property
+    def _merged_counts(self) -> dict[str, int]:
+        """How many incidents and solutions were merged into others; mostly there are none."""
+        return {
+            space.kind: self.reader.catalogue.group_counts(self.view.lineage, space.kind).get(
+                MERGED, 0
+            )
+            for space in (INCIDENTS, SOLUTIONS)
+        }
+
+    @cached_property
+    def _has_amendments(self) -> bool:
+        return self.reader.records.count(self.view, AMENDMENT) > 0
 
     def _read_by_facet(self, facet: str, parse: Callable[[EventContent], T]) -> list[T]:
         if facet in self._read:
@@ -160,7 +306,8 @@ def environment_of(content: Mapping[str, Any]) -> Environment:
     return named if named is not None else own
 
 
-def _solution(content: Mapping[str, Any], sequence: int) -> Solution:
+def solution_of(content: Mapping[str, Any], sequence: int) -> Solution:
+    """Return a solution as a version of it tells."""
     return Solution(
         solution_id=content["solution_id"],
         incident_id=content["incident_id"],
@@ -168,6 +315,9 @@ def _solution(content: Mapping[str, Any], sequence: int) -> Solution:
         steps_key=content["steps_key"],
         environment=environment_of(content),
         sequence=sequence,
+        revisions=tuple(content.get("evidence_revisions", ("",))),
+        retired="retired" in content,
+        merged_into=content.get("merged_into"),
     )
 
 
@@ -183,4 +333,5 @@ def _outcome(hit: EventContent) -> Outcome:
         lookup_id=content.get("lookup_id"),
         outcome_id=content["outcome_id"],
         repeats="repeats" in content,
+        revision=content.get("revision", ""),
     )

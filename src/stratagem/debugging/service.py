@@ -8,6 +8,7 @@ what was known then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from stratagem import limits
@@ -24,18 +25,20 @@ from stratagem.debugging.models import (
     SolutionStats,
 )
 from stratagem.debugging.ranking import Outcome, Solution, SolutionGroup
-from stratagem.debugging.records import IncidentRecords
+from stratagem.debugging.records import IncidentRecords, steps_key
 from stratagem.debugging.retrieval import SimilarIncident
 from stratagem.debugging.signatures import VERSION, fingerprint
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
+from stratagem.errors import RecordRetired
+from stratagem.operation import Caller
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Param, RequestId
 from stratagem.redaction import mask
-from stratagem.search.foundation import BoundSystem
+from stratagem.search.foundation import BoundSystem, Foundation
 from stratagem.storage.contract import Reader, Transaction
 from stratagem.storage.views import find_branch
 
-__all__ = ["Debugging"]
+__all__ = ["Debugging", "refuse_retired"]
 
 # Above it two incidents are likely the same one, told differently.
 _TWIN_LIKENESS = 0.8
@@ -99,7 +102,16 @@ Worked = Annotated[
 
 
 class Debugging(BoundSystem):
-    """The four operations of debugging, for one caller."""
+    """The four operations of debugging, for one caller.
+
+    `asked_by` names what asks by itself, where nobody does: statistics leave its lookups out.
+    """
+
+    def __init__(
+        self, foundation: Foundation, caller: Caller, *, asked_by: str | None = None
+    ) -> None:
+        super().__init__(foundation, caller)
+        self._asked_by = asked_by
 
     def ranked_solutions(
         self,
@@ -129,6 +141,7 @@ class Debugging(BoundSystem):
                 limit=max(limits.INCIDENTS_LISTED, limit),
             )
             records = IncidentRecords(reader, view, snapshot=True)
+            matches = _stand_for_merged(records, matches)
             solutions = {
                 match.incident_id: records.solutions(match.incident_id) for match in matches
             }
@@ -178,10 +191,11 @@ class Debugging(BoundSystem):
             view = self._views.view(transaction, name)
             records = IncidentRecords(transaction, view)
             solution = records.solution(solution_id)
+            stands = records.solution(records.resolve_solution(solution_id))
             earlier = None
             if lookup_id is not None:
                 records.require_lookup(lookup_id)
-                earlier = records.report(solution, lookup_id)
+                earlier = records.report(stands, lookup_id)
             draft = outcome_draft(
                 transaction,
                 solution,
@@ -196,6 +210,7 @@ class Debugging(BoundSystem):
                 "outcome_id": draft.content["outcome_id"],
                 "counted": earlier is None or earlier[1] != worked,
                 "sequence": outcome.sequence,
+                "note": _note_on_standing(records, solution, stands),
             }
 
         answer = self._write(
@@ -237,11 +252,13 @@ class Debugging(BoundSystem):
             view = self._views.view(transaction, name)
             records = IncidentRecords(transaction, view)
             records.incident(incident_id)
+            stands = records.resolve_incident(incident_id)
+            refuse_retired(records, stands, steps_key(listed))
             if lookup_id is not None:
                 records.require_lookup(lookup_id)
-            draft = solution_draft(transaction, incident_id, listed, place, lookup_id)
+            draft = solution_draft(transaction, stands, listed, place, lookup_id)
             transaction.append(view.branch, [draft])
-            return {"solution_id": draft.key}
+            return {"solution_id": draft.key, "incident_id": stands}
 
         answer = self._write(
             work,
@@ -255,12 +272,14 @@ class Debugging(BoundSystem):
                 "branch": name,
             },
         )
+        stands = answer.get("incident_id", incident_id)
+        merged = f"{incident_id} was merged into {stands}; the fix was added to that."
         return SolutionAdded(
             solution_id=answer["solution_id"],
-            incident_id=incident_id,
+            incident_id=stands,
             env_bucket=place.environment.bucket,
             next_action=actions.solution_added(),
-            note=place.note,
+            note=_join_notes(place.note, merged if stands != incident_id else None),
         )
 
     def add_incident(
@@ -352,6 +371,7 @@ class Debugging(BoundSystem):
             "",
         )
         matches, _mode = retrieval.find_incidents(self._foundation, reader, view, problem, limit=1)
+        matches = _stand_for_merged(IncidentRecords(reader, view), matches)
         if not matches or matches[0].likeness < _TWIN_LIKENESS:
             return None
         twin = matches[0]
@@ -377,6 +397,9 @@ class Debugging(BoundSystem):
             "env_bucket": caller.bucket,
             "incidents": [match.incident_id for match in answer.incidents],
             "solutions": [each.solution_id for each in answer.ranked_solutions],
+            "answer": answer.next_action.type,
+            **_promise(answer),
+            **({"asked_by": self._asked_by} if self._asked_by else {}),
         }
 
         def work(transaction: Transaction) -> str:
@@ -404,7 +427,8 @@ class Debugging(BoundSystem):
             def standing_at(limit: int) -> dict[str, Any]:
                 view = View(found, reader.branches.lineage(found, limit), now)
                 records = IncidentRecords(reader, view, snapshot=True)
-                return _measure_standing(records, records.solution(solution_id), caller, now)
+                stands = records.solution(records.resolve_solution(solution_id))
+                return _measure_standing(records, stands, caller, now)
 
             return {"before": standing_at(sequence - 1), "after": standing_at(sequence)}
 
@@ -459,8 +483,74 @@ def _outcome_answer(
             "of": after["of"],
         },
         next_action=actions.after_outcome(worked=worked),
-        note=place.note,
+        note=_join_notes(place.note, answer.get("note")),
     )
+
+
+def _join_notes(*notes: str | None) -> str | None:
+    return " ".join(each for each in notes if each) or None
+
+
+def _note_on_standing(records: IncidentRecords, tried: Solution, stands: Solution) -> str | None:
+    """Say what became of a fix that was tried all the same."""
+    notes = []
+    if tried.solution_id != stands.solution_id:
+        notes.append(
+            f"{tried.solution_id} was merged into {stands.solution_id}: the evidence is joined, "
+            "and the figures are those of both."
+        )
+    if stands.retired:
+        content = records.content(kinds.SOLUTIONS, stands.solution_id)
+        notes.append(
+            f"{stands.solution_id} was retired ({content['retired']['reason']}) and is not "
+            "recommended any more."
+        )
+    return " ".join(notes) or None
+
+
+def refuse_retired(records: IncidentRecords, incident_id: str, key: str) -> None:
+    """Refuse a fix that could never be recommended, or that somebody has withdrawn.
+
+    Raises:
+        RecordRetired: The incident was retired, or a fix of it with the same steps.
+    """
+    incident = records.incident(incident_id)
+    if "retired" in incident:
+        reason = incident["retired"]["reason"]
+        raise RecordRetired(
+            f"The incident {incident_id!r} was retired: {reason}",
+            field="incident_id",
+            record_id=incident_id,
+            reason=reason,
+        )
+    for each in records.every_solution(incident_id):
+        if each.retired and each.steps_key == key:
+            reason = records.content(kinds.SOLUTIONS, each.solution_id)["retired"]["reason"]
+            raise RecordRetired(
+                f"These steps are those of {each.solution_id!r}, which was retired: {reason}",
+                field="steps",
+                record_id=each.solution_id,
+                reason=reason,
+            )
+
+
+def _stand_for_merged(
+    records: IncidentRecords, matches: Sequence[SimilarIncident]
+) -> list[SimilarIncident]:
+    """Return incidents with those that were merged away replaced, each once, in their order."""
+    found: dict[str, SimilarIncident] = {}
+    for match in matches:
+        stands = match
+        if "merged_into" in match.content:
+            incident_id = records.resolve_incident(match.incident_id)
+            content = records.incident(incident_id)
+            if "retired" in content:
+                continue
+            stands = replace(match, incident_id=incident_id, content=content)
+        known = found.get(stands.incident_id)
+        if known is None or stands.relevance > known.relevance:
+            found[stands.incident_id] = stands
+    return list(found.values())
 
 
 def _group_solutions(
@@ -489,6 +579,14 @@ def _incident_match(match: SimilarIncident, solutions: Sequence[Solution]) -> In
     )
 
 
+def _promise(answer: RankedSolutions) -> dict[str, float]:
+    """Return how likely the recommended fix was said to help: statistics compare it."""
+    best = answer.recommended_solution
+    if best is None:
+        return {}
+    return {"promised": round(best.relevance * best.reliability_score, 4)}
+
+
 def _next_action(matches: Sequence[SimilarIncident], ranked: Sequence[Any]) -> NextAction:
     if not matches:
         return actions.no_match()
@@ -499,9 +597,10 @@ def _measure_standing(
     records: IncidentRecords, solution: Solution, caller: Environment, now: int
 ) -> dict[str, Any]:
     """Return where a fix stands among those of its incident, and its evidence."""
-    incident = records.incident(solution.incident_id)
+    incident = records.incident(records.resolve_incident(solution.incident_id))
     match = SimilarIncident(solution.incident_id, incident, 1.0, exact=True, likeness=1.0)
     prior = records.prior(solution.incident_id)
+    solution = replace(solution, incident_id=records.resolve_incident(solution.incident_id))
     candidates = _group_solutions(records, match, records.solutions(solution.incident_id))
     ranked = ranking.rank(candidates, caller, now, priors={solution.incident_id: prior})
     places = [
@@ -512,7 +611,8 @@ def _measure_standing(
     outcomes: list[Outcome] = records.outcomes(records.variants(solution))
     stats = ranking.stats(outcomes, caller, now, prior=prior)
     return {
-        "rank": places[0],
+        # What was retired stands nowhere.
+        "rank": places[0] if places else None,
         "of": len(ranked),
         "stats": {name: getattr(stats, name) for name in SolutionStats.__slots__},
     }
@@ -522,7 +622,9 @@ def _find_same_signature(
     reader: Reader, view: View, content: Mapping[str, Any]
 ) -> dict[str, str] | None:
     problem = retrieval.Problem("", "", content.get("fingerprint", ""))
-    exact = retrieval.find_exact(reader, view, problem)
+    exact = _stand_for_merged(
+        IncidentRecords(reader, view), retrieval.find_exact(reader, view, problem)
+    )
     if not exact:
         return None
     return {"incident_id": exact[0].incident_id, "title": exact[0].content["title"]}

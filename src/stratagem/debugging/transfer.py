@@ -17,8 +17,9 @@ import orjson
 
 from stratagem.debugging import kinds, portable
 from stratagem.debugging.drafts import outcome_event
-from stratagem.debugging.kinds import facet_incident, facet_signature, facet_solution
+from stratagem.debugging.kinds import facet_signature, facet_solution
 from stratagem.debugging.portable import Content, Record
+from stratagem.debugging.records import IncidentRecords
 from stratagem.engine.events import Draft, Space
 from stratagem.engine.lineage import View
 from stratagem.errors import StorageUnavailable
@@ -157,29 +158,39 @@ def _exists(records: RecordReader, view: View, space: Space, key: str) -> bool:
 
 
 def _export_lines(reader: Reader, view: View, done: TransferResult) -> Iterator[dict[str, Any]]:
+    """Return what stands: duplicates under their replacement, and nothing that was retired."""
+    records = IncidentRecords(reader, view, snapshot=True)
     after: str | None = ""
     while after is not None:
         page, after = reader.records.page(view.lineage, kinds.INCIDENTS, after=after)
         for incident_id, version in page:
-            done.incidents += 1
-            yield {"type": "incident", **orjson.loads(version.payload or b"{}")}
-            yield from _export_solutions(reader, view, incident_id, done)
+            content = orjson.loads(version.payload or b"{}")
+            if "retired" not in content and records.resolve_incident(incident_id) == incident_id:
+                done.incidents += 1
+                yield {"type": "incident", **content}
+                yield from _export_solutions(records, incident_id, done)
 
 
 def _export_solutions(
-    reader: Reader, view: View, incident_id: str, done: TransferResult
+    records: IncidentRecords, incident_id: str, done: TransferResult
 ) -> Iterator[dict[str, Any]]:
-    for _, solution in _contents(reader, view, facet_incident(incident_id)):
+    for solution in records.solutions(incident_id):
         done.solutions += 1
-        yield {"type": "solution", **solution}
-        for at, outcome in _contents(reader, view, facet_solution(solution["solution_id"])):
+        content = records.content(kinds.SOLUTIONS, solution.solution_id)
+        yield {"type": "solution", **content, "incident_id": incident_id}
+        standing = [each.sequence for each, counts in records.marked_outcomes([solution]) if counts]
+        for at, outcome in _events(records.reader, standing):
             done.outcomes += 1
             # When it happened, not when it was taken in: evidence ages.
-            yield {"type": "outcome", "at": at, **outcome}
+            own = {"solution_id": solution.solution_id, "incident_id": incident_id}
+            yield {"type": "outcome", "at": at, **outcome, **own}
 
 
-def _contents(reader: Reader, view: View, facet: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    sequences = reader.catalogue.with_facet(view, facet)
+def _events(reader: Reader, sequences: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
     hits = reader.log.contents(sequences)
     for sequence in sequences:
         yield hits[sequence].at, orjson.loads(hits[sequence].payload)
+
+
+def _contents(reader: Reader, view: View, facet: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    yield from _events(reader, reader.catalogue.with_facet(view, facet))

@@ -31,13 +31,14 @@ def draft_incident(
 
     def work(transaction: Transaction) -> str | None:
         view = foundation.views.view(transaction, caller.branch)
-        if print_of and transaction.catalogue.with_facet(
-            view, kinds.facet_signature(print_of), limit=1
-        ):
-            return None
+        # What somebody has retired must not come back by itself.
+        for facet in (kinds.facet_signature, kinds.facet_retired_signature):
+            if print_of and transaction.catalogue.with_facet(view, facet(print_of), limit=1):
+                return None
         incident_id = new_id("inc", transaction)
         content = {
             "incident_id": incident_id,
+            "at": transaction.wall,
             "title": mask(title, foundation.redaction)[: limits.TITLE_CHARS_MAX],
             "error_signature": signature,
             "fingerprint": print_of,

@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 
 from stratagem.engine.events import Draft, Space
 
-__all__ = ["FACET_MARK", "EventKind", "Kinds", "Link", "Projection", "RecordKind", "Text"]
+__all__ = [
+    "FACET_MARK",
+    "EventKind",
+    "Kinds",
+    "Link",
+    "Projection",
+    "Projector",
+    "RecordKind",
+    "Text",
+]
 
 # A facet is kept as a tag that begins with a character no caller's tag can have.
 FACET_MARK = "\x01"

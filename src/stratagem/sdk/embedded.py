@@ -156,10 +156,10 @@ class Stratagem(OpenDatabase):
     @cached_property
     def debugging(self) -> DebuggingMethods:
         """Incidents, solutions and outcomes."""
-        from stratagem.debugging.service import Debugging
+        from stratagem.debugging.curation import CuratedDebugging
         from stratagem.sdk.generated.debugging import DebuggingMethods
 
-        return DebuggingMethods(self._service("debugging", Debugging))
+        return DebuggingMethods(self._service("debugging", CuratedDebugging))
 
     @cached_property
     def knowledge(self) -> KnowledgeMethods:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Self, TypeVa
 
 from stratagem import limits, operations
 from stratagem.bootstrap import Runtime, Settings
-from stratagem.debugging.service import Debugging
+from stratagem.debugging.curation import CuratedDebugging
 from stratagem.errors import StorageUnavailable, StratagemError
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
@@ -129,7 +129,7 @@ class AsyncStratagem(OpenDatabase):
         super().__init__(runtime, caller)
         self._threads = threads
         self.memory = AsyncMemoryMethods(self._awaited_service("memory", Memory))
-        self.debugging = AsyncDebuggingMethods(self._awaited_service("debugging", Debugging))
+        self.debugging = AsyncDebuggingMethods(self._awaited_service("debugging", CuratedDebugging))
         self.knowledge = AsyncKnowledgeMethods(self._awaited_service("knowledge", Knowledge))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:

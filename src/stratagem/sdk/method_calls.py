@@ -27,17 +27,18 @@ class _Counterpart:
 
 
 _BRANCH: Final = "strata_branch"
-# The methods of memory that have no operation of their own.
-_COUNTERPARTS: Final[Mapping[str, _Counterpart]] = {
-    "recall_many": _Counterpart("strata_recall", part="results"),
-    "time_range": _Counterpart("strata_history"),
-    "purge": _Counterpart("strata_purge", part="erased"),
-    "erase": _Counterpart("strata_purge"),
-    "branches": _Counterpart(_BRANCH, {"action": "list"}),
+# The methods that have no operation of their own name, by their system.
+_COUNTERPARTS: Final[Mapping[tuple[str, str], _Counterpart]] = {
+    ("memory", "recall_many"): _Counterpart("strata_recall", part="results"),
+    ("memory", "time_range"): _Counterpart("strata_history"),
+    ("memory", "purge"): _Counterpart("strata_purge", part="erased"),
+    ("memory", "erase"): _Counterpart("strata_purge"),
+    ("memory", "branches"): _Counterpart(_BRANCH, {"action": "list"}),
     **{
-        action: _Counterpart(_BRANCH, {"action": action})
+        ("memory", action): _Counterpart(_BRANCH, {"action": action})
         for action in ("create", "delete", "diff", "fork", "merge", "restore", "switch")
     },
+    ("debugging", "statistics"): _Counterpart("debugging_statistics"),
 }
 
 
@@ -74,7 +75,7 @@ class MethodCall:
             # Where it was tried is where this program runs, not where the server does.
             given["env"] = _detect_environment()
         prefix = "strata_" if system == "memory" else ""
-        counterpart = _COUNTERPARTS.get(method.__name__) if system == "memory" else None
+        counterpart = _COUNTERPARTS.get((system, method.__name__))
         counterpart = counterpart or _Counterpart(f"{prefix}{method.__name__}")
         return cls(
             counterpart.operation,

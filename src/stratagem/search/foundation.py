@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -56,12 +56,23 @@ class Foundation:
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None
     ) -> Erased:
         """Erase a record or an event for good, with everything here that quotes it."""
+        request = WriteRequest(caller.actor)
+        return self._purge(
+            caller, lambda: self.store.purge(request, space=space, key=key, sequence=sequence)
+        )
+
+    def purge_records(
+        self, caller: Caller, records: Sequence[tuple[Space, str]], sequences: Sequence[int]
+    ) -> Erased:
+        """Erase records and events for good, all at once, with everything here that quotes them."""
+        request = WriteRequest(caller.actor)
+        return self._purge(caller, lambda: self.store.purge_records(request, records, sequences))
+
+    def _purge(self, caller: Caller, erase: Callable[[], Erased]) -> Erased:
         caller.refuse_in_transaction("A purge")
         for work in self.purge_listeners.before:
             work()
-        erased = self.store.purge(
-            WriteRequest(caller.actor), space=space, key=key, sequence=sequence
-        )
+        erased = erase()
         self.index.forget_vectors()
         for work in self.purge_listeners.after:
             work()

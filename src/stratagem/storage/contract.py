@@ -735,6 +735,18 @@ class Store(Protocol):
         """
         ...
 
+    def purge_records(
+        self,
+        request: WriteRequest,
+        records: Sequence[tuple[Space, str]],
+        sequences: Sequence[int] = (),
+    ) -> Erased:
+        """Erase several records, and events that stand for themselves, for good and all at once.
+
+        What records of calls quote of them goes too, as with `purge`.
+        """
+        ...
+
     def discard(self) -> None:
         """Remove the whole log for good, and close; only an unfinished copy is ever discarded."""
         ...

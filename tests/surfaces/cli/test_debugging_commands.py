@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import stratagem
+from stratagem.operation import Caller
 from tests.surfaces.cli.console import Cli
 
 ENV = '{"os": "linux", "python": "3.12"}'
@@ -132,3 +134,61 @@ def test_a_log_is_piped_in(cli: Cli) -> None:
     ranked = cli.json("ranked-solutions", "--query-text", "-", "--env", ENV, given=log)
 
     assert ranked["recommended_solution"]["incident_id"] == incident
+
+
+def test_debug_memory_is_looked_after_at_the_command_line(cli: Cli) -> None:
+    added = add(cli, "--tags", "gpu")
+    other = add(cli, "--distinct")
+
+    cli("debug", "merge", other["incident_id"], added["incident_id"])
+    cli("debug", "edit-incident", added["incident_id"], "--title", "No memory", "-t", "cuda")
+    cli("debug", "retire", added["solution_id"], "--reason", "Too slow")
+    incidents, solutions = cli("debug", "incidents"), cli("debug", "solutions", "halve", "the")
+    shown = cli("debug", "show", other["incident_id"])
+
+    assert "No memory #cuda" in incidents
+    assert f"merged into {added['incident_id']}" in incidents
+    assert solutions.count("retired: Too slow") == 2
+    assert "Merged into it" in shown
+    assert "edited" in shown
+    assert "CUDA out of memory" in shown
+    restored = cli("debug", "restore", added["solution_id"])
+    assert restored.startswith(f"The solution {added['solution_id']} was restored; it is working")
+    assert "claim" in cli("debug", "outcomes", "--env", "linux")
+    assert cli("debug", "outcomes", "--env", "windows") == "There is none.\n"
+
+
+def test_more_than_a_page_says_how_to_go_on(cli: Cli) -> None:
+    for _ in range(3):
+        add(cli, "--distinct")
+
+    first = cli.run("debug", "incidents", "--limit", "2")
+    cursor = first.stderr.split("--cursor ")[1].strip().rstrip(".")
+    second = cli("debug", "incidents", "--limit", "2", "--cursor", cursor)
+
+    assert first.stdout.count("inc_") == 2
+    assert second.count("inc_") == 1
+
+
+def test_a_purge_says_what_goes_and_asks(cli: Cli) -> None:
+    added = add(cli)
+
+    refused = cli.refused("debug", "purge", added["incident_id"], code=2)
+    planned = cli.json("purge-record", added["incident_id"], "--yes")
+
+    assert "nobody to ask" in refused
+    assert planned["purged"]
+    assert cli("debug", "incidents") == "There is none.\n"
+
+
+def test_an_agent_cannot_purge_and_is_told_the_command(tmp_path: Path) -> None:
+    with stratagem.open(str(tmp_path / "s.db"), embedder="none") as db:
+        solution = db.debugging.add_incident("It fails", "mend it", {}, True).solution_id
+        runtime, agent = db.runtime, Caller(authority="agent")
+
+        planned = runtime.call("purge_record", {"record_id": solution}, agent)
+        with pytest.raises(stratagem.PermissionDenied) as refused:
+            runtime.call("purge_record", {"record_id": solution, "confirm": True}, agent)
+
+    assert not planned["purged"]
+    assert f"debug purge -- {solution}" in refused.value.details["command"]

@@ -9,21 +9,29 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from stratagem.debugging.curation import CuratedDebugging
 from stratagem.debugging.models import (
     IncidentAdded,
+    IncidentSplit,
+    ListedIncidents,
+    ListedOutcomes,
+    ListedSolutions,
     OutcomeRecorded,
     RankedSolutions,
+    RecommendationStatistics,
+    RecordChanged,
+    RecordDetails,
+    RecordPurged,
     SolutionAdded,
 )
-from stratagem.debugging.service import Debugging
 from stratagem.sdk.method_bases import AsyncServiceMethods, ServiceMethods
 from stratagem.sdk.times import moment_argument
 
 __all__ = ["AsyncDebuggingMethods", "DebuggingMethods"]
 
 
-class DebuggingMethods(ServiceMethods[Debugging]):
-    """The four operations of debugging, for one caller."""
+class DebuggingMethods(ServiceMethods[CuratedDebugging]):
+    """Debugging, with what those who look after its records need."""
 
     def ranked_solutions(
         self,
@@ -44,7 +52,7 @@ class DebuggingMethods(ServiceMethods[Debugging]):
             as_of: Past: ISO 8601, 1h ago, @version.
         """
         return self._invoke(
-            Debugging.ranked_solutions,
+            CuratedDebugging.ranked_solutions,
             {
                 "query_text": query_text,
                 "env": env,
@@ -79,7 +87,7 @@ class DebuggingMethods(ServiceMethods[Debugging]):
             request_id: Same id, written once.
         """
         return self._invoke(
-            Debugging.record_outcome,
+            CuratedDebugging.record_outcome,
             {
                 "solution_id": solution_id,
                 "worked": worked,
@@ -115,7 +123,7 @@ class DebuggingMethods(ServiceMethods[Debugging]):
             request_id: Same id, written once.
         """
         return self._invoke(
-            Debugging.add_solution,
+            CuratedDebugging.add_solution,
             {
                 "incident_id": incident_id,
                 "steps": steps,
@@ -162,7 +170,7 @@ class DebuggingMethods(ServiceMethods[Debugging]):
             request_id: Same id, written once.
         """
         return self._invoke(
-            Debugging.add_incident,
+            CuratedDebugging.add_incident,
             {
                 "title": title,
                 "steps": steps,
@@ -180,9 +188,389 @@ class DebuggingMethods(ServiceMethods[Debugging]):
             },
         )
 
+    def list_incidents(
+        self,
+        text: str | None = None,
+        *,
+        tag: str | None = None,
+        environment: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        standing: Literal["open", "solved", "retired", "merged"] | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> ListedIncidents:
+        """List incidents, those that were changed last first.
 
-class AsyncDebuggingMethods(AsyncServiceMethods[Debugging]):
-    """The four operations of debugging, for one caller, to be awaited."""
+        Args:
+            text: Only those with this text, whatever its case.
+            tag: Only incidents with this tag, and what belongs to them.
+            environment: Only in environments with these parts: windows, linux|py3.
+            since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
+            until: Only what was added until then.
+            standing: Only those that are so.
+            limit: Results.
+            cursor: `next` of the last answer.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            CuratedDebugging.list_incidents,
+            {
+                "text": text,
+                "tag": tag,
+                "environment": environment,
+                "since": since,
+                "until": until,
+                "standing": standing,
+                "limit": limit,
+                "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    def list_solutions(
+        self,
+        text: str | None = None,
+        *,
+        incident_id: str | None = None,
+        tag: str | None = None,
+        environment: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        standing: Literal["working", "failing", "untested", "retired", "merged"] | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> ListedSolutions:
+        """List fixes, those that were changed last first.
+
+        Args:
+            text: Only those with this text, whatever its case.
+            incident_id: Only those of this incident.
+            tag: Only incidents with this tag, and what belongs to them.
+            environment: Only in environments with these parts: windows, linux|py3.
+            since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
+            until: Only what was added until then.
+            standing: Only those that are so.
+            limit: Results.
+            cursor: `next` of the last answer.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            CuratedDebugging.list_solutions,
+            {
+                "text": text,
+                "incident_id": incident_id,
+                "tag": tag,
+                "environment": environment,
+                "since": since,
+                "until": until,
+                "standing": standing,
+                "limit": limit,
+                "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    def list_outcomes(
+        self,
+        text: str | None = None,
+        *,
+        incident_id: str | None = None,
+        solution_id: str | None = None,
+        worked: bool | None = None,
+        tag: str | None = None,
+        environment: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        standing: Literal["counted", "claim", "repeated", "reset", "retired"] | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> ListedOutcomes:
+        """List outcomes, those that were written last first.
+
+        Args:
+            text: Only those with this text, whatever its case.
+            incident_id: Only those of this incident.
+            solution_id: Only those of this solution.
+            worked: Only successes, or only failures.
+            tag: Only incidents with this tag, and what belongs to them.
+            environment: Only in environments with these parts: windows, linux|py3.
+            since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
+            until: Only what was added until then.
+            standing: Only those that are so.
+            limit: Results.
+            cursor: `next` of the last answer.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            CuratedDebugging.list_outcomes,
+            {
+                "text": text,
+                "incident_id": incident_id,
+                "solution_id": solution_id,
+                "worked": worked,
+                "tag": tag,
+                "environment": environment,
+                "since": since,
+                "until": until,
+                "standing": standing,
+                "limit": limit,
+                "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    def show_record(
+        self,
+        record_id: str,
+        *,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> RecordDetails:
+        """Show an incident, a fix or an outcome with what belongs to it, and what was done to it.
+
+        An id that was merged away shows its replacement.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            CuratedDebugging.show_record,
+            {"record_id": record_id, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
+        )
+
+    def edit_incident(
+        self,
+        incident_id: str,
+        *,
+        title: str | None = None,
+        summary: str | None = None,
+        tags: Sequence[str] | None = None,
+        error_signature: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Change the words of an incident: a new version, and the old one stays in its history.
+
+        Args:
+            incident_id: The incident to edit.
+            title: What went wrong, in a line.
+            summary: More about the problem; "" removes it.
+            tags: All labels that it shall have.
+            error_signature: Error text or stack trace; "" removes it.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return self._invoke(
+            CuratedDebugging.edit_incident,
+            {
+                "incident_id": incident_id,
+                "title": title,
+                "summary": summary,
+                "tags": tags,
+                "error_signature": error_signature,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    def edit_solution(
+        self,
+        solution_id: str,
+        steps: str | Sequence[str],
+        *,
+        evidence: Literal["keep", "reset"] | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Change the steps of a fix: a new version, with its evidence kept or begun anew.
+
+        Args:
+            solution_id: The solution to edit.
+            steps: The fix, step by step.
+            evidence: Whether earlier outcomes still count when steps change; by default those
+                of steps with the same words do.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return self._invoke(
+            CuratedDebugging.edit_solution,
+            {
+                "solution_id": solution_id,
+                "steps": steps,
+                "evidence": evidence,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    def retire_record(
+        self,
+        record_id: str,
+        reason: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Withdraw an incident or a fix from recommendations, or an outcome from the evidence.
+
+        It stays in lists and in history, and can be restored. Fixes of the incident with the same
+        steps are the same fix, and are retired with it.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            reason: Why it must not be used any more.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return self._invoke(
+            CuratedDebugging.retire_record,
+            {"record_id": record_id, "reason": reason, "branch": branch, "request_id": request_id},
+        )
+
+    def restore_record(
+        self,
+        record_id: str,
+        *,
+        version: int | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Undo: of what was retired, merged away or split off, or of edits since a version.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            version: Bring back how it was in this version (show_record lists them).
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return self._invoke(
+            CuratedDebugging.restore_record,
+            {
+                "record_id": record_id,
+                "version": version,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    def merge_records(
+        self,
+        record_id: str,
+        into: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Merge a duplicate into another incident or solution; each outcome still counts once.
+
+        The duplicate points to its replacement from then on, and its id still works.
+
+        Args:
+            record_id: The duplicate: an incident or a solution.
+            into: The one that stays, of the same kind.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return self._invoke(
+            CuratedDebugging.merge_records,
+            {"record_id": record_id, "into": into, "branch": branch, "request_id": request_id},
+        )
+
+    def split_incident(
+        self,
+        incident_id: str,
+        title: str,
+        *,
+        solutions: Sequence[str] | None = None,
+        outcomes: Sequence[str] | None = None,
+        error_signature: str | None = None,
+        summary: str | None = None,
+        tags: Sequence[str] | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> IncidentSplit:
+        """Take solutions, outcomes or the error of an incident out into a new incident.
+
+        Args:
+            incident_id: The incident that holds two problems.
+            title: What the new incident is called.
+            solutions: Solutions that belong to the new one, with their outcomes.
+            outcomes: Outcomes that belong to it; their fixes are there in both, then.
+            error_signature: The new one's error; if it is the old one's, that loses it.
+            summary: More about the problem.
+            tags: Labels.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return self._invoke(
+            CuratedDebugging.split_incident,
+            {
+                "incident_id": incident_id,
+                "title": title,
+                "solutions": solutions,
+                "outcomes": outcomes,
+                "error_signature": error_signature,
+                "summary": summary,
+                "tags": tags,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    def purge_record(
+        self,
+        record_id: str,
+        *,
+        confirm: bool = False,
+    ) -> RecordPurged:
+        """Erase an incident, a fix or an outcome for good, with all that belongs to it.
+
+        It goes from the log, every branch, every past moment and the index. An incident goes with
+        its solutions, a solution with its outcomes.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            confirm: true: erase it; else only say what would be erased.
+        """
+        return self._invoke(
+            CuratedDebugging.purge_record, {"record_id": record_id, "confirm": confirm}
+        )
+
+    def statistics(
+        self,
+        *,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> RecommendationStatistics:
+        """Return how well recommendations did: promised, happened, and what needs attention.
+
+        Args:
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return self._invoke(
+            CuratedDebugging.statistics,
+            {"branch": branch, "as_of": moment_argument(as_of, "as_of")},
+        )
+
+
+class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
+    """Debugging, with what those who look after its records need, to be awaited."""
 
     async def ranked_solutions(
         self,
@@ -203,7 +591,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[Debugging]):
             as_of: Past: ISO 8601, 1h ago, @version.
         """
         return await self._invoke(
-            Debugging.ranked_solutions,
+            CuratedDebugging.ranked_solutions,
             {
                 "query_text": query_text,
                 "env": env,
@@ -238,7 +626,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[Debugging]):
             request_id: Same id, written once.
         """
         return await self._invoke(
-            Debugging.record_outcome,
+            CuratedDebugging.record_outcome,
             {
                 "solution_id": solution_id,
                 "worked": worked,
@@ -274,7 +662,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[Debugging]):
             request_id: Same id, written once.
         """
         return await self._invoke(
-            Debugging.add_solution,
+            CuratedDebugging.add_solution,
             {
                 "incident_id": incident_id,
                 "steps": steps,
@@ -321,7 +709,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[Debugging]):
             request_id: Same id, written once.
         """
         return await self._invoke(
-            Debugging.add_incident,
+            CuratedDebugging.add_incident,
             {
                 "title": title,
                 "steps": steps,
@@ -337,4 +725,384 @@ class AsyncDebuggingMethods(AsyncServiceMethods[Debugging]):
                 "branch": branch,
                 "request_id": request_id,
             },
+        )
+
+    async def list_incidents(
+        self,
+        text: str | None = None,
+        *,
+        tag: str | None = None,
+        environment: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        standing: Literal["open", "solved", "retired", "merged"] | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> ListedIncidents:
+        """List incidents, those that were changed last first.
+
+        Args:
+            text: Only those with this text, whatever its case.
+            tag: Only incidents with this tag, and what belongs to them.
+            environment: Only in environments with these parts: windows, linux|py3.
+            since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
+            until: Only what was added until then.
+            standing: Only those that are so.
+            limit: Results.
+            cursor: `next` of the last answer.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            CuratedDebugging.list_incidents,
+            {
+                "text": text,
+                "tag": tag,
+                "environment": environment,
+                "since": since,
+                "until": until,
+                "standing": standing,
+                "limit": limit,
+                "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    async def list_solutions(
+        self,
+        text: str | None = None,
+        *,
+        incident_id: str | None = None,
+        tag: str | None = None,
+        environment: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        standing: Literal["working", "failing", "untested", "retired", "merged"] | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> ListedSolutions:
+        """List fixes, those that were changed last first.
+
+        Args:
+            text: Only those with this text, whatever its case.
+            incident_id: Only those of this incident.
+            tag: Only incidents with this tag, and what belongs to them.
+            environment: Only in environments with these parts: windows, linux|py3.
+            since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
+            until: Only what was added until then.
+            standing: Only those that are so.
+            limit: Results.
+            cursor: `next` of the last answer.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            CuratedDebugging.list_solutions,
+            {
+                "text": text,
+                "incident_id": incident_id,
+                "tag": tag,
+                "environment": environment,
+                "since": since,
+                "until": until,
+                "standing": standing,
+                "limit": limit,
+                "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    async def list_outcomes(
+        self,
+        text: str | None = None,
+        *,
+        incident_id: str | None = None,
+        solution_id: str | None = None,
+        worked: bool | None = None,
+        tag: str | None = None,
+        environment: str | None = None,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        standing: Literal["counted", "claim", "repeated", "reset", "retired"] | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> ListedOutcomes:
+        """List outcomes, those that were written last first.
+
+        Args:
+            text: Only those with this text, whatever its case.
+            incident_id: Only those of this incident.
+            solution_id: Only those of this solution.
+            worked: Only successes, or only failures.
+            tag: Only incidents with this tag, and what belongs to them.
+            environment: Only in environments with these parts: windows, linux|py3.
+            since: Only what was added since: 30 days ago, yesterday, 2026-03-01.
+            until: Only what was added until then.
+            standing: Only those that are so.
+            limit: Results.
+            cursor: `next` of the last answer.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            CuratedDebugging.list_outcomes,
+            {
+                "text": text,
+                "incident_id": incident_id,
+                "solution_id": solution_id,
+                "worked": worked,
+                "tag": tag,
+                "environment": environment,
+                "since": since,
+                "until": until,
+                "standing": standing,
+                "limit": limit,
+                "cursor": cursor,
+                "branch": branch,
+                "as_of": moment_argument(as_of, "as_of"),
+            },
+        )
+
+    async def show_record(
+        self,
+        record_id: str,
+        *,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> RecordDetails:
+        """Show an incident, a fix or an outcome with what belongs to it, and what was done to it.
+
+        An id that was merged away shows its replacement.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            CuratedDebugging.show_record,
+            {"record_id": record_id, "branch": branch, "as_of": moment_argument(as_of, "as_of")},
+        )
+
+    async def edit_incident(
+        self,
+        incident_id: str,
+        *,
+        title: str | None = None,
+        summary: str | None = None,
+        tags: Sequence[str] | None = None,
+        error_signature: str | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Change the words of an incident: a new version, and the old one stays in its history.
+
+        Args:
+            incident_id: The incident to edit.
+            title: What went wrong, in a line.
+            summary: More about the problem; "" removes it.
+            tags: All labels that it shall have.
+            error_signature: Error text or stack trace; "" removes it.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return await self._invoke(
+            CuratedDebugging.edit_incident,
+            {
+                "incident_id": incident_id,
+                "title": title,
+                "summary": summary,
+                "tags": tags,
+                "error_signature": error_signature,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    async def edit_solution(
+        self,
+        solution_id: str,
+        steps: str | Sequence[str],
+        *,
+        evidence: Literal["keep", "reset"] | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Change the steps of a fix: a new version, with its evidence kept or begun anew.
+
+        Args:
+            solution_id: The solution to edit.
+            steps: The fix, step by step.
+            evidence: Whether earlier outcomes still count when steps change; by default those
+                of steps with the same words do.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return await self._invoke(
+            CuratedDebugging.edit_solution,
+            {
+                "solution_id": solution_id,
+                "steps": steps,
+                "evidence": evidence,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    async def retire_record(
+        self,
+        record_id: str,
+        reason: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Withdraw an incident or a fix from recommendations, or an outcome from the evidence.
+
+        It stays in lists and in history, and can be restored. Fixes of the incident with the same
+        steps are the same fix, and are retired with it.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            reason: Why it must not be used any more.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return await self._invoke(
+            CuratedDebugging.retire_record,
+            {"record_id": record_id, "reason": reason, "branch": branch, "request_id": request_id},
+        )
+
+    async def restore_record(
+        self,
+        record_id: str,
+        *,
+        version: int | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Undo: of what was retired, merged away or split off, or of edits since a version.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            version: Bring back how it was in this version (show_record lists them).
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return await self._invoke(
+            CuratedDebugging.restore_record,
+            {
+                "record_id": record_id,
+                "version": version,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    async def merge_records(
+        self,
+        record_id: str,
+        into: str,
+        *,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> RecordChanged:
+        """Merge a duplicate into another incident or solution; each outcome still counts once.
+
+        The duplicate points to its replacement from then on, and its id still works.
+
+        Args:
+            record_id: The duplicate: an incident or a solution.
+            into: The one that stays, of the same kind.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return await self._invoke(
+            CuratedDebugging.merge_records,
+            {"record_id": record_id, "into": into, "branch": branch, "request_id": request_id},
+        )
+
+    async def split_incident(
+        self,
+        incident_id: str,
+        title: str,
+        *,
+        solutions: Sequence[str] | None = None,
+        outcomes: Sequence[str] | None = None,
+        error_signature: str | None = None,
+        summary: str | None = None,
+        tags: Sequence[str] | None = None,
+        branch: str | None = None,
+        request_id: str | None = None,
+    ) -> IncidentSplit:
+        """Take solutions, outcomes or the error of an incident out into a new incident.
+
+        Args:
+            incident_id: The incident that holds two problems.
+            title: What the new incident is called.
+            solutions: Solutions that belong to the new one, with their outcomes.
+            outcomes: Outcomes that belong to it; their fixes are there in both, then.
+            error_signature: The new one's error; if it is the old one's, that loses it.
+            summary: More about the problem.
+            tags: Labels.
+            branch: The branch to work on; the caller's current one by default.
+            request_id: Same id, written once.
+        """
+        return await self._invoke(
+            CuratedDebugging.split_incident,
+            {
+                "incident_id": incident_id,
+                "title": title,
+                "solutions": solutions,
+                "outcomes": outcomes,
+                "error_signature": error_signature,
+                "summary": summary,
+                "tags": tags,
+                "branch": branch,
+                "request_id": request_id,
+            },
+        )
+
+    async def purge_record(
+        self,
+        record_id: str,
+        *,
+        confirm: bool = False,
+    ) -> RecordPurged:
+        """Erase an incident, a fix or an outcome for good, with all that belongs to it.
+
+        It goes from the log, every branch, every past moment and the index. An incident goes with
+        its solutions, a solution with its outcomes.
+
+        Args:
+            record_id: An incident, a solution or an outcome.
+            confirm: true: erase it; else only say what would be erased.
+        """
+        return await self._invoke(
+            CuratedDebugging.purge_record, {"record_id": record_id, "confirm": confirm}
+        )
+
+    async def statistics(
+        self,
+        *,
+        branch: str | None = None,
+        as_of: str | int | datetime | None = None,
+    ) -> RecommendationStatistics:
+        """Return how well recommendations did: promised, happened, and what needs attention.
+
+        Args:
+            branch: The branch to work on; the caller's current one by default.
+            as_of: Past: ISO 8601, 1h ago, @version.
+        """
+        return await self._invoke(
+            CuratedDebugging.statistics,
+            {"branch": branch, "as_of": moment_argument(as_of, "as_of")},
         )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from stratagem.engine.events import Space
 from stratagem.storage.contract import Erased, Progress, WriteRequest
 from stratagem.storage.postgres.connection import SCHEMA, PostgresSession, translating_errors
 from stratagem.storage.postgres.reader import VECTOR_INDEX, make_queries
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.relational import replay as log_replay
-from stratagem.storage.relational.eraser import erase
+from stratagem.storage.relational.eraser import Erasure, erase
 from stratagem.storage.relational.projector import Projector
 from stratagem.storage.relational.transaction import SqlTransaction
 
@@ -59,22 +57,11 @@ def purge(
     session: PostgresSession,
     store: PostgresStore,
     request: WriteRequest,
-    *,
-    space: Space,
-    key: str | None,
-    sequence: int | None,
-    sequences: Sequence[int] = (),
+    wanted: Erasure,
 ) -> Erased:
     """Erase content from the log and from everything made of it, in the transaction at hand."""
     writer = store.writer(session)
-    erased = erase(
-        SqlTransaction(writer, request, writer.log.head()),
-        writer.queries,
-        space=space,
-        key=key,
-        sequence=sequence,
-        sequences=sequences,
-    )
+    erased = erase(SqlTransaction(writer, request, writer.log.head()), writer.queries, wanted)
     if erased.events:
         replay_all(session, store, lambda _done, _total, _what: None)
     return erased

@@ -14,7 +14,7 @@ written.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
@@ -23,7 +23,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from stratagem import limits
-from stratagem.engine.events import Event, Head, Space
+from stratagem.engine.events import Event, Head
 from stratagem.engine.records import Kinds
 from stratagem.engine.values import check_text
 from stratagem.errors import StorageUnavailable, StratagemError
@@ -44,6 +44,7 @@ from stratagem.storage.postgres.reader import make_queries, make_reader
 from stratagem.storage.postgres.statements import SQL
 from stratagem.storage.postgres.writer import make_writer
 from stratagem.storage.relational.cache import NameCache, WriterCache
+from stratagem.storage.relational.eraser import Erasure
 from stratagem.storage.relational.group_commit import CommitBatch, Ticket
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.session import Shape
@@ -158,25 +159,9 @@ class PostgresStore(SqlStore):
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
         return examination.examine(self, progress, expect)
 
-    def purge(
-        self,
-        request: WriteRequest,
-        *,
-        space: Space,
-        key: str | None,
-        sequence: int | None,
-        sequences: Sequence[int] = (),
-    ) -> Erased:
+    def _erase(self, request: WriteRequest, wanted: Erasure) -> Erased:
         erased = self._exclusively(
-            lambda session: maintenance.purge(
-                session,
-                self,
-                request,
-                space=space,
-                key=key,
-                sequence=sequence,
-                sequences=sequences,
-            )
+            lambda session: maintenance.purge(session, self, request, wanted)
         )
         if erased.events:
             self._vacuum()

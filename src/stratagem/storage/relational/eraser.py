@@ -21,7 +21,7 @@ from stratagem.storage.relational.session import NUMBER, Queries, Shape
 if TYPE_CHECKING:
     from stratagem.storage.relational.transaction import SqlTransaction
 
-__all__ = ["ERASED_MARK", "erase"]
+__all__ = ["ERASED_MARK", "Erasure", "erase", "erasure_of"]
 
 _OPTIONAL_NUMBER = Shape[tuple[int | None]]()
 
@@ -30,24 +30,45 @@ _OPTIONAL_NUMBER = Shape[tuple[int | None]]()
 ERASED_MARK: Final = "\x01"
 
 
-def erase(
-    transaction: SqlTransaction,
-    queries: Queries,
-    *,
-    space: Space,
-    key: str | None,
-    sequence: int | None,
-    sequences: Sequence[int] = (),
-) -> Erased:
-    """Erase a record's events, or some events, with the copies of them; record it in the log.
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What is to be erased: records, one logged event by its sequence, or several events.
+
+    `quotes`: records of calls that quote it lose their content with it.
+    """
+
+    records: tuple[tuple[Space, str], ...] = ()
+    sequence: int | None = None
+    sequences: tuple[int, ...] = ()
+    quotes: bool = True
+
+
+def erasure_of(
+    space: Space, key: str | None, sequence: int | None, sequences: Sequence[int]
+) -> Erasure:
+    """Return what a purge names: a record, or one event, or many of which no copies are sought."""
+    if sequences:
+        return Erasure(sequences=tuple(sequences), quotes=False)
+    if key is not None:
+        return Erasure(((space, key),))
+    return Erasure(sequence=sequence)
+
+
+def erase(transaction: SqlTransaction, queries: Queries, wanted: Erasure) -> Erased:
+    """Erase records and events, with the copies of them; record it in the log.
 
     The read models have to be rebuilt afterwards.
     """
-    subject = transaction.records.subjects(space, [key]).get(key) if key is not None else None
-    named = _events_to_erase(queries, subject, sequence, sequences)
+    subjects = [
+        (number, space)
+        for space, key in wanted.records
+        for number in transaction.records.subjects(space, [key]).values()
+    ]
+    named = _events_to_erase(queries, [number for number, _ in subjects], wanted)
     if not named:
         return Erased()
-    quotes = _Quotes() if sequences else _find_quotes(transaction, named, key)
+    names = [key for _, key in wanted.records]
+    quotes = _find_quotes(transaction, named, names) if wanted.quotes else _Quotes()
     doomed = sorted({*named, *quotes.sequences})
     default = transaction.branches.by_name(DEFAULT_BRANCH)
     assert default is not None, "every log begins with it"
@@ -59,9 +80,9 @@ def erase(
     for result in quotes.results:
         transaction.requests.erase(result.actor, result.request)
     head = transaction.log.head().sequence
-    if not sequences:
+    if wanted.quotes:
         transaction.settings.set(PURGED_AT, head)
-    if subject is not None:
+    for subject, space in subjects:
         # Its name may be what has to go. The number stays, for events refer to it.
         queries.run("erase_subject", subject, f"{ERASED_MARK}{subject}")
         queries.run("purge_outbox", subject)
@@ -69,22 +90,21 @@ def erase(
     return Erased(len(named), quotes.copies, len(quotes.results), quotes.elsewhere)
 
 
-def _events_to_erase(
-    queries: Queries, subject: int | None, sequence: int | None, sequences: Sequence[int]
-) -> list[int]:
+def _events_to_erase(queries: Queries, subjects: Sequence[int], wanted: Erasure) -> list[int]:
     """Return the events that a purge names: a subject's, or events; with what merges copied."""
-    if sequences:
-        found = set(sequences)
-    elif subject is not None:
-        found = {row[0] for row in queries.rows(NUMBER, "subject_events", subject)}
-    elif sequence is not None:
-        row = queries.row(_OPTIONAL_NUMBER, "origin_of", sequence)
+    found = set(wanted.sequences)
+    for subject in subjects:
+        found.update(row[0] for row in queries.rows(NUMBER, "subject_events", subject))
+    if wanted.sequence is not None:
+        row = queries.row(_OPTIONAL_NUMBER, "origin_of", wanted.sequence)
         if row is None:
             raise ValidationFailed(
-                f"No logged event has sequence {sequence}.", field="sequence", sequence=sequence
+                f"No logged event has sequence {wanted.sequence}.",
+                field="sequence",
+                sequence=wanted.sequence,
             )
-        found = {_first_of(queries, sequence)}
-    else:
+        found.add(_first_of(queries, wanted.sequence))
+    if not found:
         return []
     latest = found
     while latest:
@@ -111,9 +131,9 @@ class _Quotes:
     results: list[RequestResult] = field(default_factory=list)
 
 
-def _find_quotes(transaction: SqlTransaction, named: Sequence[int], key: str | None) -> _Quotes:
+def _find_quotes(transaction: SqlTransaction, named: Sequence[int], keys: Sequence[str]) -> _Quotes:
     """Go through the log and the results once, and return what quotes some events."""
-    copies = _copies(transaction, named, key)
+    copies = _copies(transaction, named, keys)
     found = _Quotes()
     if not copies:
         return found
@@ -143,7 +163,7 @@ def _find_quotes(transaction: SqlTransaction, named: Sequence[int], key: str | N
     return found
 
 
-def _copies(transaction: SqlTransaction, named: Sequence[int], key: str | None) -> Copies:
+def _copies(transaction: SqlTransaction, named: Sequence[int], keys: Sequence[str]) -> Copies:
     """Return what copies of some events are recognised by."""
     values: list[Any] = []
     for sequence in named:
@@ -151,7 +171,7 @@ def _copies(transaction: SqlTransaction, named: Sequence[int], key: str | None) 
         kind = transaction.kinds.records.get(fact.space.kind) if fact.space else None
         if fact.content is not None and kind is not None:
             values += [fact.content.get(name) for name in kind.erasable]
-    return Copies(values, [key] if key is not None else [])
+    return Copies(values, keys)
 
 
 def _is_quoted(copies: Copies, result: RequestResult) -> bool:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Protocol, TypeVar
 from weakref import WeakSet
 
+from stratagem.engine.events import Space
 from stratagem.engine.records import Kinds
 from stratagem.errors import ReadOnly, StorageUnavailable
 from stratagem.storage.clock_watch import ClockWatch
-from stratagem.storage.contract import Indexer, Reader, Transaction, WriteRequest
+from stratagem.storage.contract import Erased, Indexer, Reader, Transaction, WriteRequest
 from stratagem.storage.relational.cache import NameCache, WriterCache
+from stratagem.storage.relational.eraser import Erasure, erasure_of
 from stratagem.storage.relational.group_commit import Ticket, WriterQueue
 from stratagem.storage.relational.writer import Adapters
 
@@ -77,6 +79,28 @@ class SqlStore(ABC):
     def write(self, work: Callable[[Transaction], T], request: WriteRequest) -> T:
         self._refuse_read_only()
         return self._writers.write(work, request)
+
+    def purge(
+        self,
+        request: WriteRequest,
+        *,
+        space: Space,
+        key: str | None,
+        sequence: int | None,
+        sequences: Sequence[int] = (),
+    ) -> Erased:
+        return self._erase(request, erasure_of(space, key, sequence, sequences))
+
+    def purge_records(
+        self,
+        request: WriteRequest,
+        records: Sequence[tuple[Space, str]],
+        sequences: Sequence[int] = (),
+    ) -> Erased:
+        return self._erase(request, Erasure(tuple(records), sequences=tuple(sequences)))
+
+    @abstractmethod
+    def _erase(self, request: WriteRequest, wanted: Erasure) -> Erased: ...
 
     def close(self) -> None:
         for follower in self._followers:

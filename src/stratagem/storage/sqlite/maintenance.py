@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import apsw
 
-from stratagem.engine.events import Space
 from stratagem.storage.contract import Erased, Progress, WriteRequest
 from stratagem.storage.relational import replay as log_replay
-from stratagem.storage.relational.eraser import erase
+from stratagem.storage.relational.eraser import Erasure, erase
 from stratagem.storage.relational.projector import Projector
 from stratagem.storage.relational.transaction import SqlTransaction
 from stratagem.storage.sqlite.statements import SQL, script
@@ -62,15 +60,7 @@ def bump_generation(connection: apsw.Connection) -> None:
     settings.set("vector_generation", (settings.number("vector_generation") or 0) + 1)
 
 
-def purge(
-    store: SqliteStore,
-    request: WriteRequest,
-    *,
-    space: Space,
-    key: str | None,
-    sequence: int | None,
-    sequences: Sequence[int] = (),
-) -> Erased:
+def purge(store: SqliteStore, request: WriteRequest, wanted: Erasure) -> Erased:
     """Erase content from the log and from everything made of it."""
 
     def work(connection: apsw.Connection) -> Erased:
@@ -78,12 +68,7 @@ def purge(
         try:
             writer = store.writer(connection)
             erased = erase(
-                SqlTransaction(writer, request, writer.log.head()),
-                writer.queries,
-                space=space,
-                key=key,
-                sequence=sequence,
-                sequences=sequences,
+                SqlTransaction(writer, request, writer.log.head()), writer.queries, wanted
             )
             if erased.events:
                 replay_all(connection, store, lambda _done, _total, _what: None)

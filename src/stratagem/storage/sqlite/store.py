@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -17,12 +17,13 @@ from weakref import WeakSet
 import apsw
 
 from stratagem import limits
-from stratagem.engine.events import GENESIS, Event, Head, Space
+from stratagem.engine.events import GENESIS, Event, Head
 from stratagem.engine.records import Kinds
 from stratagem.errors import StorageUnavailable
 from stratagem.storage.contract import Erased, Finding, Indexer, Progress, Reader, WriteRequest
 from stratagem.storage.copy_mark import refuse_unfinished
 from stratagem.storage.relational.cache import WriterCache
+from stratagem.storage.relational.eraser import Erasure
 from stratagem.storage.relational.group_commit import CommitBatch, Ticket
 from stratagem.storage.relational.log import SqlLog
 from stratagem.storage.relational.reader import SqlReader
@@ -174,18 +175,8 @@ class SqliteStore(SqlStore):
     def examine(self, progress: Progress, expect: tuple[int, str] | None) -> list[Finding]:
         return examination.examine(self, progress, expect)
 
-    def purge(
-        self,
-        request: WriteRequest,
-        *,
-        space: Space,
-        key: str | None,
-        sequence: int | None,
-        sequences: Sequence[int] = (),
-    ) -> Erased:
-        return maintenance.purge(
-            self, request, space=space, key=key, sequence=sequence, sequences=sequences
-        )
+    def _erase(self, request: WriteRequest, wanted: Erasure) -> Erased:
+        return maintenance.purge(self, request, wanted)
 
     def discard(self) -> None:
         def remove(_writer: apsw.Connection) -> None:

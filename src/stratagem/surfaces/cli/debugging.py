@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
-from stratagem.surfaces.cli.output import printable
+from stratagem.surfaces.cli.operation_commands import Invocation, OperationGroup
+from stratagem.surfaces.cli.output import confirm, printable
 from stratagem.surfaces.cli.session import Session, command
 
-__all__ = ["app"]
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = [
+    "app",
+    "purge",
+    "show_details",
+    "show_incidents",
+    "show_outcomes",
+    "show_solutions",
+    "show_statistics",
+]
+
+Answer = Mapping[str, Any]
 
 app = typer.Typer()
-debug = typer.Typer(help="Share debug memory, and see how well it does.", no_args_is_help=True)
+debug = typer.Typer(cls=OperationGroup, no_args_is_help=True)
 app.add_typer(debug, name="debug", rich_help_panel="Debugging")
 
 
 @debug.callback()
 @command
 def _debug(session: Session) -> None:
-    """Share debug memory, and see how well it does."""
+    """Look after debug memory, share it, and see how well it does."""
     del session  # It has actions only.
 
 
@@ -69,19 +84,6 @@ def _import(
     session.output.answer(asdict(done), _say("Imported"))
 
 
-@debug.command("stats")
-@command
-def _stats(session: Session) -> None:
-    """Show how often the first recommendation worked, and what needs attention."""
-    from stratagem.debugging.statistics import statistics
-
-    with session.runtime(must_exist=True) as runtime:
-        foundation = runtime.foundation
-        with foundation.store.snapshot() as reader:
-            found = statistics(reader, foundation.views.view(reader, session.branch))
-    session.output.answer(asdict(found), _show_stats)
-
-
 def _say(verb: str) -> Any:
     def render(console: Console, answer: Mapping[str, Any]) -> None:
         from stratagem.surfaces.cli.tables import plural
@@ -96,21 +98,205 @@ def _say(verb: str) -> Any:
     return render
 
 
-def _show_stats(console: Console, answer: Mapping[str, Any]) -> None:
-    from stratagem.surfaces.cli.tables import show, show_fields, table
+def purge(
+    invocation: Invocation,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+) -> None:
+    """Say what would be erased, ask, and erase it."""
+    output, summarise = invocation.session.output, invocation.operation.summarise
+    planned = invocation.run()
+    what = summarise(planned).partition(", from every")[0].removeprefix("Would erase ")
+    question = f"Erase {what} for good, from the log, every branch and every past moment?"
+    if not confirm(output, question, yes=yes):
+        raise typer.Abort
+    invocation.arguments["confirm"] = True
+    answer = invocation.run()
+    if output.json:
+        output.data(answer)
+    else:
+        output.prose(summarise(answer))
 
-    counts = {name: value for name, value in answer.items() if not isinstance(value, list)}
-    if counts["hit_rate"] is None:
-        counts["hit_rate"] = "nothing reported yet"
+
+def show_incidents(console: Console, answer: Answer) -> None:
+    """Show a page of incidents."""
+    from stratagem.surfaces.cli.tables import brief, table, when
+
+    rows = table("INCIDENT", "STANDING", "FIXES", "WORKED", "CHANGED", "TITLE")
+    for each in answer["results"]:
+        rows.add_row(
+            printable(each["incident_id"]),
+            _standing_words(each),
+            str(each["solutions"]),
+            _ratio(each),
+            when(each["changed"])[:16],
+            brief(_with_tags(each)),
+        )
+    _show_page(console, rows, answer)
+
+
+def show_solutions(console: Console, answer: Answer) -> None:
+    """Show a page of fixes."""
+    from stratagem.surfaces.cli.tables import brief, table
+
+    rows = table("SOLUTION", "STANDING", "WORKED", "ENVIRONMENT", "INCIDENT", "STEPS")
+    for each in answer["results"]:
+        rows.add_row(
+            printable(each["solution_id"]),
+            _standing_words(each),
+            _ratio(each),
+            printable(each["env_bucket"]),
+            printable(each["incident_id"]),
+            brief(" / ".join(each["steps"])),
+        )
+    _show_page(console, rows, answer)
+
+
+def show_outcomes(console: Console, answer: Answer) -> None:
+    """Show a page of outcomes."""
+    from stratagem.surfaces.cli.tables import brief, table, when
+
+    rows = table("OUTCOME", "RESULT", "STANDING", "WHEN", "ENVIRONMENT", "SOLUTION", "NOTES")
+    for each in answer["results"]:
+        rows.add_row(
+            printable(each["outcome_id"]),
+            "worked" if each["worked"] else "failed",
+            _standing_words(each),
+            when(each["at"])[:16],
+            printable(each["env_bucket"]),
+            printable(each["solution_id"]),
+            brief(each.get("notes", "")),
+        )
+    _show_page(console, rows, answer)
+
+
+def show_details(console: Console, answer: Answer) -> None:
+    """Show a record with what belongs to it, and its versions."""
+    from stratagem.surfaces.cli.tables import brief, show, table, when
+
+    if incident := answer.get("incident"):
+        _show_incident(console, incident, answer)
+    for name, render in (("solutions", show_solutions), ("outcomes", show_outcomes)):
+        if answer.get(name):
+            console.print(f"\n{name}", style="bold")
+            render(console, {"results": answer[name]})
+    if merged := answer.get("merged_from"):
+        console.print(printable(f"\nMerged into it: {', '.join(merged)}"), soft_wrap=True)
+    console.print("\nversions", style="bold")
+    rows = table("VERSION", "WHEN", "BY", "DID", "WHY")
+    for each in answer["versions"]:
+        rows.add_row(
+            str(each["version"]),
+            when(each["at"]),
+            printable(each["actor"]),
+            each["did"],
+            brief(each.get("reason", "")),
+        )
+    show(console, rows)
+
+
+def show_statistics(console: Console, answer: Answer) -> None:
+    """Show what was promised and what happened, and what needs attention."""
+    from stratagem.surfaces.cli.tables import show_fields
+
+    counts = {name: answer[name] for name in _COUNTS}
+    if answer["automatic"]:
+        counts["lookups"] = f"{answer['lookups']} ({answer['automatic']} more by the gateway)"
+    for name in ("promised", "hit_rate", "calibration_error"):
+        counts[name] = _percent(answer[name]) or "nothing reported yet"
     show_fields(console, counts)
-    for name, columns in (
-        ("by_month", ("month", "answered", "hit_rate")),
-        ("without_solutions", ("incident_id", "title")),
-        ("stopped_working", ("solution_id", "incident_id", "failures_since", "last_success")),
-    ):
+    for title, name, columns in _STATISTICS:
         if answer[name]:
-            console.print(f"\n{name.replace('_', ' ')}", style="bold")
-            rows = table(*(column.replace("_", " ").upper() for column in columns))
-            for each in answer[name]:
-                rows.add_row(*(printable(str(each[column])) for column in columns))
-            show(console, rows)
+            _show_rows(console, title, answer[name], columns)
+
+
+_COUNTS: Final = (
+    *("incidents", "solutions", "outcomes", "lookups", "no_match", "answered"),
+    "first_recommendation_worked",
+)
+_STATISTICS: Final = (
+    ("by month", "by_month", ("month", "lookups", "answered", "promised", "hit_rate")),
+    (
+        "calibration: what was promised, and what happened",
+        "calibration",
+        ("from", "to", "answered", "promised", "happened"),
+    ),
+    (
+        "added after a lookup without a match",
+        "no_match_then_added",
+        ("incident_id", "asked", "title"),
+    ),
+    ("incidents without a fix", "without_solutions", ("incident_id", "title")),
+    (
+        "fixes that stopped working",
+        "stopped_working",
+        ("solution_id", "incident_id", "failures_since", "last_success", "steps"),
+    ),
+)
+_SHARES: Final = frozenset({"promised", "hit_rate", "happened", "from", "to"})
+_TIMES: Final = frozenset({"asked", "last_success"})
+_LONG: Final = frozenset({"title", "steps"})
+
+
+def _show_rows(
+    console: Console, title: str, listed: Sequence[Answer], columns: Sequence[str]
+) -> None:
+    from stratagem.surfaces.cli.tables import show, table
+
+    console.print(f"\n{title}", style="bold")
+    rows = table(*(column.replace("_", " ").upper() for column in columns))
+    for each in listed:
+        rows.add_row(*(_cell(column, each[column]) for column in columns))
+    show(console, rows)
+
+
+def _cell(column: str, value: Any) -> str | Text:
+    from stratagem.surfaces.cli.tables import brief, when
+
+    if column in _SHARES:
+        return _percent(value)
+    if column in _TIMES:
+        return when(value)[:16]
+    return brief(str(value)) if column in _LONG else printable(str(value))
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
+
+
+def _show_incident(console: Console, incident: Answer, answer: Answer) -> None:
+    from stratagem.surfaces.cli.tables import show_fields
+
+    names = ("incident_id", "title", "summary", "error", "tags", "environments", "split_from")
+    fields = {name: incident[name] for name in names if incident.get(name)}
+    fields["standing"] = _standing_words(incident)
+    show_fields(console, fields)
+    signature = answer.get("error_signature") or ""
+    if "\n" in signature.strip():
+        console.print(printable(f"\n{signature.strip()}"), style="dim", soft_wrap=True)
+
+
+def _standing_words(each: Answer) -> str:
+    if each.get("merged_into"):
+        return printable(f"merged into {each['merged_into']}")
+    if each.get("retired"):
+        return printable(f"retired: {each['retired']['reason']}")
+    return str(each["standing"])
+
+
+def _ratio(each: Answer) -> str:
+    tried = each["worked"] + each["failed"]
+    return f"{each['worked']} of {tried}" if tried else "untried"
+
+
+def _with_tags(each: Answer) -> str:
+    return " ".join([each["title"], *(f"#{tag}" for tag in each["tags"])])
+
+
+def _show_page(console: Console, rows: Table, answer: Answer) -> None:
+    from stratagem.surfaces.cli.tables import show
+
+    if answer["results"]:
+        show(console, rows)
+    else:
+        console.print("Nothing fits." if answer.get("truncated") else "There is none.")
