@@ -133,6 +133,8 @@ def _say_purged(answer: Mapping[str, Any]) -> str:
         said.append(f"Records that quoted it lost their content: {_kinds(answer['copies'])}.")
     if answer["elsewhere"]:
         said.append(f"The same text is still in: {_kinds(answer['elsewhere'])}.")
+    if answer.get("stand_again"):
+        said.append(f"Merged into it, standing again: {', '.join(answer['stand_again'])}.")
     return " ".join([*said, answer["note"]])
 
 

@@ -66,8 +66,6 @@ def purge(
         note = "Backups and exports made earlier are out of reach."
         if erased.pending:
             note += " Somebody was reading: purge again to clear the last pages of the file."
-    if freed:
-        note += f" Merged into it, and standing for itself again: {', '.join(freed)}."
     results = {"kept_result": erased.results} if erased.results else {}
     return RecordPurged(
         kind=doomed.kind,
@@ -80,6 +78,7 @@ def purge(
         copies={**erased.copies, **results},
         elsewhere=dict(erased.elsewhere),
         note=note,
+        stand_again=freed or None,
     )
 
 

@@ -304,7 +304,10 @@ class IncidentSplit(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class RecordPurged(DisplayableResult):
-    """What was erased for good, or would be: nothing is, unless it was confirmed."""
+    """What was erased for good, or would be: nothing is, unless it was confirmed.
+
+    `stand_again`: what was merged into it, and now stands for itself again.
+    """
 
     kind: str
     id: str
@@ -316,6 +319,7 @@ class RecordPurged(DisplayableResult):
     copies: dict[str, int]
     elsewhere: dict[str, int]
     note: str
+    stand_again: list[str] | None = None
 
 
 @dataclass(slots=True, repr=False)
