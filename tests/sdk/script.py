@@ -261,7 +261,7 @@ def refusal(error: StratagemError) -> Refusal:
 
 # What no two databases have in common: ids, times, chains of hashes, and where they are.
 _OWN = {
-    "merged_into", "merged_from", "split_from", "stand_again",
+    "merged_into", "merged_from", "split_from", "stand_again", "copies",
     "concept_id", "relationship_id", "incident_id", "solution_id", "outcome_id", "lookup_id",
     "database", "head", "id", "owner", "caller", "toolId", "executionId", "runId", "revision",
     "pipelineRunId", "actor", "anchor", "next",
