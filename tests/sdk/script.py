@@ -217,6 +217,8 @@ GATEWAY = (
     step("withdraw", "gateway.withdraw_secret", "shout", "KEY"),
     step("cache", "gateway.configure_cache", ttl=60),
     step("clear", "gateway.clear_cache", "calculator"),
+    step("breakers", "gateway.breakers"),
+    step("reset", "gateway.reset_breaker", "calculator"),
     step("erase", "gateway.erase_executions", preview=True),
     step("servers", "gateway.servers"),
     step("no server", "gateway.add_server", "nowhere", url="http://127.0.0.1:9/mcp"),

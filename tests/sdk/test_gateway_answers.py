@@ -50,6 +50,8 @@ def calls(gateway: Any) -> Answered:
     yield "erase_executions", gateway.erase_executions(0)
     yield "configure_cache", gateway.configure_cache(ttl=60, max_size="1MB")
     yield "clear_cache", gateway.clear_cache("calculator")
+    yield "breakers", gateway.breakers()
+    yield "reset_breaker", gateway.reset_breaker("calculator")
 
 
 def registry(gateway: Any) -> Answered:
