@@ -39,6 +39,11 @@ QUERY_CHARS_MAX: Final = 10_000
 QUERY_TERMS_MAX: Final = 256
 # Enough to judge a hit by; the whole text is one recall away.
 SNIPPET_CHARS: Final = 240
+# Of what was replied to a message that was found, or of what it replies to.
+REPLY_CHARS: Final = 400
+# What a client is reminded of when it begins: the newest, and the beginning of each.
+INSTRUCTIONS_MAX: Final = 10
+INSTRUCTION_CHARS: Final = 200
 # The index holds this much of a text; what lies beyond is stored but not searchable.
 INDEXED_CHARS_MAX: Final = 100_000
 

@@ -48,6 +48,99 @@ def test_without_an_embedder_a_search_says_that_it_is_lexical(call: Call) -> Non
 
 
 @proves("search:score")
+def test_a_score_does_not_depend_on_what_else_is_found(call: Call) -> None:
+    call.store(key="part", value="the fjord is deep")
+    alone = call.search(query="fjord water ferry")["results"][0]["score"]
+    for number in range(20):
+        call.store(key=f"other{number}", value=f"harbour {number}")
+    call.store(key="whole", value="the ferry on the water of the fjord")
+
+    found = {hit["key"]: hit["score"] for hit in call.search(query="fjord water ferry")["results"]}
+
+    assert found["whole"] == 1.0
+    assert found["part"] == pytest.approx(alone, abs=0.15)
+
+
+@proves("search:floor")
+def test_what_has_next_to_nothing_of_a_query_is_not_found(call: Call) -> None:
+    call.store(key="trip", value="Paris trip")
+    for number in range(20):
+        call.store(key=f"k{number}", value=f"note {number}")
+    query = "weekly marketing budget and headcount of the Berlin office, then Rome and Paris"
+
+    assert call.keys(query) == []
+    assert call.keys(query, min_score=0) == ["trip"]
+    assert call.keys("Paris", min_score=1) == ["trip"]
+    assert call.keys("Paris in spring", min_score=1) == []
+
+
+HANDBOOK = (
+    "This paragraph talks about parking and badges, at length and to nobody's delight. " * 20
+    + "The wireless network of the office is called Otter-5G, its password hangs in the hall. "
+    + "Lunch is served at noon, and whoever is late gets soup from yesterday instead. " * 20
+)
+
+
+@proves("search:passages")
+def test_a_long_value_is_shown_by_the_passage_that_matches(call: Call) -> None:
+    call.store(key="handbook", value=HANDBOOK)
+    event = call.log(event="message", data={"text": HANDBOOK})["sequence"]
+
+    answer = call.search(query="wireless network password")
+
+    hits = {hit["kind"]: hit for hit in answer["results"]}
+    for hit in hits.values():
+        assert "Otter-5G" in hit["value"]
+        assert len(hit["value"]) < 800
+        assert "**wireless**" in hit["snippet"]
+    assert hits["entry"]["chars"] == len(HANDBOOK)
+    assert "strata_recall" in answer["note"]
+    assert call.recall(key="handbook")["value"] == HANDBOOK
+    assert call.recall(key=f"@{event}")["value"] == {"text": HANDBOOK}
+
+
+@proves("search:passages")
+def test_ten_long_values_fit_into_an_answer(call: Call) -> None:
+    for number in range(10):
+        call.store(key=f"k{number}", value=f"{number} {HANDBOOK}")
+
+    answer = call.search(query="wireless network password")
+
+    assert len(answer["results"]) == 10
+
+
+@proves("search:exchange")
+def test_a_message_comes_with_its_reply(call: Call) -> None:
+    asked, answered, _ = (
+        call.log(event="message", data={"role": role, "text": text}, session="s")["sequence"]
+        for role, text in (
+            ("user", "Where do the puffins nest?"),
+            ("assistant", f"{HANDBOOK} They nest on the northern cliffs."),
+            ("user", "Thanks"),
+        )
+    )
+
+    hits = {hit["sequence"]: hit for hit in call.search(query="northern cliffs")["results"]}
+    found = {hit["sequence"]: hit for hit in call.search(query="where puffins nest")["results"]}
+
+    assert hits[answered]["reply_to"]["sequence"] == asked
+    assert "puffins" in hits[answered]["reply_to"]["passage"]
+    assert found[asked]["reply"]["sequence"] == answered
+    # It is a hit itself, and shown there.
+    assert ("passage" in found[asked]["reply"]) is (answered not in found)
+
+
+@proves("search:exchange")
+def test_messages_without_roles_stand_for_themselves(call: Call) -> None:
+    for text in ("Where do the puffins nest?", "On the northern cliffs"):
+        call.log(event="message", data={"text": text}, session="s")
+
+    hits = call.search(query="puffins cliffs")["results"]
+
+    assert not any("reply" in hit or "reply_to" in hit for hit in hits)
+
+
+@proves("search:score")
 def test_scores_lie_between_zero_and_one_and_fall(call: Call) -> None:
     for number in range(20):
         call.store(key=f"k{number}", value="fjord " * (number % 4) + "water " * number)
@@ -133,6 +226,8 @@ FOUND: dict[str, tuple[Any, str]] = {
     "a path": ("see src/stratagem/limits.py", "limits.py"),
     "a version": ("Python 3.11.7 is needed", "3.11.7"),
     "an error code": ("failed with ECONNREFUSED", "econnrefused"),
+    "a Russian case": ("Я живу в Москве", "Москва"),
+    "a Greek case": ("οι δρόμοι της Αθήνας", "Αθήνα"),
     "an address": ("mail ada@example.org", "ada@example.org"),
     "a number": ({"port": 8080}, "8080"),
     "a field": ({"portNumber": 1}, "port number"),

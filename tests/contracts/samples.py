@@ -110,7 +110,8 @@ class Words:
         return [
             IndexedText(
                 text.title.lower(),
-                text.body.lower(),
+                # A line is a passage.
+                text.body.lower().split("\n"),
                 " ".join(context).lower(),
                 vector_of(text.body) if ready else None,
             )

@@ -23,7 +23,7 @@ from stratagem.places import display_place
 from stratagem.storage.contract import IndexedText, Store
 from stratagem.storage.postgres import schema
 from stratagem.storage.postgres.store import PostgresStore
-from stratagem.storage.postgres.terms import text_row
+from stratagem.storage.postgres.terms import text_rows
 from tests.contracts.backends import open_postgres, open_sqlite_file
 from tests.contracts.samples import (
     START,
@@ -101,10 +101,13 @@ class TestRanking:
         }
 
     def test_a_text_is_counted_by_field(self) -> None:
-        row = text_row(7, 1, IndexedText("red fish", "red red blue", "fish", None))
+        document = IndexedText("red fish", ["red red blue", "green"], "fish", None)
 
-        assert row[:3] == (1, 6, ["7:red", "7:fish", "7:blue"])
-        assert row[3] == '{"red":65538,"fish":65792,"blue":1}'
+        rows = list(text_rows(7, 1, document))
+
+        assert rows[0][:4] == (1, 0, 6, ["7:red", "7:fish", "7:blue"])
+        assert rows[0].frequencies == '{"red":65538,"fish":65792,"blue":1}'
+        assert rows[1][:4] == (1, 1, 4, ["7:red", "7:fish", "7:green"])
 
 
 def ranked(store: Store, words: Sequence[str]) -> list[tuple[int, float]]:
@@ -129,7 +132,7 @@ class Numbers(Words):
         made = super().documents(texts, embed=False)
         if not embed:
             return made
-        return [each._replace(vector=vector(each.body)) for each in made]
+        return [each._replace(vector=vector(each.passages[0])) for each in made]
 
 
 def vector(text: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stratagem.errors import DatabaseCorrupt
-from stratagem.storage.contract import Store
+from stratagem.storage.contract import Store, TextTraits
 from tests.contracts.samples import (
     HAPPENING,
     NOTE,
@@ -217,6 +217,48 @@ def test_scores_are_higher_for_better_matches(store: Store) -> None:
 
     assert [each.sequence for each in found] == [strong, weak]
     assert found[0].score > found[1].score > 0
+
+
+def test_a_text_is_found_by_its_best_passage_first(store: Store) -> None:
+    note = append(store, a_note("k", "blue fish\nred\nred red fish"))
+    other = append(store, a_note("other", "red and a lot of words besides, of many kinds"))
+
+    with store.snapshot() as reader:
+        found = reader.search.matches(
+            view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
+        )
+
+    assert sorted((each.sequence, each.passage) for each in found) == [
+        (note, 1), (note, 2), (other, 0)
+    ]  # fmt: skip
+    assert found[0].sequence == note
+
+
+def test_traits_of_a_text_are_its_length_and_whether_it_has_a_facet(store: Store) -> None:
+    note = append(store, a_note("k", "four"))
+
+    with store.snapshot() as reader:
+        traits = reader.search.traits([note, note + 1], "none")
+
+    assert traits == {note: TextTraits(4, has_facet=False)}
+
+
+def test_the_messages_around_one_are_those_that_its_view_shows(store: Store) -> None:
+    first, second, third = (
+        append(store, a_happening(word, session="s")) for word in ("one", "two", "three")
+    )
+    fork(store, "trial")
+    fourth = append(store, a_happening("four", session="s"), branch="trial")
+    append(store, a_happening("five", session="s"))
+    append(store, a_happening("six", session="other"), branch="trial")
+
+    with store.snapshot() as reader:
+        lineage = view(reader, "trial").lineage
+        around = reader.search.turns(lineage, happenings(), "s", second, before=5, after=5)
+        nearest = reader.search.turns(lineage, happenings(), "s", third, before=1, after=1)
+
+    assert around == [first, third, fourth]
+    assert nearest == [second, fourth]
 
 
 def test_which_of_some_versions_are_seen(store: Store) -> None:

@@ -187,8 +187,8 @@ READ_MODEL_HARM = {
     "a tag added": "INSERT INTO tags VALUES ('forged', 3)",
     "a tag removed": "DELETE FROM tags",
     "a turn removed": "DELETE FROM turns WHERE seq = (SELECT min(seq) FROM turns)",
-    "a text removed": "DELETE FROM texts WHERE rowid = 2",
-    "a text added": "INSERT INTO texts (rowid, title, body, context) VALUES (1, '', 'forged', '')",
+    "a text removed": "DELETE FROM texts WHERE rowid >> 8 = 2",
+    "a text added": "INSERT INTO texts (rowid, title, body, context) VALUES (256, '', 'forged', '')",
     "a vector removed": "DELETE FROM vectors WHERE seq = 2",
     "a vector of nothing": "INSERT INTO vectors (seq, vector) VALUES (1, zeroblob(32))",
 }
@@ -212,7 +212,7 @@ def test_harm_to_a_read_model_is_found_and_a_rebuild_mends_it(folder: Path, harm
 def test_a_text_whose_words_were_altered_is_found(folder: Path) -> None:
     tamper(
         folder,
-        "DELETE FROM texts WHERE rowid = 2",
+        "DELETE FROM texts WHERE rowid >> 8 = 2",
         "INSERT INTO texts (rowid, title, body, context) VALUES (2, 'a', 'forged', '')",
     )
 

@@ -64,6 +64,7 @@ MEMORY = (
     step("history page", "memory.history", "city", limit=1),
     step("history none", "memory.history"),
     step("time range", "memory.time_range"),
+    step("instructions", "memory.instructions"),
     step("time range past", "memory.time_range", as_of=Earlier("store", "timestamp")),
     step("list entries", "memory.list", "k1", order="key", limit=20),
     step("list newest", "memory.list", limit=2),

@@ -172,6 +172,8 @@ def _incident(content: Mapping[str, Any], _key: str | None) -> Projection:
             content.get("summary") or "",
             content.get("error_signature") or "",
             titled=True,
+            # It is looked for with a whole report: by passages the right one is found less often.
+            parted=False,
         )
     return Projection(
         tags=tuple(content.get("tags", ())),

@@ -33,13 +33,15 @@ class Text(NamedTuple):
     """The searchable text of an event.
 
     Words of `aside` count less than those of the body. `titled`: the title by itself says
-    what the text is about, so that its meaning counts as much as that of the whole.
+    what the text is about, so that its meaning counts as much as that of the whole. `parted`: a
+    long body is indexed by passage, because what is asked for stands in a part of it.
     """
 
     title: str
     body: str
     aside: str = ""
     titled: bool = False
+    parted: bool = True
 
 
 class Link(NamedTuple):

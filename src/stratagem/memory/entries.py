@@ -14,7 +14,7 @@ from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import OPEN_END, Lineage
 from stratagem.errors import MissingRequired, StratagemError, ValidationFailed, VersionConflict
-from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, entries
+from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
 from stratagem.memory.parameters import (
     KEY_ALIASES,
@@ -34,6 +34,9 @@ VALUE_ALIASES: Final = ("content", "contents", "data", "text", "body", "memory",
 TTL_ALIASES: Final = ("expires_in", "ttl_seconds")
 # The SDK writes a timedelta as a number of seconds.
 _TTL: Final = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}
+
+# Of the highest sequence there can be.
+_DIGITS_MAX = 18
 
 
 class Item(TypedDict, total=False):
@@ -214,7 +217,10 @@ class Entries(BoundSystem):
         branch: BranchName = None,
         path: Path = None,
     ) -> Entry | None:
-        """Return what is stored under a key, now or at a past moment; None if nothing is."""
+        """Return what is stored under a key, now or at a past moment; None if nothing is.
+
+        A key such as `@123` under which nothing is stored names a logged event by its sequence.
+        """
         steps = None if path is None else paths.parse(path)
         caller = self._caller
         name = branch or caller.branch
@@ -230,7 +236,7 @@ class Entries(BoundSystem):
             version = None
         if version is None:
             if not self._has_branch_changed(key, where, name, lineage):
-                return None
+                return self._recall_event(key, branch=name, as_of=as_of, steps=steps)
             return self.recall(key, namespace=where, as_of=as_of, branch=name, path=path)
         content = orjson.loads(version.payload or b"")
         value = content["value"]
@@ -246,6 +252,33 @@ class Entries(BoundSystem):
         tags = content.get("tags") or []
         at, actor = moments.iso(version.at), version.actor
         return Entry(key, value, version.sequence, at, where, tags, expires, actor)
+
+    def _recall_event(
+        self,
+        key: str,
+        *,
+        branch: str,
+        as_of: str | int | None,
+        steps: paths.Steps | None,
+    ) -> Entry | None:
+        """Return the logged event that a key such as `@123` names by its sequence."""
+        number = key.removeprefix("@")
+        if number == key or not number.isdecimal() or len(number) > _DIGITS_MAX:
+            return None
+        sequence = int(number)
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, branch, as_of)
+            if sequence not in reader.records.visible_among(view, [sequence]):
+                return None
+            event = reader.log.contents([sequence])[sequence]
+        if event.space.kind != EVENT:
+            return None
+        content = orjson.loads(event.payload)
+        found, value = paths.get(content["data"], steps or ())
+        if not found:
+            return None
+        at, tags = moments.iso(event.at), content.get("tags") or []
+        return Entry(key, value, sequence, at, event.space.namespace, tags, None, event.actor)
 
     def _has_branch_changed(self, key: str, namespace: str, branch: str, lineage: Lineage) -> bool:
         """Check on a miss what a hit need not check; say whether the branch is another now."""

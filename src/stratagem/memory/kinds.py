@@ -9,6 +9,7 @@ from typing import Any, Final
 from stratagem.engine import values
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, RecordKind, Text
+from stratagem.memory.standing import STANDING, is_standing, role_of, words_of
 
 __all__ = [
     "ENTRY",
@@ -57,6 +58,7 @@ def _project_entry(content: Mapping[str, Any], key: str | None) -> Projection:
     return Projection(
         expires_at=content.get("expires_at"),
         tags=tuple(content.get("tags", ())),
+        facets=_facets(value) if indexed else (),
         session=content.get("session") if indexed else None,
         # The key is the entry's title: people search for what they named it.
         text=Text(key or "", values.text_of(value)) if indexed else None,
@@ -71,10 +73,14 @@ def _project_logged_event(content: Mapping[str, Any], _key: str | None) -> Proje
         facets.append(session_facet(session))
     return Projection(
         tags=tuple(content.get("tags", ())),
-        facets=tuple(facets),
+        facets=(*facets, *_facets(data)),
         session=session,
         text=Text(content["event"], values.text_of(data)),
     )
+
+
+def _facets(value: Any) -> tuple[str, ...]:
+    return (STANDING,) if is_standing(words_of(value), role_of(value)) else ()
 
 
 def _check_merged(content: Mapping[str, Any]) -> None:

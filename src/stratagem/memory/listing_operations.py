@@ -22,7 +22,7 @@ from stratagem.answers import (
     take_fitting,
 )
 from stratagem.errors import MissingRequired, ValidationFailed
-from stratagem.memory.answer_text import AS_DATA, brief, by_actor, with_note
+from stratagem.memory.answer_text import AS_DATA, brief, by_actor, until, where, with_note
 from stratagem.memory.listing import (
     AfterSequence,
     EntryOrder,
@@ -324,8 +324,7 @@ def say_recalled(answer: Mapping[str, Any]) -> str:
     if "results" not in answer:
         value = brief(answer["value"], len(brief(answer["value"], 10**9)))
         told = f"(version {answer['version']}, {answer['timestamp']}{by_actor(answer)}"
-        if answer.get("expires"):
-            told += f", expires {answer['expires']}"
+        told += where(answer) + until(answer)
         return with_note([f"{answer['key']} = {value}", f"{told}; {AS_DATA[1:]}"], answer)
     lines = [_say_entry(entry) for entry in answer["results"]]
     if missing := answer.get("missing"):
@@ -345,7 +344,7 @@ def _say_empty_list(answer: Mapping[str, Any]) -> str:
 
 def _say_entry(entry: Mapping[str, Any]) -> str:
     tags = f", tags {', '.join(entry['tags'])}" if entry.get("tags") else ""
-    told = f"{entry['timestamp'][:16]}{by_actor(entry)}{tags}"
+    told = f"{entry['timestamp'][:16]}{by_actor(entry)}{where(entry)}{until(entry)}{tags}"
     return f"{entry['key']} = {brief(entry['value'])} ({told})"
 
 

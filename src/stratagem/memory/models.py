@@ -20,6 +20,7 @@ __all__ = [
     "Forgotten",
     "History",
     "Hit",
+    "Instruction",
     "Logged",
     "LoggedEvent",
     "MergeResult",
@@ -29,6 +30,7 @@ __all__ = [
     "NamespaceList",
     "NamespaceRestored",
     "Purged",
+    "Reply",
     "SearchResults",
     "Status",
     "Stored",
@@ -235,7 +237,12 @@ class TagList(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Hit(DisplayableResult):
-    """Something a search found. Entries have a key, logged events a sequence and a label."""
+    """Something a search found. Entries have a key, logged events a sequence and a label.
+
+    `score` says how well it matches by itself, from 0 to 1. `passage` is the part of a long value
+    that matches best. A message of a user has its `reply`, one of an assistant what it is a
+    `reply_to`.
+    """
 
     kind: Literal["entry", "event"]
     value: Any
@@ -250,16 +257,37 @@ class Hit(DisplayableResult):
     sequence: int | None = None
     session: str | None = None
     actor: str | None = None
+    passage: str | None = None
+    chars: int | None = None
+    expires: str | None = None
+    reply: Reply | None = None
+    reply_to: Reply | None = None
+
+
+@dataclass(slots=True, repr=False)
+class Reply(DisplayableResult):
+    """The other message of an exchange, by what of it matches best.
+
+    It has no `passage` where it is a hit of the same answer itself.
+    """
+
+    sequence: int
+    passage: str | None = None
 
 
 @dataclass(slots=True, repr=False)
 class SearchResults(DisplayableResult):
-    """What a search found, best first. `mode` says whether meaning was searched, or words only."""
+    """What a search found, best first. `mode` says whether meaning was searched, or words only.
+
+    `branch` is the one that was searched, `namespace` the caller's.
+    """
 
     results: list[Hit]
     truncated: bool
     next: str | None
     mode: Mode
+    branch: str = ""
+    namespace: str = ""
     note: str | None = None
 
     def __iter__(self) -> Iterator[Hit]:
@@ -350,6 +378,18 @@ class TimeRange(DisplayableResult):
 
 
 @dataclass(slots=True, repr=False)
+class Instruction(DisplayableResult):
+    """A standing instruction or preference; it stands in an entry or in a logged event."""
+
+    text: str
+    version: int
+    timestamp: str
+    key: str | None = None
+    sequence: int | None = None
+    actor: str | None = None
+
+
+@dataclass(slots=True, repr=False)
 class Status(DisplayableResult):
     """The state of the database as this client sees it."""
 
@@ -371,6 +411,7 @@ class Status(DisplayableResult):
     clock_ahead_since: int | None = None
     clock_warning: str | None = None
     note: str | None = None
+    instructions: list[Instruction] = field(default_factory=list)
 
 
 @dataclass(slots=True, repr=False)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stratagem import limits
-from stratagem.answers import add_note, fit_list, plural, read_cursor, take_fitting
+from stratagem.answers import add_note, fit_list, is_whole, plural, read_cursor, take_fitting
 from stratagem.errors import MergeConflict, StratagemError
-from stratagem.memory.answer_text import AS_DATA, brief, by_actor, with_note
+from stratagem.memory.answer_text import (
+    AS_DATA,
+    USUAL_PLACE,
+    brief,
+    by_actor,
+    until,
+    where,
+    with_note,
+)
 from stratagem.memory.listing_operations import (
     LISTING_OPERATIONS,
     fit_history,
@@ -44,9 +52,29 @@ def _fit_stored(answer: Answer, given: Mapping[str, Any]) -> Answer:
     return fit_list(answer, limits.ANSWER_CHARS_DEFAULT, None)
 
 
+# Of a hit, in words: a passage has about as many.
+_HIT_CHARS: Final = 800
+_READ_ON: Final = (
+    "Long values are shown by the passage that matches best; `chars` is how long they are. Read "
+    "one with strata_recall: its key, or '@' and its sequence."
+)
+
+
 def _fit_found(answer: Answer, given: Mapping[str, Any]) -> Answer:
+    """Show long values by their passages, and as many hits as fit."""
     begin = read_cursor(given.get("cursor"))
+    if not is_whole() and any("passage" in hit for hit in answer["results"]):
+        shown = [_by_passage(hit) for hit in answer["results"]]
+        answer = add_note(answer | {"results": shown}, _READ_ON)
     return fit_list(answer, _budget(given), lambda kept: str(begin + kept))
+
+
+def _by_passage(hit: Answer) -> Answer:
+    if "passage" not in hit:
+        return hit
+    shown = hit | {"value": hit["passage"]}
+    del shown["passage"]
+    return shown
 
 
 def _budget(given: Mapping[str, Any]) -> int:
@@ -99,21 +127,42 @@ def _purge_command(given: Mapping[str, Any]) -> list[str]:
 
 def _say_stored(answer: Mapping[str, Any]) -> str:
     if "results" in answer:
-        return f"Stored {plural(len(answer['results']), 'entry')} (version {answer['version']})."
-    return f"Stored {answer['key']!r}: {answer['status']}, version {answer['version']}."
+        place = where(answer["results"][0]) if answer["results"] else ""
+        stored = plural(len(answer["results"]), "entry")
+        return f"Stored {stored} (version {answer['version']}{place})."
+    return (
+        f"Stored {answer['key']!r}: {answer['status']}, version {answer['version']}{where(answer)}."
+    )
 
 
 def _say_found(answer: Mapping[str, Any]) -> str:
     if not answer["results"]:
-        return "Nothing was found."
+        return with_note(["Nothing was found."], answer)
     lines = [
-        f"{place}. {hit.get('key') or hit.get('event')} ({hit['kind']}, {hit['score']:.2f}, "
-        f"{hit['timestamp'][:16]}{by_actor(hit)}): {brief(hit['value'], 300)}"
+        line
         for place, hit in enumerate(answer["results"], 1)
+        for line in _say_hit(place, hit, answer.get("namespace"))
     ]
+    if answer.get("branch") not in {None, USUAL_PLACE}:
+        lines.append(f"(on branch {answer['branch']!r})")
     if answer["mode"] == "lexical":
         lines.append("(words only: no embedder is in use)")
     return with_note([*lines, AS_DATA], answer)
+
+
+def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Iterator[str]:
+    """Say what was found, where and when it was written, and what belongs to it."""
+    name = hit.get("key") or f"@{hit['sequence']} {hit['event']}"
+    lies = f", namespace {hit['namespace']!r}" if hit["namespace"] != namespace else ""
+    of = f", part of {hit['chars']:,} characters" if hit.get("chars") else ""
+    yield (
+        f"{place}. {name} ({hit['kind']}{lies}, {hit['score']:.2f}, {hit['timestamp'][:16]}"
+        f"{by_actor(hit)}{until(hit)}{of}): {brief(hit.get('passage', hit['value']), _HIT_CHARS)}"
+    )
+    for relation in ("reply_to", "reply"):
+        if other := hit.get(relation):
+            shown = other.get("passage", "see its own place in this list")
+            yield f"   {relation.replace('_', ' ')} @{other['sequence']}: {shown}"
 
 
 def _say_forgotten(answer: Mapping[str, Any]) -> str:
@@ -201,7 +250,13 @@ def _say_status(answer: Mapping[str, Any]) -> str:
         f"{plural(answer['branches'], 'branch')}."
     )
     warnings = [answer["clock_warning"]] if answer.get("clock_warning") else []
-    return with_note([line, *warnings], answer)
+    wanted = [
+        f"- {each['text']} ({each['timestamp'][:10]}{by_actor(each)})"
+        for each in answer.get("instructions", ())
+    ]
+    if wanted:
+        wanted = ["Standing instructions and preferences found here:", *wanted, AS_DATA]
+    return with_note([line, *warnings, *wanted], answer)
 
 
 def _say_purged(answer: Mapping[str, Any]) -> str:
@@ -387,6 +442,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "meaning, best first. Use it when you do not know the key.",
         service=_memory,
         summarise=_say_found,
+        answer_fields=("results", "truncated", "next", "mode"),
         read_only=True,
         also_called=("find", "query", "grep", "lookup", "look_up"),
         commands=(

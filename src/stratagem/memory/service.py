@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, overload
 
-import orjson
-
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments, values
@@ -22,6 +20,7 @@ from stratagem.memory.entries import (
     check_names,
     check_tags,
 )
+from stratagem.memory.hits import HitReader, read_instruction
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
 from stratagem.memory.listing import Listings
 from stratagem.memory.misses import Misses
@@ -32,7 +31,7 @@ from stratagem.memory.models import (
     Entry,
     Forgotten,
     History,
-    Hit,
+    Instruction,
     Logged,
     MergeResult,
     Purged,
@@ -56,6 +55,7 @@ from stratagem.memory.parameters import (
     Session,
     Tags,
 )
+from stratagem.memory.standing import STANDING
 from stratagem.parameters import (
     COUNT_ALIASES,
     MISSING,
@@ -66,11 +66,9 @@ from stratagem.parameters import (
     Param,
     RequestId,
 )
-from stratagem.search.index import Ranked
-from stratagem.search.snippets import snippet
-from stratagem.storage import contract
+from stratagem.search.index import Ranking
 from stratagem.storage.clock_watch import clock_gap
-from stratagem.storage.contract import RecordReader, Transaction
+from stratagem.storage.contract import Reader, RecordReader, Transaction
 from stratagem.storage.views import find_branch
 
 __all__ = ["Memory"]
@@ -116,6 +114,10 @@ _COMPARE_ALIASES: Final = ("with", "compare_with", "compare_to", "other", "again
 
 # A status is a glance; more names than this are no help to anyone.
 _NAMESPACES_SHOWN: Final = 100
+# Of the newest standing instructions those of the caller's namespace are shown.
+_INSTRUCTIONS_READ: Final = 100
+# How much deeper than the hits that are wanted is looked, as not all that match match well.
+_DEEPER: Final = 4
 # What each action of `branch` takes.
 _PARAMETERS: Final[dict[str, frozenset[str]]] = {
     "create": frozenset({"name", "request_id"}),
@@ -258,35 +260,47 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         namespace: Annotated[str | None, Param("Only this one; default: all")] = None,
         branch: BranchName = None,
         as_of: AsOf = None,
+        min_score: Annotated[
+            float | None, Param("The least score a hit must have", ge=0, le=1, quiet=True)
+        ] = None,
         cursor: Cursor = None,
     ) -> SearchResults:
-        """Find entries and logged events by words and by meaning, best first."""
+        """Find entries and logged events by words and by meaning, best first.
+
+        What has next to nothing to do with the query is left out: `min_score` says how well a hit
+        has to match by itself (`0`: at all).
+        """
         _check_query(query)
         wanted = check_tags(tags or ())
         skip = read_cursor(cursor, most=limits.SEARCH_OFFSET_MAX)
+        name = branch or self._caller.branch
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
-            view = self._views.view(reader, branch or self._caller.branch, as_of)
-            ranking = self._foundation.index.search(
-                reader,
-                view,
-                query,
-                spaces=_spaces(reader.records, namespace),
-                tags=wanted,
-                limit=skip + k + 1,
-            )
-            page = ranking.found[skip : skip + k]
-            hits = reader.log.contents([ranked.sequence for ranked in page])
-        more = len(ranking.found) > skip + k
-        note = None
-        if ranking.waiting:
-            note = f"{ranking.waiting} texts wait for their vectors; words find them already."
+            view = self._views.view(reader, name, as_of)
+            spaces = _spaces(reader.records, namespace)
+            depth = _DEEPER * (skip + k)
+
+            def rank(limit: int) -> Ranking:
+                return self._foundation.index.search(
+                    reader, view, query, spaces=spaces, tags=wanted, limit=limit, raised=STANDING
+                )
+
+            while True:
+                ranking = rank(depth)
+                rarity = self._foundation.index.rarity(reader, ranking.terms)
+                page = HitReader(reader, view, ranking, rarity, min_score=min_score).read(skip, k)
+                if page.more or len(ranking.found) < depth:
+                    break
+                # Most of what was found is not good enough.
+                depth *= _DEEPER
         return SearchResults(
-            results=[_hit(hits[ranked.sequence], ranked, ranking.terms) for ranked in page],
-            truncated=more,
-            next=str(skip + k) if more else None,
+            results=page.hits,
+            truncated=page.more,
+            next=str(skip + k) if page.more else None,
             mode=ranking.mode,
-            note=note,
+            branch=name,
+            namespace=self._caller.namespace,
+            note=_waiting_note(ranking.waiting),
         )
 
     def forget(
@@ -442,9 +456,10 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
                 clock_ahead_since=gap.since if gap else None,
                 clock_warning=gap.warning if gap else None,
                 note=note,
+                instructions=self._instructions(reader, view) if view else [],
             )
 
-    def _own_view(self, reader: contract.Reader) -> tuple[View | None, str | None]:
+    def _own_view(self, reader: Reader) -> tuple[View | None, str | None]:
         """Return what the caller's branch shows, and a note where it cannot work on that branch.
 
         A status moves nobody: whoever's branch was deleted elsewhere says where to go on.
@@ -461,6 +476,24 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             f"The branch {name!r} was deleted: nothing is read or written until you {choose}, "
             'or bring it back with action "restore".'
         )
+
+    def instructions(self) -> list[Instruction]:
+        """Return the newest standing instructions and preferences of the caller's namespace.
+
+        They were recognised when they were written: "always …", "I prefer …". Newest first.
+        """
+        with self._store.snapshot() as reader:
+            return self._instructions(reader, self._views.view(reader, self._caller.branch))
+
+    def _instructions(self, reader: Reader, view: View) -> list[Instruction]:
+        newest = reader.catalogue.with_facet(view, STANDING, limit=_INSTRUCTIONS_READ)
+        events = reader.log.contents(newest)
+        own = [
+            events[sequence]
+            for sequence in reversed(newest)
+            if events[sequence].space.namespace == self._caller.namespace
+        ]
+        return [read_instruction(event) for event in own[: limits.INSTRUCTIONS_MAX]]
 
     def purge(
         self,
@@ -586,6 +619,10 @@ def _check_action(action: str, given: set[str]) -> None:
         )
 
 
+def _waiting_note(waiting: int) -> str | None:
+    return f"{waiting} texts wait for their vectors; words find them already." if waiting else None
+
+
 def _check_query(query: str) -> None:
     """Refuse a query that says nothing; unlike a name it may have several lines."""
     if not query.strip():
@@ -615,24 +652,3 @@ def _namespaces(records: RecordReader) -> list[str]:
     """Return the namespaces that memory has; other systems have their own."""
     spaces = records.spaces().values()
     return sorted({space.namespace for space in spaces if space.kind in {ENTRY, EVENT}})
-
-
-def _hit(hit: contract.EventContent, ranked: Ranked, terms: Sequence[str]) -> Hit:
-    content = orjson.loads(hit.payload)
-    is_entry = hit.space.kind == ENTRY
-    value = content["value"] if is_entry else content["data"]
-    return Hit(
-        kind="entry" if is_entry else "event",
-        value=value,
-        score=round(ranked.score, 6),
-        snippet=snippet(values.text_of(value), terms),
-        namespace=hit.space.namespace,
-        version=hit.sequence,
-        timestamp=moments.iso(hit.at),
-        tags=content.get("tags", []),
-        key=hit.key,
-        event=content.get("event"),
-        sequence=None if is_entry else hit.sequence,
-        session=content.get("session"),
-        actor=hit.actor,
-    )

@@ -30,6 +30,7 @@ _BRANCH: Final = "strata_branch"
 # The methods that have no operation of their own name, by their system.
 _COUNTERPARTS: Final[Mapping[tuple[str, str], _Counterpart]] = {
     ("memory", "recall_many"): _Counterpart("strata_recall", part="results"),
+    ("memory", "instructions"): _Counterpart("strata_status", part="instructions"),
     ("memory", "time_range"): _Counterpart("strata_history"),
     ("memory", "purge"): _Counterpart("strata_purge", part="erased"),
     ("memory", "erase"): _Counterpart("strata_purge"),

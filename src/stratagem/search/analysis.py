@@ -7,7 +7,8 @@ and PostgreSQL find the same things. Changing a rule here means indexing anew, a
 A text is parted at white space into chunks, and a chunk into words by the shapes of its
 characters (see `characters`). Then
 
-* a word is folded, put into lower case and stemmed by the rules of English;
+* a word is folded, put into lower case and stemmed, by the rules of the language that its
+  script stands for (`stemming`);
 * a name made of words (`getUserName`, `snake_case`, `a.b.c`, `src/main.py`) gives its
   parts and, at each level where it is parted, the whole. `-` and `_` between words vanish
   from a whole, so that `e-mail` is `email` and `user_id` is `userId`;
@@ -22,16 +23,14 @@ characters (see `characters`). Then
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
-
-import Stemmer
 
 from stratagem import limits
 from stratagem.search.characters import fold, shape
 from stratagem.search.function_cache import FunctionCache
+from stratagem.search.stemming import stem
 from stratagem.search.stopwords import STOP_WORDS
 
 __all__ = [
@@ -47,7 +46,7 @@ __all__ = [
     "terms",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
 # The ASCII characters that a term may hold beside letters and digits: an FTS5 table needs
 # them as `tokenize="ascii tokenchars '…'"`. No quotes and no backslash, so that a term can
 # be quoted anywhere as it is.
@@ -80,11 +79,6 @@ _CLITIC: Final = re.compile(r"'(?:s|re|ve|ll|d|m)$", re.IGNORECASE)
 # Hyphens hold a date together (2024-05-01); elsewhere they only join words.
 _JOINT: Final = re.compile(r"(?<![0-9])[-_]|[-_](?![0-9])|'")
 _NOT_TOKEN: Final = re.compile(f"[^{re.escape(TOKEN_CHARS)}]+")
-
-# The stemmer's own cache is off, because chunks are remembered here; and it must not be
-# entered by two threads.
-_stem: Final[Callable[[str], str]] = Stemmer.Stemmer("english", 0).stemWord
-_stemming: Final = threading.Lock()
 
 
 class TermOccurrence(NamedTuple):
@@ -152,9 +146,18 @@ def spans(text: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
     """
     for match in _CHUNK.finditer(text):
         chunk, start = match.group(), match.start()
-        if len(chunk) > _CHUNK_CHARS_MAX or not asked.isdisjoint(_CHUNKS[chunk]):
-            for a, b, term in _spans(chunk, asked):
-                yield TermOccurrence(start + a, start + b, term)
+        if len(chunk) <= _CHUNK_CHARS_MAX:
+            found = _CHUNKS[chunk]
+            if asked.isdisjoint(found):
+                continue
+            bare = chunk.strip(_EDGES)
+            if len(found) == 1 and _is_plain(bare):
+                # One word: the patterns would find the same, and take ten times as long.
+                start += chunk.index(bare)
+                yield TermOccurrence(start, start + len(bare), found[0])
+                continue
+        for a, b, term in _spans(chunk, asked):
+            yield TermOccurrence(start + a, start + b, term)
 
 
 def _index_terms(chunk: str) -> tuple[str, ...]:
@@ -244,10 +247,7 @@ def _whole(name: str) -> str:
     if not folded.isalnum():
         folded = _JOINT.sub("", folded).replace("\\", "/")
     folded = folded[:TERM_CHARS_MAX]
-    if folded in STOP_WORDS or not (folded.isascii() and folded.isalpha()):
-        return folded
-    with _stemming:
-        return _stem(folded)
+    return folded if folded in STOP_WORDS else stem(folded)
 
 
 def _all_in(found: Collection[str], unwanted: Collection[str]) -> bool:

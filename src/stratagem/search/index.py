@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
@@ -25,7 +25,7 @@ from stratagem.deferred_modules import np
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError
-from stratagem.search import analysis, embedding, ranking
+from stratagem.search import analysis, embedding, passages, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.stored_vectors import StoredVectors
 from stratagem.search.vectors import Nearest, VectorCache
@@ -33,10 +33,11 @@ from stratagem.storage.contract import (
     IndexedText,
     Progress,
     Reader,
-    ScoredVersion,
+    ScoredPassage,
     SearchReader,
     SettingReader,
     Store,
+    TextTraits,
     Transaction,
     WriteRequest,
 )
@@ -44,7 +45,7 @@ from stratagem.storage.contract import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Index", "Ranked", "Ranking"]
+__all__ = ["Index", "Ranked", "Ranking", "lent_terms"]
 
 _ACTOR = "stratagem"
 _BATCH = 256
@@ -52,6 +53,7 @@ _BATCH = 256
 _SETTLED_AT_ONCE = 2_000
 _SETTLING_SECONDS_MAX = 2.0
 _TERM_COUNTS_MAX = 10_000
+_NO_TRAITS = TextTraits(None, has_facet=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +61,21 @@ class Ranked:
     """A version that a search found, with a score in [0, 1].
 
     Scores compare what one search found. `cosine` is how near its meaning is by itself; NaN
-    where there is no vector.
+    where there is no vector. `passage` is the one whose words match best, None where none does.
     """
 
     sequence: int
     score: float
     cosine: float = math.nan
+    passage: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """What a search found, best first, and how it was searched.
 
-    `terms` are those of the query; `asked` the telling ones among them.
+    `terms` are those of the query; `asked` the telling ones among them. `passages` has the best
+    passage of every text whose words match, found or not.
     """
 
     found: list[Ranked]
@@ -79,6 +83,7 @@ class Ranking:
     asked: list[str]
     mode: Literal["hybrid", "lexical"]
     waiting: int = 0
+    passages: Mapping[int, int] = field(default_factory=dict)
 
 
 class Index:
@@ -144,8 +149,8 @@ class Index:
         return [
             IndexedText(
                 _terms(text.title),
-                _terms(text.body),
-                " ".join([*_aside(text), *map(_lent_terms, context)]),
+                [_terms(part) for part in _parts(text)],
+                " ".join([*_aside(text), *map(lent_terms, context)]),
                 vector,
             )
             for (text, context), vector in zip(texts, vectors, strict=True)
@@ -163,52 +168,41 @@ class Index:
         title: str = "",
         weights: tuple[float, float, float] = ranking.FIELD_WEIGHTS,
         nearest: Callable[[NDArray[np.float32], int], Nearest] | None = None,
+        raised: str = "",
     ) -> Ranking:
         """Return the best `limit` versions for a query, among those a view shows.
 
         `spaces` and `tags`, where given, restrict the search; several tags mean all of them.
         `title` is the part of a long query that says by itself what it is about; `weights`
         are those of title, body, and context or aside. `nearest`, where given, finds what is
-        near to a vector in place of the vectors kept here.
+        near to a vector in place of the vectors kept here. Texts with the facet `raised` stand
+        somewhat higher.
         """
         terms = analysis.query_terms(query)
         asked = self._worth_asking(reader, terms)
-
-        def matches(wanted: Sequence[str]) -> list[ScoredVersion]:
-            if not wanted:
-                return []
-            return reader.search.matches(
-                view,
-                analysis.match_expression(wanted),
-                weights=weights,
-                spaces=spaces,
-                tags=tags,
-                limit=max(limit, ranking.LEXICAL_DEPTH),
-            )
-
-        lexical = matches(asked)
-        if len(lexical) < limit and len(asked) < len(terms):
+        scope = _Scope(view, spaces, tags, weights)
+        lexical = _matches(reader, scope, asked, limit)
+        if len(lexical.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
             # Words that are common elsewhere, on other branches say, may be all there is here.
-            lexical = matches(terms[: ranking.ASKED_TERMS_MAX])
-        sequences = np.array([found[0] for found in lexical], np.int64)
-        bm25 = np.array([found[1] for found in lexical], np.float64)
+            lexical = _matches(reader, scope, terms[: ranking.ASKED_TERMS_MAX], limit)
         common = set(terms) - set(asked) if len(terms) <= ranking.ASKED_TERMS_MAX else set()
         wanted = Text(title, analysis.leave_out(query, common), titled=True)
         vector = self._query_vector(reader.settings, wanted)
         if vector is None:
-            unknown = np.full(len(bm25), np.nan)
-            found = _best(sequences, ranking.fuse(bm25, unknown), unknown, limit)
-            return Ranking(found, terms, asked, "lexical")
+            unknown = np.full(len(lexical.bm25), np.nan)
+            found = _best(reader, lexical, unknown, limit, raised)
+            return Ranking(found, terms, asked, "lexical", passages=lexical.by_sequence())
         assert self._vectors is not None
         depth = max(limit, ranking.SEMANTIC_DEPTH)
         if nearest is not None:
             near = nearest(vector, depth)
         else:
             near = self._near(reader, view, vector, spaces=spaces, tags=tags, depth=depth)
-        known = self._vectors.cosines(reader, sequences, vector)
-        sequences, bm25, cosine = _merge_candidates(sequences, bm25, known, near)
-        found = _best(sequences, ranking.fuse(bm25, cosine), cosine, limit)
-        return Ranking(found, terms, asked, "hybrid", waiting=reader.vectors.pending_count())
+        known = self._vectors.cosines(reader, lexical.sequences, vector)
+        candidates, cosines = _merge_candidates(lexical, known, near)
+        found = _best(reader, candidates, cosines, limit, raised)
+        waiting = reader.vectors.pending_count()
+        return Ranking(found, terms, asked, "hybrid", waiting, lexical.by_sequence())
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -345,33 +339,100 @@ class Index:
         return vector if vector.any() else None
 
 
-def _merge_candidates(
-    sequences: NDArray[np.int64],
-    bm25: NDArray[np.float64],
-    cosine: NDArray[np.float32],
-    near: Nearest,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return what either list has, each version once, with both its scores."""
-    more = ~np.isin(near.sequences, sequences)
-    return (
-        np.concatenate((sequences, near.sequences[more])),
-        np.concatenate((bm25, np.zeros(int(more.sum())))),
-        np.concatenate((cosine, near.cosines[more])).astype(np.float64),
+class _Scope(NamedTuple):
+    """Where words are looked for, and what those of title, body and context weigh."""
+
+    view: View
+    spaces: Sequence[int] | None
+    tags: Sequence[str]
+    weights: tuple[float, float, float]
+
+
+class _Candidates(NamedTuple):
+    """Versions, how well the words of each match, and its passage that matches best; -1: none."""
+
+    sequences: NDArray[np.int64]
+    bm25: NDArray[np.float64]
+    passages: NDArray[np.int64]
+
+    def by_sequence(self) -> dict[int, int]:
+        return dict(zip(self.sequences.tolist(), self.passages.tolist(), strict=True))
+
+
+def _matches(reader: Reader, scope: _Scope, terms: Sequence[str], limit: int) -> _Candidates:
+    """Return the versions that have any of some terms, each by its best passage."""
+    if not terms:
+        return _pool([])
+    depth = max(limit, ranking.LEXICAL_DEPTH)
+    while True:
+        rows = reader.search.matches(
+            scope.view,
+            analysis.match_expression(terms),
+            weights=scope.weights,
+            spaces=scope.spaces,
+            tags=scope.tags,
+            limit=depth,
+        )
+        found = _pool(rows)
+        # A few very long texts may have most of the passages.
+        if len(rows) < depth or len(found.sequences) >= limit:
+            return found
+        depth *= 4
+
+
+def _pool(rows: Sequence[ScoredPassage]) -> _Candidates:
+    """Return each version once, in the place of its best passage."""
+    sequences = np.array([row[0] for row in rows], np.int64)
+    _, first = np.unique(sequences, return_index=True)
+    first.sort()
+    return _Candidates(
+        sequences[first],
+        np.array([row[2] for row in rows], np.float64)[first],
+        np.array([row[1] for row in rows], np.int64)[first],
     )
 
 
+def _merge_candidates(
+    lexical: _Candidates, cosine: NDArray[np.float32], near: Nearest
+) -> tuple[_Candidates, NDArray[np.float64]]:
+    """Return what either list has, each version once, with both its scores."""
+    more = ~np.isin(near.sequences, lexical.sequences)
+    count = int(more.sum())
+    both = _Candidates(
+        np.concatenate((lexical.sequences, near.sequences[more])),
+        np.concatenate((lexical.bm25, np.zeros(count))),
+        np.concatenate((lexical.passages, np.full(count, -1))),
+    )
+    return both, np.concatenate((cosine, near.cosines[more])).astype(np.float64)
+
+
 def _best(
-    sequences: NDArray[np.int64],
-    scores: NDArray[np.float64],
+    reader: Reader,
+    candidates: _Candidates,
     cosines: NDArray[np.float64],
     limit: int,
+    raised: str,
 ) -> list[Ranked]:
     """Return the highest scores; of equals the newer first."""
-    order = np.lexsort((-sequences, -scores))[:limit]
+    sequences = candidates.sequences
+    scores = ranking.fuse(candidates.bm25, cosines)
+    order = np.lexsort((-sequences, -scores))[: max(limit, ranking.WEIGHED_MIN)]
+    traits = reader.search.traits(sequences[order].tolist(), raised)
+    known = [traits.get(at, _NO_TRAITS) for at in sequences[order].tolist()]
+    weighed = scores[order] * ranking.prior(
+        np.array([each.chars or 0 for each in known]), np.array([each.has_facet for each in known])
+    )
     return [
-        Ranked(int(sequences[at]), float(scores[at]), float(cosines[at]))
-        for at in order
-        if scores[at] > 0
+        Ranked(
+            int(sequences[at]),
+            float(score),
+            float(cosines[at]),
+            None if candidates.passages[at] < 0 else int(candidates.passages[at]),
+        )
+        for at, score in sorted(
+            zip(order, weighed, strict=True), key=lambda each: (-each[1], -sequences[each[0]])
+        )[:limit]
+        if score > 0
     ]
 
 
@@ -381,10 +442,17 @@ def _terms(text: str) -> str:
 
 # A message of a session is analysed again as the context of those that follow.
 @lru_cache(maxsize=4096)
-def _lent_terms(text: str) -> str:
+def lent_terms(text: str) -> str:
     """Return what a message lends to those that follow: its content, unless it is long."""
     lent = analysis.content_terms(text)
     return " ".join(lent) if len(lent) <= ranking.CONTEXT_TERMS_MAX else ""
+
+
+def _parts(text: Text) -> list[str]:
+    """Return the passages that the words of a text are found by."""
+    if not text.parted:
+        return [text.body]
+    return [text.body[begin:end] for begin, end in passages.parts(text.body)]
 
 
 def _aside(text: Text) -> list[str]:

@@ -55,13 +55,16 @@ __all__ = [
     "EXACT_VECTORS_MAX",
     "FIELD_WEIGHTS",
     "LEXICAL_DEPTH",
+    "MATCHES_FEW",
     "NEAR_COSINE",
     "RESCORED_MIN",
     "SEMANTIC_DEPTH",
     "SEMANTIC_WEIGHT",
     "TEXTS_ASKED_MAX",
     "UNLIKE_COSINE",
+    "WEIGHED_MIN",
     "fuse",
+    "prior",
     "selective_terms",
 ]
 
@@ -90,6 +93,8 @@ ASKED_TERMS_MAX: Final = 24
 # the common words of a query cost most of its time, and say least. A few are always asked for.
 TEXTS_ASKED_MAX: Final = 30_000
 ASKED_TERMS_MIN: Final = 4
+# Where these find fewer texts than that, all terms are asked for.
+MATCHES_FEW: Final = 10
 # In a small collection every term is in a large share of it.
 COMMON_TERMS_FROM: Final = 200
 
@@ -97,6 +102,15 @@ COMMON_TERMS_FROM: Final = 200
 # keep 100 % (99.8 %); 500 and 200 keep 99.8 % (98.8 %), 200 and 200 keep 98.7 % (94 %).
 LEXICAL_DEPTH: Final = 1_000
 SEMANTIC_DEPTH: Final = 200
+
+# A long text has something on everything; of two that match alike the shorter says more.
+LENGTH_WEIGHT: Final = 0.06
+SHORT_CHARS: Final = 400
+PRIOR_MIN: Final = 0.5
+# What a standing instruction counts for: it bears on what is asked, whatever its words.
+RAISED: Final = 1.6
+# How many of the best are weighed by their length, at least.
+WEIGHED_MIN: Final = 200
 
 # Up to this many vectors are all compared; beyond, codes choose which (`codes` has the figures).
 # Reading 100,000 whole vectors takes 12 ms on two shared cores, choosing and comparing 4,000
@@ -123,6 +137,13 @@ def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np
     meaning = np.where(known, meaning, matched.mean() if len(matched) else 0.0)
     scores = (words + SEMANTIC_WEIGHT * meaning) / (1.0 + SEMANTIC_WEIGHT)
     return np.where(unlike, 0.0, scores)
+
+
+def prior(chars: NDArray[np.integer], raised: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return what scores are multiplied by for what texts are, whatever is asked for."""
+    longer = np.log(np.maximum(chars, SHORT_CHARS) / SHORT_CHARS)
+    weights: NDArray[np.float64] = np.maximum(1.0 - LENGTH_WEIGHT * longer, PRIOR_MIN)
+    return np.where(raised, RAISED * weights, weights)
 
 
 def selective_terms(terms: Sequence[str], counts: Mapping[str, int], total: int) -> list[str]:

@@ -1,6 +1,7 @@
 """The few words of a text that show why it was found.
 
-The window is the one that holds most of the terms asked for, then most of their
+A long text is shown by its passage that matches best, so that the rest of it is never looked at.
+Within that, the window is the one that holds most of the terms asked for, then most of their
 occurrences, then the earliest. Only what is indexed is looked at, and of that no more than
 the first thousand occurrences, so that the cost is bounded whatever the size of the text.
 """
@@ -9,48 +10,91 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from stratagem import limits
 from stratagem.search.analysis import TermOccurrence, spans
+from stratagem.search.analysis import terms as analysis_terms
+from stratagem.search.passages import span_of
 
-__all__ = ["snippet"]
+__all__ = ["Excerpt", "excerpt", "snippet"]
 
 _CUT: Final = "…"
 _MARK: Final = "**"
 _MARKS_CHARS: Final = 2 * len(_MARK)
-# What is left when both ends are cut.
-_ROOM: Final = limits.SNIPPET_CHARS - 2 * len(_CUT)
 # How far a cut is moved to spare a word; longer ones are blobs or have no spaces around.
 _WORD_CHARS: Final = 32
 _SPANS_MAX: Final = 1_000
+_NONE: Final[frozenset[str]] = frozenset()
 
 
-def snippet(text: str, terms: Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """What is shown of a text: its best passage, the words around the matches, what they match.
+
+    `passage` is None where the text is short enough to be shown whole.
+    """
+
+    passage: str | None
+    snippet: str
+    terms: frozenset[str]
+
+
+def excerpt(
+    text: str, terms: Sequence[str], passage: int | None, *, chars_max: int = limits.SNIPPET_CHARS
+) -> Excerpt:
+    """Return what to show of a text whose words match best in a passage; None: in none."""
+    begin, end = span_of(text, passage or 0)
+    part = text[begin:end]
+    window = _Window(" ".join(part.split()), terms, chars_max)
+    shown = window.render(before=begin > 0, after=end < len(text))
+    whole = begin == 0 and end == len(text)
+    return Excerpt(None if whole else part.strip(), shown, window.terms)
+
+
+def snippet(text: str, terms: Sequence[str], *, chars_max: int = limits.SNIPPET_CHARS) -> str:
     """Return the part of a text that best shows the terms, each `**marked**`.
 
-    White space is collapsed. The result has at most `limits.SNIPPET_CHARS` characters,
-    marks included, and is the beginning of the text where no term occurs.
+    White space is collapsed. The result has at most `chars_max` characters, marks included,
+    and is the beginning of the text where no term occurs.
     """
     plain = " ".join(text[: limits.INDEXED_CHARS_MAX].split())
-    found = list(islice(spans(plain, frozenset(terms)), _SPANS_MAX))
-    first, last = _best(found)
-    begin = _begin(plain, found[first:last])
-    marked = _merge_overlaps(found[first:])
-    end, shown = _end(plain, begin, marked)
-    opening = _CUT if begin else ""
-    closing = _CUT if end < len(plain) or len(text) > limits.INDEXED_CHARS_MAX else ""
-    return opening + _render(plain, begin, end, shown) + closing
+    window = _Window(plain, terms, chars_max)
+    return window.render(before=False, after=len(text) > limits.INDEXED_CHARS_MAX)
 
 
-def _best(found: Sequence[TermOccurrence]) -> tuple[int, int]:
+class _Window:
+    """The part of a plain text that best shows some terms."""
+
+    def __init__(self, plain: str, terms: Sequence[str], chars_max: int) -> None:
+        self._plain = plain
+        # What is left when both ends are cut.
+        self._room = chars_max - 2 * len(_CUT)
+        self._found = list(islice(spans(plain, frozenset(terms)), _SPANS_MAX))
+        # Of a name its parts, too: occurrences are the largest pieces.
+        self.terms = frozenset(terms).intersection(analysis_terms(plain)) if self._found else _NONE
+
+    def render(self, *, before: bool, after: bool) -> str:
+        """Return the window; `before` and `after` say that the text goes on beyond the plain."""
+        plain, room = self._plain, self._room
+        first, last = _best(self._found, room)
+        begin = _begin(plain, self._found[first:last], room)
+        marked = _merge_overlaps(self._found[first:])
+        end, shown = _end(plain, begin, marked, room)
+        opening = _CUT if begin or before else ""
+        closing = _CUT if end < len(plain) or after else ""
+        return opening + _render(plain, begin, end, shown) + closing
+
+
+def _best(found: Sequence[TermOccurrence], room: int) -> tuple[int, int]:
     """Return which spans, from and to, make the best window."""
     best, best_rank = (0, 0), (0, 0)
     inside: Counter[str] = Counter()
     last = 0
     for first, span in enumerate(found):
-        while last < len(found) and _width(found, first, last) <= _ROOM:
+        while last < len(found) and _width(found, first, last) <= room:
             inside[found[last].term] += 1
             last += 1
         rank = (len(inside), last - first)
@@ -69,15 +113,15 @@ def _width(found: Sequence[TermOccurrence], first: int, last: int) -> int:
     return found[last].end - found[first].start + (last - first + 1) * _MARKS_CHARS
 
 
-def _begin(plain: str, window: Sequence[TermOccurrence]) -> int:
+def _begin(plain: str, window: Sequence[TermOccurrence], room: int) -> int:
     """Return where to begin: with a little of what comes before the first match."""
     if not window:
         return 0
     start = window[0].start
-    slack = _ROOM - _width(window, 0, len(window) - 1)
-    begin = start - min(slack // 3, _ROOM // 3)
+    slack = room - _width(window, 0, len(window) - 1)
+    begin = start - min(slack // 3, room // 3)
     # A text that fits to its end is shown to its end.
-    begin = max(0, min(begin, start, len(plain) - _ROOM + len(window) * _MARKS_CHARS))
+    begin = max(0, min(begin, start, len(plain) - room + len(window) * _MARKS_CHARS))
     if begin == 0 or plain[begin - 1] == " ":
         return begin
     border = plain.find(" ", begin, min(start, begin + _WORD_CHARS))
@@ -96,14 +140,14 @@ def _merge_overlaps(found: Sequence[TermOccurrence]) -> list[tuple[int, int]]:
 
 
 def _end(
-    plain: str, begin: int, marks: Sequence[tuple[int, int]]
+    plain: str, begin: int, marks: Sequence[tuple[int, int]], room: int
 ) -> tuple[int, list[tuple[int, int]]]:
     """Return where to end, and the marks that fit until there."""
-    end = begin + _ROOM
+    end = begin + room
     shown: list[tuple[int, int]] = []
     for start, stop in marks:
         # A match that is wider than any window is marked as far as it is shown.
-        fitting = min(stop, end - _MARKS_CHARS) if stop - start > _ROOM // 2 else stop
+        fitting = min(stop, end - _MARKS_CHARS) if stop - start > room // 2 else stop
         if fitting + _MARKS_CHARS > end or fitting <= start:
             break
         shown.append((start, fitting))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "PASSAGES_MAX",
     "PURGED_AT",
     "Appended",
     "BranchReader",
@@ -44,12 +45,14 @@ __all__ = [
     "RequestReader",
     "RequestResult",
     "RequestWriter",
+    "ScoredPassage",
     "ScoredVersion",
     "SearchReader",
     "SettingReader",
     "SettingWriter",
     "Store",
     "StreamEvent",
+    "TextTraits",
     "Transaction",
     "VectorComparer",
     "VectorReader",
@@ -62,6 +65,8 @@ __all__ = [
 # The setting that says after which event something was purged last. What was kept in memory before
 # may hold a copy of it, and is not used any more.
 PURGED_AT = "purged_at"
+# A store may number all passages of a log by 256 for each text.
+PASSAGES_MAX = 256
 
 T = TypeVar("T")
 
@@ -121,6 +126,24 @@ class ScoredVersion(NamedTuple):
     score: float
 
 
+class ScoredPassage(NamedTuple):
+    """A passage that a search found, by its number, and how well it matched: higher is better."""
+
+    sequence: int
+    passage: int
+    score: float
+
+
+class TextTraits(NamedTuple):
+    """How many characters a text has, and whether it has a facet.
+
+    None: how long it is says nothing.
+    """
+
+    chars: int | None
+    has_facet: bool
+
+
 class VectorRow(NamedTuple):
     """A vector, and what a filter needs to know of its version."""
 
@@ -141,10 +164,14 @@ class Appended(NamedTuple):
 
 
 class IndexedText(NamedTuple):
-    """An analysed text: the terms of each field, joined by spaces, and its vector."""
+    """An analysed text: the terms of each field, joined by spaces, and its vector.
+
+    `passages` are the parts of its body, at most `PASSAGES_MAX`; each is found by itself, together
+    with title and context.
+    """
 
     title: str
-    body: str
+    passages: Sequence[str]
     context: str
     vector: bytes | None
 
@@ -419,8 +446,25 @@ class SearchReader(Protocol):
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         limit: int,
-    ) -> list[ScoredVersion]:
-        """Return the best texts for a match expression, among those a view shows."""
+    ) -> list[ScoredPassage]:
+        """Return the best passages for a match expression, best first, among those a view shows."""
+        ...
+
+    def traits(self, sequences: Sequence[int], facet: str) -> dict[int, TextTraits]:
+        """Return what is known of some texts before anything is asked."""
+        ...
+
+    def turns(
+        self,
+        lineage: Lineage,
+        space: Space,
+        session: str,
+        sequence: int,
+        *,
+        before: int,
+        after: int,
+    ) -> list[int]:
+        """Return the messages of a session nearest to one of them, in order, without it."""
         ...
 
     def tagged_versions(self, tags: Sequence[str]) -> NDArray[np.int64]:
@@ -428,11 +472,11 @@ class SearchReader(Protocol):
         ...
 
     def document_frequency(self, term: str) -> int:
-        """Return in how many texts a term occurs."""
+        """Return in how many passages a term occurs."""
         ...
 
     def text_count(self) -> int:
-        """Return about how many texts the index holds."""
+        """Return about how many passages the index holds."""
         ...
 
 

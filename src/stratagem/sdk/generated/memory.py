@@ -20,6 +20,7 @@ from stratagem.memory.models import (
     EventList,
     Forgotten,
     History,
+    Instruction,
     Logged,
     MergeResult,
     Miss,
@@ -400,6 +401,8 @@ class MemoryMethods(KeyAccess):
     ) -> Entry | None:
         """Return what is stored under a key, now or at a past moment; None if nothing is.
 
+        A key such as `@123` under which nothing is stored names a logged event by its sequence.
+
         Args:
             key: The name that a value is stored under.
             namespace: The group that a key belongs to; the caller's by default.
@@ -539,9 +542,13 @@ class MemoryMethods(KeyAccess):
         namespace: str | None = None,
         branch: str | None = None,
         as_of: str | int | datetime | None = None,
+        min_score: float | None = None,
         cursor: str | None = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
+
+        What has next to nothing to do with the query is left out: `min_score` says how well a hit
+        has to match by itself (`0`: at all).
 
         Args:
             query: What to find, in natural language.
@@ -550,6 +557,7 @@ class MemoryMethods(KeyAccess):
             namespace: Only this one; default: all.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
+            min_score: The least score a hit must have.
             cursor: `next` of the last answer.
         """
         return self._invoke(
@@ -561,6 +569,7 @@ class MemoryMethods(KeyAccess):
                 "namespace": namespace,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
+                "min_score": min_score,
                 "cursor": cursor,
             },
         )
@@ -709,6 +718,15 @@ class MemoryMethods(KeyAccess):
     ) -> Status:
         """Return the state of the database as this caller sees it; cheap at any size."""
         return self._invoke(Memory.status, {})
+
+    def instructions(
+        self,
+    ) -> builtins.list[Instruction]:
+        """Return the newest standing instructions and preferences of the caller's namespace.
+
+        They were recognised when they were written: "always …", "I prefer …". Newest first.
+        """
+        return self._invoke(Memory.instructions, {})
 
     def purge(
         self,
@@ -1155,6 +1173,8 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
     ) -> Entry | None:
         """Return what is stored under a key, now or at a past moment; None if nothing is.
 
+        A key such as `@123` under which nothing is stored names a logged event by its sequence.
+
         Args:
             key: The name that a value is stored under.
             namespace: The group that a key belongs to; the caller's by default.
@@ -1294,9 +1314,13 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         namespace: str | None = None,
         branch: str | None = None,
         as_of: str | int | datetime | None = None,
+        min_score: float | None = None,
         cursor: str | None = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
+
+        What has next to nothing to do with the query is left out: `min_score` says how well a hit
+        has to match by itself (`0`: at all).
 
         Args:
             query: What to find, in natural language.
@@ -1305,6 +1329,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             namespace: Only this one; default: all.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
+            min_score: The least score a hit must have.
             cursor: `next` of the last answer.
         """
         return await self._invoke(
@@ -1316,6 +1341,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
                 "namespace": namespace,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
+                "min_score": min_score,
                 "cursor": cursor,
             },
         )
@@ -1464,6 +1490,15 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
     ) -> Status:
         """Return the state of the database as this caller sees it; cheap at any size."""
         return await self._invoke(Memory.status, {})
+
+    async def instructions(
+        self,
+    ) -> builtins.list[Instruction]:
+        """Return the newest standing instructions and preferences of the caller's namespace.
+
+        They were recognised when they were written: "always …", "I prefer …". Newest first.
+        """
+        return await self._invoke(Memory.instructions, {})
 
     async def purge(
         self,

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Kinds
-from stratagem.storage.contract import ScoredVersion, VectorRow
+from stratagem.storage.contract import ScoredPassage, ScoredVersion, VectorRow
 from stratagem.storage.postgres.connection import PostgresCursor, StoredVector
 from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
 from stratagem.storage.postgres.terms import query_terms, term_query
@@ -87,7 +87,7 @@ class PostgresSearch(SqlSearch):
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         limit: int,
-    ) -> list[ScoredVersion]:
+    ) -> list[ScoredPassage]:
         terms = query_terms(expression)
         if not terms:
             return []
@@ -101,7 +101,7 @@ class PostgresSearch(SqlSearch):
             *view.lineage.numbers,
             *terms,
         )
-        return self._queries.rows_of(ScoredVersion, sql, parameters)
+        return self._queries.rows_of(ScoredPassage, sql, parameters)
 
     def document_frequency(self, term: str) -> int:
         return self._queries.number("term_documents", term_query(self._workspace, [term]))

@@ -9,35 +9,49 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import orjson
 
 from stratagem.storage.contract import IndexedText
 
-__all__ = ["query_terms", "term_query", "text_row", "workspace_term"]
+__all__ = ["PassageRow", "query_terms", "term_query", "text_rows", "workspace_term"]
 
 # Where a term ends; the other store's tokenizer has the same rule.
 _BETWEEN: Final = re.compile(r"[\x00-\x20\"'\\`\x7f]+")
 _QUOTED: Final = re.compile(r'"([^"]*)"')
 # Of each field, a byte: beyond it a term is no more telling.
 _COUNT_MAX: Final = 255
-_PLACES: Final = {"title": 16, "body": 0, "context": 8}
+_TITLE, _BODY, _CONTEXT = 16, 0, 8
 
 
-def text_row(
-    workspace: int, sequence: int, document: IndexedText
-) -> tuple[int, int, list[str], str]:
-    """Return the row that a text is kept in."""
-    counts: Counter[str] = Counter()
-    tokens = 0
-    for field, place in _PLACES.items():
-        found = Counter(filter(None, _BETWEEN.split(getattr(document, field))))
-        tokens += found.total()
-        for term, count in found.items():
-            counts[term] += min(count, _COUNT_MAX) << place
-    terms = [workspace_term(workspace, term) for term in counts]
-    return sequence, tokens, terms, orjson.dumps(counts).decode()
+class PassageRow(NamedTuple):
+    """A row of the table of texts."""
+
+    sequence: int
+    passage: int
+    tokens: int
+    terms: list[str]
+    frequencies: str
+
+
+def text_rows(workspace: int, sequence: int, document: IndexedText) -> Iterator[PassageRow]:
+    """Yield the rows that a text is stored in: one for each passage."""
+    title, context = _count_terms(document.title), _count_terms(document.context)
+    for place, passage in enumerate(document.passages):
+        counts: Counter[str] = Counter()
+        fields = (title, _TITLE), (_count_terms(passage), _BODY), (context, _CONTEXT)
+        for found, shift in fields:
+            for term, count in found.items():
+                counts[term] += min(count, _COUNT_MAX) << shift
+        tokens = sum(found.total() for found, _ in fields)
+        terms = [workspace_term(workspace, term) for term in counts]
+        yield PassageRow(sequence, place, tokens, terms, orjson.dumps(counts).decode())
+
+
+def _count_terms(field: str) -> Counter[str]:
+    return Counter(filter(None, _BETWEEN.split(field)))
 
 
 def query_terms(expression: str) -> list[str]:

@@ -16,7 +16,7 @@ from stratagem.storage.postgres.reader import (
     WorkspaceSession,
     make_queries,
 )
-from stratagem.storage.postgres.terms import text_row
+from stratagem.storage.postgres.terms import text_rows
 from stratagem.storage.relational.cache import WriterCache
 from stratagem.storage.relational.session import Queries
 from stratagem.storage.relational.settings import SqlSettingWriter
@@ -83,9 +83,9 @@ class _PostgresDocuments:
         self._workspace = workspace
 
     def add_texts(self, documents: Sequence[tuple[int, IndexedText]]) -> None:
-        rows = [text_row(self._workspace, at, document) for at, document in documents]
+        rows = [row for at, doc in documents for row in text_rows(self._workspace, at, doc)]
         self._queries.run_many("insert_text", rows)
-        self._queries.run("count_texts", len(rows), sum(row[1] for row in rows))
+        self._queries.run("count_texts", len(rows), sum(row.tokens for row in rows))
 
     def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:
         rows = [(at, StoredVector(vector)) for at, vector in vectors]

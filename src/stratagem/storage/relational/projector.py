@@ -143,7 +143,7 @@ class Projector:
         before = self._replace(fact, fact.space, meaning, rows)
         rows.versions.append(
             (fact.sequence, fact.subject, fact.branch, fact.space_id, meaning.deleted,
-             meaning.expires_at)
+             meaning.expires_at, _length(meaning.text))
         )  # fmt: skip
         if meaning.tags or meaning.facets:
             rows.tags += [(tag, fact.sequence) for tag in meaning.tags]
@@ -333,3 +333,8 @@ class Projector:
         elif fact.kind == BRANCH_MERGED:
             vector = orjson.dumps(content["knows"]).decode()
             self._queries.run("insert_knowledge", fact.branch, fact.sequence, vector)
+
+
+def _length(text: Text | None) -> int | None:
+    """Return how long a text is, where that says something about what it is an answer to."""
+    return len(text.body) if text is not None and text.parted else None

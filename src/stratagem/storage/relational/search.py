@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stratagem.deferred_modules import np
-from stratagem.engine.lineage import View
-from stratagem.storage.contract import ScoredVersion
-from stratagem.storage.relational.session import NUMBER, Queries
+from stratagem.engine.events import Space
+from stratagem.engine.lineage import Lineage, View
+from stratagem.engine.records import FACET_MARK
+from stratagem.storage.contract import ScoredPassage, TextTraits
+from stratagem.storage.relational.session import NUMBER, Parameter, Queries, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["SqlSearch"]
+
+_TRAITS_ROW = Shape[tuple[int, int | None, int]]()
 
 
 class SqlSearch(ABC):
@@ -35,7 +39,34 @@ class SqlSearch(ABC):
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         limit: int,
-    ) -> list[ScoredVersion]: ...
+    ) -> list[ScoredPassage]: ...
+
+    def traits(self, sequences: Sequence[int], facet: str) -> dict[int, TextTraits]:
+        rows = self._queries.rows(
+            _TRAITS_ROW, "text_traits", self._queries.array(sequences), FACET_MARK + facet
+        )
+        return {sequence: TextTraits(chars, bool(there)) for sequence, chars, there in rows}
+
+    def turns(
+        self,
+        lineage: Lineage,
+        space: Space,
+        session: str,
+        sequence: int,
+        *,
+        before: int,
+        after: int,
+    ) -> list[int]:
+        earlier: list[int] = []
+        later: list[int] = []
+        for branch, limit in lineage:
+            of = (*space, session, branch)
+            earlier += self._numbers("turns_before", *of, min(limit, sequence - 1), before)
+            later += self._numbers("turns_after", *of, sequence, limit, after)
+        return sorted(earlier)[max(len(earlier) - before, 0) :] + sorted(later)[:after]
+
+    def _numbers(self, name: str, *parameters: Parameter) -> list[int]:
+        return [row[0] for row in self._queries.rows(NUMBER, name, *parameters)]
 
     def tagged_versions(self, tags: Sequence[str]) -> NDArray[np.int64]:
         wanted = sorted(set(tags))

@@ -11,7 +11,7 @@ import orjson
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Lineage, View
 from stratagem.engine.records import Kinds
-from stratagem.storage.contract import ScoredVersion, Version
+from stratagem.storage.contract import ScoredPassage, Version
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.records import SqlRecords
@@ -120,7 +120,7 @@ class SqliteSearch(SqlSearch):
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         limit: int,
-    ) -> list[ScoredVersion]:
+    ) -> list[ScoredPassage]:
         wanted = sorted(set(tags))
         parameters = (
             view.time,
@@ -138,7 +138,7 @@ class SqliteSearch(SqlSearch):
             spaces=spaces is not None,
             tags=bool(tags),
         )
-        return self._queries.rows_of(ScoredVersion, sql, (*parameters, *view.lineage.numbers))
+        return self._queries.rows_of(ScoredPassage, sql, (*parameters, *view.lineage.numbers))
 
     def document_frequency(self, term: str) -> int:
         return self._queries.number("term_documents", term)

@@ -67,7 +67,11 @@ class _SqliteDocuments:
         self._queries = queries
 
     def add_texts(self, documents: Sequence[tuple[int, IndexedText]]) -> None:
-        rows = [(at, doc.title, doc.body, doc.context) for at, doc in documents]
+        rows = [
+            (at, place, doc.title, passage, doc.context)
+            for at, doc in documents
+            for place, passage in enumerate(doc.passages)
+        ]
         self._queries.run_many("insert_text", rows)
 
     def add_vectors(self, vectors: Sequence[tuple[int, bytes]]) -> None:

@@ -422,23 +422,29 @@ AND v.seq IN (
     GROUP BY t.seq HAVING count(*) = $6)
 
 -- name: matches
--- The best texts for some terms (all of them in $7) in a view, by BM25 as FTS5 computes it. Texts
+-- The best passages for some terms (all of them in $7) in a view, by BM25 as FTS5 computes it. Those
 -- that the view does not show count in how rare a term is. {frequencies}, {rarities} and {score}
 -- have one item for each term. A version is looked up by its key (OFFSET keeps it so): a server
 -- that has not counted the rows yet would go through all versions for each text.
 WITH found AS MATERIALIZED (
-    SELECT x.seq, x.tokens, {frequencies}
+    SELECT x.seq, x.passage, x.tokens, {frequencies}
     FROM texts x WHERE x.workspace = $1 AND x.terms @@ $7::tsquery
 ), rarity AS MATERIALIZED (
     SELECT t.tokens / t.texts::float8 AS average, {rarities}
     FROM found f JOIN text_totals t ON t.workspace = $1 GROUP BY t.texts, t.tokens
 )
-SELECT f.seq, {score} AS score
+SELECT f.seq, f.passage, {score} AS score
 FROM found f CROSS JOIN rarity r CROSS JOIN LATERAL (
     SELECT FROM versions v
     WHERE v.workspace = $1 AND v.seq = f.seq AND {visible} {spaces} {tags} OFFSET 0
 ) shown
-ORDER BY score DESC, f.seq DESC LIMIT $3
+ORDER BY score DESC, f.seq DESC, f.passage LIMIT $3
+
+-- name: text_traits
+-- How many characters some texts (an array of sequences) have, and whether they have a facet.
+SELECT v.seq, v.chars, EXISTS (
+    SELECT FROM tags t WHERE t.workspace = $1 AND t.tag = $3 AND t.seq = v.seq)
+FROM versions v WHERE v.workspace = $1 AND v.seq = ANY ($2::bigint[])
 
 -- name: term_frequency
 -- Fragment: how often a term ({term} is its parameter) occurs in each field, as one number.
@@ -461,18 +467,32 @@ coalesce(r.r{number} * {weight} * 2.2::float8
     / ({weight} + 1.2::float8 * (0.25::float8 + 0.75::float8 * f.tokens / r.average)), 0)
 
 -- name: term_documents
--- In how many texts a term occurs.
+-- In how many passages a term occurs.
 SELECT count(*) FROM texts WHERE workspace = $1 AND terms @@ $2::tsquery
 
 -- name: text_totals
--- How many texts there are.
+-- How many passages there are.
 SELECT texts FROM text_totals WHERE workspace = $1
 
 -- name: count_texts
--- Texts were added, with so many tokens.
+-- Passages were added, with so many tokens.
 INSERT INTO text_totals (workspace, texts, tokens) VALUES ($1, $2, $3)
 ON CONFLICT (workspace) DO UPDATE SET
     texts = text_totals.texts + excluded.texts, tokens = text_totals.tokens + excluded.tokens
+
+-- name: turns_before
+-- The last messages of a session on one branch, up to a sequence.
+SELECT seq FROM turns
+WHERE workspace = $1 AND space = (SELECT id FROM spaces WHERE workspace = $1 AND kind = $2 AND namespace = $3)
+    AND session = $4 AND branch = $5 AND seq <= $6
+ORDER BY seq DESC LIMIT $7
+
+-- name: turns_after
+-- The next messages of a session on one branch, between two sequences.
+SELECT seq FROM turns
+WHERE workspace = $1 AND space = (SELECT id FROM spaces WHERE workspace = $1 AND kind = $2 AND namespace = $3)
+    AND session = $4 AND branch = $5 AND seq > $6 AND seq <= $7
+ORDER BY seq LIMIT $8
 
 -- name: turns
 -- The last messages of a session on one branch of a lineage.
@@ -592,8 +612,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 
 -- name: insert_version
 -- Record what an event did to its subject.
-INSERT INTO versions (workspace, seq, subject, branch, space, seq_to, deleted, expires_at)
-VALUES ($1, $2, $3, $4, $5, NULL, $6, $7)
+INSERT INTO versions (workspace, seq, subject, branch, space, seq_to, deleted, expires_at, chars)
+VALUES ($1, $2, $3, $4, $5, NULL, $6, $7, $8)
 
 -- name: supersede
 -- Close the version that another one replaces on its branch.
@@ -617,9 +637,9 @@ INSERT INTO numbers (workspace, space, name, value, seq) VALUES ($1, $2, $3, $4,
 INSERT INTO turns (workspace, space, session, branch, seq) VALUES ($1, $2, $3, $4, $5)
 
 -- name: insert_text
--- Index a text.
-INSERT INTO texts (workspace, seq, tokens, terms, frequencies)
-VALUES ($1, $2, $3, array_to_tsvector($4::text[]), $5::jsonb)
+-- Index a passage of a text.
+INSERT INTO texts (workspace, seq, passage, tokens, terms, frequencies)
+VALUES ($1, $2, $3, $4, array_to_tsvector($5::text[]), $6::jsonb)
 
 -- name: insert_vector
 -- Keep the vector of a text.

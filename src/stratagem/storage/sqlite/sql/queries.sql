@@ -205,11 +205,15 @@ FROM json_each(?1) w CROSS JOIN events e ON e.seq = w.value
 JOIN spaces sp ON sp.id = e.space LEFT JOIN subjects s ON s.id = e.subject
 
 -- name: matches
--- The best texts for a match expression in a view; FTS5's own ranks are negative.
-SELECT v.seq, -bm25(texts, ?4, ?5, ?6) AS score
-FROM texts CROSS JOIN versions v ON v.seq = texts.rowid
+-- The best passages for a match expression in a view; FTS5's own ranks are negative.
+SELECT v.seq, texts.rowid & 255, -bm25(texts, ?4, ?5, ?6) AS score
+FROM texts CROSS JOIN versions v ON v.seq = texts.rowid >> 8
 WHERE texts MATCH ?2 AND {visible} {spaces} {tags}
-ORDER BY score DESC, v.seq DESC LIMIT ?3
+ORDER BY score DESC, v.seq DESC, texts.rowid LIMIT ?3
+
+-- name: text_traits
+-- How many characters some texts (a JSON array of sequences) have, and whether they have a facet.
+SELECT v.seq, v.chars, EXISTS (SELECT 1 FROM tags t WHERE t.tag = ?2 AND t.seq = v.seq) FROM json_each(?1) w CROSS JOIN versions v ON v.seq = w.value
 
 -- name: spaces_filter
 -- Fragment: only these spaces (a JSON array of their numbers).
@@ -388,12 +392,26 @@ SELECT seq FROM tags WHERE tag IN (SELECT value FROM json_each(?1))
 GROUP BY seq HAVING count(*) = ?2
 
 -- name: term_documents
--- In how many texts a term occurs.
+-- In how many passages a term occurs.
 SELECT doc FROM terms WHERE term = ?1
 
 -- name: text_averages
--- FTS5's own record of how many texts it holds; counting them would read every one.
+-- FTS5's own record of how many passages it holds; counting them would read every one.
 SELECT block FROM texts_data WHERE id = 1
+
+-- name: turns_before
+-- The last messages of a session on one branch, up to a sequence.
+SELECT seq FROM turns
+WHERE space = (SELECT id FROM spaces WHERE kind = ?1 AND namespace = ?2)
+    AND session = ?3 AND branch = ?4 AND seq <= ?5
+ORDER BY seq DESC LIMIT ?6
+
+-- name: turns_after
+-- The next messages of a session on one branch, between two sequences.
+SELECT seq FROM turns
+WHERE space = (SELECT id FROM spaces WHERE kind = ?1 AND namespace = ?2)
+    AND session = ?3 AND branch = ?4 AND seq > ?5 AND seq <= ?6
+ORDER BY seq LIMIT ?7
 
 -- name: turns
 -- The last messages of a session on one branch of a lineage.
@@ -467,8 +485,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: insert_version
 -- Record what an event did to its subject.
-INSERT INTO versions (seq, subject, branch, space, seq_to, deleted, expires_at)
-VALUES (?, ?, ?, ?, NULL, ?, ?)
+INSERT INTO versions (seq, subject, branch, space, seq_to, deleted, expires_at, chars)
+VALUES (?, ?, ?, ?, NULL, ?, ?, ?)
 
 -- name: supersede
 -- Close the version that another one replaces on its branch.
@@ -491,8 +509,8 @@ INSERT INTO numbers (space, name, value, seq) VALUES (?, ?, ?, ?)
 INSERT INTO turns (space, session, branch, seq) VALUES (?, ?, ?, ?)
 
 -- name: insert_text
--- Index a text.
-INSERT INTO texts (rowid, title, body, context) VALUES (?, ?, ?, ?)
+-- Index a passage of a text.
+INSERT INTO texts (rowid, title, body, context) VALUES (?1 << 8 | ?2, ?3, ?4, ?5)
 
 -- name: insert_vector
 -- Keep the vector of a text.
@@ -517,7 +535,7 @@ DELETE FROM vectors
 
 -- name: queue_all_texts
 -- Put every indexed text in line for a vector.
-INSERT OR IGNORE INTO unembedded (seq) SELECT rowid FROM texts
+INSERT OR IGNORE INTO unembedded (seq) SELECT rowid >> 8 FROM texts
 
 -- name: keep_tally
 -- Record how many live records of a kind a branch shows after this transaction.

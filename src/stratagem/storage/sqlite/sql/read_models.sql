@@ -12,7 +12,8 @@ CREATE TABLE branches (
 CREATE UNIQUE INDEX branches_live ON branches (name) WHERE deleted_seq IS NULL;
 
 -- One row for each event that changes a record or stands for itself. Narrow on purpose:
--- every search joins it. A version is the branch's own latest from seq until seq_to.
+-- every search joins it. A version is the branch's own latest from seq until seq_to. `chars` is how
+-- long its searchable text is.
 CREATE TABLE versions (
     seq        INTEGER PRIMARY KEY,
     subject    INTEGER,
@@ -20,7 +21,8 @@ CREATE TABLE versions (
     space      INTEGER NOT NULL,
     seq_to     INTEGER,
     deleted    INTEGER NOT NULL,
-    expires_at INTEGER
+    expires_at INTEGER,
+    chars      INTEGER
 ) STRICT;
 
 CREATE INDEX versions_subject ON versions (subject, branch) WHERE subject IS NOT NULL;
@@ -82,6 +84,8 @@ CREATE TABLE turns (
     PRIMARY KEY (space, session, branch, seq)
 ) STRICT, WITHOUT ROWID;
 
+-- A row for each passage: its number is that of the version, times 256, and of the passage. So rows
+-- are numbered in the order in which they come, which FTS5 needs to be fast.
 -- Terms come analysed, joined by spaces: every code point above ASCII is part of a term.
 CREATE VIRTUAL TABLE texts USING fts5 (
     title, body, context,

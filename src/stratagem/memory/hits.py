@@ -1,0 +1,212 @@
+"""From what the index found to what a search answers with.
+
+Each hit is judged by itself (`search.relevance`), and shown by the passage that matches best. Of a
+logged conversation a hit is an exchange: a user's message comes with what was replied, an
+assistant's with what it replied to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments, values
+from stratagem.engine.lineage import View
+from stratagem.memory.kinds import ENTRY, logged_events
+from stratagem.memory.models import Hit, Instruction, Reply
+from stratagem.memory.standing import find_standing, is_assistant, role_of, words_of
+from stratagem.search import analysis, ranking, relevance
+from stratagem.search.index import Ranked, Ranking, lent_terms
+from stratagem.search.snippets import Excerpt, excerpt, snippet
+from stratagem.storage.contract import EventContent, Reader
+
+__all__ = ["HitReader", "Page", "read_instruction"]
+
+_SCORE_DIGITS: Final = 4
+# Hits are read in groups: most of the first ones are good enough.
+_READ_MIN: Final = 8
+
+
+class Page(NamedTuple):
+    """Hits, and whether there are more."""
+
+    hits: list[Hit]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A version that was found, and what is shown of it."""
+
+    ranked: Ranked
+    event: EventContent
+    content: Mapping[str, Any]
+    value: Any
+    text: str
+    excerpt: Excerpt
+
+    @property
+    def is_entry(self) -> bool:
+        return self.event.space.kind == ENTRY
+
+    @property
+    def title(self) -> str:
+        return (self.event.key if self.is_entry else self.content.get("event")) or ""
+
+
+class HitReader:
+    """Reads what a ranking found, as a view shows it."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        view: View,
+        found: Ranking,
+        rarity: Mapping[str, float],
+        *,
+        min_score: float | None,
+    ) -> None:
+        self._reader = reader
+        self._view = view
+        self._ranking = found
+        self._rarity = rarity
+        self._min_score = min_score
+
+    def read(self, skip: int, k: int) -> Page:
+        """Return `k` hits that are good enough, after those of earlier pages."""
+        wanted = skip + k + 1
+        hits = list(islice(self._good_enough(wanted), wanted))
+        return Page(self._finish(hits[skip : skip + k]), len(hits) == wanted)
+
+    def _good_enough(self, wanted: int) -> Iterator[tuple[_Found, float]]:
+        found = self._ranking.found
+        size = max(wanted, _READ_MIN)
+        for begin in range(0, len(found), size):
+            group = found[begin : begin + size]
+            events = self._reader.log.contents([ranked.sequence for ranked in group])
+            for ranked in group:
+                each = self._open(ranked, events[ranked.sequence])
+                score = self._score(each)
+                if score >= self._floor(each):
+                    yield each, score
+
+    def _open(self, ranked: Ranked, event: EventContent) -> _Found:
+        content = orjson.loads(event.payload)
+        value = content["value" if event.space.kind == ENTRY else "data"]
+        text = values.text_of(value)
+        shown = excerpt(text, self._ranking.terms, ranked.passage)
+        return _Found(ranked, event, content, value, text, shown)
+
+    def _floor(self, found: _Found) -> float:
+        if self._min_score is not None:
+            return self._min_score
+        return relevance.floor(found.event.space.kind, found.ranked.cosine)
+
+    def _score(self, found: _Found) -> float:
+        present = found.excerpt.terms.union(self._terms_of(found.title))
+        cosine = found.ranked.cosine
+        score = relevance.score(relevance.coverage(present, self._rarity), cosine)
+        if score >= relevance.UNSURE or found.ranked.passage is None:
+            return score
+        # Some words that match may not be its own, but of the messages before it.
+        lent = self._lent_terms(found)
+        return relevance.score(relevance.coverage(present, self._rarity, lent), cosine)
+
+    def _terms_of(self, text: str) -> set[str]:
+        return self._rarity.keys() & set(analysis.terms(text))
+
+    def _lent_terms(self, found: _Found) -> set[str]:
+        turns = self._turns(found, before=ranking.CONTEXT_WINDOW, after=0)
+        texts = (values.text_of(_data(each)) for each in self._events(turns))
+        return {term for text in texts for term in lent_terms(text).split(" ")}
+
+    def _turns(self, found: _Found, *, before: int, after: int) -> list[int]:
+        session = found.content.get("session")
+        if session is None:
+            return []
+        event = found.event
+        return self._reader.search.turns(
+            self._view.lineage,
+            logged_events(event.space.namespace),
+            session,
+            event.sequence,
+            before=before,
+            after=after,
+        )
+
+    def _events(self, sequences: Sequence[int]) -> list[EventContent]:
+        events = self._reader.log.contents(sequences) if sequences else {}
+        return [events[sequence] for sequence in sequences]
+
+    def _finish(self, found: Sequence[tuple[_Found, float]]) -> list[Hit]:
+        own = {each.event.sequence for each, _ in found}
+        return [self._hit(each, score, own) for each, score in found]
+
+    def _hit(self, found: _Found, score: float, own: set[int]) -> Hit:
+        event, content, is_entry = found.event, found.content, found.is_entry
+        passage = found.excerpt.passage
+        hit = Hit(
+            kind="entry" if is_entry else "event",
+            value=found.value,
+            score=round(score, _SCORE_DIGITS),
+            snippet=found.excerpt.snippet,
+            namespace=event.space.namespace,
+            version=event.sequence,
+            timestamp=moments.iso(event.at),
+            tags=content.get("tags", []),
+            key=event.key,
+            event=content.get("event"),
+            sequence=None if is_entry else event.sequence,
+            session=content.get("session"),
+            actor=event.actor,
+            passage=passage,
+            chars=len(found.text) if passage is not None else None,
+        )
+        if "expires_at" in content:
+            hit.expires = moments.iso(content["expires_at"])
+        role = role_of(found.value)
+        if role is not None and not is_entry:
+            self._add_exchange(hit, found, own, replied=is_assistant(role))
+        return hit
+
+    def _add_exchange(self, hit: Hit, found: _Found, own: set[int], *, replied: bool) -> None:
+        """Add what was replied to a message, or what a reply replied to."""
+        turns = self._turns(found, before=replied, after=not replied)
+        for event in self._events(turns):
+            role = role_of(_data(event))
+            if role is not None and is_assistant(role) is not replied:
+                other = Reply(event.sequence, None if event.sequence in own else self._part(event))
+                if replied:
+                    hit.reply_to = other
+                else:
+                    hit.reply = other
+
+    def _part(self, event: EventContent) -> str:
+        text = values.text_of(_data(event))
+        passage = self._ranking.passages.get(event.sequence)
+        return excerpt(text, self._ranking.terms, passage, chars_max=limits.REPLY_CHARS).snippet
+
+
+def read_instruction(event: EventContent) -> Instruction:
+    """Return the standing instruction that an entry or a logged event holds."""
+    content = orjson.loads(event.payload)
+    is_entry = event.space.kind == ENTRY
+    value = content["value" if is_entry else "data"]
+    said = find_standing(words_of(value), role_of(value)) or ""
+    return Instruction(
+        snippet(said, (), chars_max=limits.INSTRUCTION_CHARS),
+        event.sequence,
+        moments.iso(event.at),
+        event.key,
+        None if is_entry else event.sequence,
+        event.actor,
+    )
+
+
+def _data(event: EventContent) -> Any:
+    return orjson.loads(event.payload)["data"]

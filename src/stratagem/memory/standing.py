@@ -1,0 +1,93 @@
+"""Standing instructions and preferences: what a user wants from now on.
+
+"Always show the units when I ask for a measure", "I prefer trains to planes", "call me Jo". Nobody
+asks for them by their words: they bear on whatever comes next. So they are recognised when they
+are written, found more easily than other texts, and listed on their own.
+
+They are recognised by how English says such things, in the first lines of what was said by
+anybody but an assistant. What is missed is found like any other text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["STANDING", "find_standing", "is_assistant", "is_standing", "role_of", "words_of"]
+
+# The facet that standing instructions and preferences are found by.
+STANDING: Final = "standing"
+
+# The fields that a message has its words in.
+_WORDS: Final = ("text", "content", "message", "body")
+# A text that goes on for longer is a document, and speaks to everybody.
+_CHARS_MAX: Final = 2_000
+_ASSISTANTS: Final = frozenset({"assistant", "ai", "bot", "model"})
+
+# What an assistant is told to do; "always here to help" is no instruction.
+_DEEDS: Final = (
+    "add|address|answer|apply|ask|assume|avoid|be|begin|book|call|check|cite|combine|commit|confirm|"
+    "convert|create|delete|deploy|do|double-check|emphasi[sz]e|end|ensure|explain|focus|follow|"
+    "format|give|highlight|include|keep|let|list|log|maintain|make|mark|mention|merge|name|offer|"
+    "order|output|prefer|present|prioriti[sz]e|provide|push|put|quote|read|recommend|refer|remember|"
+    "remind|reply|report|respond|return|round|run|save|say|schedule|send|set|show|sign|sort|speak|"
+    "start|state|store|structure|suggest|summari[sz]e|tell|test|translate|treat|update|use|verify|"
+    "write"
+)
+# At most 2,000 characters: the number of places to begin at is bounded.
+_INSTRUCTION: Final = (
+    r"(?:please |and |so |also,? |but )?"
+    rf"(?:(?:please )?(?:always|never) (?:{_DEEDS})\b|from now on\b|going forward,|"
+    r"whenever i (?:ask|say|want|need)\b|"
+    rf"(?:do not|don['’]t) ever (?:{_DEEDS})\b|"
+    r"call me [a-z]|address me as\b|remember that i\b|keep in mind that i\b|"
+    r"(?:i want you to|you should|you must|make sure (?:to|you)) (?:always|never)\b)"
+)
+_PREFERENCE: Final = (
+    r"\b(?:i|we)(?: (?:really|much|usually|generally|strongly|always|still|would))? prefer\b"
+    r"|\bi['’]d (?:much )?(?:prefer|rather)\b"
+    r"|\b(?:i|we) (?:hate|dislike|can['’]t stand|cannot stand) (?:it when|when|being)\b"
+    r"|\bi (?:don['’]t|do not) (?:like it when|want you to)\b"
+    r"|\buser (?:prefers|likes|dislikes|hates|wants|(?:does not|doesn['’]t) (?:like|want))\b"
+    r"|\bmy (?:stated )?preference\b"
+)
+_STANDING: Final = re.compile(rf"(?:^|[.!?;:\n]\s?){_INSTRUCTION}|{_PREFERENCE}", re.IGNORECASE)
+_SENTENCE_ENDS: Final = re.compile(r"[.!?](?=\s|$)|\n")
+
+
+def is_standing(text: str, role: str | None = None) -> bool:
+    """Whether a text says what its author wants from now on."""
+    return find_standing(text, role) is not None
+
+
+def find_standing(text: str, role: str | None = None) -> str | None:
+    """Return the sentence that says what its author wants from now on; None if none does."""
+    if (role is not None and is_assistant(role)) or len(text) > _CHARS_MAX:
+        return None
+    found = _STANDING.search(text)
+    if found is None:
+        return None
+    begin = max(
+        (end.end() for end in _SENTENCE_ENDS.finditer(text, 0, found.start() + 1)), default=0
+    )
+    end = _SENTENCE_ENDS.search(text, max(found.end() - 1, begin))
+    return text[begin : end.end() if end else len(text)].strip()
+
+
+def is_assistant(role: str) -> bool:
+    """Whether a role is that of the one who answers."""
+    return role in _ASSISTANTS
+
+
+def words_of(value: Any) -> str:
+    """Return what was said, without the names of fields."""
+    if isinstance(value, Mapping):
+        return next((text for name in _WORDS if isinstance(text := value.get(name), str)), "")
+    return value if isinstance(value, str) else ""
+
+
+def role_of(data: Any) -> str | None:
+    """Return who said a message, as its `role` says in small letters."""
+    role = data.get("role") if isinstance(data, Mapping) else None
+    return role.strip().lower() if isinstance(role, str) else None

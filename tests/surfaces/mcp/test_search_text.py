@@ -1,0 +1,51 @@
+"""What a client that shows a model only the text of an answer lets it know."""
+
+from __future__ import annotations
+
+import stratagem
+from stratagem import operations
+from tests.manifest import proves
+
+
+def text_of(db: stratagem.Stratagem, name: str, **arguments: object) -> str:
+    return operations.find(name).summarise(db.call(name, arguments))
+
+
+@proves("search:words")
+def test_the_text_of_a_search_shows_the_passage_the_namespace_and_the_way_on() -> None:
+    filler = "This paragraph talks about parking and badges, at length. " * 30
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.call("strata_branch", {"action": "create", "name": "trial"})
+        for number in range(3):
+            db.call(
+                "strata_store",
+                {
+                    "key": f"handbook{number}",
+                    "value": f"{filler} The network is called Otter-5G. {filler}",
+                    "namespace": "office",
+                    "ttl": "7d",
+                    "branch": "trial",
+                },
+            )
+
+        text = text_of(db, "strata_search", query="network", branch="trial", k=2)
+
+    assert text.count("Otter-5G") == 2
+    assert "handbook2 (entry, namespace 'office'" in text
+    assert "expires 20" in text
+    assert "on branch 'trial'" in text
+    assert "cursor='2'" in text
+    assert "strata_recall" in text
+
+
+def test_the_text_of_other_answers_says_where_and_until_when() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        stored = text_of(db, "strata_store", key="k", value=1, namespace="office")
+        recalled = text_of(db, "strata_recall", keys=["k", "gone"], namespace="office")
+        db.call("strata_store", {"key": "rule", "value": "I prefer short answers"})
+        status = text_of(db, "strata_status")
+
+    assert "namespace 'office'" in stored
+    assert "namespace 'office'" in recalled
+    assert "'gone'" in recalled
+    assert "I prefer short answers" in status

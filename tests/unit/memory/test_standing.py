@@ -1,0 +1,58 @@
+"""What somebody wants from now on is told from what is said once."""
+
+import pytest
+
+from stratagem.memory.standing import find_standing, is_standing, role_of, words_of
+
+STANDING = [
+    "Always include version numbers when I ask about libraries.",
+    "Thanks! Please never use tabs.",
+    "From now on answer in French",
+    "Call me Jo.",
+    "I'm in a hurry, so I prefer short answers.",
+    "We generally prefer trains to planes",
+    "The user prefers dark mode",
+    "I'd rather not fly",
+    "i hate it when tests sleep",
+]
+SAID_ONCE = [
+    "Always here to help!",
+    "Never tried it?",
+    "I'd like to add a chart.",
+    "It's one of my favorite cities.",
+    "The ferry always leaves at nine.",
+    "Did you ever prefer tea?",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", STANDING)
+def test_an_instruction_or_preference_is_recognised(text: str) -> None:
+    assert is_standing(text)
+    assert is_standing(text, "user")
+
+
+@pytest.mark.parametrize("text", SAID_ONCE)
+def test_what_is_said_once_is_none(text: str) -> None:
+    assert not is_standing(text)
+
+
+def test_an_assistant_gives_no_instructions() -> None:
+    assert not is_standing("Always use tabs.", "assistant")
+
+
+def test_a_document_speaks_to_everybody() -> None:
+    assert not is_standing("Always use tabs. " + "word " * 1_000)
+
+
+def test_the_sentence_that_says_it_is_found() -> None:
+    text = "The build broke. I prefer small commits! Can you look?"
+
+    assert find_standing(text) == "I prefer small commits!"
+
+
+def test_a_message_says_its_role_and_its_words() -> None:
+    assert role_of({"role": " User "}) == "user"
+    assert role_of("text") is role_of({"role": 1}) is None
+    assert words_of({"content": "hello", "role": "user"}) == words_of("hello") == "hello"
+    assert words_of({"role": "user"}) == words_of(1) == ""
