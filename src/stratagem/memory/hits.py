@@ -176,7 +176,7 @@ class HitReader:
 
     def _add_exchange(self, hit: Hit, found: _Found, own: set[int], *, replied: bool) -> None:
         """Add what was replied to a message, or what a reply replied to."""
-        turns = self._turns(found, before=replied, after=not replied)
+        turns = self._turns(found, before=int(replied), after=int(not replied))
         for event in self._events(turns):
             role = role_of(_data(event))
             if role is not None and is_assistant(role) is not replied:
