@@ -4,7 +4,8 @@ An expression means exactly one moment, or it is refused with the spelling that 
 would answer a question about the past with the wrong past, and go unnoticed.
 
 * `now` is the head of the log, not an instant: what was written last is always seen.
-* A day without a time means the state as that day ended; today has not ended, so it means now.
+* A day without a time means the state as that day ended; today has not ended, so it means now. The
+  same holds for a month (`2026-11`, `November 2026`), and `last night` is the end of yesterday.
 * `1h ago` is exact: seconds to weeks have fixed lengths, a day is 24 hours. Months and years are
   the calendar's, in the caller's zone, and end with the month where it is shorter (three months
   before May 31 is the last of February).
@@ -21,7 +22,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache
@@ -75,13 +76,51 @@ _UNITS: Final = (
     | dict.fromkeys(("w", "wk", "week"), 7 * _DAY)
 )
 _UNITS_IN_MONTHS: Final = {"mo": 1, "month": 1, "y": 12, "yr": 12, "year": 12}
-_NUMBER_WORDS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_NUMBER_WORDS: Final = (
+    {"a": 1, "an": 1}
+    | {
+        word: number
+        for number, word in enumerate(
+            [
+                "one",
+                "two",
+                "three",
+                "four",
+                "five",
+                "six",
+                "seven",
+                "eight",
+                "nine",
+                "ten",
+                "eleven",
+                "twelve",
+                "thirteen",
+                "fourteen",
+                "fifteen",
+                "sixteen",
+                "seventeen",
+                "eighteen",
+                "nineteen",
+                "twenty",
+            ],
+            1,
+        )
+    }
+    | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90}
+)
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+_WEEKDAY_NAMES: Final = (
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+)  # fmt: skip
+_WEEKDAYS: Final = tuple(name[:3].lower() for name in _WEEKDAY_NAMES)
 _NAMED_TIMES: Final = {"noon": time(12), "midnight": time(0)}
 
 _EXAMPLES: Final = (
     "Write now, 1h ago, 2 days ago, yesterday, yesterday 14:00, last monday 14:00, "
-    "2026-03-04T14:00:00Z, epoch microseconds, or @123 for a sequence."
+    "10 March 2026, 2026-03-04T14:00:00Z, epoch microseconds, or @123 for a sequence."
 )
 _PRESENT: Final = "Leave it out, or write now, for the present."
 
@@ -90,9 +129,20 @@ _DECIMAL: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _PIECE: Final = re.compile(
     rf"(?:and )?(?:([0-9]+(?:\.[0-9]+)?) ?|({'|'.join(_NUMBER_WORDS)}) )([a-z]+)(?:,? |(?=[0-9])|$)"
 )
+_HALF: Final = re.compile(r"\bhalf an? ")
 _LAST: Final = re.compile(r"^last (week|month|year)$")
+_MONTH_NAMES: Final = "|".join(rf"{each[:3]}(?:{each[3:]})?" for each in _MONTHS) + "|sept"
+_ORDINAL: Final = r"([0-9]{1,2})(?:st|nd|rd|th)?"
+# As people and mails write it: March 10, 2026; 10 March 2026; Tue, 10 Mar 2026 14:00:00 +0100.
+_WRITTEN_DATE: Final = re.compile(
+    r"(?:\b(mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?"
+    rf"\b(?:{_ORDINAL}(?: of)? ({_MONTH_NAMES})\b\.?|({_MONTH_NAMES})\b\.? {_ORDINAL})"
+    r",? ([0-9]{4})\b"
+)
+_MONTH: Final = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})|({_MONTH_NAMES})\.?,? ([0-9]{{4}})")
+_LAST_NIGHT: Final = "last night"
 _DAYS: Final = (
-    r"today|yesterday"
+    r"today|yesterday|(?:the )?day before yesterday|last night"
     r"|(?:last )?(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-?w[0-9]{2}-?[1-7]|[0-9]{8}"
 )
@@ -138,6 +188,9 @@ def parse(
     given = " ".join(expression.split())
     check_text(given, field=field, chars_max=limits.TIME_WORDS_CHARS_MAX)
     asked = _Asked(given.casefold(), given, now, zone, field, max(now, latest))
+    asked = replace(
+        asked, text=_WRITTEN_DATE.sub(lambda found: _iso_date(asked, found), asked.text)
+    )
     for read in _READERS:
         moment = read(asked)
         if moment is not None:
@@ -283,8 +336,28 @@ def _read_day(asked: _Asked) -> Moment | None:
     else:
         return None
     named = not day[0].isdecimal()
+    if day == _LAST_NIGHT and clock is not None:
+        raise asked.refusal(
+            "does not say on which of two days", "Write yesterday 22:00 or today 02:00."
+        )
     read = _named_day if named else _date
     return _on_day(asked, read(asked, day), clock, named=named)
+
+
+def _read_month(asked: _Asked) -> Moment | None:
+    found = _MONTH.fullmatch(asked.text)
+    if found is None:
+        return None
+    digits, month, name, year = found.groups()
+    number = _month_number(name) if name else int(month)
+    if not 1 <= number <= len(_MONTHS) or int(digits or year) < 1:
+        raise asked.refusal("names a month that is not in the calendar", _EXAMPLES)
+    first = date(int(digits or year), number, 1)
+    today = asked.here.date()
+    if first == today.replace(day=1):
+        return Latest()
+    last = first.replace(day=monthrange(first.year, first.month)[1])
+    return _day_end(asked, last, named=False)
 
 
 def _read_clock(asked: _Asked) -> Moment | None:
@@ -329,6 +402,7 @@ _READERS: Final[tuple[Callable[[_Asked], Moment | None], ...]] = (
     _refuse_future,
     _read_ago,
     _read_day,
+    _read_month,
     _read_clock,
     _refuse_order,
     _refuse_span,
@@ -352,6 +426,7 @@ def _is_date(text: str) -> bool:
 def _span(text: str) -> tuple[Decimal, Decimal] | None:
     """Return a length of time as months and microseconds, or None if the text is none."""
     months = micros = Decimal(0)
+    text = _HALF.sub("0.5 ", text)
     position = 0
     while piece := _PIECE.match(text, position):
         digits, word, unit = piece.groups()
@@ -382,12 +457,33 @@ def _months_back(asked: _Asked, months: int) -> int:
     return _micros(here.replace(year=year, month=month + 1, day=day, fold=0))
 
 
+def _iso_date(asked: _Asked, found: re.Match[str]) -> str:
+    """Write a date with the name of its month as ISO 8601 has it."""
+    weekday, day, month, first_month, day_after, year = found.groups()
+    number = _month_number(month or first_month)
+    written = f"{year}-{number:02}-{int(day or day_after):02}"
+    if weekday and _is_date(written):
+        real = date.fromisoformat(written).weekday()
+        if _WEEKDAYS[real] != weekday:
+            raise asked.refusal(
+                "names a day of the week that is not the date's",
+                f"Write {written} if the date is right; it was a {_WEEKDAY_NAMES[real]}.",
+            )
+    return written
+
+
+def _month_number(name: str) -> int:
+    return 1 + next(at for at, each in enumerate(_MONTHS) if each.startswith(name[:3]))
+
+
 def _named_day(asked: _Asked, words: str) -> date:
     today = asked.here.date()
     if words == "today":
         return today
-    if words == "yesterday":
+    if words in {"yesterday", _LAST_NIGHT}:
         return today - timedelta(days=1)
+    if words.endswith("before yesterday"):
+        return today - timedelta(days=2)
     days = (today.weekday() - _WEEKDAYS.index(words.removeprefix("last ")[:3])) % 7
     return today - timedelta(days=days or 7)
 

@@ -339,7 +339,15 @@ def test_what_lies_before_1970_is_refused(words: str) -> None:
         ("this morning", "cannot be read as a time"),
         ("in 2024", "cannot be read as a time"),
         ("2026-W10", "cannot be read as a time"),
-        ("last night", "cannot be read as a time"),
+        ("some night", "cannot be read as a time"),
+        ("last night at 2am", "does not say on which of two days"),
+        ("Mon, 10 Mar 2026", "names a day of the week that is not the date's"),
+        ("February 30, 2026", "names a day that is not in the calendar"),
+        ("2026-13", "names a month that is not in the calendar"),
+        ("2026-11", "lies in the future"),
+        ("November 2026", "lies in the future"),
+        ("March 10", "cannot be read as a time"),
+        ("half a month ago", "has a broken month"),
         ("ago", "cannot be read as a time"),
         ("2026-02-30", "names a day that is not in the calendar"),
         ("yesterday morning", "has 'morning' where a time of day belongs"),
@@ -473,3 +481,42 @@ def test_what_is_no_length_of_time_is_refused_in_words(expression: Any, words: s
     assert words in caught.value.message
     assert caught.value.details["field"] == "ttl"
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("words", "means"),
+    [
+        ("March 10, 2026", "2026-03-10T23:59:59.999999+01:00"),
+        ("10 March 2026", "2026-03-10T23:59:59.999999+01:00"),
+        ("Mar. 10th 2026", "2026-03-10T23:59:59.999999+01:00"),
+        ("10th of March 2026", "2026-03-10T23:59:59.999999+01:00"),
+        ("March 10, 2026 14:00", "2026-03-10T14:00:00+01:00"),
+        ("10 March 2026 at 2pm", "2026-03-10T14:00:00+01:00"),
+        ("14:00 on March 10, 2026", "2026-03-10T14:00:00+01:00"),
+        ("Tuesday, March 10, 2026", "2026-03-10T23:59:59.999999+01:00"),
+        ("Tue, 10 Mar 2026 14:00:00 +0100", "2026-03-10T14:00:00+01:00"),
+        ("10 Mar 2026 14:00:00 GMT", "2026-03-10T14:00:00+00:00"),
+        ("2026-03", "2026-03-31T23:59:59.999999+02:00"),
+        ("March 2026", "2026-03-31T23:59:59.999999+02:00"),
+        ("Sept 2025", "2025-09-30T23:59:59.999999+02:00"),
+        ("six hours ago", "2026-08-05T04:30:00+02:00"),
+        ("sixteen hours ago", "2026-08-04T18:30:00+02:00"),
+        ("half an hour ago", "2026-08-05T10:00:00+02:00"),
+        ("one hour and half a minute ago", "2026-08-05T09:29:30+02:00"),
+        ("half a year ago", "2026-02-05T10:30:00+01:00"),
+        ("the day before yesterday", "2026-08-03T23:59:59.999999+02:00"),
+        ("day before yesterday 14:00", "2026-08-03T14:00:00+02:00"),
+        ("last night", "2026-08-04T23:59:59.999999+02:00"),
+    ],
+)
+def test_times_as_people_and_mails_write_them(words: str, means: str) -> None:
+    assert instant(words) == micros(means)
+
+
+@pytest.mark.parametrize("words", ["2026-08", "August 2026"])
+def test_the_month_that_has_not_ended_means_the_head(words: str) -> None:
+    assert moment(words) == Latest()
+
+
+def test_a_length_of_time_may_be_half_of_a_unit() -> None:
+    assert duration("half an hour") == HOUR // 2
