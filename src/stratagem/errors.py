@@ -21,6 +21,7 @@ __all__ = [
     "CopyUnfinished",
     "CorrectionUnavailable",
     "DatabaseCorrupt",
+    "DatabaseNotFound",
     "DatabaseTooNew",
     "EmbeddingFailed",
     "ExecutionFailed",
@@ -315,6 +316,13 @@ class StorageUnavailable(StratagemError):
     retryable = True
 
 
+class DatabaseNotFound(StratagemError):
+    """There is no database at this place, and a read makes none."""
+
+    code = "database_not_found"
+    hint_default = "Name another, or store something first."
+
+
 class DatabaseCorrupt(StratagemError):
     """The file is damaged, or is not a Stratagem database."""
 
@@ -547,6 +555,7 @@ TABLE: dict[str, Row] = {
     "storage_busy": Row(503, -32050, 6, "EXECUTION_ERROR", "nobody"),
     "storage_full": Row(507, -32050, 6, "EXECUTION_ERROR", "nobody"),
     "storage_unavailable": Row(503, -32050, 6, "EXECUTION_ERROR", "nobody"),
+    "database_not_found": Row(404, -32050, 6, "DATABASE_NOT_FOUND", "nobody"),
     "database_corrupt": Row(500, -32050, 7, "DATABASE_CORRUPT", "nobody"),
     "database_too_new": Row(500, -32050, 7, "DATABASE_TOO_NEW", "nobody"),
     "copy_unfinished": Row(503, -32050, 7, "COPY_UNFINISHED", "nobody"),

@@ -10,20 +10,24 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from stratagem.errors import ValidationFailed
+from stratagem.errors import DatabaseNotFound, ValidationFailed
 
 __all__ = [
     "DATABASE_NAME",
     "PROJECT_FOLDER",
     "check_place",
+    "check_there",
     "database_path",
     "display_place",
     "is_address",
     "is_readable",
+    "is_there",
     "local_zone",
     "own_command",
     "typed_command",
@@ -31,6 +35,7 @@ __all__ = [
 
 PROJECT_FOLDER: Final = ".stratagem"
 DATABASE_NAME: Final = "stratagem.db"
+_NEAR_MAX: Final = 3
 _HOST: Final = r"(?:[\w.%-]+|\[[0-9a-fA-F:.%]+\])(?::[0-9]*)?"
 # An address may name several servers, of which the driver takes the one that answers.
 _ADDRESS: Final = re.compile(
@@ -99,6 +104,54 @@ def database_path(explicit: str | None = None, *, folder: Path | None = None) ->
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("stratagem", appauthor=False)) / DATABASE_NAME
+
+
+def is_there(place: str) -> bool:
+    """Whether a database can be read: of an address only its server knows."""
+    return place == ":memory:" or is_address(place) or Path(place).is_file()
+
+
+def check_there(place: str) -> None:
+    """Refuse to read where no database is; files with a similar name are suggested.
+
+    Raises:
+        DatabaseNotFound: There is none.
+    """
+    if is_there(place):
+        return
+    near = _near_files(Path(place))
+    named = f"Did you mean {' or '.join(near)}?" if near else "Name another with --db."
+    raise DatabaseNotFound(
+        f"There is no database at {place}.",
+        path=place,
+        similar=near,
+        hint=f"{named} The first write makes one.",
+    )
+
+
+def _near_files(place: Path) -> list[str]:
+    """Return databases whose name is like that of a place, in its folder or in one named alike."""
+    folders = [place.parent]
+    if not place.parent.is_dir():
+        beside = _names_like(place.parent.name, place.parent.parent, Path.is_dir)
+        folders = [place.parent.parent / each for each in beside]
+    return [
+        str(folder / each)
+        for folder in folders
+        for each in _names_like(place.name, folder, _may_be_database)
+    ][:_NEAR_MAX]
+
+
+def _may_be_database(path: Path) -> bool:
+    return path.is_file() and not path.name.endswith(("-wal", "-shm", "-vectors", ".lock"))
+
+
+def _names_like(name: str, folder: Path, wanted: Callable[[Path], bool]) -> list[str]:
+    try:
+        names = [each.name for each in folder.iterdir() if wanted(each)]
+    except OSError:
+        return []
+    return get_close_matches(name, names, n=_NEAR_MAX)
 
 
 def local_zone() -> tzinfo:

@@ -246,6 +246,11 @@ def revoke(path: Path, name: str) -> None:
         Access(runtime.foundation, Caller("test"), os.urandom).revoke(name)
 
 
+def turn_off(path: Path) -> None:
+    with opened(path) as runtime:
+        Access(runtime.foundation, Caller("test"), os.urandom).turn_off()
+
+
 @contextmanager
 def serving(path: Path, **options: Any) -> Iterator[House]:
     """Run a server in a thread of this process."""

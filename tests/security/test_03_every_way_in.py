@@ -21,7 +21,7 @@ from stratagem.surfaces.rest.routes import all_routes
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.socket import Sockets
-from tests.security.house import House, make_token, revoke, serving
+from tests.security.house import House, make_token, revoke, serving, turn_off
 from tests.surfaces.serving import eventually
 
 OPEN = {"/health", "/ready"}
@@ -172,6 +172,28 @@ def test_a_revoked_token_is_refused_within_a_second_everywhere(tmp_path: Path) -
             house.open_socket("alice")
         # Revoking the last token opens nothing.
         assert house.client().get("/api/mcp/tools").status_code == 401
+
+
+def test_turning_tokens_off_opens_a_server_that_runs_on_this_machine(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    make_token(path, "alice", "*:admin")
+    with serving(path) as house:
+        assert house.client().get("/api/mcp/tools").status_code == 401
+
+        turn_off(path)
+
+        eventually(lambda: house.client().get("/api/mcp/tools").status_code == 200, seconds=2)
+
+
+def test_turning_tokens_off_opens_no_server_that_others_reach(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    make_token(path, "alice", "*:admin")
+    turn_off(path)
+
+    with serving(path, server_names=("example.org",)) as house:
+        assert house.client().get("/api/mcp/tools").status_code == 401
+    with serving(path) as house:
+        assert house.client().get("/api/mcp/tools").status_code == 200
 
 
 @pytest.mark.parametrize("opened_by", ["a token", "nobody"])

@@ -19,7 +19,9 @@ __all__ = [
     "FACET_TOKEN",
     "KINDS",
     "REFUSALS",
+    "SWITCH",
     "TOKENS",
+    "TOKENS_TURNED_OFF",
     "TOKEN_CREATED",
     "TOKEN_REVOKED",
 ]
@@ -27,15 +29,18 @@ __all__ = [
 _NAMESPACE: Final = "access"
 
 TOKENS: Final = Space("token", _NAMESPACE)
+SWITCH: Final = Space("token_switch", _NAMESPACE)
 REFUSALS: Final = Space("refusal", _NAMESPACE)
 ACTS: Final = Space("act", _NAMESPACE)
 
 TOKEN_CREATED: Final = "TokenCreated"  # noqa: S105 -- the name of an event
 TOKEN_REVOKED: Final = "TokenRevoked"  # noqa: S105 -- as above
+TOKENS_TURNED_OFF: Final = "TokensTurnedOff"
 AUTHENTICATION_REFUSED: Final = "AuthenticationRefused"
 ACT_PERFORMED: Final = "ActPerformed"
 
-# Every version of a token has it: the newest of them says whether anything changed.
+# Every version of a token has it, and that no token is needed: the newest of them says whether
+# anything changed.
 FACET_TOKEN: Final = "access_token"  # noqa: S105 -- as above
 
 
@@ -52,6 +57,12 @@ KINDS: Final = (
         TOKENS.kind,
         (EventKind(TOKEN_CREATED, _token), EventKind(TOKEN_REVOKED, _token)),
         writes=TOKEN_CREATED,
+        derived=True,
+    ),
+    RecordKind(
+        SWITCH.kind,
+        (EventKind(TOKENS_TURNED_OFF, _token),),
+        writes=TOKENS_TURNED_OFF,
         derived=True,
     ),
     RecordKind(

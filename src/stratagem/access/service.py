@@ -21,11 +21,14 @@ from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import LogReader, Reader, Transaction, Version
 
-__all__ = ["Access", "every_token", "record_act"]
+__all__ = ["Access", "every_token", "record_act", "tokens_needed"]
 
 BRANCH: Final = "default"
 _NAME: Final = re.compile(rf"[\w.@+-]{{1,{limits.TOKEN_NAME_CHARS_MAX}}}", re.ASCII)
 _SECOND: Final = 1_000_000
+
+# The one record that says that no token is needed.
+_SWITCH: Final = "off"
 
 
 class Access:
@@ -115,6 +118,35 @@ class Access:
 
         return self._foundation.write(self._caller, work)
 
+    def are_needed(self) -> bool:
+        """Whether every client of a server on this database needs a token."""
+        with self._foundation.store.snapshot() as reader:
+            return tokens_needed(reader, self._foundation)
+
+    def turn_off(self) -> int:
+        """Revoke every token and need none from now on; return how many were revoked.
+
+        The next token that is made turns them on again.
+        """
+
+        def work(transaction: Transaction) -> int:
+            live = [
+                each
+                for each in every_token(transaction, self._foundation)
+                if each.revoked_at is None
+            ]
+            for token in live:
+                ended = replace(token, revoked_at=transaction.wall)
+                self._append(
+                    transaction, kinds.TOKEN_REVOKED, kinds.TOKENS, ended.id, ended.content()
+                )
+            # Last: whatever comes after it is a token that was made later.
+            content = {"revoked": len(live)}
+            self._append(transaction, kinds.TOKENS_TURNED_OFF, kinds.SWITCH, _SWITCH, content)
+            return len(live)
+
+        return self._foundation.write(self._caller, work)
+
     def audit(self, limit: int) -> list[dict[str, Any]]:
         """Return the latest refusals, administrative acts and changes of tokens, newest first."""
         with self._foundation.store.snapshot() as reader:
@@ -125,7 +157,7 @@ class Access:
                     "event": version.kind,
                     **_without_hash(version.payload),
                 }
-                for space in (kinds.REFUSALS, kinds.ACTS, kinds.TOKENS)
+                for space in (kinds.REFUSALS, kinds.ACTS, kinds.TOKENS, kinds.SWITCH)
                 for version in _history(reader, self._foundation, space)
             ]
         return sorted(found, key=lambda each: -each["sequence"])[:limit]
@@ -149,6 +181,19 @@ def every_token(reader: Reader, foundation: Foundation) -> list[Token]:
         for _key, version in _every(reader, foundation, kinds.TOKENS)
         if version.payload is not None
     ]
+
+
+def tokens_needed(reader: Reader, foundation: Foundation) -> bool:
+    """Whether there is, or was, a token that was made after tokens were turned off.
+
+    Revoking the last one opens nothing.
+    """
+    view = foundation.views.view(reader, BRANCH)
+    turned_off = reader.records.current(view.lineage, kinds.SWITCH, _SWITCH)
+    since = 0 if turned_off is None else turned_off.sequence
+    return any(
+        version.sequence > since for _key, version in _every(reader, foundation, kinds.TOKENS)
+    )
 
 
 def _by_the_clock(log: LogReader, version: Version, token: Token) -> Token:

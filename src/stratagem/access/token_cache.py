@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from stratagem import limits
 from stratagem.access.kinds import FACET_TOKEN
-from stratagem.access.service import BRANCH, every_token
+from stratagem.access.service import BRANCH, every_token, tokens_needed
 from stratagem.access.tokens import Token
 from stratagem.search.foundation import Foundation
 
@@ -29,6 +29,7 @@ class TokenCache:
         self._checked = float("-inf")
         self._newest = -1
         self._tokens: Mapping[str, Token] = {}
+        self._needed = False
 
     @property
     def is_due(self) -> bool:
@@ -37,7 +38,12 @@ class TokenCache:
 
     @property
     def in_use(self) -> bool:
-        """Whether there is, or ever was, a token: revoking the last one opens nothing."""
+        """Whether every client needs a token: since the first, until they are turned off."""
+        return self._needed
+
+    @property
+    def was_in_use(self) -> bool:
+        """Whether there ever was a token, though none may be needed any more."""
         return bool(self._tokens)
 
     def find(self, hashed: str) -> Token | None:
@@ -60,5 +66,6 @@ class TokenCache:
                 if newest != self._newest:
                     found = every_token(reader, self._foundation)
                     self._tokens = {token.hash: token for token in found}
+                    self._needed = tokens_needed(reader, self._foundation)
                     self._newest = newest
             self._checked = began

@@ -16,6 +16,7 @@ from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
 from stratagem.parameters import check
+from stratagem.places import check_there
 from stratagem.schemas import method_schema
 from stratagem.sdk.generated.memory import MemoryMethods
 from stratagem.sdk.method_calls import as_method
@@ -230,8 +231,11 @@ def open_database(
     redaction: Redaction = "basic",
     actor: str = "sdk",
     workspace: str = "default",
+    create: bool = True,
 ) -> Stratagem:
     """Open a database file, creating it if there is none; ":memory:" is gone when closed.
+
+    With `create=False` a file that is not there is a `DatabaseNotFound`, and nothing is made.
 
     A path "postgresql://…" is the address of a server, and `workspace` the log in it.
 
@@ -239,6 +243,8 @@ def open_database(
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
     `redaction`: how much debugging masks of what may be secret.
     """
+    if not create:
+        check_there(check_path(path))
     settings = Settings(
         check_path(path),
         durability=durability,

@@ -19,6 +19,7 @@ from stratagem.errors import StorageUnavailable, StratagemError
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
+from stratagem.places import check_there
 from stratagem.sdk.embedded import (
     CheckedService,
     Durability,
@@ -254,11 +255,14 @@ def open_async(
     redaction: Redaction = "basic",
     actor: str = "sdk",
     workspace: str = "default",
+    create: bool = True,
 ) -> _Opening:
     """Open a database for a program with an event loop: `async with stratagem.open_async(…) as db`.
 
     Awaiting it opens the database too; close that yourself. See `open` for the parameters.
     """
+    if not create:
+        check_there(check_path(path))
     settings = Settings(
         check_path(path),
         durability=durability,

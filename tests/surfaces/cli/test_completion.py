@@ -46,6 +46,8 @@ def test_names_are_completed(filled: Cli, line: str, expected: list[str]) -> Non
 
 
 def test_completion_creates_no_database(cli: Cli) -> None:
+    cli.database.unlink()
+
     assert offered(cli, "stratagem recall u") == []
     assert not cli.database.exists()
 

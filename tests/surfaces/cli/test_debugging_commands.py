@@ -21,6 +21,8 @@ def add(cli: Cli, *more: str) -> Any:
 
 
 def test_env_says_where_one_is(cli: Cli) -> None:
+    cli.database.unlink()
+
     found = cli.json("env")
 
     assert found["bucket"].split("|")[1] == "py3"

@@ -53,3 +53,25 @@ def test_a_name_is_never_used_again(cli: Cli) -> None:
 
     assert "is, or was" in run(cli, "create", "alice", status=2)["message"]
     assert run(cli, "revoke", "nobody", status=3)["error"] == "resource_not_found"
+
+
+def test_the_first_token_is_made_with_a_warning_and_off_goes_back(cli: Cli) -> None:
+    first, second = run(cli, "create", "alice"), run(cli, "create", "bob")
+
+    assert "token off" in first["note"]
+    assert "note" not in second
+    assert run(cli, "off", "--yes") == {"revoked": 2}
+    assert {each["state"] for each in run(cli, "list")["tokens"]} == {"revoked"}
+    assert "token off" in run(cli, "create", "carol")["note"]
+    assert "TokensTurnedOff" in {each["event"] for each in run(cli, "audit")["events"]}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [("--host", "192.0.2.1"), ("--server-name", "example.org"), ("--public-url", "https://x.org")],
+)
+def test_tokens_stay_where_others_reach_the_server(cli: Cli, settings: tuple[str, str]) -> None:
+    run(cli, "create", "alice")
+
+    assert run(cli, "off", "--yes", *settings, status=5)["error"] == "permission_denied"
+    assert run(cli, "list")["tokens"][0]["state"] == "active"

@@ -81,6 +81,8 @@ def test_the_report_in_json_says_the_same(filled: Cli) -> None:
 
 @pytest.mark.parametrize("command", ["doctor", "rebuild", "embed"])
 def test_a_database_that_is_not_there_is_not_made(cli: Cli, command: str) -> None:
+    cli.database.unlink()
+
     assert "There is no database" in cli.refused(command, code=6)
     assert not cli.database.exists()
 

@@ -129,7 +129,9 @@ class Authenticator:
     async def is_required(self) -> bool:
         """Whether every client needs a token."""
         book = await self._token_book()
-        return self._settings.needs_auth or book.in_use
+        # Tokens may be turned off while a server runs that other machines reach: it stays closed.
+        closed = book.was_in_use and self._settings.reached_by_others
+        return self._settings.needs_auth or book.in_use or closed
 
     def caller(self, principal: Principal | None, surface: str) -> Caller:
         """Return the caller of a request that belongs to no session.

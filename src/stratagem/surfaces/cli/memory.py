@@ -48,7 +48,7 @@ def _recall_whole(session: Session, arguments: Mapping[str, Any]) -> dict[str, A
     from stratagem.memory.service import Memory
 
     asked_for_part = "cursor" in arguments
-    with session.runtime() as runtime:
+    with session.runtime(must_exist=True) as runtime:
         answer = runtime.call("strata_recall", dict(arguments), session.caller)
         if answer.get("truncated") and not asked_for_part:
             entry = Memory(runtime.foundation, session.caller).recall(
@@ -81,7 +81,7 @@ def _follow(invocation: Invocation) -> None:
             raise ValidationFailed(f"--follow takes no --{name.replace('_', '-')}.", field=name)
     limit = arguments.pop("limit", _LATEST)
     grown = threading.Event()
-    with session.runtime() as runtime:
+    with session.runtime(must_exist=True) as runtime:
         stop = runtime.foundation.store.follow(lambda _sequence: grown.set())
         try:
             call = partial(runtime.call, "strata_events", caller=session.caller)

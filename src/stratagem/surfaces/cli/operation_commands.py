@@ -57,7 +57,7 @@ class Invocation:
 
     def run(self) -> dict[str, Any]:
         """Run the operation; return its answer."""
-        with self.session.runtime() as runtime:
+        with self.session.runtime_for(self.operation.name, self.arguments) as runtime:
             return runtime.call(self.operation.name, self.arguments, self.session.caller)
 
     def show(self, answer: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from stratagem.errors import StorageUnavailable
-from stratagem.places import check_place, database_path, is_address
+from stratagem.places import check_place, check_there, database_path, is_address, is_there
 from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.settings import SETTINGS, FileSettings, option
 
@@ -126,6 +125,26 @@ class Session:
             runtime.close()
 
     @contextmanager
+    def runtime_for(self, operation: str, arguments: Any) -> Iterator[Runtime]:
+        """Open the database for a call; one that only reads makes none.
+
+        The gateway has tools of its own, which a database that is not there lacks no more than one
+        that is empty.
+        """
+        from stratagem.bootstrap import start
+        from stratagem.operations import find
+
+        row = find(operation)
+        given = arguments if isinstance(arguments, Mapping) else {}
+        reads = row.right_for(given) == "read"
+        of_gateway = row.part == "gateway"
+        settings = self._settings(must_exist=reads and not of_gateway, read_only=None)
+        if reads and of_gateway and not is_there(self.database):
+            settings = replace(settings, path=":memory:")
+        with closing(start(settings)) as runtime:
+            yield runtime
+
+    @contextmanager
     def store(self, *, read_only: bool) -> Iterator[Store]:
         """Open a database that may be damaged, and nothing that stands on it."""
         from stratagem.bootstrap import open_store
@@ -134,12 +153,8 @@ class Session:
             yield store
 
     def _settings(self, *, must_exist: bool, read_only: bool | None) -> Settings:
-        if must_exist and not (is_address(self.database) or Path(self.database).is_file()):
-            raise StorageUnavailable(
-                f"There is no database at {self.database}.",
-                path=self.database,
-                hint="Name one with --db, or store something first.",
-            )
+        if must_exist:
+            check_there(self.database)
         from stratagem.bootstrap import Settings
 
         return Settings(
@@ -156,7 +171,7 @@ class Session:
     def call(self, operation: str, /, **arguments: Any) -> dict[str, Any]:
         """Run an operation with those arguments that were given."""
         given = {name: value for name, value in arguments.items() if value is not None}
-        with self.runtime() as runtime:
+        with self.runtime_for(operation, given) as runtime:
             return runtime.call(operation, given, self.caller)
 
     @property

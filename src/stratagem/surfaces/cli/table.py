@@ -48,7 +48,7 @@ def _call(
     """Run any operation by name, on JSON; the answer is JSON."""
     session.output.json = True
     given = read_json(arguments, field="arguments")
-    with session.runtime() as runtime:
+    with session.runtime_for(name, given) as runtime:
         session.output.data(runtime.call(name, given, session.caller))
 
 

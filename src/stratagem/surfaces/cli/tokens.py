@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratagem.errors import ValidationFailed
-from stratagem.surfaces.cli.output import printable
+from stratagem.errors import PermissionDenied, ValidationFailed
+from stratagem.places import display_place
+from stratagem.surfaces.cli.output import confirm, printable
 from stratagem.surfaces.cli.session import Session, command
+from stratagem.surfaces.cli.settings import option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +26,14 @@ __all__ = ["app"]
 app = typer.Typer()
 PANEL = "For agents"
 AUDIT_DEFAULT = 50
+HOST_DEFAULT = "127.0.0.1"
+_NEEDED_NOW = (
+    "From now on every client of a server on this database needs a token, over MCP, REST and "
+    "Socket.IO; `stratagem mcp` and the command line do not. `stratagem token off` goes back."
+)
+Host = Annotated[str, option("host")]
+ServerName = Annotated[list[str] | None, option("server_name")]
+PublicUrl = Annotated[str | None, option("public_url")]
 
 token = typer.Typer(help="Tokens: who may use a server, and for what.", no_args_is_help=True)
 app.add_typer(token, name="token", rich_help_panel=PANEL)
@@ -69,18 +79,23 @@ def _create(
     roles = _roles(session, workspace or [], "admin" if admin else "member")
     seconds = None if expires is None else duration(expires, field="expires") // 1_000_000
     with _access(session) as access:
+        first = not access.are_needed()
         made, secret = access.create(
             name, scopes, roles, seconds=seconds, rate=rate, concurrency=concurrency
         )
         answer = {**_describe(made, access.now()), "token": secret}
+    if first:
+        answer["note"] = _NEEDED_NOW
     session.output.answer(answer, _show_created)
+    if first:
+        session.output.note(_NEEDED_NOW)
 
 
 @token.command("list")
 @command
 def _list(session: Session) -> None:
     """Show every token, revoked ones too; never what it takes to use one."""
-    with _access(session) as access:
+    with _access(session, must_exist=True) as access:
         now = access.now()
         found = [_describe(each, now) for each in access.every()]
     session.output.answer({"tokens": found}, _show_list)
@@ -92,11 +107,63 @@ def _revoke(
     session: Session, *, which: Annotated[str, typer.Argument(help="Its name or id.")]
 ) -> None:
     """End a token: every server refuses it within a second."""
-    with _access(session) as access:
+    with _access(session, must_exist=True) as access:
         ended = access.revoke(which)
         answer = _describe(ended, access.now())
     session.output.answer(
         answer, lambda console, _: console.print(f"Revoked {printable(ended.name)}.")
+    )
+
+
+@token.command("off")
+@command
+def _off(
+    session: Session,
+    *,
+    host: Host = HOST_DEFAULT,
+    server_name: ServerName = None,
+    public_url: PublicUrl = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
+) -> None:
+    """Revoke every token and need none: for servers that only this machine reaches."""
+    _check_private(host, server_name, public_url)
+    with _access(session, must_exist=True) as access:
+        count = sum(each.revoked_at is None for each in access.every())
+        question = (
+            f"Revoke {count} tokens and let every program of this machine use the servers on "
+            f"{display_place(session.database)}?"
+        )
+        if not confirm(session.output, question, yes=yes):
+            return
+        answer = {"revoked": access.turn_off()}
+    session.output.answer(
+        answer,
+        lambda console, _: console.print(
+            f"Revoked {answer['revoked']}. No client on this machine needs a token; servers that "
+            "other machines reach refuse everybody until one is made.",
+            soft_wrap=True,
+        ),
+    )
+
+
+def _check_private(host: str, server_name: list[str] | None, public_url: str | None) -> None:
+    """Refuse to open a server that others reach, as far as its settings say so.
+
+    Raises:
+        PermissionDenied: They do.
+    """
+    from stratagem.surfaces.serving.settings import ServerSettings
+
+    settings = ServerSettings(
+        database="", host=host, server_names=tuple(server_name or ()), public_url=public_url
+    )
+    if not settings.reached_by_others:
+        return
+    reached = settings.known_names[0] if settings.known_names else host
+    raise PermissionDenied(
+        f"The server is set up to be reached as {reached}: without tokens anybody could use it.",
+        required="a server on 127.0.0.1",
+        hint="Serve on 127.0.0.1 alone first, or end single tokens: stratagem token revoke NAME",
     )
 
 
@@ -108,16 +175,16 @@ def _audit(
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = AUDIT_DEFAULT,
 ) -> None:
     """Show refused authentications, administrators' acts, and changes of tokens."""
-    with _access(session) as access:
+    with _access(session, must_exist=True) as access:
         found = access.audit(limit)
     session.output.answer({"events": found}, _show_audit)
 
 
 @contextmanager
-def _access(session: Session) -> Iterator[Access]:
+def _access(session: Session, *, must_exist: bool = False) -> Iterator[Access]:
     from stratagem.access.service import Access
 
-    with session.runtime(read_only=False) as runtime:
+    with session.runtime(must_exist=must_exist, read_only=False) as runtime:
         yield Access(runtime.foundation, session.caller, os.urandom)
 
 
@@ -203,6 +270,8 @@ def _details(event: Mapping[str, Any]) -> str:
             f"{each['count']} x {each['reason']} from {each['address']}, {each['way']}"
             for each in event["refusals"]
         )
+    if "revoked" in event and "name" not in event:
+        return f"{event['revoked']} tokens revoked, none needed"
     if "operation" in event:
         return f"{event['operation']} by {event['actor']}"
     return f"{event['name']}: {' '.join(event['scopes'])}"

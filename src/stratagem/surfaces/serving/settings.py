@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
@@ -74,6 +75,12 @@ class ServerSettings:
     def needs_auth(self) -> bool:
         """Whether every client needs a token even before the first one is created."""
         return self.auth == "token" or self.oauth is not None
+
+    @property
+    def reached_by_others(self) -> bool:
+        """Whether other machines reach the server, by its address or through a proxy."""
+        on_loopback = self.host == "localhost" or ip_address(self.host).is_loopback
+        return not on_loopback or bool(self.known_names)
 
     @property
     def known_names(self) -> tuple[str, ...]:

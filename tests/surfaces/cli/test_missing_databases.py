@@ -1,0 +1,72 @@
+"""A command that only reads makes no database; it says that there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import stratagem
+from stratagem.errors import DatabaseNotFound
+from tests.surfaces.cli.console import Cli
+
+EXIT_CODE = 6
+READING = [
+    ("recall", "k"),
+    ("search", "k"),
+    ("list",),
+    ("history", "k"),
+    ("status",),
+    ("branch", "list"),
+    ("call", "strata_recall", '{"key": "k"}'),
+    ("token", "list"),
+    ("token", "off", "--yes"),
+    ("export", "-"),
+]
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_a_read_of_a_missing_database_says_so_and_leaves_nothing_behind(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    place = tmp_path / "not" / "there" / "memory.db"
+
+    result = Cli(place).run(*command, "--json")
+
+    assert result.exit_code == EXIT_CODE, result.output
+    told = json.loads(result.stdout)
+    assert told["error"] == "database_not_found"
+    assert str(place) in told["message"]
+    assert told["hint"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_a_similar_name_are_suggested(tmp_path: Path) -> None:
+    stratagem.open(tmp_path / "memory.db", embedder="none").close()
+    (tmp_path / "notes.txt").write_text("x")
+
+    said = Cli(tmp_path / "memroy.db").refused("recall", "k", code=EXIT_CODE)
+
+    assert "memory.db" in "".join(said.split())
+    assert "notes" not in said
+
+
+def test_a_write_makes_the_database_and_reads_of_the_gateway_need_none(tmp_path: Path) -> None:
+    cli = Cli(tmp_path / "new" / "memory.db")
+
+    listed = cli.json("tools", "list")
+    assert listed["tools"]
+    assert not (tmp_path / "new").exists()
+    cli("store", "k", "v")
+
+    assert cli.json("recall", "k")["value"] == "v"
+
+
+def test_a_program_may_ask_that_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseNotFound):
+        stratagem.open(tmp_path / "memory.db", create=False)
+
+    assert list(tmp_path.iterdir()) == []
+    stratagem.open(tmp_path / "memory.db").close()
+    stratagem.open(tmp_path / "memory.db", create=False).close()
