@@ -87,8 +87,6 @@ def _create(
     if first:
         answer["note"] = _NEEDED_NOW
     session.output.answer(answer, _show_created)
-    if first:
-        session.output.note(_NEEDED_NOW)
 
 
 @token.command("list")
