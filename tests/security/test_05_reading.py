@@ -57,6 +57,12 @@ READS: dict[str, list[dict[str, Any]]] = {
     "auto_correction_circuits": [{"action": "list"}],
     "tools_recommend": [{"intent": "press an orange"}],
     "tools_recommend_on_error": [{"failedTool": "press", "errorMessage": ERROR}],
+    "strata_list": [{}],
+    "strata_events": [{}],
+    "strata_namespaces": [{}],
+    "strata_tags": [{}],
+    "strata_explain_miss": [{"key": "nothing"}],
+    "breakers_list": [{}],
     "tools_validate": [{"toolNames": ["press"]}],
     "tools_discover": [{}],
     "tools_compare": [{"toolNames": ["press", "calculator"]}],
@@ -169,7 +175,7 @@ def test_a_branch_is_compared_as_far_as_the_token_reads(stocked: House) -> None:
 
     def seen(token: str) -> set[str]:
         answer = stocked.call("rest", token, "strata_branch", diff).answer
-        assert answer["removed"] == len(answer["results"])
+        assert answer["ours"] == len(answer["results"])
         return {each["namespace"] for each in answer["results"]}
 
     assert seen("readonly") == {"default", "knowledge", "debugging", "gateway"}

@@ -77,7 +77,7 @@ def use_everywhere(db: stratagem.Stratagem) -> None:
     with pytest.raises(stratagem.StratagemError):
         call(db, "tool_execute", toolName="calculator", arguments={"expression": f"{MARKER}("})
     call(db, "ranked_solutions", query_text=f"Error: {TEXT}", env={})
-    call(db, "tools_recommend", intent=f"find out about {MARKER} and where it goes")
+    call(db, "tools_recommend", intent=f"evaluate the arithmetic expression for {MARKER}")
     db.memory.forget(KEY)
     db.memory.store(KEY, f"{TEXT} Once more.")
 

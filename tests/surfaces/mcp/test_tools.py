@@ -56,7 +56,11 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("strata_branch", {"action": "merge", "source": "trial", "preview": True}, "Would merge 1"),
     ("strata_branch", {"action": "merge", "source": "trial"}, "Merged 1 entry"),
     ("strata_branch", {"action": "switch", "name": "trial"}, "Branch 'trial': switch done."),
-    ("strata_branch", {"action": "delete", "name": "trial"}, "Branch 'trial': delete done."),
+    (
+        "strata_branch",
+        {"action": "delete", "name": "trial"},
+        "Deleted 'trial'; action restore brings it back.",
+    ),
     ("strata_branch", {"action": "restore", "name": "trial"}, "Branch 'trial': restore done."),
     ("strata_forget", {"key": "city"}, "Forgot 'city'."),
     ("strata_status", {}, "Branch 'default'"),
