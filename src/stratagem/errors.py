@@ -49,6 +49,7 @@ __all__ = [
     "RequestTimedOut",
     "RequestTooLarge",
     "ResourceNotFound",
+    "RouteNotFound",
     "Row",
     "ServiceUnavailable",
     "ShuttingDown",
@@ -316,6 +317,13 @@ class StorageUnavailable(StratagemError):
     retryable = True
 
 
+class RouteNotFound(StratagemError):
+    """No route of the server takes this path, or not this way."""
+
+    code = "not_found"
+    hint_default = "GET /api/openapi.json lists every route."
+
+
 class DatabaseNotFound(StratagemError):
     """There is no database at this place, and a read makes none."""
 
@@ -529,6 +537,7 @@ TABLE: dict[str, Row] = {
     "concept_not_found": Row(404, -32004, 3, "CONCEPT_NOT_FOUND", "arguments"),
     "relationship_not_found": Row(404, -32004, 3, "RELATIONSHIP_NOT_FOUND", "arguments"),
     "path_not_found": Row(404, -32004, 3, "PATH_NOT_FOUND", "arguments"),
+    "not_found": Row(404, -32004, 3, "NOT_FOUND", "arguments"),
     "tool_not_found": Row(404, -32004, 3, "TOOL_NOT_FOUND", "arguments"),
     "resource_not_found": Row(404, -32004, 3, "RESOURCE_NOT_FOUND", "arguments"),
     "execution_not_found": Row(404, -32004, 3, "EXECUTION_NOT_FOUND", "arguments"),

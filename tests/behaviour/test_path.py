@@ -149,3 +149,12 @@ def test_a_place_may_not_make_the_value_too_deep(call: Call) -> None:
     refused = call.refusal("strata_store", key="k", value=[[[[1]]]], path=path)
 
     assert refused["details"]["limit"] == 64
+
+
+@proves("path:refused")
+def test_a_change_inside_of_text_that_looks_like_json_says_what_to_send(call: Call) -> None:
+    call.store(key="text", value='{"a": 1}')
+
+    refused = call.refusal("strata_store", key="text", path="$.a", value=2)
+
+    assert "store it as JSON" in refused["hint"]

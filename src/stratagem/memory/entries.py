@@ -133,7 +133,12 @@ class _Write:
         """Put the value at its path, keeping the rest of the entry."""
         assert self.steps is not None
         document = content["value"] if content else {}
-        changed = paths.put(document, self.steps, self.content["value"])
+        try:
+            changed = paths.put(document, self.steps, self.content["value"])
+        except ValidationFailed as error:
+            if isinstance(document, str) and document.lstrip()[:1] in {"{", "["}:
+                error.hint = "The entry is text that looks like JSON: store it as JSON first."
+            raise
         values.encode(changed)
         kept = {name: content[name] for name in content if name != "value"} if content else {}
         if self.tags_given and "tags" not in self.content:

@@ -293,6 +293,17 @@ def test_what_does_not_exist_is_said_in_the_envelope(rest: Served) -> None:
     assert set(wrong.json()["error"]) == {"code", "message", "details", "hint"}
 
 
+def test_a_wrong_path_is_not_found_and_near_routes_are_named(rest: Served) -> None:
+    of_gateway = rest.client.get("/api/mcp/toolz")
+    of_memory = rest.client.post("/api/memory/strata_recal", json={"key": "a"})
+
+    assert (of_gateway.status_code, of_memory.status_code) == (404, 404)
+    assert of_gateway.json()["error"]["code"] == "NOT_FOUND"
+    assert "/api/mcp/tools" in of_gateway.json()["error"]["details"]["similar"]
+    assert of_memory.json()["error"] == "not_found"
+    assert "/api/memory/strata_recall" in of_memory.json()["hint"]
+
+
 def test_the_other_systems_answer_under_api(rest: Served) -> None:
     stored = rest.client.post("/api/memory/strata_store", json={"key": "a", "value": 1})
     wrong = rest.client.post("/api/memory/strata_store", json={"key": "a"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 from typing import Any
 
 from starlette.requests import Request
@@ -12,7 +13,7 @@ from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
-from stratagem.errors import OperationNotFound, StratagemError
+from stratagem.errors import RouteNotFound, StratagemError
 from stratagem.operation import Caller
 from stratagem.operations import TABLE
 from stratagem.surfaces.admission.authenticator import Authenticator
@@ -91,10 +92,16 @@ class _NotFound:
     """Answers what no route takes."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        error: StratagemError = OperationNotFound(
-            f"There is nothing at {scope['path']}.", hint="GET /api/openapi.json lists every route."
+        path = scope["path"]
+        near = get_close_matches(path, sorted({route.path for route in all_routes()}), n=3)
+        error = RouteNotFound(
+            f"There is nothing at {path}.",
+            similar=near,
+            hint=f"Did you mean {' or '.join(near)}? GET /api/openapi.json lists every route."
+            if near
+            else None,
         )
-        response = error_response(error, enveloped=True)
+        response = error_response(error, enveloped=_is_of_gateway(path))
         await response(scope, receive, send)
 
 
@@ -105,14 +112,19 @@ class _WrongMethod:
         self._allowed = ", ".join(sorted(allowed))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        error = OperationNotFound(
+        error = RouteNotFound(
             f"{scope['method']} is not how {scope['path']} is asked.",
             allowed=self._allowed,
             hint=f"Use {self._allowed}.",
         )
-        response = error_response(error, enveloped=True, status=405)
+        response = error_response(error, enveloped=_is_of_gateway(scope["path"]), status=405)
         response.headers["allow"] = self._allowed
         await response(scope, receive, send)
+
+
+def _is_of_gateway(path: str) -> bool:
+    """Whether a path lies where answers and errors have the gateway's form."""
+    return path.startswith(("/api/mcp", "/api/auto-correction"))
 
 
 def _wrong_methods(paths: list[Path]) -> list[Path]:
