@@ -41,7 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     console.print(results.report(figures))
     if not given.only:
-        console.print(simulation.table(simulation.run()))
+        for shown in simulation.tables(simulation.run()):
+            console.print(shown)
         console.print(f"Kept in {results.save(figures)}", soft_wrap=True)
     return 1 if any(figure.passed is False for figure in figures) else 0
 

@@ -23,8 +23,7 @@ from rich.table import Table
 import stratagem
 from benchmarks import texts
 from stratagem.debugging import kinds
-from stratagem.debugging.records import steps_key
-from stratagem.debugging.signatures import fingerprint
+from stratagem.debugging.signatures import signature_fields
 from stratagem.engine.events import Draft
 from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.views import find_branch
@@ -118,7 +117,7 @@ def _incident(number: int, text: str) -> list[Draft]:
         "incident_id": f"inc_{number}",
         "title": " ".join(text.split()[:8]),
         "error_signature": signature,
-        "fingerprint": fingerprint(signature),
+        **signature_fields(signature, signature),
         "summary": text,
     }
     steps = [f"restart the {text[:12]}"]
@@ -126,7 +125,6 @@ def _incident(number: int, text: str) -> list[Draft]:
         "solution_id": f"sol_{number}",
         "incident_id": f"inc_{number}",
         "steps": steps,
-        "steps_key": steps_key(steps),
         "env": _ENV,
         "env_bucket": _BUCKET,
     }

@@ -6,6 +6,15 @@ for each minor version, so that like environments have like rates. One fix in ei
 working at some time. Outcomes are drawn at these rates, most from a few popular environments, some
 of them years ago. Then callers come, and each way of judging fixes picks one for each of them.
 
+There are several worlds, for the environment does not matter alike in all of them:
+
+* standard: it matters as much as the fix does;
+* none: it has no effect at all;
+* strong: it matters more than the fix;
+* flip: each fix works on some systems and hardly ever on the others;
+* high: most fixes work, wherever;
+* claims: nine of ten fixes come with a word of their author, who praises nearly all of them.
+
 * success@1: the true rate of the fix that was picked, on average. The oracle knows the rates.
 * calibration error: the average distance between what was said and what happened, by tenths of
   what was said; over all fixes, and over those that were picked.
@@ -26,30 +35,54 @@ from typing import Final, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from stratagem.debugging.environments import Environment, canonical, similarity
+from stratagem.debugging.environments import Environment, canonical, contradictions, similarity
 from stratagem.engine import evidence
 from stratagem.engine.evidence import Observation
 
-__all__ = ["Score", "run", "table"]
+__all__ = ["Score", "run", "tables"]
 
 SEED: Final = 20_260_805
-INCIDENTS: Final = 600
+INCIDENTS: Final = 200
 CALLERS_EACH: Final = 4
 # Mean outcomes of an incident, over all its fixes and environments.
-WORLDS: Final = {"few": 6, "some": 25, "many": 100}
+OUTCOMES: Final = (6, 25, 100)
 
 DAY_US: Final = 24 * 3600 * 1_000_000
 AGE_DAYS_MEAN: Final = 300
 STOPPED_SHARE: Final = 1 / 8
 # Deviations on the scale of logits.
 FIX_SPREAD: Final = 1.2
-TRAIT_SPREAD: Final = 0.8
 MINOR_SPREAD: Final = 0.3
+FLIP_WORKS: Final = 2.5
+FLIP_FAILS: Final = -3.0
+CLAIM_SHARE: Final = 0.9
+CLAIM_PRAISES: Final = 0.95
 
 SYSTEMS: Final = ("linux", "linux", "macos", "windows")
 LANGUAGES: Final = ("3.11", "3.12", "3.10", "2.7")
 FRAMEWORKS: Final = (("torch", "2.1"), ("torch", "2.3"), ("torch", "1.13"), ("tf", "2.15"))
 RUNTIMES: Final = ("docker", "bare")
+
+
+class World(NamedTuple):
+    """What decides whether a fix works."""
+
+    name: str
+    trait_spread: float = 0.8
+    minor_spread: float = MINOR_SPREAD
+    level: float = 0.0
+    flips: bool = False
+    claims: bool = False
+
+
+WORLDS: Final = (
+    World("standard"),
+    World("none", trait_spread=0.0, minor_spread=0.0),
+    World("strong", trait_spread=2.0),
+    World("flip", flips=True),
+    World("high", level=1.8),
+    World("claims", claims=True),
+)
 
 
 class Place(NamedTuple):
@@ -64,12 +97,14 @@ class Outcome(NamedTuple):
     place: Place
     worked: bool
     age_days: float
+    claim: bool = False
 
 
 @dataclass
 class Fix:
     """A fix with its true rates. `stopped_days` ago it all but stopped working."""
 
+    world: World
     chance: random.Random
     level: float
     stopped_days: float | None
@@ -78,8 +113,11 @@ class Fix:
 
     def rate(self, place: Place, age_days: float = 0.0) -> float:
         logit = self.level
-        logit += sum(self._effect(trait, TRAIT_SPREAD) for trait in place.traits)
-        logit += sum(self._effect(detail, MINOR_SPREAD) for detail in place.details)
+        logit += sum(self._effect(trait, self.world.trait_spread) for trait in place.traits)
+        logit += sum(self._effect(detail, self.world.minor_spread) for detail in place.details)
+        if self.world.flips:
+            system = place.traits[0]
+            logit += FLIP_WORKS if self._effect(f"on {system}", 1.0) > 0 else FLIP_FAILS
         if self.stopped_days is not None and age_days < self.stopped_days:
             logit -= 3.0
         return 1 / (1 + math.exp(-logit))
@@ -90,12 +128,20 @@ class Fix:
         return self.effects[name]
 
 
-Judge = Callable[[Fix, Place, float], float]
+class Verdict(NamedTuple):
+    """What to rank a fix by, and the probability that it is said to have."""
+
+    rank: float
+    said: float
+
+
+Judge = Callable[[Fix, Place, float], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     world: str
+    outcomes: int
     judge: str
     success: float
     error: float
@@ -103,97 +149,130 @@ class Score:
     brier: float
 
 
-def run(seed: int = SEED, incidents: int = INCIDENTS) -> list[Score]:
+def run(
+    seed: int = SEED, incidents: int = INCIDENTS, worlds: Sequence[World] = WORLDS
+) -> list[Score]:
     """Return how each way of judging does in each world."""
     return [
         score
-        for world, outcomes in WORLDS.items()
-        for score in _in_world(world, outcomes, random.Random(f"{seed} {world}"), incidents)
+        for world in worlds
+        for outcomes in OUTCOMES
+        for score in _in_world(
+            world, outcomes, random.Random(f"{seed} {world.name} {outcomes}"), incidents
+        )
     ]
 
 
-def table(scores: Sequence[Score]) -> Table:
-    shown = Table(title="Which fix first, and how sure", title_justify="left")
-    shown.add_column("judged by")
-    for name, mean in WORLDS.items():
-        shown.add_column(f"success@1\n{name} ({mean})", justify="right")
-    for name in WORLDS:
-        shown.add_column(f"calibration\nerror {name}", justify="right")
-    shown.add_column("of those\npicked", justify="right")
-    shown.add_column("Brier", justify="right")
+def tables(scores: Sequence[Score]) -> list[Table]:
+    """Return success and calibration by world."""
+    return [
+        _table(scores, "success", "Which fix first: success@1 by world"),
+        _table(scores, "error", "How sure: calibration error by world"),
+    ]
+
+
+def _table(scores: Sequence[Score], field: str, title: str) -> Table:
+    shown = Table(title=title, title_justify="left")
+    shown.add_column("judged by", no_wrap=True)
+    names = dict.fromkeys(score.world for score in scores)
+    for name in names:
+        shown.add_column(name, justify="right", no_wrap=True)
+    for column in ("mean", *(("picked", "Brier") if field == "error" else ())):
+        shown.add_column(column, justify="right")
     for judge in JUDGES:
         own = [score for score in scores if score.judge == judge]
-        middle = own[len(own) // 2]
+        means = (field, *(("error_picked", "brier") if field == "error" else ()))
         shown.add_row(
             judge,
-            *(f"{score.success:.3f}" for score in own),
-            *(f"{score.error:.3f}" for score in own),
-            f"{middle.error_picked:.3f}",
-            f"{middle.brier:.3f}",
+            *(_three([each for each in own if each.world == name], field) for name in names),
+            *(f"{fmean(getattr(each, mean) for each in own):.3f}" for mean in means),
         )
-    shown.caption = "Mean outcomes of an incident in parentheses; last two columns: some outcomes."
+    shown.caption = "By world: with {}, {} and {} outcomes of an incident in the mean.".format(
+        *OUTCOMES
+    )
     return shown
 
 
-def ours(fix: Fix, place: Place, prior: float) -> float:
-    return _belief(fix, prior, lambda outcome: similarity(place.environment, outcome.place[0]))
+def _three(scores: Sequence[Score], field: str) -> str:
+    return " ".join(f"{getattr(each, field):.3f}"[1:] for each in scores)
 
 
-def ours_anywhere(fix: Fix, _place: Place, prior: float) -> float:
-    return _belief(fix, prior, lambda _: 1.0)
-
-
-def pooled(fix: Fix, _place: Place, _prior: float) -> float:
-    return fmean([outcome.worked for outcome in fix.outcomes] or [0.5])
-
-
-def wilson(fix: Fix, _place: Place, _prior: float) -> float:
-    """Return the lower end of the 95 % Wilson interval, which is 0 without outcomes."""
-    n, z = len(fix.outcomes), 1.96
-    if not n:
-        return 0.0
-    rate = fmean(outcome.worked for outcome in fix.outcomes)
-    reach = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    return max(0.0, (rate + z * z / (2 * n) - reach) / (1 + z * z / n))
-
-
-def ramp(fix: Fix, place: Place, _prior: float) -> float:
-    """Return the success rate of the caller's own bucket × min(n, 10) / 10."""
-    bucket = place.environment.bucket
-    own = [each.worked for each in fix.outcomes if each.place.environment.bucket == bucket]
-    return fmean(own or [0.0]) * min(len(own), 10) / 10
-
-
-def oracle(fix: Fix, place: Place, _prior: float) -> float:
-    return fix.rate(place)
-
-
-JUDGES: Final[dict[str, Judge]] = {
-    "oracle (the true rate)": oracle,
-    "ours": ours,
-    "ours, environments ignored": ours_anywhere,
-    "pooled success rate": pooled,
-    "Wilson lower bound, pooled": wilson,
-    "bucket's rate × min(n, 10)/10": ramp,
-}
-
-
-def _belief(fix: Fix, prior: float, likeness: Callable[[Outcome], float]) -> float:
-    weighed = (
+def ours(fix: Fix, place: Place, prior: float) -> Verdict:
+    """Rank as `debugging.ranking` does, and say what it says."""
+    observed = (
         Observation(
             outcome.worked,
-            evidence.weight(similarity=likeness(outcome), age_us=int(outcome.age_days * DAY_US)),
+            _weight(outcome, place, claim=evidence.CLAIM_TRUST),
+            min(evidence.FAR, contradictions(place.environment, outcome.place.environment)),
         )
         for outcome in fix.outcomes
     )
-    return evidence.believe(weighed, prior=prior).mean
+    belief = evidence.believe(observed, prior=prior, prior_weight=evidence.FIX_PRIOR_WEIGHT)
+    return Verdict(belief.cautious, belief.mean)
 
 
-def _in_world(world: str, outcomes: int, chance: random.Random, incidents: int) -> list[Score]:
+def by_similarity(fix: Fix, place: Place, prior: float) -> Verdict:
+    """Judge as the first release did: all evidence in one sum, weighed by similarity."""
+    observed = (
+        Observation(outcome.worked, _weight(outcome, place, claim=0.5)) for outcome in fix.outcomes
+    )
+    mean = evidence.believe(observed, prior=prior, prior_weight=2.0).mean
+    return Verdict(mean, mean)
+
+
+def pooled_beta(fix: Fix, _place: Place, prior: float) -> Verdict:
+    """Judge by all outcomes alike, with a prior of two outcomes."""
+    won, lost = _counts([fix])
+    mean = (2 * prior + won) / (2 + won + lost)
+    return Verdict(mean, mean)
+
+
+def wilson(fix: Fix, _place: Place, _prior: float) -> Verdict:
+    """Judge by the lower end of the 95 % Wilson interval, which is 0 without outcomes."""
+    n, z = len(fix.outcomes), 1.96
+    if not n:
+        return Verdict(0.0, 0.0)
+    rate = fmean(outcome.worked for outcome in fix.outcomes)
+    reach = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    low = max(0.0, (rate + z * z / (2 * n) - reach) / (1 + z * z / n))
+    return Verdict(low, low)
+
+
+def own_bucket(fix: Fix, place: Place, prior: float) -> Verdict:
+    """Judge by outcomes in the caller's own bucket alone."""
+    bucket = place.environment.bucket
+    own = [each.worked for each in fix.outcomes if each.place.environment.bucket == bucket]
+    mean = (2 * prior + sum(own)) / (2 + len(own))
+    return Verdict(mean, mean)
+
+
+def oracle(fix: Fix, place: Place, _prior: float) -> Verdict:
+    return Verdict(fix.rate(place), fix.rate(place))
+
+
+JUDGES: Final[dict[str, Judge]] = {
+    "oracle": oracle,
+    "ours": ours,
+    "similarity alone": by_similarity,
+    "pooled": pooled_beta,
+    "Wilson, pooled": wilson,
+    "own bucket alone": own_bucket,
+}
+
+
+def _weight(outcome: Outcome, place: Place, *, claim: float) -> float:
+    return evidence.weight(
+        similarity=similarity(place.environment, outcome.place.environment),
+        age_us=int(outcome.age_days * DAY_US),
+        trust=claim if outcome.claim else 1.0,
+    )
+
+
+def _in_world(world: World, outcomes: int, chance: random.Random, incidents: int) -> list[Score]:
     places = _places()
     chance.shuffle(places)
     popularity = [1 / (rank + 1) for rank in range(len(places))]
-    known = [_incident(chance, places, popularity, outcomes) for _ in range(incidents)]
+    known = [_incident(world, chance, places, popularity, outcomes) for _ in range(incidents)]
     priors = _priors(known)
     said: dict[str, list[tuple[float, bool]]] = {judge: [] for judge in JUDGES}
     picked: dict[str, list[tuple[float, float]]] = {judge: [] for judge in JUDGES}
@@ -202,13 +281,14 @@ def _in_world(world: str, outcomes: int, chance: random.Random, incidents: int) 
             rates = [fix.rate(place) for fix in fixes]
             drawn = [chance.random() < rate for rate in rates]
             for name, judge in JUDGES.items():
-                scores = [judge(fix, place, prior) for fix in fixes]
-                best = max(range(len(fixes)), key=scores.__getitem__)
-                said[name] += zip(scores, drawn, strict=True)
-                picked[name].append((scores[best], rates[best]))
+                verdicts = [judge(fix, place, prior) for fix in fixes]
+                best = max(range(len(fixes)), key=verdicts.__getitem__)
+                said[name] += zip((each.said for each in verdicts), drawn, strict=True)
+                picked[name].append((verdicts[best].said, rates[best]))
     return [
         Score(
-            world,
+            world.name,
+            outcomes,
             name,
             success=fmean(rate for _, rate in picked[name]),
             error=_calibration_error(said[name]),
@@ -234,22 +314,33 @@ def _places() -> list[Place]:
 
 
 def _incident(
-    chance: random.Random, places: list[Place], popularity: list[float], outcomes: int
+    world: World,
+    chance: random.Random,
+    places: list[Place],
+    popularity: list[float],
+    outcomes: int,
 ) -> list[Fix]:
     """Return the fixes of an incident, tried more or less often whatever their worth."""
-    fixes = [_fix(chance) for _ in range(chance.randint(2, 6))]
+    fixes = [_fix(world, chance) for _ in range(chance.randint(2, 6))]
     tries = [chance.expovariate(1.0) for _ in fixes]
     for _ in range(round(chance.expovariate(1 / outcomes))):
         fix = chance.choices(fixes, tries)[0]
         place = chance.choices(places, popularity)[0]
         age = chance.expovariate(1 / AGE_DAYS_MEAN)
         fix.outcomes.append(Outcome(place, chance.random() < fix.rate(place, age), age))
+    if world.claims:
+        for fix in fixes:
+            if chance.random() < CLAIM_SHARE:
+                place = chance.choices(places, popularity)[0]
+                age = chance.expovariate(1 / AGE_DAYS_MEAN)
+                praised = chance.random() < CLAIM_PRAISES
+                fix.outcomes.append(Outcome(place, praised, age, claim=True))
     return fixes
 
 
-def _fix(chance: random.Random) -> Fix:
+def _fix(world: World, chance: random.Random) -> Fix:
     stopped = chance.expovariate(1 / AGE_DAYS_MEAN) if chance.random() < STOPPED_SHARE else None
-    return Fix(chance, chance.gauss(0.0, FIX_SPREAD), stopped)
+    return Fix(world, chance, chance.gauss(world.level, FIX_SPREAD), stopped)
 
 
 def _priors(incidents: Sequence[Sequence[Fix]]) -> list[float]:
@@ -260,7 +351,7 @@ def _priors(incidents: Sequence[Sequence[Fix]]) -> list[float]:
 
 
 def _counts(fixes: Sequence[Fix]) -> tuple[int, int]:
-    outcomes = [outcome.worked for fix in fixes for outcome in fix.outcomes]
+    outcomes = [each.worked for fix in fixes for each in fix.outcomes if not each.claim]
     return sum(outcomes), len(outcomes) - sum(outcomes)
 
 
@@ -278,7 +369,9 @@ def _calibration_error(said: Sequence[tuple[float, float]]) -> float:
 def main() -> None:
     console = Console()
     # A file or a pipe has no width of its own.
-    (console if console.is_terminal else Console(width=120)).print(table(run()))
+    console = console if console.is_terminal else Console(width=150)
+    for shown in tables(run()):
+        console.print(shown)
 
 
 if __name__ == "__main__":

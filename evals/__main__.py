@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import incidents, recall, repair, tools, tracebacks, vectors
+from evals import debug, incidents, recall, repair, tools, tracebacks, vectors
 from evals.suites import DataMissing, Options, Outcome, Suite
 
 SUITES: Final[dict[str, Suite]] = {
@@ -17,6 +17,7 @@ SUITES: Final[dict[str, Suite]] = {
     for suite in (
         recall.SUITE,
         incidents.SUITE,
+        debug.SUITE,
         tracebacks.SUITE,
         vectors.SUITE,
         repair.SUITE,
@@ -70,7 +71,7 @@ def _show(console: Console, outcome: Outcome) -> None:
     for note in outcome.notes:
         console.print(note)
     for figure in outcome.figures:
-        wanted = "" if figure.threshold is None else f" (at least {figure.threshold:g})"
+        wanted = f" ({figure.wanted})" if figure.wanted else ""
         verdict = "[green]passed[/green]" if figure.passed else "[red]missed[/red]"
         console.print(f"{figure.name}: [bold]{figure.value:.1f}[/bold]{wanted} {verdict}")
 

@@ -6,7 +6,7 @@ through `ranked_solutions`, and scored by where the first report it duplicates s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from stratagem.engine.events import Draft
 from stratagem.storage.contract import Transaction, WriteRequest
 from stratagem.storage.views import find_branch
 
-__all__ = ["SUITE"]
+__all__ = ["SUITE", "fill", "report_draft"]
 
 _BATCH: Final = 500
 _TOP: Final = 10
@@ -58,7 +58,7 @@ def _ranks(
 ) -> list[int]:
     """Return where the first right report stands for each query; 0 where it is not listed."""
     with stratagem.open(":memory:", durability="fast", embedder=embedder) as db:
-        _fill(db, reports)
+        fill(db, [report_draft(report) for report in reports])
         ranks = []
         for query in track(queries, description=f"asking, {embedder}", transient=True):
             answer = db.debugging.ranked_solutions(query["query_text"], {"os": "linux"})
@@ -68,20 +68,22 @@ def _ranks(
     return ranks
 
 
-def _fill(db: stratagem.Stratagem, reports: list[dict[str, Any]]) -> None:
+def fill(db: stratagem.Stratagem, incidents: Sequence[Draft]) -> None:
+    """Add incidents as they are, without fixes."""
     foundation = db.runtime.foundation
     if foundation.index.embedder is not None:
         foundation.index.embedder.load()
-    for begin in range(0, len(reports), _BATCH):
-        drafts = [_draft(report) for report in reports[begin : begin + _BATCH]]
+    for begin in range(0, len(incidents), _BATCH):
+        drafts = incidents[begin : begin + _BATCH]
 
-        def work(transaction: Transaction, drafts: list[Draft] = drafts) -> None:
+        def work(transaction: Transaction, drafts: Sequence[Draft] = drafts) -> None:
             transaction.append(find_branch(transaction.branches, "default"), drafts)
 
         foundation.store.write(work, WriteRequest("evals"))
 
 
-def _draft(report: dict[str, Any]) -> Draft:
+def report_draft(report: Mapping[str, Any]) -> Draft:
+    """Return a bug report as an incident: a title and a summary, and no error of its own."""
     content = {
         "incident_id": report["id"],
         "title": report["title"][: limits.TITLE_CHARS_MAX],

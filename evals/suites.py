@@ -37,16 +37,25 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number, and what it must not fall below."""
+    """One number, and what it must not fall below, or must not exceed."""
 
     name: str
     value: float
     threshold: float | None = None
+    most: float | None = None
 
     @property
     def passed(self) -> bool:
         """Whether it is where it should be."""
-        return self.threshold is None or self.value >= self.threshold
+        enough = self.threshold is None or self.value >= self.threshold
+        return enough and (self.most is None or self.value <= self.most)
+
+    @property
+    def wanted(self) -> str:
+        """What it should be, in words."""
+        if self.threshold is not None:
+            return f"at least {self.threshold:g}"
+        return "" if self.most is None else f"at most {self.most:g}"
 
 
 @dataclass(slots=True)

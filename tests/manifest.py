@@ -13,6 +13,9 @@ T = TypeVar("T", bound=Callable[..., object])
 
 MANIFEST: dict[str, str] = {
     "debug:no-match": "An unknown problem is answered as unknown, with what to do.",
+    "debug:another-name": "Another name in the same words is another problem, and the answer says so.",
+    "debug:headline": "One line, a wrapped error and its whole traceback are one incident.",
+    "debug:doubt": "A failure counts no more than the recommendation was about the problem.",
     "debug:exact": "The same error is the same incident, whatever its paths, lines and values.",
     "debug:similar": "A problem told in other words is found, with less relevance.",
     "debug:outcome": "Outcomes change the evidence, and the answer says how.",

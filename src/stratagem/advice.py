@@ -6,33 +6,17 @@ Neither system knows the other; bootstrap puts this between them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any, Final
 
-import orjson
-
-from stratagem.debugging.kinds import INCIDENTS
 from stratagem.debugging.service import Debugging
 from stratagem.debugging.unsolved_incidents import draft_incident
 from stratagem.operation import Caller
-from stratagem.search import analysis
 from stratagem.search.foundation import Foundation
 
 __all__ = ["DebuggingAdvisor"]
 
-# Below these a fix is for another problem, or no better than a guess.
-_RELEVANCE_MIN: Final = 0.8
+# A fix that fails more often than not is no help to somebody who did not ask for one.
 _RELIABILITY_MIN: Final = 0.5
-# Relevance compares incidents with each other: the best of a few may be about something else. An
-# incident with another signature has to speak of so much of what the tool said.
-_COVERED_MIN: Final = 0.6
-# Said by the gateway, or by the protocol, whatever went wrong.
-_COMMON_WORDS: Final = frozenset(
-    analysis.terms(
-        "The service answered the code failed error errors message detail details status reason "
-        + " ".join(status.phrase for status in HTTPStatus)
-    )
-)
 _ACTOR: Final = "gateway"
 _TITLE_CHARS: Final = 200
 
@@ -55,11 +39,7 @@ class DebuggingAdvisor:
         debugging = Debugging(self._foundation, asking, asked_by=_ACTOR)
         ranked = debugging.ranked_solutions(text, _environment(tool), limit=1)
         best = ranked.recommended_solution
-        if best is None or best.relevance < _RELEVANCE_MIN:
-            return None
-        if best.reliability_score < _RELIABILITY_MIN:
-            return None
-        if best.relevance < 1 and not self._speaks_of(best.incident_id, text, tool, branch):
+        if best is None or best.reliability_score < _RELIABILITY_MIN:
             return None
         return {
             "solutionId": best.solution_id,
@@ -92,20 +72,6 @@ class DebuggingAdvisor:
             error_signature=text,
             tags=("draft", f"tool:{tool}"),
         )
-
-    def _speaks_of(self, incident: str, text: str, tool: str, branch: str) -> bool:
-        """Whether an incident has in it most of the words that tell an error from others."""
-        telling = {word for word in analysis.terms(text) if not word.isdigit()}
-        telling -= _COMMON_WORDS | set(analysis.terms(tool))
-        with self._foundation.store.snapshot() as reader:
-            view = self._foundation.views.view(reader, branch)
-            version = reader.records.current(view.lineage, INCIDENTS, incident)
-        if version is None or version.payload is None or not telling:
-            return False
-        content = orjson.loads(version.payload)
-        fields = ("title", "error_signature", "summary")
-        there = set(analysis.terms("\n".join(content.get(name) or "" for name in fields)))
-        return len(telling & there) >= _COVERED_MIN * len(telling)
 
     def _debugging(self, branch: str) -> Debugging:
         return Debugging(self._foundation, Caller(_ACTOR, branch=branch))

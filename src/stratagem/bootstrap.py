@@ -24,6 +24,7 @@ from stratagem.debugging.kinds import KINDS as DEBUGGING_KINDS
 from stratagem.deferred_modules import asyncio
 from stratagem.engine.events import Head
 from stratagem.engine.records import Kinds
+from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import (
     DatabaseCorrupt,
     InvalidInput,
@@ -96,6 +97,7 @@ class Settings:
 
     `external` says which services outside of the database are used; None asks `environment`,
     where the gateway takes secrets from too.
+    `relevance_min`: how likely a known problem must be the one at hand for a fix to be recommended.
     `deliver`: whether this process tells them, in the background, what they have to know.
     `path` is a file, or the address of a PostgreSQL server, where each `workspace` is a log of
     its own; the address may name it after a "#". `copying`: also one that a copy is unfinished in.
@@ -108,6 +110,7 @@ class Settings:
     embedder: str | None = None
     read_only: bool = False
     redaction: Literal["none", "basic", "strict"] = "basic"
+    relevance_min: float = TRY_MIN
     adapters: Adapters = field(default_factory=lambda: Adapters(_microseconds, os.urandom))
     zone: tzinfo | None = None
     external: ExternalSettings | None = None
@@ -300,7 +303,14 @@ def start(settings: Settings) -> Runtime:
         raise
     views = Views(store, settings.zone or local_zone())
     foundation = Foundation(
-        store, views, index, settings.durability, VERSION, settings.redaction, services
+        store,
+        views,
+        index,
+        settings.durability,
+        VERSION,
+        settings.redaction,
+        services,
+        relevance_min=settings.relevance_min,
     )
     if settings.deliver:
         projections.start()
@@ -477,6 +487,12 @@ def _check(settings: Settings) -> None:
                 allowed=list(allowed),
                 hint=f"Choose one of: {', '.join(allowed)}.",
             )
+    if not 0 <= settings.relevance_min <= 1:
+        raise ValidationFailed(
+            f"`relevance_min` is a probability; it was {settings.relevance_min}.",
+            field="relevance_min",
+            hint=f"Choose a number from 0 to 1. {TRY_MIN} is the default.",
+        )
 
 
 def _store(settings: Settings, path: str, index: Index) -> Store:

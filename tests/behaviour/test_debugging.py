@@ -51,6 +51,59 @@ def test_an_unknown_problem_is_to_be_debugged_and_added(call: Call) -> None:
     assert answer["next_action"]["instructions"].startswith("No relevant incidents found.")
 
 
+@proves("debug:another-name")
+def test_another_missing_module_is_unknown_and_the_nearest_is_named_as_such(call: Call) -> None:
+    added = add(call)
+
+    answer = ranked(call, "ModuleNotFoundError: No module named 'pandas'")
+
+    nearest = answer["incidents"][0]
+    assert answer["ranked_solutions"] == []
+    assert answer["next_action"]["type"] == "NO_MATCH_DEBUG_THEN_ADD_INCIDENT"
+    assert nearest["incident_id"] == added["incident_id"]
+    assert nearest["relevance"] < 0.1
+    assert nearest["agreed"] == ["module", "named"]
+    assert (nearest["asked_only"], nearest["known_only"]) == (["pandas"], ["torchvision"])
+    assert "probably another problem" in answer["note"]
+    assert "only asked: pandas" in answer["note"]
+
+
+@proves("debug:headline")
+def test_the_last_line_of_a_traceback_is_the_same_incident_and_not_added_again(call: Call) -> None:
+    line = "ModuleNotFoundError: No module named 'torchvision'"
+    added = add(call)
+
+    answer = ranked(call, line)
+    again = add(call, error_signature=line, title="told in a line")
+
+    assert answer["incidents"][0]["exact"] is True
+    assert answer["recommended_solution"]["relevance"] == 0.97
+    assert "same error message" in answer["recommended_solution"]["why"]
+    assert again["duplicate"] is True
+    assert again["incident_id"] == added["incident_id"]
+
+
+@proves("debug:doubt")
+def test_a_failure_counts_no_more_than_the_recommendation_was_about_the_problem(
+    call: Call,
+) -> None:
+    added = add(call)
+    doubtful = ranked(call, "import torchvision fails in the image, torchvision is missing")
+    relevance = doubtful["recommended_solution"]["relevance"]
+
+    told = call(
+        "record_outcome",
+        solution_id=added["solution_id"],
+        worked=False,
+        env=LINUX,
+        lookup_id=doubtful["lookup_id"],
+    )
+
+    # The author's claim counts a fifth.
+    assert relevance < 0.97
+    assert told["stats"]["effective_sample_size"] == pytest.approx(0.2 + relevance, abs=0.001)
+
+
 @proves("debug:exact")
 def test_the_same_error_elsewhere_is_the_same_incident(call: Call) -> None:
     added = add(call)
@@ -165,6 +218,22 @@ def test_the_same_steps_are_one_fix_whatever_the_environment(call: Call) -> None
     assert answers[0][0]["overall"] == answers[1][0]["overall"] == {"worked": 2, "failed": 0}
     assert answers[0][0]["solution_id"] == added["solution_id"]
     assert answers[1][0]["solution_id"] == variant["solution_id"]
+
+
+@proves("debug:pool")
+@pytest.mark.parametrize(
+    "steps",
+    ["Pip install torchvision.", "`pip install torchvision`", "1. Run pip install torchvision"],
+)
+def test_steps_that_differ_in_their_marks_alone_are_one_fix(call: Call, steps: str) -> None:
+    added = add(call)
+    other = call("add_solution", incident_id=added["incident_id"], steps=steps, env=LINUX)
+    call("record_outcome", solution_id=other["solution_id"], worked=True, env=LINUX)
+
+    fixes = ranked(call)["ranked_solutions"]
+
+    assert len(fixes) == 1
+    assert fixes[0]["overall"] == {"worked": 2, "failed": 0}
 
 
 @proves("debug:duplicate")

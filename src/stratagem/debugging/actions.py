@@ -1,4 +1,7 @@
-"""What to do next: the words that lead a model through the work."""
+"""What to do next: the words that lead a model through the work.
+
+Whoever may only read is told what can be done without writing.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,11 @@ _WORDS: Final = {
     "add_incident to create a new incident.",
     "RECORD_OUTCOME_FOR_NEW_SOLUTION": "If you try this solution, call record_outcome with "
     "solution_id, worked, and env.",
+    "NO_MATCH_DEBUG": "No relevant incidents found. Debug normally; this memory is read-only here.",
+    "NO_SOLUTIONS_DEBUG": "Incidents were found but no solutions exist. Debug normally; this "
+    "memory is read-only here.",
+    "TRY_SOLUTION": "Try the recommended solution. This memory is read-only here, so its outcome "
+    "cannot be recorded.",
     "USE_ADD_SOLUTION_FOR_EXISTING_INCIDENT": "An incident already exists. Use add_solution with "
     "this incident_id, then record_outcome after you try it.",
 }
@@ -38,19 +46,19 @@ def _action(kind: str) -> NextAction:
     return NextAction(kind, _WORDS[kind])
 
 
-def no_match() -> NextAction:
+def no_match(*, writes: bool = True) -> NextAction:
     """Return what to do when nothing like it is known."""
-    return _action("NO_MATCH_DEBUG_THEN_ADD_INCIDENT")
+    return _action("NO_MATCH_DEBUG_THEN_ADD_INCIDENT" if writes else "NO_MATCH_DEBUG")
 
 
-def no_solutions() -> NextAction:
+def no_solutions(*, writes: bool = True) -> NextAction:
     """Return what to do when it is known, but no fix is."""
-    return _action("NO_SOLUTIONS_ADD_ONE")
+    return _action("NO_SOLUTIONS_ADD_ONE" if writes else "NO_SOLUTIONS_DEBUG")
 
 
-def try_solution() -> NextAction:
+def try_solution(*, writes: bool = True) -> NextAction:
     """Return what to do when a fix is known."""
-    return _action("TRY_SOLUTION_AND_RECORD_OUTCOME")
+    return _action("TRY_SOLUTION_AND_RECORD_OUTCOME" if writes else "TRY_SOLUTION")
 
 
 def after_outcome(*, worked: bool) -> NextAction:

@@ -8,7 +8,6 @@ from typing import Any
 
 from stratagem.debugging import checks, kinds
 from stratagem.debugging.ranking import Solution
-from stratagem.debugging.records import steps_key
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
 from stratagem.storage.contract import Transaction
@@ -67,7 +66,6 @@ def solution_draft(
         "solution_id": solution_id,
         "incident_id": incident_id,
         "steps": steps,
-        "steps_key": steps_key(steps),
         "at": transaction.wall,
         **place.content,
     }
@@ -86,8 +84,13 @@ def outcome_draft(
     lookup_id: str | None,
     claim: bool = False,
     repeats: str | None = None,
+    relevance: float | None = None,
 ) -> Draft:
-    """Return the event that records an outcome; `repeats`: the first report of the same lookup."""
+    """Return the event that records an outcome.
+
+    `repeats`: the first report of the same lookup. `relevance`: how likely the lookup was about the
+    problem that the fix is for.
+    """
     content: dict[str, Any] = {
         "outcome_id": new_id("out", transaction),
         "solution_id": solution.solution_id,
@@ -103,6 +106,7 @@ def outcome_draft(
         "claim": claim or None,
         "repeats": repeats,
         "revision": solution.revisions[-1] or None,
+        "relevance": relevance,
     }
     content |= {name: value for name, value in optional.items() if value is not None}
     return outcome_event(content)

@@ -48,7 +48,12 @@ _ARCH: Final = re.compile(
     + r")(?![a-z0-9])"
 )
 _DISTRIBUTION: Final = re.compile(rf"(?<![a-z])(?:{'|'.join(vocabulary.DISTRIBUTIONS)})(?![a-z])")
-_WSL: Final = re.compile(r"(?<![a-z])(?:wsl|microsoft-standard)")
+_WSL: Final = re.compile(
+    r"(?<![a-z])(?:wsl|microsoft-standard|windows[ _-]?subsystem[ _-]?for[ _-]?linux)"
+)
+_SUBSYSTEM: Final = re.compile(
+    r"windows[ _-]?subsystem[ _-]?for[ _-]?linux(?:[ -]?v?[12](?![0-9.]))?"
+)
 # Here the digits are part of the name.
 _NAME_DIGITS: Final = re.compile(r"(?<![a-z])(win|wsl)(?:32|64|[12](?![0-9]))")
 _GPU_MODELS: Final = (
@@ -192,6 +197,8 @@ class _EnvironmentParser:
     def _read_system(self, rank: int, text: str) -> bool:
         if _WSL.search(text):
             self._add_free_field("wsl", "true")
+            # Named after its host, it is Linux all the same.
+            text = _SUBSYSTEM.sub("linux", text)
         if arch := _ARCH.search(text):
             self._read_architecture(_RANK_ELSEWHERE, arch[0])
             text = f"{text[: arch.start()]} {text[arch.end() :]}"

@@ -20,6 +20,9 @@ system or a language; alone it might be any word. Without anything known the buc
 
 Versions are compared as far as both are known: 3 is the same as 3.11. Nothing compared with
 nothing is 1, as any environment with itself: whoever says nothing asks about all who said nothing.
+
+Two environments *contradict* each other in what both state and state differently: another name,
+or another major version. Whoever does not mention docker is not elsewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from stratagem.debugging import spelling, vocabulary
 from stratagem.debugging.environment_fields import VERSIONED, SlotValue, parse_fields, role_of
 from stratagem.errors import ValidationFailed
 
-__all__ = ["Environment", "canonical", "from_bucket", "similarity"]
+__all__ = ["Environment", "canonical", "contradictions", "from_bucket", "similarity"]
 
 # In the order in which a bucket shows them.
 _WEIGHTS: Final = {
@@ -154,6 +157,21 @@ def similarity(one: Environment, other: Environment) -> float:
         total += weight
         matched += weight * _match(mine.get(key), theirs.get(key))
     return matched / total
+
+
+def contradictions(one: Environment, other: Environment) -> int:
+    """Return in how many things two environments contradict each other."""
+    if one.fields == other.fields:
+        return 0
+    mine, theirs = one.traits, other.traits
+    return sum(_contradict(mine[key], theirs[key]) for key in mine.keys() & theirs.keys())
+
+
+def _contradict(one: _Trait, other: _Trait) -> bool:
+    # An empty version is a part of every other one.
+    return one.name != other.name or (
+        bool(one.version and other.version) and one.version[0] != other.version[0]
+    )
 
 
 def _match(one: _Trait | None, other: _Trait | None) -> float:

@@ -13,12 +13,15 @@ retired or belongs to another fix is a record about it, under its id (`OUTCOME_A
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.debugging import signatures
 from stratagem.engine.events import Space
 from stratagem.engine.records import EventKind, Projection, Projector, RecordKind, Text
+
+if TYPE_CHECKING:
+    from stratagem.debugging.signatures.headlines import Headline
 
 __all__ = [
     "AMENDMENT",
@@ -52,6 +55,7 @@ __all__ = [
     "SOLUTION_RETIRED",
     "SUCCESS",
     "facet_amended",
+    "facet_headline",
     "facet_incident",
     "facet_listed",
     "facet_lookup",
@@ -73,6 +77,9 @@ LOOKUP: Final = "lookup"
 AMENDMENT: Final = "outcome_amendment"
 # What lists call successes, failures and repeats alike.
 OUTCOME: Final = "outcome"
+# Outcomes are counted in two groups: an author's claim is no part of the base rate.
+CLAIM: Final = "claim"
+REPORT: Final = "report"
 _NAMESPACE: Final = "debugging"
 
 INCIDENTS: Final = Space(INCIDENT, _NAMESPACE)
@@ -127,6 +134,11 @@ def facet_retired_signature(fingerprint: str) -> str:
     return f"retired_signature={fingerprint}"
 
 
+def facet_headline(digest: str) -> str:
+    """Return what the incidents whose error, or whose root cause, says one thing are found by."""
+    return f"headline={digest}"
+
+
 def facet_lookup(lookup_id: str) -> str:
     """Return what a lookup is found by."""
     return f"lookup={lookup_id}"
@@ -164,9 +176,10 @@ def _incident(content: Mapping[str, Any], _key: str | None) -> Projection:
         fingerprint = signatures.fingerprint(content.get("error_signature") or "")
     if "retired" in content:
         # No search finds it, by whatever words.
-        facet, text = facet_retired_signature, None
+        errors = [facet_retired_signature(fingerprint)] if fingerprint else []
+        text = None
     else:
-        facet = facet_signature
+        errors = list(_error_facets(fingerprint, signatures.kept_headlines(content)))
         text = Text(
             content["title"],
             content.get("summary") or "",
@@ -177,10 +190,16 @@ def _incident(content: Mapping[str, Any], _key: str | None) -> Projection:
         )
     return Projection(
         tags=tuple(content.get("tags", ())),
-        facets=(*_facets(INCIDENT, content), *((facet(fingerprint),) if fingerprint else ())),
+        facets=(*_facets(INCIDENT, content), *errors),
         text=text,
         group=_group(content),
     )
+
+
+def _error_facets(fingerprint: str | None, headlines: Iterable[Headline]) -> Iterator[str]:
+    if fingerprint:
+        yield facet_signature(fingerprint)
+    yield from dict.fromkeys(facet_headline(each.digest) for each in headlines if each.digest)
 
 
 def _solution(content: Mapping[str, Any], _key: str | None) -> Projection:
@@ -206,7 +225,8 @@ def _outcome(content: Mapping[str, Any], _key: str | None) -> Projection:
             facet_solution(content["solution_id"]),
             facet_outcome(content["outcome_id"]),
             facet_listed(OUTCOME),
-        )
+        ),
+        group=CLAIM if content.get("claim") else REPORT,
     )
 
 
@@ -268,8 +288,8 @@ KINDS: Final = (
         grouped=True,
         erasable=("steps",),
     ),
-    RecordKind(SUCCESS, _events((FIX_WORKED,), _outcome), erasable=("notes",)),
-    RecordKind(FAILURE, _events((FIX_FAILED,), _outcome), erasable=("notes",)),
+    RecordKind(SUCCESS, _events((FIX_WORKED,), _outcome), grouped=True, erasable=("notes",)),
+    RecordKind(FAILURE, _events((FIX_FAILED,), _outcome), grouped=True, erasable=("notes",)),
     RecordKind(REPEAT, _events((OUTCOME_REPEATED,), _outcome), erasable=("notes",)),
     RecordKind(
         AMENDMENT,

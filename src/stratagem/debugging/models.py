@@ -42,7 +42,11 @@ class NextAction(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class IncidentMatch(DisplayableResult):
-    """An incident like the one asked about. `relevance` is 1 for the same signature."""
+    """An incident like the one asked about.
+
+    `relevance` is the probability that it is the same problem, 1 for the same signature. `agreed`
+    are telling words that both have; `asked_only` and `known_only` those that only one of them has.
+    """
 
     incident_id: str
     title: str
@@ -50,6 +54,9 @@ class IncidentMatch(DisplayableResult):
     exact: bool
     solutions: int
     summary: str | None = None
+    agreed: list[str] = field(default_factory=list)
+    asked_only: list[str] = field(default_factory=list)
+    known_only: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, repr=False)
@@ -76,7 +83,11 @@ class RankedSolution(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class RankedSolutions(DisplayableResult):
-    """The fixes for a problem, best first."""
+    """The fixes for a problem, best first.
+
+    Only incidents that are likely the same problem have theirs among them; `note` names the nearest
+    of the others where there is none.
+    """
 
     lookup_id: str | None
     incidents: list[IncidentMatch]
@@ -85,6 +96,7 @@ class RankedSolutions(DisplayableResult):
     next_action: NextAction
     env_bucket: str
     mode: str
+    note: str | None = None
 
     def __iter__(self) -> Iterator[RankedSolution]:
         return iter(self.ranked_solutions)

@@ -37,6 +37,8 @@ def _say_ranked(answer: Mapping[str, Any]) -> str:
         f"{' / '.join(each['steps'])[:500]}\n   {each['why']}"
         for place, each in enumerate(answer["ranked_solutions"], 1)
     ]
+    if answer.get("note"):
+        lines.append(answer["note"])
     if answer["lookup_id"]:
         lines.append(f"lookup_id: {answer['lookup_id']}")
     return "\n".join([*lines, _next(answer)])
@@ -86,7 +88,8 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         fit=_fit_ranked,
         summarise=_say_ranked,
-        read_only=True,
+        # It keeps the lookup, where it may; without one it is of use all the same.
+        right="read",
     ),
     operation(
         "record_outcome",

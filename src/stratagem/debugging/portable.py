@@ -20,9 +20,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.debugging import checks
-from stratagem.debugging.records import steps_key
-from stratagem.debugging.signatures import VERSION as SIGNATURE_VERSION
-from stratagem.debugging.signatures import fingerprint
+from stratagem.debugging.signatures import signature_fields
 from stratagem.engine import values
 from stratagem.errors import ImportRefused, StorageUnavailable, ValidationFailed
 from stratagem.redaction import Level, mask
@@ -111,12 +109,12 @@ class _LineReader:
             record.get("error_signature"), "error_signature", limits.SIGNATURE_CHARS_MAX
         )
         title = checks.line(record.get("title"), "title", limits.TITLE_CHARS_MAX)
+        masked = self._mask(signature or "")
         return {
             "incident_id": incident_id,
             "title": self._mask(title),
-            "error_signature": self._mask(signature or ""),
-            "fingerprint": fingerprint(signature or ""),
-            "signature_version": SIGNATURE_VERSION,
+            "error_signature": masked,
+            **signature_fields(signature or "", masked),
             "summary": self._text(record, "summary", limits.SUMMARY_CHARS_MAX),
             "tags": sorted({self._mask(tag) for tag in checks.tags(record.get("tags"))}),
         }
@@ -131,7 +129,6 @@ class _LineReader:
             "solution_id": solution_id,
             "incident_id": incident_id,
             "steps": steps,
-            "steps_key": steps_key(steps),
             **self._place(record),
         }
 
@@ -155,6 +152,7 @@ class _LineReader:
             "lookup_id": _id(record, "lookup_id") if "lookup_id" in record else None,
             "repeats": _id(record, "repeats") if "repeats" in record else None,
             "claim": record.get("claim") is True or None,
+            "relevance": _probability(record.get("relevance")),
         }
 
     def _place(self, record: Mapping[str, Any]) -> Content:
@@ -169,6 +167,14 @@ class _LineReader:
 
     def _mask(self, text: str) -> str:
         return mask(text, self._redaction)
+
+
+def _probability(given: object) -> float | None:
+    if given is None:
+        return None
+    if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given <= 1:
+        raise ValidationFailed("`relevance` is not a number from 0 to 1")
+    return float(given)
 
 
 def _id(record: Mapping[str, Any], field: str) -> str:

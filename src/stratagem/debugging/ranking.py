@@ -2,12 +2,16 @@
 
 A fix is worth trying when its incident is the one at hand (relevance) and when it worked for
 others, most of all for others like the caller (reliability). Each outcome counts by how like
-the caller's its environment was, how old it is and whether it is its author's own claim
-(`engine.evidence`); a fix without evidence stands at the base rate of the others.
+the caller's its environment was, how old it is and who tells; what was seen in environments that
+contradict the caller's is worth six outcomes at most (`engine.evidence`). An author's claim says
+little, and a failure that was reported on a recommendation counts as far as that recommendation was
+about the same problem. A fix without evidence stands at the base rate of the others.
 
-    final = relevance · reliability + a little for a recent success, which decides ties
+    final = relevance · (reliability + its lower quartile) / 2 + a little for a recent success
 
-What is left of ties goes to the fix that was made for an environment more like the caller's.
+By the mean alone a fix that only its author praises would tie with one that worked for four of
+five; the quartile knows how little that rests on. The recent success decides ties; what is left
+of them goes to the fix that was made for an environment more like the caller's.
 
 A success can only raise each factor and a failure only lower it. Fixes of one incident with
 the same steps are one fix: they pool their evidence, and the variant made for the environment
@@ -20,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stratagem.debugging.environments import Environment, similarity
+from stratagem.debugging.environments import Environment, contradictions, similarity
 from stratagem.debugging.models import RankedSolution, SolutionStats
 from stratagem.engine import evidence
 from stratagem.engine.evidence import Belief, Observation
@@ -39,6 +43,7 @@ class Outcome:
 
     `revision` are the steps that were tried, where the fix was edited since; `retired`: somebody
     has said that it does not count.
+    `relevance` is that of the recommendation it was reported on, 1 where there was none.
     """
 
     sequence: int
@@ -52,6 +57,15 @@ class Outcome:
     repeats: bool = False
     revision: str = ""
     retired: bool = False
+    relevance: float = 1.0
+
+    @property
+    def trust(self) -> float:
+        """How much it says about the fix."""
+        if self.claim:
+            return evidence.CLAIM_TRUST
+        # What failed for another problem is no failure; what worked, worked.
+        return 1.0 if self.worked else self.relevance
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +89,13 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class SolutionGroup:
-    """A fix with all its variants and outcomes, and how well its incident fits."""
+    """A fix with all its variants and outcomes, and how well its incident fits, `fit` in words."""
 
     incident_title: str
     relevance: float
     variants: tuple[Solution, ...]
     outcomes: tuple[Outcome, ...]
+    fit: str = "The same error signature"
 
 
 def deduplicate_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
@@ -104,18 +119,20 @@ def deduplicate_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
 def believe(outcomes: Sequence[Outcome], caller: Environment, now: int, *, prior: float) -> Belief:
     """Return how reliable a fix is for a caller."""
     return evidence.believe(
-        (
-            Observation(
-                outcome.worked,
-                evidence.weight(
-                    similarity=similarity(caller, outcome.environment),
-                    age_us=now - outcome.at,
-                    trust=evidence.CLAIM_TRUST if outcome.claim else 1.0,
-                ),
-            )
-            for outcome in outcomes
-        ),
+        (_observation(outcome, caller, now) for outcome in outcomes),
         prior=prior,
+        prior_weight=evidence.FIX_PRIOR_WEIGHT,
+    )
+
+
+def _observation(outcome: Outcome, caller: Environment, now: int) -> Observation:
+    weight = evidence.weight(
+        similarity=similarity(caller, outcome.environment),
+        age_us=now - outcome.at,
+        trust=outcome.trust,
+    )
+    return Observation(
+        outcome.worked, weight, min(evidence.FAR, contradictions(caller, outcome.environment))
     )
 
 
@@ -168,7 +185,7 @@ def _score_group(
     here = [each for each in candidate.outcomes if each.environment.bucket == nearest.bucket]
     boost = _recency_boost(candidate.outcomes, now)
     likeness = similarity(caller, nearest)
-    final = min(1.0, candidate.relevance * belief.mean + boost)
+    final = min(1.0, candidate.relevance * belief.cautious + boost)
     return RankedSolution(
         solution_id=representative.solution_id,
         incident_id=representative.incident_id,
@@ -226,11 +243,7 @@ def _explain_rank(
     candidate: SolutionGroup, bucket: str, likeness: float, here: Mapping[str, int]
 ) -> str:
     """Say in a sentence why a fix ranks where it does."""
-    problem = (
-        "The same error signature"
-        if candidate.relevance >= 1
-        else f"A similar problem (relevance {candidate.relevance:.2f})"
-    )
+    problem = candidate.fit
     overall = _counts(candidate.outcomes)
     tried = overall["worked"] + overall["failed"]
     if not tried:

@@ -95,7 +95,7 @@ def edit_steps(
     old, key = found.content, steps_key(steps)
     if steps == old["steps"] and evidence != "reset":
         return RecordChange(found, kinds.SOLUTION_EDITED, old)
-    alike = key == old["steps_key"]
+    alike = key == steps_key(old["steps"])
     choice = evidence or ("keep" if alike else "reset")
     if not alike:
         refuse_retired(records, records.resolve_incident(old["incident_id"]), key)
@@ -104,7 +104,7 @@ def edit_steps(
     # Both sides of a merge change it whenever they change the steps, so that it goes with them.
     revision = f"rev_{records.reader.log.head().sequence + 1}_{key[:8]}"
     revisions = [*solution.revisions, revision] if choice == "keep" else [revision]
-    content = {**old, "steps": steps, "steps_key": key, "evidence_revisions": revisions}
+    content = {**old, "steps": steps, "evidence_revisions": revisions}
     also = []
     if choice == "reset":
         # What was merged into it is evidence for the old steps, too.

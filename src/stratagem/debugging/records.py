@@ -9,10 +9,11 @@ the smallest id stands for all, which is the same on every branch.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -23,6 +24,7 @@ from stratagem.debugging.kinds import (
     FAILURE,
     INCIDENTS,
     MERGED,
+    REPORT,
     SOLUTIONS,
     SUCCESS,
     facet_amended,
@@ -40,9 +42,31 @@ from stratagem.engine.lineage import View
 from stratagem.errors import IncidentNotFound, LookupNotFound, SolutionNotFound
 from stratagem.storage.contract import EventContent, Reader, Version
 
-__all__ = ["IncidentRecords", "environment_of", "solution_of", "steps_key"]
+__all__ = ["IncidentRecords", "Lookup", "environment_of", "solution_of", "steps_key"]
+
+# What a list, a shell or Markdown puts around a step.
+_UNMARKED: Final = re.compile(r"(?<!\S)```\w*|`+|\*\*")
+# At most 30 words of numbering and courtesy in front of what is to be done.
+_LEAD: Final = re.compile(
+    r"(?i)^(?:(?:(?:step )?\d{1,3}[.):]|[-•$>#]|first|then|next|now|finally|please|just|try"
+    r"|you can)[,:]?\s+){0,30}"
+    r"(?:(?:run|execute|type|enter|use)(?: the (?:following )?command)?:?\s+)?"
+)
+_SENTENCE_SIGNS: Final = ".,;:!'\""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What was recommended, and how likely each was for the problem at hand, by solution."""
+
+    relevances: Mapping[str, float]
+
+    def relevance_of(self, variants: Sequence[Solution]) -> float | None:
+        """Return how likely a fix was for the problem that was looked up; None if nobody said."""
+        known = [self.relevances.get(each.solution_id) for each in variants]
+        return max((each for each in known if each is not None), default=None)
 
 
 class IncidentRecords:
@@ -121,18 +145,23 @@ class IncidentRecords:
                 ]
         return found
 
-    def require_lookup(self, lookup_id: str) -> None:
-        """Check that a lookup was made on this branch.
+    def lookup(self, lookup_id: str) -> Lookup:
+        """Return what was recommended by a lookup.
 
         Raises:
             LookupNotFound: The view shows none with this id.
         """
-        if not self.reader.catalogue.with_facet(self.view, facet_lookup(lookup_id), limit=1):
+        sequences = self.reader.catalogue.with_facet(self.view, facet_lookup(lookup_id), limit=1)
+        if not sequences:
             raise LookupNotFound(
                 f"There is no lookup {lookup_id!r} on this branch.",
                 field="lookup_id",
                 lookup_id=lookup_id,
             )
+        content = orjson.loads(self.reader.log.contents(sequences)[sequences[0]].payload)
+        # Older lookups were kept without.
+        pairs = zip(content.get("solutions", ()), content.get("relevances", ()), strict=False)
+        return Lookup(dict(pairs))
 
     def solutions(self, incident_id: str) -> list[Solution]:
         """Return the solutions of an incident that stand for themselves, oldest first."""
@@ -189,12 +218,16 @@ class IncidentRecords:
         ]
 
     def prior(self, incident_id: str) -> float:
-        """Return the base rate of the other incidents: nothing lifts its own prior."""
-        worked = self.reader.records.count(self.view, SUCCESS)
-        failed = self.reader.records.count(self.view, FAILURE)
+        """Return the base rate of the other incidents: nothing lifts its own prior.
+
+        What authors claim of their own fixes is no part of it.
+        """
+        count = self.reader.catalogue.group_counts
+        worked = count(self.view.lineage, SUCCESS).get(REPORT, 0)
+        failed = count(self.view.lineage, FAILURE).get(REPORT, 0)
         # As many as were tallied, whether they count or not.
         standing = [each for each in self.every_solution(incident_id) if each.merged_into is None]
-        own = [each for each in self._outcomes(standing) if not each.repeats]
+        own = [each for each in self._outcomes(standing) if not each.repeats and not each.claim]
         own_worked = sum(each.worked for each in own)
         return evidence.base_rate(
             max(0, worked - own_worked), max(0, failed - (len(own) - own_worked))
@@ -292,9 +325,15 @@ class IncidentRecords:
 
 
 def steps_key(steps: Sequence[str]) -> str:
-    """Return what tells fixes apart: their words, whatever the case, spacing and numbering."""
-    words = " ".join(" ".join(steps).casefold().split())
-    return hashlib.sha256(words.encode()).hexdigest()[:32]
+    """Return what tells fixes apart: their words, whatever the case, spacing, numbering and marks.
+
+    `pip install numpy.`, "1. Run `pip install numpy`" and "$ pip install numpy" are one fix.
+    """
+    lines = (_UNMARKED.sub(" ", line) for step in steps for line in step.splitlines())
+    words = (word for line in lines for word in _LEAD.sub("", line.strip(), count=1).split())
+    # A word of signs alone is an argument, as in `pip install -e .`
+    plain = (word.strip(_SENTENCE_SIGNS) or word for word in words)
+    return hashlib.sha256(" ".join(plain).casefold().encode()).hexdigest()[:32]
 
 
 def environment_of(content: Mapping[str, Any]) -> Environment:
@@ -312,7 +351,8 @@ def solution_of(content: Mapping[str, Any], sequence: int) -> Solution:
         solution_id=content["solution_id"],
         incident_id=content["incident_id"],
         steps=tuple(content["steps"]),
-        steps_key=content["steps_key"],
+        # Not as it was written: under older rules fewer fixes were one.
+        steps_key=steps_key(content["steps"]),
         environment=environment_of(content),
         sequence=sequence,
         revisions=tuple(content.get("evidence_revisions", ("",))),
@@ -334,4 +374,5 @@ def _outcome(hit: EventContent) -> Outcome:
         outcome_id=content["outcome_id"],
         repeats="repeats" in content,
         revision=content.get("revision", ""),
+        relevance=content.get("relevance", 1.0),
     )

@@ -1,30 +1,42 @@
-"""Find the incidents that are like a problem.
+"""Find the incidents that are like a problem, and say how likely each is the problem itself.
 
-The same normalised signature is the same problem: relevance 1. All others are found by words and
-meaning, with title, summary and signature as separate fields. Search scores only compare the
-results of one search, so the best result must also reach an absolute likeness: the share of words
-and the similarity of meaning that two texts about one problem usually have. Without that, a
-problem that was never seen would get an answer.
+The same normalised signature is the same problem: relevance 1. So is the same headline, nearly:
+what an error says without its frames, unless both say where they were and it is another place.
+All others are found by words and meaning, with title, summary and signature as separate fields,
+and judged by `engine.relevance`: incidents that have an error by its head, the others by their
+titles. A search always finds something, so what it finds is recommended only from a relevance on
+that is a setting.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from stratagem import limits
-from stratagem.debugging.kinds import INCIDENTS, facet_signature
-from stratagem.debugging.signatures import find_error, fingerprint, headline
+from stratagem.debugging.kinds import INCIDENTS, facet_headline, facet_signature
+from stratagem.debugging.signatures import (
+    agreement,
+    find_error,
+    find_headlines,
+    fingerprint,
+    headline,
+    kept_headlines,
+)
+from stratagem.engine import relevance
 from stratagem.engine.lineage import View
+from stratagem.engine.relevance import Description, HeadWord, ProblemComparison
 from stratagem.search import analysis
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Ranked
 from stratagem.storage.contract import Reader
+
+if TYPE_CHECKING:
+    from stratagem.debugging.signatures.headlines import Headline
 
 __all__ = ["Problem", "SimilarIncident", "find_exact", "find_incidents", "parse_problem"]
 
@@ -32,13 +44,15 @@ __all__ = ["Problem", "SimilarIncident", "find_exact", "find_incidents", "parse_
 _WEIGHTS: Final = (3.0, 1.0, 1.0)
 # What a trace or a log begins with; a report begins with its title.
 _OPENS_A_TRACE: Final = re.compile(r"Traceback|Stack trace|[\[\d]|at |File ")
-# A search never finds the same problem, only a similar one.
-_RELEVANCE_MAX: Final = 0.95
-# What two texts about one problem have in common at least, and as a rule.
-_LIKENESS_MIN: Final = 0.35
-_LIKENESS_USUAL: Final = 0.6
-# A fifth of the telling words is as much likeness as meaning of 0.35.
-_COVERAGE_COUNTS: Final = 1.75
+# So many are compared: search puts the right one among them, not always first.
+_COMPARED: Final = 20
+# What is half as near as the nearest is listed beside it.
+_LISTED_SHARE: Final = 0.5
+# So many incidents with one headline are looked at; most are one problem in many places.
+_SAME_HEADLINE_MAX: Final = 50
+# The same words in another place of the program, or with another cause, are another problem until
+# somebody says otherwise; `database is locked` is said of many a problem.
+_MOST: Final = {"ELSEWHERE": 0.35, "UNTELLING": 0.8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +62,37 @@ class Problem:
     text: str
     title: str
     fingerprint: str
+    headlines: Sequence[Headline] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarIncident:
-    """An incident that may be the problem at hand."""
+    """An incident that may be the problem at hand; `comparison` says how likely, and by what."""
 
     incident_id: str
     content: Mapping[str, Any]
-    relevance: float
-    exact: bool
-    likeness: float
+    comparison: ProblemComparison
+    exact: bool = False
+    cosine: float = field(default=0.0, compare=False)
+
+    @property
+    def relevance(self) -> float:
+        """How likely it is the problem at hand."""
+        return self.comparison.relevance
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    ranked: Ranked
+    content: Mapping[str, Any]
+    headlines: Sequence[Headline]
 
 
 def parse_problem(text: str) -> Problem:
     """Find the error in a text of any length."""
     error = text if len(text) <= limits.QUERY_CHARS_MAX else find_error(text)
     error = error[: limits.QUERY_CHARS_MAX]
-    return Problem(error, _title(error), fingerprint(error))
+    return Problem(error, _title(error), fingerprint(error), find_headlines(error))
 
 
 def _title(error: str) -> str:
@@ -91,58 +118,127 @@ def find_incidents(
         problem.text,
         spaces=spaces,
         tags=(),
-        limit=limit + len(known),
+        limit=max(_COMPARED, limit) + len(known),
         title=problem.title,
         weights=_WEIGHTS,
     )
-    similar = _find_similar(foundation, reader, ranking.found, ranking.asked)
-    found = same + [match for match in similar if match.incident_id not in known]
-    return found[:limit], ranking.mode
+    found = [
+        each for each in _read(reader, ranking.found) if each.content["incident_id"] not in known
+    ]
+    judged = [*_judge_errors(problem, found), *_judge_prose(foundation, reader, problem, found)]
+    similar = sorted(judged, key=lambda match: -match.relevance)
+    return _worth_listing(same + similar)[:limit], ranking.mode
+
+
+def _worth_listing(matches: list[SimilarIncident]) -> list[SimilarIncident]:
+    """Return what may be the problem, and what is about as near as the nearest."""
+    nearest = matches[0].relevance if matches else 0.0
+    least = min(relevance.LISTED_MIN, _LISTED_SHARE * nearest)
+    return [match for match in matches if match.relevance >= least]
 
 
 def find_exact(reader: Reader, view: View, problem: Problem) -> list[SimilarIncident]:
-    """Return the incidents with the same signature, oldest first."""
-    if not problem.fingerprint:
-        return []
-    sequences = reader.catalogue.with_facet(view, facet_signature(problem.fingerprint))
+    """Return the incidents with the same signature, oldest first, then those of one headline."""
+    found: dict[str, SimilarIncident] = {}
+    if problem.fingerprint:
+        for content in _contents(reader, view, facet_signature(problem.fingerprint)):
+            comparison = _compare(problem, content)._replace(relevance=1.0)
+            match = SimilarIncident(content["incident_id"], content, comparison, exact=True)
+            found[match.incident_id] = match
+    for digest in dict.fromkeys(each.digest for each in problem.headlines if each.digest):
+        for content in _contents(reader, view, facet_headline(digest), limit=_SAME_HEADLINE_MAX):
+            agreed = agreement(problem.headlines, kept_headlines(content))
+            if content["incident_id"] not in found and agreed.name == "SAME":
+                comparison = _compare(problem, content)
+                comparison = comparison._replace(relevance=relevance.SAME_HEADLINE_MIN)
+                match = SimilarIncident(content["incident_id"], content, comparison, exact=True)
+                found[match.incident_id] = match
+    return list(found.values())
+
+
+def _contents(
+    reader: Reader, view: View, facet: str, limit: int = -1
+) -> Iterator[Mapping[str, Any]]:
+    sequences = reader.catalogue.with_facet(view, facet, limit=limit)
     hits = reader.log.contents(sequences)
-    contents = [orjson.loads(hits[sequence].payload) for sequence in sequences]
-    return [
-        SimilarIncident(each["incident_id"], each, 1.0, exact=True, likeness=1.0)
-        for each in contents
-    ]
+    for sequence in sequences:
+        yield orjson.loads(hits[sequence].payload)
 
 
-def _find_similar(
-    foundation: Foundation, reader: Reader, found: Sequence[Ranked], terms: Sequence[str]
-) -> list[SimilarIncident]:
+def _read(reader: Reader, found: Sequence[Ranked]) -> list[_Found]:
     hits = reader.log.contents([ranked.sequence for ranked in found])
-    rarity = foundation.index.rarity(reader, terms)
-    compared = []
-    for ranked in found:
-        content = orjson.loads(hits[ranked.sequence].payload)
-        near = 0.0 if math.isnan(ranked.cosine) else ranked.cosine
-        likeness = max(near, min(1.0, _COVERAGE_COUNTS * _coverage(content, rarity)))
-        if likeness >= _LIKENESS_MIN:
-            compared.append((ranked, content, likeness))
-    # One factor for all: how alike the best is, never the order, which the fused score knows best.
-    best = max((likeness for _, _, likeness in compared), default=0.0)
-    factor = _RELEVANCE_MAX * min(1.0, best / _LIKENESS_USUAL)
+    contents = [orjson.loads(hits[ranked.sequence].payload) for ranked in found]
     return [
-        SimilarIncident(
-            content["incident_id"],
-            content,
-            factor * ranked.score,
-            exact=False,
-            likeness=likeness,
-        )
-        for ranked, content, likeness in compared
+        _Found(ranked, content, kept_headlines(content))
+        for ranked, content in zip(found, contents, strict=True)
     ]
 
 
-def _coverage(content: Mapping[str, Any], rarity: Mapping[str, float]) -> float:
-    """Return the share of what is asked for that an incident speaks of, rare words first."""
-    text = "\n".join(content.get(name) or "" for name in ("title", "error_signature", "summary"))
-    there = set(analysis.terms(text))
-    total = sum(rarity.values())
-    return sum(weight for term, weight in rarity.items() if term in there) / total if total else 0.0
+def _judge_errors(problem: Problem, found: Sequence[_Found]) -> Iterator[SimilarIncident]:
+    asked = _describe(problem.text, problem.headlines)
+    for each in found:
+        if each.headlines:
+            known = _describe(_text(each.content), each.headlines)
+            comparison = relevance.compare(asked, known, each.ranked.cosine)
+            most = _MOST.get(agreement(problem.headlines, each.headlines).name, 1.0)
+            comparison = comparison._replace(relevance=min(most, comparison.relevance))
+            yield SimilarIncident(each.content["incident_id"], each.content, comparison)
+
+
+def _judge_prose(
+    foundation: Foundation, reader: Reader, problem: Problem, found: Sequence[_Found]
+) -> Iterator[SimilarIncident]:
+    """Judge the best of the incidents without an error; the order of the others is the search's."""
+    prose = [each for each in found if not each.headlines]
+    if not prose:
+        return
+    first = prose[0]
+    next_best = max((each.ranked.score for each in found if each is not first), default=0.0)
+    gap = first.ranked.score - next_best if len(found) > 1 else 0.0
+    asked = frozenset(analysis.terms(problem.text))
+    title = dict.fromkeys(analysis.content_terms(first.content["title"]))
+    share = relevance.title_share(title, asked, foundation.index.rarity(reader, list(title)))
+    best = relevance.prose_relevance(share, gap)
+    for each in prose:
+        ratio = each.ranked.score / first.ranked.score if first.ranked.score else 0.0
+        comparison = _compare_titles(problem, each.content)._replace(relevance=best * ratio)
+        yield SimilarIncident(each.content["incident_id"], each.content, comparison)
+
+
+def _compare(problem: Problem, content: Mapping[str, Any]) -> ProblemComparison:
+    asked = _describe(problem.text, problem.headlines)
+    return relevance.compare(asked, _describe(_text(content), kept_headlines(content)), 1.0)
+
+
+def _compare_titles(problem: Problem, content: Mapping[str, Any]) -> ProblemComparison:
+    """Say which words of an incident's title were asked about."""
+    asked = frozenset(analysis.terms(problem.text))
+    words = [
+        word for word in dict.fromkeys(content["title"].split()) if analysis.content_terms(word)
+    ]
+    there = {word: asked.issuperset(analysis.terms(word)) for word in words}
+    return ProblemComparison(
+        0.0,
+        agreed=tuple(word for word in words if there[word]),
+        known_only=tuple(word for word in words if not there[word]),
+    )
+
+
+def _describe(text: str, found: Sequence[Headline]) -> Description:
+    ends = [found[0], found[-1]] if len(found) > 1 else found
+    return Description(
+        [_head(each) for each in ends], frozenset(analysis.terms(text)), text.lower()
+    )
+
+
+def _head(found: Headline) -> list[HeadWord]:
+    return [
+        HeadWord(word, frozenset(analysis.terms(word)), is_name)
+        for words, is_name in ((found.names, True), (found.words, False))
+        for word in words
+    ]
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    fields = ("title", "error_signature", "summary")
+    return "\n".join((content.get(name) or "")[: limits.QUERY_CHARS_MAX] for name in fields)

@@ -20,6 +20,7 @@ from stratagem.debugging.models import (
     IncidentMatch,
     NextAction,
     OutcomeRecorded,
+    RankedSolution,
     RankedSolutions,
     SolutionAdded,
     SolutionStats,
@@ -27,9 +28,10 @@ from stratagem.debugging.models import (
 from stratagem.debugging.ranking import Outcome, Solution, SolutionGroup
 from stratagem.debugging.records import IncidentRecords, steps_key
 from stratagem.debugging.retrieval import SimilarIncident
-from stratagem.debugging.signatures import VERSION, fingerprint
+from stratagem.debugging.signatures import kept_headlines, signature_fields
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import View
+from stratagem.engine.relevance import TRY_MIN, ProblemComparison
 from stratagem.errors import RecordRetired
 from stratagem.operation import Caller
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Param, RequestId
@@ -41,8 +43,11 @@ from stratagem.storage.views import find_branch
 __all__ = ["Debugging", "refuse_retired"]
 
 # Above it two incidents are likely the same one, told differently.
-_TWIN_LIKENESS = 0.8
+_TWIN_RELEVANCE = TRY_MIN
 _QUERY_KEPT_CHARS = 2_000
+# Words that agree or differ: listed, and said in a sentence.
+_WORDS_MAX = 8
+_WORDS_SAID = 5
 
 
 _ENV_ALIASES = ("environment",)
@@ -131,6 +136,7 @@ class Debugging(BoundSystem):
         )
         problem = retrieval.parse_problem(query_text)
         self._foundation.index.settle()
+        writes = self._caller_writes()
         with self._store.snapshot() as reader:
             view = self._views.view(reader, branch or self._caller.branch, as_of)
             matches, mode = retrieval.find_incidents(
@@ -145,28 +151,28 @@ class Debugging(BoundSystem):
             solutions = {
                 match.incident_id: records.solutions(match.incident_id) for match in matches
             }
-            candidates = [
-                candidate
-                for match in matches
-                for candidate in _group_solutions(records, match, solutions[match.incident_id])
+            likely = [
+                match for match in matches if match.relevance >= self._foundation.relevance_min
             ]
-            priors = {
-                incident: records.prior(incident) for incident, known in solutions.items() if known
-            }
-            ranked = ranking.rank(candidates, caller, view.time, priors=priors)[:limit]
+            ranked = _rank(records, likely, solutions, caller, view.time)[:limit]
         answer = RankedSolutions(
             lookup_id=None,
             incidents=[_incident_match(match, solutions[match.incident_id]) for match in matches],
             ranked_solutions=ranked,
             recommended_solution=ranked[0] if ranked else None,
-            next_action=_next_action(matches, ranked),
+            next_action=_next_action(likely, ranked, writes=writes),
             env_bucket=caller.bucket,
             mode=mode,
+            note=None if likely or not matches else _name_nearest(matches[0]),
         )
-        caller_writes = self._caller.may("debugging", "write") and not self._caller.read_only
-        if as_of is None and caller_writes and not self._store.read_only:
+        if as_of is None and writes:
             answer.lookup_id = self._keep_lookup(problem, caller, answer, branch)
         return answer
+
+    def _caller_writes(self) -> bool:
+        """Whether anything may be written in the caller's name."""
+        may = self._caller.may("debugging", "write") and not self._caller.read_only
+        return may and not self._store.read_only
 
     def record_outcome(
         self,
@@ -192,9 +198,10 @@ class Debugging(BoundSystem):
             records = IncidentRecords(transaction, view)
             solution = records.solution(solution_id)
             stands = records.solution(records.resolve_solution(solution_id))
-            earlier = None
+            earlier, relevance = None, None
             if lookup_id is not None:
-                records.require_lookup(lookup_id)
+                variants = [solution, *records.variants(stands)]
+                relevance = records.lookup(lookup_id).relevance_of(variants)
                 earlier = records.report(stands, lookup_id)
             draft = outcome_draft(
                 transaction,
@@ -204,6 +211,7 @@ class Debugging(BoundSystem):
                 notes=text,
                 lookup_id=lookup_id,
                 repeats=earlier[0] if earlier else None,
+                relevance=relevance,
             )
             [outcome] = transaction.append(view.branch, [draft])
             return {
@@ -255,7 +263,7 @@ class Debugging(BoundSystem):
             stands = records.resolve_incident(incident_id)
             refuse_retired(records, stands, steps_key(listed))
             if lookup_id is not None:
-                records.require_lookup(lookup_id)
+                records.lookup(lookup_id)
             draft = solution_draft(transaction, stands, listed, place, lookup_id)
             transaction.append(view.branch, [draft])
             return {"solution_id": draft.key, "incident_id": stands}
@@ -310,7 +318,7 @@ class Debugging(BoundSystem):
             view = self._views.view(transaction, name)
             records = IncidentRecords(transaction, view)
             if lookup_id is not None:
-                records.require_lookup(lookup_id)
+                records.lookup(lookup_id)
             if not distinct and (twin := _find_same_signature(transaction, view, kept)) is not None:
                 return {"twin": twin}
             similar = self._find_likely_twin(transaction, view, kept)
@@ -347,11 +355,11 @@ class Debugging(BoundSystem):
     ) -> dict[str, Any]:
         """Return the content of an incident event, checked and masked."""
         signature = checks.optional(error_signature, "error_signature", limits.SIGNATURE_CHARS_MAX)
+        masked = self._mask_optional(signature)
         content: dict[str, Any] = {
             "title": self._mask(checks.line(title, "title", limits.TITLE_CHARS_MAX)),
-            "error_signature": self._mask_optional(signature),
-            "fingerprint": fingerprint(signature or ""),
-            "signature_version": VERSION,
+            "error_signature": masked,
+            **signature_fields(signature or "", masked or ""),
             "summary": self._mask_optional(
                 checks.optional(summary, "summary", limits.SUMMARY_CHARS_MAX)
             ),
@@ -369,16 +377,17 @@ class Debugging(BoundSystem):
             "\n".join(part for part in told if part)[: limits.QUERY_CHARS_MAX],
             content["title"],
             "",
+            kept_headlines(content),
         )
         matches, _mode = retrieval.find_incidents(self._foundation, reader, view, problem, limit=1)
         matches = _stand_for_merged(IncidentRecords(reader, view), matches)
-        if not matches or matches[0].likeness < _TWIN_LIKENESS:
+        if not matches or matches[0].relevance < _TWIN_RELEVANCE:
             return None
         twin = matches[0]
         return {
             "incident_id": twin.incident_id,
             "title": twin.content["title"],
-            "likeness": round(twin.likeness, 3),
+            "relevance": round(twin.relevance, 3),
         }
 
     def _keep_lookup(
@@ -397,6 +406,7 @@ class Debugging(BoundSystem):
             "env_bucket": caller.bucket,
             "incidents": [match.incident_id for match in answer.incidents],
             "solutions": [each.solution_id for each in answer.ranked_solutions],
+            "relevances": [each.relevance for each in answer.ranked_solutions],
             "answer": answer.next_action.type,
             **_promise(answer),
             **({"asked_by": self._asked_by} if self._asked_by else {}),
@@ -553,6 +563,27 @@ def _stand_for_merged(
     return list(found.values())
 
 
+def _rank(
+    records: IncidentRecords,
+    likely: Sequence[SimilarIncident],
+    solutions: Mapping[str, Sequence[Solution]],
+    caller: Environment,
+    now: int,
+) -> list[RankedSolution]:
+    """Return the fixes of the incidents that are likely the problem at hand, best first."""
+    candidates = [
+        candidate
+        for match in likely
+        for candidate in _group_solutions(records, match, solutions[match.incident_id])
+    ]
+    priors = {
+        match.incident_id: records.prior(match.incident_id)
+        for match in likely
+        if solutions[match.incident_id]
+    }
+    return ranking.rank(candidates, caller, now, priors=priors)
+
+
 def _group_solutions(
     records: IncidentRecords, match: SimilarIncident, solutions: Sequence[Solution]
 ) -> list[SolutionGroup]:
@@ -562,13 +593,18 @@ def _group_solutions(
         groups.setdefault(solution.steps_key, []).append(solution)
     return [
         SolutionGroup(
-            match.content["title"], match.relevance, tuple(group), tuple(records.outcomes(group))
+            match.content["title"],
+            match.relevance,
+            tuple(group),
+            tuple(records.outcomes(group)),
+            _describe_fit(match),
         )
         for group in groups.values()
     ]
 
 
 def _incident_match(match: SimilarIncident, solutions: Sequence[Solution]) -> IncidentMatch:
+    found = match.comparison
     return IncidentMatch(
         incident_id=match.incident_id,
         title=match.content["title"],
@@ -576,6 +612,9 @@ def _incident_match(match: SimilarIncident, solutions: Sequence[Solution]) -> In
         exact=match.exact,
         solutions=len({solution.steps_key for solution in solutions}),
         summary=(match.content.get("summary") or "")[:300] or None,
+        agreed=list(found.agreed[:_WORDS_MAX]),
+        asked_only=list(found.asked_only[:_WORDS_MAX]),
+        known_only=list(found.known_only[:_WORDS_MAX]),
     )
 
 
@@ -587,10 +626,39 @@ def _promise(answer: RankedSolutions) -> dict[str, float]:
     return {"promised": round(best.relevance * best.reliability_score, 4)}
 
 
-def _next_action(matches: Sequence[SimilarIncident], ranked: Sequence[Any]) -> NextAction:
-    if not matches:
-        return actions.no_match()
-    return actions.try_solution() if ranked else actions.no_solutions()
+def _describe_fit(match: SimilarIncident) -> str:
+    """Say how an incident fits what was asked, and by which words."""
+    if match.exact:
+        return "The same error signature" if match.relevance >= 1 else "The same error message"
+    words = _say_words(match)
+    return f"Probably the same problem ({match.relevance:.2f}{words and f'; {words}'})"
+
+
+def _name_nearest(match: SimilarIncident) -> str:
+    """Say what the nearest incident is, and why its fixes are not recommended."""
+    words = _say_words(match)
+    return (
+        f"Nearest, but probably another problem: {match.incident_id} ({match.content['title']!r}), "
+        f"relevance {match.relevance:.2f}{words and f'; {words}'}."
+    )
+
+
+def _say_words(match: SimilarIncident) -> str:
+    found = match.comparison
+    said = (
+        ("both say", found.agreed),
+        ("only asked", found.asked_only),
+        ("only known", found.known_only),
+    )
+    return "; ".join(f"{what}: {', '.join(words[:_WORDS_SAID])}" for what, words in said if words)
+
+
+def _next_action(
+    likely: Sequence[SimilarIncident], ranked: Sequence[Any], *, writes: bool
+) -> NextAction:
+    if not likely:
+        return actions.no_match(writes=writes)
+    return actions.try_solution(writes=writes) if ranked else actions.no_solutions(writes=writes)
 
 
 def _measure_standing(
@@ -598,7 +666,7 @@ def _measure_standing(
 ) -> dict[str, Any]:
     """Return where a fix stands among those of its incident, and its evidence."""
     incident = records.incident(records.resolve_incident(solution.incident_id))
-    match = SimilarIncident(solution.incident_id, incident, 1.0, exact=True, likeness=1.0)
+    match = SimilarIncident(solution.incident_id, incident, ProblemComparison(1.0), exact=True)
     prior = records.prior(solution.incident_id)
     solution = replace(solution, incident_id=records.resolve_incident(solution.incident_id))
     candidates = _group_solutions(records, match, records.solutions(solution.incident_id))
@@ -621,7 +689,7 @@ def _measure_standing(
 def _find_same_signature(
     reader: Reader, view: View, content: Mapping[str, Any]
 ) -> dict[str, str] | None:
-    problem = retrieval.Problem("", "", content.get("fingerprint", ""))
+    problem = retrieval.Problem("", "", content.get("fingerprint", ""), kept_headlines(content))
     exact = _stand_for_merged(
         IncidentRecords(reader, view), retrieval.find_exact(reader, view, problem)
     )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from stratagem import limits
 from stratagem.debugging import kinds
 from stratagem.debugging.drafts import new_id
-from stratagem.debugging.signatures import VERSION, fingerprint
+from stratagem.debugging.retrieval import Problem, find_exact
+from stratagem.debugging.signatures import kept_headlines, signature_fields
 from stratagem.engine.events import Draft
 from stratagem.operation import Caller
 from stratagem.redaction import mask
@@ -25,24 +26,26 @@ def draft_incident(
     error_signature: str,
     tags: Sequence[str] = (),
 ) -> str | None:
-    """Add an incident without a solution; return its id, or None where its signature is known."""
+    """Add an incident without a solution; return its id, or None where its error is known."""
     signature = mask(error_signature, foundation.redaction)[: limits.SIGNATURE_CHARS_MAX]
-    print_of = fingerprint(signature)
+    signed = signature_fields(signature, signature)
+    problem = Problem(signature, title, signed["fingerprint"], kept_headlines(signed))
 
     def work(transaction: Transaction) -> str | None:
         view = foundation.views.view(transaction, caller.branch)
+        if find_exact(transaction, view, problem):
+            return None
         # What somebody has retired must not come back by itself.
-        for facet in (kinds.facet_signature, kinds.facet_retired_signature):
-            if print_of and transaction.catalogue.with_facet(view, facet(print_of), limit=1):
-                return None
+        retired = kinds.facet_retired_signature(problem.fingerprint)
+        if problem.fingerprint and transaction.catalogue.with_facet(view, retired, limit=1):
+            return None
         incident_id = new_id("inc", transaction)
         content = {
             "incident_id": incident_id,
             "at": transaction.wall,
             "title": mask(title, foundation.redaction)[: limits.TITLE_CHARS_MAX],
             "error_signature": signature,
-            "fingerprint": print_of,
-            "signature_version": VERSION,
+            **signed,
             "tags": list(tags),
         }
         draft = Draft(kinds.INCIDENT_ADDED, content, kinds.INCIDENTS, incident_id)

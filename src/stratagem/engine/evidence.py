@@ -6,24 +6,37 @@ the more its reporter can be trusted:
 
     weight = max(0.05, similarity) · 2^(−age / 365 days) · trust
 
-The belief is a Beta distribution. Before any evidence it stands at a base rate, as if two
-outcomes had been seen; each outcome then adds its weight to its side:
+Outcomes stand in rings around whoever asks: *here*, where nothing contradicts the circumstances
+asked about; *near*, where one thing does; *far*, where several do. What was seen elsewhere keeps
+its rate, and together it is worth six outcomes at most, however many there were:
 
-    Beta(2 · prior + Σ weights for, 2 · (1 − prior) + Σ weights against)
+    shrink(a, b) = (a, b) · 6 / (a + b + 6)
+    far  = shrink(Σ far for, Σ far against)
+    near = shrink(Σ near for + far for, Σ near against + far against)
 
-So 9 of 10 beats 1 of 1, which beats untried, which beats 0 of 1, which beats 0 of 10. The first
-of these holds for weights up to 1 and priors up to 0.83, which is why the base rate is capped.
+The belief is a Beta distribution. Before any evidence it stands at a base rate, as if k outcomes
+had been seen; each outcome here then adds its weight to its side:
 
-Three choices a reader might undo:
+    Beta(k · prior + here for + near for, k · (1 − prior) + here against + near against)
+
+So ten failures here are not outvoted by two hundred successes elsewhere, while those alone still
+say much. 9 of 10 beats 1 of 1, which beats untried, which beats 0 of 1, which beats 0 of 10. The
+first of these holds for weights up to 1 and, with k = 1, for priors below 0.76, which is why the
+base rate is capped.
+
+Four choices a reader might undo:
 
 * The effective sample size is Σ weights, not Kish's (Σw)²/Σw². Kish's number ignores scale: ten
   outcomes of weight 0.05 would be reported as ten, though they move the belief as half an
   outcome does. Σ weights is what the belief is in fact made of, and what its interval shows.
-* The mean is 1 / (1 + against / for) of sums that are rounded once. Each step is monotone even
-  in floating point and independent of order, so a success never lowers a belief by a bit, and
-  equal evidence gives equal numbers.
+* The mean is 1 / (1 + against / for) of sums that are rounded once, and a share of `shrink` is
+  6 / (1 + (other + 6) / own). Each step is monotone even in floating point and independent of
+  order, so a success never lowers a belief by a bit, and equal evidence gives equal numbers.
 * The interval is exact (Newton on the distribution function), not normal: with two outcomes a
   normal interval leaves [0, 1].
+* A nearer outcome moves a belief at least as far as a farther one of the same ring. From ring to
+  ring that holds but for a thousandth: one success far away can loosen the grip of many failures
+  there.
 """
 
 from __future__ import annotations
@@ -37,7 +50,12 @@ from typing import Final, NamedTuple
 __all__ = [
     "BASE_RATE_CAP",
     "CLAIM_TRUST",
+    "ELSEWHERE_MAX",
+    "FAR",
+    "FIX_PRIOR_WEIGHT",
     "HALF_LIFE_DAYS",
+    "HERE",
+    "NEAR",
     "PRIOR_WEIGHT",
     "SIMILARITY_MIN",
     "Belief",
@@ -47,25 +65,36 @@ __all__ = [
     "weight",
 ]
 
-# How many outcomes the base rate is worth.
+# How many outcomes the base rate is worth: of tools and corrections, of which nothing else is
+# known...
 PRIOR_WEIGHT: Final = 2.0
-# Above 0.83 one success of one would beat nine of ten.
-BASE_RATE_CAP: Final = 0.8
+# ...and of fixes, whose base rate comes from other fixes.
+FIX_PRIOR_WEIGHT: Final = 1.0
+# From 0.76 on one success of one would beat nine of ten, and an untried fix a proven one.
+BASE_RATE_CAP: Final = 0.75
+# How many outcomes all that was seen elsewhere is worth at most.
+ELSEWHERE_MAX: Final = 6.0
+# How many things contradict the circumstances asked about.
+HERE: Final = 0
+NEAR: Final = 1
+FAR: Final = 2
 # Even a wholly different environment says something.
 SIMILARITY_MIN: Final = 0.05
 # Software a year older is half as telling.
 HALF_LIFE_DAYS: Final = 365
-# An author believes in the own fix; another's report counts twice as much.
-CLAIM_TRUST: Final = 0.5
+# Nearly every author believes in the own fix: five of them say what one other's report does.
+CLAIM_TRUST: Final = 0.2
 
 _HALF_LIFE_US: Final = HALF_LIFE_DAYS * 24 * 3600 * 1_000_000
 # A base rate from two outcomes lies halfway between theirs and 0.5.
 _BASE_RATE_WEIGHT: Final = 2.0
 # Nothing is impossible, nothing certain: the ends that a float would round to.
 _MEAN_MIN: Final = 1e-15
-# The interval leaves this much out on each side; the normal distribution's quantile of it.
+# The interval leaves this much out on each side.
 _TAIL: Final = 0.05
-_TAIL_Z: Final = -1.6448536269514722
+_QUARTILE: Final = 0.25
+# The quantiles of the normal distribution.
+_NORMAL: Final = {_TAIL: -1.6448536269514722, _QUARTILE: -0.6744897501960817}
 # With this much on both sides the Cornish–Fisher expansion is right to 1e-7, and the series
 # would need hundreds of terms.
 _EXPANSION_FROM: Final = 1_000.0
@@ -80,10 +109,11 @@ _ROUNDS_MAX: Final = 50
 
 
 class Observation(NamedTuple):
-    """One outcome, and what it counts."""
+    """One outcome, what it counts, and how far from the one who asks it was seen."""
 
     worked: bool
     weight: float
+    ring: int = HERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +121,9 @@ class Belief:
     """How likely something is to work.
 
     `mean` lies strictly between 0 and 1; `low` and `high` enclose it and 90 % of the belief.
-    `successes` and `failures` are sums of weights, `sample_size` is both together: how many
-    fresh outcomes of the very same circumstances the evidence is worth.
+    `successes` and `failures` are sums of weights, what was seen elsewhere shrunk; `sample_size`
+    is both together: how many fresh outcomes of the very same circumstances the evidence is
+    worth. With the prior they make the belief, Beta(`a`, `b`).
     """
 
     mean: float
@@ -101,6 +132,18 @@ class Belief:
     high: float
     successes: float
     failures: float
+    a: float
+    b: float
+
+    @property
+    def lower_quartile(self) -> float:
+        """What the rate is above with three chances of four."""
+        return min(_quantile(self.a, self.b, _QUARTILE), self.mean)
+
+    @property
+    def cautious(self) -> float:
+        """A number to rank by: between what is expected and what is fairly sure."""
+        return (self.mean + self.lower_quartile) / 2
 
 
 def weight(*, similarity: float, age_us: int, trust: float = 1.0) -> float:
@@ -125,18 +168,23 @@ def base_rate(successes: float, failures: float) -> float:
     return min(BASE_RATE_CAP, rate)
 
 
-def believe(observations: Iterable[Observation], *, prior: float = 0.5) -> Belief:
+def believe(
+    observations: Iterable[Observation],
+    *,
+    prior: float = 0.5,
+    prior_weight: float = PRIOR_WEIGHT,
+) -> Belief:
     """Return what the observations let one believe, in whatever order they come.
 
     A prior above `BASE_RATE_CAP` counts as the cap.
     """
-    counts: tuple[list[float], list[float]] = [], []
-    for worked, counted in observations:
-        counts[bool(worked)].append(_within(counted))
-    failures, successes = fsum(counts[0]), fsum(counts[1])
+    sums = _sums(observations)
+    far = _shrink(*sums[FAR])
+    near = _shrink(sums[NEAR][0] + far[0], sums[NEAR][1] + far[1])
+    successes, failures = sums[HERE][0] + near[0], sums[HERE][1] + near[1]
     expected = min(BASE_RATE_CAP, max(_MEAN_MIN, 0.5 if isnan(prior) else prior))
-    a = PRIOR_WEIGHT * expected + successes
-    b = PRIOR_WEIGHT * (1 - expected) + failures
+    a = prior_weight * expected + successes
+    b = prior_weight * (1 - expected) + failures
     mean = _mean(a, b)
     low, high = _interval(a, b)
     return Belief(
@@ -147,7 +195,27 @@ def believe(observations: Iterable[Observation], *, prior: float = 0.5) -> Belie
         high=max(high, mean),
         successes=successes,
         failures=failures,
+        a=a,
+        b=b,
     )
+
+
+def _sums(observations: Iterable[Observation]) -> list[tuple[float, float]]:
+    """Return what speaks for and against in each ring."""
+    counts: list[tuple[list[float], list[float]]] = [([], []) for _ in range(FAR + 1)]
+    for worked, counted, ring in observations:
+        counts[min(FAR, max(HERE, ring))][not worked].append(_within(counted))
+    return [(fsum(successes), fsum(failures)) for successes, failures in counts]
+
+
+def _shrink(successes: float, failures: float) -> tuple[float, float]:
+    """Return evidence of the same rate that is worth no more than `ELSEWHERE_MAX` outcomes."""
+    return _shrunk_share(successes, failures), _shrunk_share(failures, successes)
+
+
+def _shrunk_share(own: float, other: float) -> float:
+    # In this order every step is monotone in floating point.
+    return ELSEWHERE_MAX / (1 + (other + ELSEWHERE_MAX) / own) if own else 0.0
 
 
 def _within(number: float, most: float = 1e15) -> float:
@@ -159,14 +227,18 @@ def _mean(a: float, b: float) -> float:
     return min(1 - _MEAN_MIN, max(_MEAN_MIN, 1 / (1 + b / a)))
 
 
-# Fixes without evidence, and those tried once, share their few intervals.
-@lru_cache(maxsize=4096)
 def _interval(a: float, b: float) -> tuple[float, float]:
     """Return the quantiles of Beta(a, b) that leave a tail out on each side."""
+    return _quantile(a, b, _TAIL), 1 - _quantile(b, a, _TAIL)
+
+
+# Fixes without evidence, and those tried once, share their few quantiles.
+@lru_cache(maxsize=8192)
+def _quantile(a: float, b: float, tail: float) -> float:
+    """Return what a share of Beta(a, b) lies below; `tail` is in `_NORMAL`."""
     if min(a, b) >= _EXPANSION_FROM:
-        return _cornish_fisher_quantile(a, b, _TAIL_Z), _cornish_fisher_quantile(a, b, -_TAIL_Z)
-    a, b = min(a, _SERIES_MAX), min(b, _SERIES_MAX)
-    return _odds_share(_tail_logit(a, b)), _odds_share(-_tail_logit(b, a))
+        return _cornish_fisher_quantile(a, b, _NORMAL[tail])
+    return _odds_share(_tail_logit(min(a, _SERIES_MAX), min(b, _SERIES_MAX), tail))
 
 
 def _cornish_fisher_quantile(a: float, b: float, z: float) -> float:
@@ -183,7 +255,7 @@ def _cornish_fisher_quantile(a: float, b: float, z: float) -> float:
     return a / n + deviation * (z + shift)
 
 
-def _tail_logit(a: float, b: float) -> float:
+def _tail_logit(a: float, b: float, tail: float) -> float:
     """Return the logit of the lower quantile of Beta(a, b).
 
     Seen on the scale of logits a Beta distribution is log-concave whatever its shape, hence so
@@ -191,25 +263,25 @@ def _tail_logit(a: float, b: float) -> float:
     root it approaches from the left, from the right it lands on the left.
     """
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    logit, step, rounds = _guess(a, b, log_beta), inf, _ROUNDS_MAX
+    logit, step, rounds = _guess(a, b, log_beta, tail), inf, _ROUNDS_MAX
     while rounds and abs(step) > _STEP_LAST * max(1.0, abs(logit)):
         log_share, log_density = _log_distribution(a, b, logit, log_beta)
-        step = (log(_TAIL) - log_share) * exp(log_share - log_density)
+        step = (log(tail) - log_share) * exp(log_share - log_density)
         logit += step
         rounds -= 1
     return logit
 
 
-def _guess(a: float, b: float, log_beta: float) -> float:
+def _guess(a: float, b: float, log_beta: float, tail: float) -> float:
     """Return a logit near the lower quantile; a + b is never less than the prior's weight."""
     # Far out F is a power of the odds, and so is 1 − F: exact ends for a side below 1.
     if a < 1:
-        return (log(_TAIL) + log(a) + log_beta) / a
+        return (log(tail) + log(a) + log_beta) / a
     if b < 1:
-        return -(log1p(-_TAIL) + log(b) + log_beta) / b
+        return -(log1p(-tail) + log(b) + log_beta) / b
     if min(a, b) < _ROUGH_BELOW:
-        return log(a / b) + _TAIL_Z * sqrt(1 / a + 1 / b)
-    share = _cornish_fisher_quantile(a, b, _TAIL_Z)
+        return log(a / b) + _NORMAL[tail] * sqrt(1 / a + 1 / b)
+    share = _cornish_fisher_quantile(a, b, _NORMAL[tail])
     return log(share / (1 - share))
 
 

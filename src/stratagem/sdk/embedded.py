@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, Sel
 from stratagem import limits
 from stratagem.bootstrap import Runtime, Settings, start
 from stratagem.display import html_table
+from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import StratagemError, ValidationFailed
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller
@@ -229,6 +230,7 @@ def open_database(
     branch: str = "default",
     read_only: bool = False,
     redaction: Redaction = "basic",
+    relevance_min: float = TRY_MIN,
     actor: str = "sdk",
     workspace: str = "default",
     create: bool = True,
@@ -241,7 +243,8 @@ def open_database(
 
     `durability`: "full" survives a power failure, "fast" a killed process. `embedder`:
     "static" (the default), "minilm" or "none". Writes are refused when `read_only`.
-    `redaction`: how much debugging masks of what may be secret.
+    `redaction`: how much debugging masks of what may be secret. `relevance_min`: how likely a known
+    problem must be the one at hand for its fix to be recommended.
     """
     if not create:
         check_there(check_path(path))
@@ -251,6 +254,7 @@ def open_database(
         embedder=embedder,
         read_only=read_only,
         redaction=redaction,
+        relevance_min=relevance_min,
         workspace=workspace,
     )
     return Stratagem(*open_runtime(settings, own_caller(actor, namespace, branch)))

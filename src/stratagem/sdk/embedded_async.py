@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Self, TypeVa
 from stratagem import limits, operations
 from stratagem.bootstrap import Runtime, Settings
 from stratagem.debugging.curation import CuratedDebugging
+from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import StorageUnavailable, StratagemError
 from stratagem.knowledge.service import Knowledge
 from stratagem.memory.service import Memory
@@ -253,6 +254,7 @@ def open_async(
     branch: str = "default",
     read_only: bool = False,
     redaction: Redaction = "basic",
+    relevance_min: float = TRY_MIN,
     actor: str = "sdk",
     workspace: str = "default",
     create: bool = True,
@@ -269,6 +271,7 @@ def open_async(
         embedder=embedder,
         read_only=read_only,
         redaction=redaction,
+        relevance_min=relevance_min,
         workspace=workspace,
     )
     caller = own_caller(actor, namespace, branch)

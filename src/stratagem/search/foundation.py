@@ -13,6 +13,7 @@ from stratagem import limits
 from stratagem.deferred_modules import asyncio
 from stratagem.engine import values
 from stratagem.engine.events import Space
+from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import ReadOnly
 from stratagem.operation import Caller
 from stratagem.search.external_services import ExternalServices
@@ -51,6 +52,8 @@ class Foundation:
     external: ExternalServices = field(default_factory=ExternalServices)
     cache: StateCache = field(default_factory=StateCache)
     purge_listeners: PurgeListeners = field(default_factory=PurgeListeners)
+    # How likely a known problem must be the one at hand for its fix to be recommended.
+    relevance_min: float = TRY_MIN
 
     def purge(
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None

@@ -275,6 +275,34 @@ async def test_a_read_only_server_shows_and_runs_what_reads(path: Path) -> None:
     assert status["branch"] == "trial"
 
 
+async def test_a_lookup_writes_and_says_so_unless_the_server_only_reads(path: Path) -> None:
+    asked = {"query_text": "ValueError: the cart is empty", "env": {"os": "linux"}}
+    steps = {"steps": "Fill it", "title": "Empty", "error_signature": asked["query_text"]}
+    async with connected(path) as client:
+        offered = {tool.name: tool for tool in (await client.list_tools()).tools}
+        await call(client, "add_incident", **steps, env=asked["env"], worked=True)
+        written = await call(client, "ranked_solutions", **asked)
+    async with connected(path, read_only=True) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        before = await call(client, "strata_status")
+        read = await call(client, "ranked_solutions", **asked)
+        unknown = await call(client, "ranked_solutions", query_text="KeyError: 'x'", env={})
+        after = await call(client, "strata_status")
+
+    hints = [each["ranked_solutions"].annotations for each in (offered, tools)]
+    assert [each and each.read_only_hint for each in hints] == [False, True]
+    assert hints[0] is not None
+    assert hints[0].destructive_hint is False
+    assert written["lookup_id"]
+    assert "record_outcome" not in tools
+    assert read["lookup_id"] is None
+    assert read["recommended_solution"]["steps"] == ["Fill it"]
+    told = [read["next_action"], unknown["next_action"]]
+    assert [each["type"] for each in told] == ["TRY_SOLUTION", "NO_MATCH_DEBUG"]
+    assert not any("call " in each["instructions"] for each in told)
+    assert after["head"] == before["head"]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from stratagem import limits
 from stratagem.debugging import spelling, vocabulary
 from stratagem.debugging.environment_fields import role_of
-from stratagem.debugging.environments import Environment, canonical, from_bucket, similarity
+from stratagem.debugging.environments import (
+    Environment,
+    canonical,
+    contradictions,
+    from_bucket,
+    similarity,
+)
 from stratagem.errors import ValidationFailed
 
 KEYS = [
@@ -106,6 +112,7 @@ def test_the_known_examples_come_out_exactly(env: dict[str, Any], expected: str)
     "text",
     [
         *("linux", "Linux", "GNU/Linux", "ubuntu", "Ubuntu 22.04 LTS", "Debian GNU/Linux 12"),
+        *("Windows Subsystem for Linux", "Windows Subsystem for Linux 2 (Ubuntu 22.04)"),
         *("Red Hat Enterprise Linux 9", "alpine:3.19", "Amazon Linux 2", "WSL2", "Arch Linux"),
         *("Linux-5.15.0-91-generic", "manylinux2014", "Linux 5.15.90.1-microsoft-standard-WSL2"),
     ],
@@ -219,6 +226,31 @@ def test_languages_and_frameworks_are_found_where_they_are(
 )
 def test_runtimes_gpus_and_architectures_are_found(env: dict[str, Any], expected: str) -> None:
     assert canonical(env).bucket == expected
+
+
+@pytest.mark.parametrize("name", ["Windows Subsystem for Linux", "windows-subsystem-for-linux 2"])
+def test_the_windows_subsystem_for_linux_is_linux_without_a_version(name: str) -> None:
+    assert canonical({"os": name}).as_dict() == {"os": "linux", "wsl": "true"}
+
+
+@given(environments, environments)
+def test_environments_contradict_each_other_alike_and_none_itself(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    mine, theirs = canonical(one), canonical(other)
+
+    assert contradictions(mine, theirs) == contradictions(theirs, mine)
+    assert contradictions(mine, mine) == 0
+    assert contradictions(mine, canonical({})) == 0
+
+
+def test_another_name_or_major_version_contradicts_and_silence_does_not() -> None:
+    here = canonical({"os": "linux", "python": "3.12", "framework": "torch 2.1", "cuda": "12.1"})
+
+    assert contradictions(here, canonical({"os": "linux", "python": "3.9"})) == 0
+    assert contradictions(here, canonical({"os": "macos", "python": "3.12"})) == 1
+    assert contradictions(here, canonical({"os": "windows", "python": "2.7"})) == 2
+    assert contradictions(here, canonical({"framework": "torch 1.13", "docker": True})) == 1
 
 
 def test_wsl_is_linux_and_noted() -> None:

@@ -13,7 +13,9 @@ in the same form. It is extracted from a traceback, a message or a log.
 `extraction` combines the other modules: `lines` removes what a log put around the text; `stacks`,
 `tracebacks` and `error_lines` find the error in it; `frames` and `heads` parse its parts;
 `placeholders` replaces values in the message. What the rules know of languages and tools is data:
-`vocabulary`, `patterns`, `provenance`, and the tables of each module.
+`vocabulary`, `patterns`, `provenance`, and the tables of each module. `headlines` has a second,
+looser form: what the error says without frames, so that its last line and the whole traceback
+meet.
 
 Two promises hold for every text: a signature is its own signature, so that stored ones can be
 compared with new ones; and the time is linear in the length of the text. A change to any rule
@@ -23,11 +25,26 @@ gives the same errors other signatures: it raises `VERSION`, and stored errors a
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["VERSION", "find_error", "fingerprint", "headline", "signature"]
+if TYPE_CHECKING:
+    from stratagem.debugging.signatures.headlines import Agreement, Headline
 
-VERSION: Final = 2
+__all__ = [
+    "VERSION",
+    "agreement",
+    "find_error",
+    "find_headlines",
+    "fingerprint",
+    "headline",
+    "kept_headlines",
+    "signature",
+    "signature_fields",
+]
+
+VERSION: Final = 3
 
 _DIGEST_CHARS: Final = 32
 
@@ -68,3 +85,48 @@ def fingerprint(text: str) -> str:
         return ""
     digest = hashlib.sha256(signed.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{VERSION}:{digest[:_DIGEST_CHARS]}"
+
+
+def find_headlines(text: str) -> list[Headline]:
+    """Return what the error of a text says, and what each of its causes says, newest first."""
+    from stratagem.debugging.signatures import extraction
+
+    return extraction.find_headlines(text)
+
+
+def agreement(asked: Sequence[Headline], known: Sequence[Headline]) -> Agreement:
+    """Return what two errors have to do with each other by their headlines."""
+    from stratagem.debugging.signatures import headlines
+
+    return headlines.agreement(asked, known)
+
+
+def signature_fields(text: str, masked: str) -> dict[str, Any]:
+    """Return what an incident keeps of its error beside the text: what it is found and judged by.
+
+    Headlines are words of the error, so they are those of the text as it is kept, `masked`.
+    """
+    return {
+        "fingerprint": fingerprint(text),
+        "headlines": [each.as_dict() for each in _read_headlines(masked)],
+        "signature_version": VERSION,
+    }
+
+
+def kept_headlines(content: Mapping[str, Any]) -> list[Headline]:
+    """Return the headlines of an incident: of its newest error, and of its root cause."""
+    from stratagem.debugging.signatures.headlines import Headline
+
+    if content.get("signature_version") == VERSION:
+        return [Headline.from_dict(each) for each in content.get("headlines", ())]
+    # Written under older rules.
+    return _read_headlines(content.get("error_signature") or "")
+
+
+@lru_cache(maxsize=1024)
+def _read_headlines(text: str) -> list[Headline]:
+    return _ends(find_headlines(text)) if text else []
+
+
+def _ends(found: Sequence[Headline]) -> list[Headline]:
+    return [found[0], found[-1]] if len(found) > 1 else list(found)

@@ -14,9 +14,10 @@ from typing import Final
 from stratagem import redaction
 from stratagem.debugging.signatures import error_lines, frames, heads, lines, stacks
 from stratagem.debugging.signatures.error_chain import ErrorChain, ParsedError
+from stratagem.debugging.signatures.headlines import Headline, headline_of
 from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise
 
-__all__ = ["find_error", "headline", "signature"]
+__all__ = ["find_error", "find_headlines", "headline", "signature"]
 
 _CHARS_MAX: Final = 2_000
 _HEADLINE_CHARS_MAX: Final = 200
@@ -91,6 +92,18 @@ def headline(text: str) -> str:
     return (cut.rpartition(" ")[0] or cut) + "…"
 
 
+def find_headlines(text: str) -> list[Headline]:
+    """Return the headlines of the error of a text and of its causes, newest first."""
+    if len(text) <= _MASKED_CHARS_MAX:
+        text = redaction.mask(lines.plain(text))
+    errors = _parse_errors(redaction.mask(find_error(text)), for_headline=True)
+    return [
+        headline_of(error, names_a_cause=_names_a_cause(normalise(error.head)))
+        for error in errors
+        if error.head
+    ]
+
+
 def _signature(text: str) -> str:
     signed = _render(_parse_errors(redaction.mask(text)))
     return signed if _names_a_cause(signed) else ""
@@ -104,21 +117,29 @@ def _names_a_cause(signed: str) -> bool:
     return _WORD.search(_SAYS_NOTHING.sub("", said)) is not None
 
 
-def _parse_errors(text: str) -> list[ParsedError]:
-    """Return the error of a text and its causes, newest first."""
+def _parse_errors(text: str, *, for_headline: bool = False) -> list[ParsedError]:
+    """Return the error of a text and its causes, newest first.
+
+    For a headline, what a compiler writes below the place is left out, and so is all but the
+    first line of a text that names no error.
+    """
     read = lines.read(text)
     chain = _last_chain(read)
     if chain is not None:
         return chain.errors[:_ERRORS_MAX]
     span = error_lines.worst(read)
     if span is None or span.weight <= error_lines.WEAK:
-        said = heads.rewrite(error_lines.prose(read))
+        said = heads.rewrite(error_lines.prose(_first_line(read) if for_headline else read))
         # Of a longer text only the beginning would count, and that is not where it went wrong.
         return [ParsedError(said, [])] if said and len(said) <= CHARS_READ_MAX else []
     texts = [line.text for line in read]
-    head, _ = heads.compose(texts, span.line, len(texts))
+    head, _ = heads.compose(texts, span.line, len(texts), labelled=not for_headline)
     file = heads.place(texts[span.line])
     return [ParsedError(head, [frames.file_frame(file)] if file else [])]
+
+
+def _first_line(read: list[lines.LogLine]) -> list[lines.LogLine]:
+    return [line for line in read if line.text.strip()][:1]
 
 
 def _last_chain(read: list[lines.LogLine]) -> ErrorChain | None:

@@ -92,6 +92,7 @@ _NOTE: Final = re.compile(
     r"|\.\.\.|- /|File \")"
 )
 _COMPILER: Final = re.compile(r"^error(?:\[\w+\])?: |: error: ")
+_RUSTC_WHOLE: Final = re.compile(r"^error\[E\d{4}\]: (?:\S+ ){2,}\S")
 # rustc points at the place and says what it found there; javac names the symbol.
 _LABEL: Final = re.compile(
     r"^[\s\d|]*+(?:[-~]++ ++)?\^[-~^]*+ (?P<label>[^\s^~-].{1,300})$"
@@ -113,7 +114,9 @@ def place(line: str) -> str:
     return match["file"] if match else ""
 
 
-def compose(texts: Sequence[str], begin: int, end: int) -> tuple[str, int]:
+def compose(
+    texts: Sequence[str], begin: int, end: int, *, labelled: bool = True
+) -> tuple[str, int]:
     """Return the message that begins at a line, and the line after all that it needs."""
     first = texts[begin].strip()
     if _MESSAGE_BELOW.search(first):
@@ -121,7 +124,9 @@ def compose(texts: Sequence[str], begin: int, end: int) -> tuple[str, int]:
         return rewrite(f"{first} {texts[below].strip()}" if below > begin else first), below + 1
     if _COMPILER.search(first):
         label, lines = _label(texts[begin + 1 : begin + 1 + _LABEL_LINES_MAX])
-        return rewrite(first + label), begin + 1 + lines
+        # What rustc says of the place comes on top of a message that is whole without it.
+        whole = not labelled and _RUSTC_WHOLE.match(first)
+        return rewrite(first if whole else first + label), begin + 1 + lines
     more = _more(first, texts[begin + 1 : end])
     return rewrite(" ".join([first, *more])), begin + 1 + len(more)
 

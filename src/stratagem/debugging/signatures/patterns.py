@@ -157,7 +157,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "named",
         (
             rf"(?P<named_context>{_EDGE}{_any(*NAMED)} ?'?)(?P<name>[^\s',;]{{1,200}}?)"
-            r"(?=[',;:)\]]*(?:\s|$)|[=<>~!]=|')"
+            # A version behind the name is none of it: `nokogiri-1.15.4`.
+            r"(?=[',;:)\]]*(?:\s|$)|[=<>~!]=|-\d{1,6}\.\d|-<n>|')"
         ),
     ),
     ("command", rf"{_EDGE}[\w.+-]{{1,80}}(?=: command not found)"),

@@ -17,14 +17,14 @@ A message is cut before it is read. What comes out stays as it is when it goes i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from stratagem.debugging.signatures import paths
 from stratagem.debugging.signatures.patterns import PATTERNS, WHERE
 from stratagem.debugging.signatures.vocabulary import PORTS
 
-__all__ = ["CHARS_READ_MAX", "normalise"]
+__all__ = ["CHARS_READ_MAX", "normalise", "spans_of_names"]
 
 # Longer messages carry whole documents; what they say, they say at the beginning.
 CHARS_READ_MAX: Final = 1_200
@@ -57,6 +57,7 @@ _OPENED_BY: Final = {")": "(", "]": "[", "}": "{"}
 _SIGNS: Final = re.compile(r"([+/_=-]+)")
 # As many as there happened to be: the shape of an array, a list of ids.
 _NUMBERS: Final = re.compile(r"<n>(?:(?:, ?| x )<n>)+,?")
+_NAMING: Final = frozenset({"command", "library", "package"})
 _MASKED: Final = {"token": "value", "secret": "value", "key": "value"}
 
 
@@ -65,6 +66,15 @@ def normalise(message: str) -> str:
     plain = " ".join(message[:CHARS_READ_MAX].translate(_QUOTES).split())
     scanned = _NUMBERS.sub("<n>", _scan(plain))
     return _truncate(" ".join(scanned.split()))
+
+
+def spans_of_names(message: str) -> Iterator[tuple[int, int]]:
+    """Yield where a message names a module, a command, a library or a package."""
+    for match in _SCANNER.finditer(message):
+        if match.lastgroup == "named":
+            yield match.span("name")
+        elif match.lastgroup in _NAMING:
+            yield match.span()
 
 
 def _scan(text: str) -> str:

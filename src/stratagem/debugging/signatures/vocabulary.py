@@ -74,9 +74,34 @@ NAMED: Final = (
     r"(?:is not|isn't) in the npm registry",
     r"No such built-in module:",
     r"Unknown (?:database|system variable|storage engine)",
-    r"No such module:?",
+    r"[Nn]o such module:?",
     r"Plugin (?:with id|not found:?)",
     r"fatal error:(?= \S{1,200}: No such file)",
+    # Ruby
+    r"cannot load such file --",
+    r"Could not find gem",
+    r"Could not find(?= [\w.<>-]{1,100} in (?:any|locally|rubygems|the))",
+    # Rust
+    r"no matching package named",
+    r"no matching package(?= '[\w-]{1,100}' found)",
+    r"failed to select a version for(?: the requirement)?",
+    # Java
+    r"Could not (?:find|resolve)(?: artifact)?(?= [\w.-]{1,100}:[\w.-]{1,100}[:. ])",
+    # PHP
+    r"(?:Class|Interface|Trait)(?= '[\w\\]{1,200}' not found)",
+    r"Call to undefined function",
+    r"Could not find a (?:matching )?version of package",
+    # .NET
+    r"Could not load file or assembly",
+    r"type or namespace name",
+    r"Unable to find package",
+    # Perl, R, Elixir, Dart, Lua, Julia
+    r"Can't locate(?= \S{1,200}\.pm in)",
+    r"there is no package called",
+    r"module(?= [\w.]{1,200} is not available)",
+    r"Target of URI doesn't exist:",
+    r"module(?= '[\w.]{1,100}' not found)",
+    r"Package(?= [\w.]{1,100} not found in current path)",
 )
 
 # What an HTTP server says after the number.

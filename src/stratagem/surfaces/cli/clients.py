@@ -166,6 +166,7 @@ def _server(
         "--branch": options.branch,
         "--embedder": session.embedder,
         "--redaction": options.redaction,
+        "--relevance-min": None if options.relevance_min is None else str(options.relevance_min),
         "--toolsets": tools,
     }
     arguments = [part for name, value in given.items() if value for part in (name, value)]

@@ -140,6 +140,7 @@ def _settings(session: Session, toolsets: str | None) -> ServerSettings:
         durability=session.options.durability or "full",
         embedder=session.embedder,
         redaction=session.options.redaction or "basic",
+        relevance_min=session.relevance_min,
         of_files=session.options.file_settings.variables,
     )
 

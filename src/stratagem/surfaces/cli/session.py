@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from stratagem.engine.relevance import TRY_MIN
 from stratagem.places import check_place, check_there, database_path, is_address, is_there
 from stratagem.surfaces.cli.output import Output
 from stratagem.surfaces.cli.settings import SETTINGS, FileSettings, option
@@ -53,6 +54,7 @@ class Options:
     embedder: Embedder | None = None
     auto_embed: bool | None = None
     redaction: Redaction | None = None
+    relevance_min: float | None = None
     read_only: bool | None = None
     json: bool | None = None
     # A namespace from the environment is where to write, not a filter for searches.
@@ -103,6 +105,12 @@ class Session:
     def embedder(self) -> str | None:
         """The embedder that was asked for, if any was."""
         return "none" if self.options.auto_embed is False else self.options.embedder
+
+    @property
+    def relevance_min(self) -> float:
+        """From which relevance on a fix is recommended."""
+        asked = self.options.relevance_min
+        return TRY_MIN if asked is None else asked
 
     @property
     def caller(self) -> Caller:
@@ -163,6 +171,7 @@ class Session:
             embedder=self.embedder,
             read_only=bool(self.options.read_only) if read_only is None else read_only,
             redaction=self.options.redaction or "basic",
+            relevance_min=self.relevance_min,
             environment=self.options.file_settings.environment,
             allow_hosts=self.options.file_settings.values_of("allow_hosts"),
             allow_callables=self.options.file_settings.values_of("allow_callables"),
@@ -237,7 +246,7 @@ def _namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_RARE = frozenset({"durability", "embedder", "auto_embed", "redaction"})
+_RARE = frozenset({"durability", "embedder", "auto_embed", "redaction", "relevance_min"})
 _SHARED: dict[str, Any] = {
     "db": str | None,
     "namespace": str | None,
@@ -246,6 +255,7 @@ _SHARED: dict[str, Any] = {
     "embedder": Embedder | None,
     "auto_embed": bool | None,
     "redaction": Redaction | None,
+    "relevance_min": float | None,
     "read_only": bool | None,
     # Of one run, and so no setting.
     "json": bool | None,

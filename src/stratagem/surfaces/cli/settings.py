@@ -18,6 +18,7 @@ from typing import Any, Final
 import typer
 
 from stratagem import limits
+from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import InvalidInput
 from stratagem.places import PROJECT_FOLDER
 
@@ -109,6 +110,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
             flag="--auto-embed/--no-auto-embed",
         ),
         _shared_setting("redaction", "basic", "what is masked: basic, strict or none", "LEVEL"),
+        _shared_setting(
+            "relevance_min",
+            f"{TRY_MIN:g}",
+            "how likely a known problem must be the one at hand for its fix to be recommended",
+            "NUMBER",
+        ),
         _shared_setting("read_only", "no", "refuse to write"),
         Setting(
             "toolsets",

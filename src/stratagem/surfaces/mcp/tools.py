@@ -117,7 +117,7 @@ class Tools:
         raise MCPError(INVALID_PARAMS, f"There is no tool {name!r}. {advice}", {"similar": near})
 
     def _is_allowed(self, operation: Operation) -> bool:
-        reads = operation.read_only or bool(operation.reading_actions)
+        reads = operation.right_for({}) == "read" or bool(operation.reading_actions)
         return reads or not self._settings.read_only
 
     def _may_call(self, operation: Operation, caller: Caller) -> bool:
@@ -130,7 +130,10 @@ class Tools:
 
         schema, reads = input_schema(operation.name), operation.read_only
         if self._settings.read_only and not reads:
-            schema, reads = _read_only_schema(schema, operation.reading_actions), True
+            # What is left of it on such a server writes nothing.
+            reads = True
+            if operation.reading_actions:
+                schema = _read_only_schema(schema, operation.reading_actions)
         return Tool(
             name=operation.name,
             title=operation.title,

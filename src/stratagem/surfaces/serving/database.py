@@ -205,6 +205,7 @@ class Database:
                 embedder=given.embedder,
                 read_only=given.read_only,
                 redaction=given.redaction,
+                relevance_min=given.relevance_min,
                 # External read models know no workspaces: they are fed from the server's own only.
                 external=None if place is None else built_in(),
                 workspace=workspace,

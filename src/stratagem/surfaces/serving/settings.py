@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
 from stratagem import limits
+from stratagem.engine.relevance import TRY_MIN
 from stratagem.errors import ValidationFailed
 from stratagem.operation import DEFAULT_TOOLSETS
 
@@ -49,6 +50,7 @@ class ServerSettings:
     durability: Literal["full", "fast"] = "full"
     embedder: str | None = None
     redaction: Literal["none", "basic", "strict"] = "basic"
+    relevance_min: float = TRY_MIN
     host: str = "127.0.0.1"
     port: int = PORT_DEFAULT
     port_given: bool = False

@@ -58,7 +58,8 @@ def test_the_error_carries_the_best_known_fix(shop: Workshop) -> None:
     ("message", "told"),
     [
         ("nothing can be found for the unlucky", True),
-        ("nothing can be found, said the other server", True),
+        ("the shop said: nothing can be found for unlucky people", True),
+        ("nothing can be found, said the other server", False),
         ("the index is broken", False),
         ("the quota of the unlucky is used up", False),
     ],

@@ -1,0 +1,214 @@
+"""How likely it is that two descriptions are about the same problem.
+
+Search finds what is alike; most of what is alike is another problem in nearly the same words. What
+tells them apart is the *head* of an error, what it says of itself, and in it the *names*: the
+module that is missing, the column, the code. Names count three times as much as other words.
+
+    cq        share of the asked head that the known description has
+    cc        share of the known head that the asked description has
+    conflict  1 where each side has a name that the other one lacks
+    cosine    how near their meaning is
+
+    relevance = logistic(−5 + 2·cq + 4·cc − 2·conflict + 2·cosine), at most 0.97
+
+No weight depends on what else is known, so that a relevance means the same in a collection of ten
+and in one of a hundred thousand.
+
+Prose has no head. There the title of the best result is looked for in what was asked (`title`, each
+word by its rarity), and how far the best result is ahead of the next one (`gap`, at most 0.3):
+
+    relevance of the best = logistic(−3.5 + 3.5·title + 4·gap), at most 0.95
+
+The constants were fitted to pairs of which it is known whether they are the same problem, and
+rounded. `python -m evals debug` shows how well what is said agrees with what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import exp, isnan
+from typing import Final, NamedTuple
+
+__all__ = [
+    "LISTED_MIN",
+    "SAME_HEADLINE_MIN",
+    "TRY_MIN",
+    "Description",
+    "HeadWord",
+    "ProblemComparison",
+    "compare",
+    "prose_relevance",
+    "title_share",
+]
+
+# From here on a fix is recommended, unless the setting says otherwise.
+TRY_MIN: Final = 0.4
+# What is less likely is not worth a line.
+LISTED_MIN: Final = 0.1
+# Words can be the same for two problems, so only the same signature is certain.
+SAME_HEADLINE_MIN: Final = 0.97
+
+_NAME_WEIGHT: Final = 3.0
+_WORD_WEIGHT: Final = 1.0
+_BASE: Final = -5.0
+_ASKED_SHARE: Final = 2.0
+_KNOWN_SHARE: Final = 4.0
+_CONFLICT: Final = -2.0
+_MEANING: Final = 2.0
+_PROSE_BASE: Final = -3.5
+_PROSE_TITLE: Final = 3.5
+_PROSE_GAP: Final = 4.0
+_PROSE_GAP_MAX: Final = 0.3
+_PROSE_MAX: Final = 0.95
+# Shorter words are parts of too many others.
+_SUBSTRING_CHARS_MIN: Final = 4
+
+
+class HeadWord(NamedTuple):
+    """A word of a head, the terms it is found by, and whether it names something."""
+
+    text: str
+    terms: frozenset[str]
+    is_name: bool
+
+    @property
+    def weight(self) -> float:
+        """What it counts."""
+        return _NAME_WEIGHT if self.is_name else _WORD_WEIGHT
+
+
+Head = Sequence[HeadWord]
+
+
+class Description(NamedTuple):
+    """A problem as somebody told it: its heads, all its terms, and its text in lower case."""
+
+    heads: Sequence[Head]
+    terms: frozenset[str]
+    text: str
+
+    def has(self, word: HeadWord) -> bool:
+        """Whether it speaks of a word."""
+        if word.terms and word.terms <= self.terms:
+            return True
+        if word.text.isdigit() or len(word.text) < _SUBSTRING_CHARS_MIN:
+            return False
+        # `torch` is not `torchvision`, but `connect` is in `reconnecting`.
+        return _stands_in(word.text, self.text) if word.is_name else word.text in self.text
+
+
+class ProblemComparison(NamedTuple):
+    """How likely two descriptions are about one problem, and by which words.
+
+    `agreed` are words of a head that both have; `asked_only` and `known_only` those that one has.
+    Names come first.
+    """
+
+    relevance: float
+    agreed: tuple[str, ...] = ()
+    asked_only: tuple[str, ...] = ()
+    known_only: tuple[str, ...] = ()
+
+
+class _Shares(NamedTuple):
+    asked: float
+    known: float
+    dice: float
+    conflict: bool
+    comparison: ProblemComparison
+
+    @property
+    def harmonic(self) -> float:
+        total = self.asked + self.known
+        return 2 * self.asked * self.known / total if total else 0.0
+
+
+def compare(asked: Description, known: Description, cosine: float) -> ProblemComparison:
+    """Return how likely a known problem is the one asked about; the best pair of heads counts.
+
+    Where the meaning is not known (`cosine` is NaN), it is taken to be as near as the words.
+    """
+    pairs = [_shares(asked, one, known, other) for one in asked.heads for other in known.heads]
+    if not pairs:
+        return ProblemComparison(0.0)
+    best = max(pairs, key=lambda each: each.harmonic + each.dice)
+    meaning = best.harmonic if isnan(cosine) else cosine
+    logit = (
+        _BASE
+        + _ASKED_SHARE * best.asked
+        + _KNOWN_SHARE * best.known
+        + _CONFLICT * best.conflict
+        + _MEANING * meaning
+    )
+    return best.comparison._replace(relevance=min(SAME_HEADLINE_MIN, _logistic(logit)))
+
+
+def prose_relevance(title: float, gap: float) -> float:
+    """Return how likely the best result for a description in prose is the problem asked about.
+
+    `title` is the share of the result's title that was asked about, `gap` how far its score is
+    ahead of the next one's.
+    """
+    ahead = min(_PROSE_GAP_MAX, max(0.0, gap))
+    return min(_PROSE_MAX, _logistic(_PROSE_BASE + _PROSE_TITLE * title + _PROSE_GAP * ahead))
+
+
+def title_share(title: Iterable[str], asked: frozenset[str], rarity: Mapping[str, float]) -> float:
+    """Return which share of the terms of a title was asked about, rare ones first."""
+    weights = {term: rarity.get(term, 0.0) for term in title}
+    total = sum(weights.values())
+    return sum(weights[term] for term in weights if term in asked) / total if total else 0.0
+
+
+def _shares(asked: Description, one: Head, known: Description, other: Head) -> _Shares:
+    ours = [(word, known.has(word)) for word in one]
+    theirs = [(word, asked.has(word)) for word in other]
+    return _Shares(
+        asked=_share(ours),
+        known=_share(theirs),
+        dice=_dice(one, other),
+        conflict=_lacks_name(ours) and _lacks_name(theirs),
+        comparison=ProblemComparison(
+            0.0,
+            agreed=_texts([*ours, *theirs], found=True),
+            asked_only=_texts(ours, found=False),
+            known_only=_texts(theirs, found=False),
+        ),
+    )
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Say whether a text has a name whole, with no letter or digit on either side."""
+    begin = text.find(name)
+    while begin >= 0:
+        end = begin + len(name)
+        if not text[max(0, begin - 1) : begin].isalnum() and not text[end : end + 1].isalnum():
+            return True
+        begin = text.find(name, begin + 1)
+    return False
+
+
+def _share(words: Sequence[tuple[HeadWord, bool]]) -> float:
+    total = sum(word.weight for word, _ in words)
+    return sum(word.weight for word, found in words if found) / total if total else 0.0
+
+
+def _dice(one: Head, other: Head) -> float:
+    mine, theirs = ({word.text: word.weight for word in head} for head in (one, other))
+    total = sum(mine.values()) + sum(theirs.values())
+    shared = sum(mine[text] + theirs[text] for text in mine.keys() & theirs.keys())
+    return shared / total if total else 0.0
+
+
+def _lacks_name(words: Sequence[tuple[HeadWord, bool]]) -> bool:
+    return any(word.is_name and not found for word, found in words)
+
+
+def _texts(words: Sequence[tuple[HeadWord, bool]], *, found: bool) -> tuple[str, ...]:
+    chosen = [word for word, there in words if there == found]
+    ordered = sorted(chosen, key=lambda word: not word.is_name)
+    return tuple(dict.fromkeys(word.text for word in ordered))
+
+
+def _logistic(logit: float) -> float:
+    return 1 / (1 + exp(-logit))

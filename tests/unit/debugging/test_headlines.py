@@ -1,0 +1,205 @@
+"""What an error says without who says it and where: one line, a wrapped error and a traceback meet."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stratagem.debugging.signatures import (
+    find_headlines,
+    kept_headlines,
+    signature,
+    signature_fields,
+)
+from stratagem.debugging.signatures.headlines import Agreement, Headline, agreement
+from tests.unit.debugging.causes_managed import MANAGED
+from tests.unit.debugging.causes_native import NATIVE
+from tests.unit.debugging.causes_services import SERVICES
+
+LINE = "ModuleNotFoundError: No module named 'numpy'"
+TRACE = f"""Traceback (most recent call last):
+  File "/srv/app/main.py", line 3, in <module>
+    import numpy
+{LINE}
+"""
+GO = "panic: runtime error: invalid memory address or nil pointer dereference\n\ngoroutine 1 [running]:\n"
+# The same words in two places of a program, by language.
+PLACES = {
+    "go": (
+        f"{GO}main.load(0x0)\n\t/home/a/main.go:11 +0x1d\n",
+        f"{GO}main.save(0x0)\n\t/home/a/store.go:90 +0x2a\n",
+    ),
+    "java": (
+        "java.lang.NullPointerException: null\n\tat com.acme.Cart.add(Cart.java:3)\n",
+        "java.lang.NullPointerException: null\n\tat com.acme.User.load(User.java:9)\n",
+    ),
+    "dotnet": (
+        (
+            "System.NullReferenceException: Object reference not set to an instance of an object.\n"
+            "   at Acme.Cart.Add(String id) in /src/Cart.cs:line 3\n"
+        ),
+        (
+            "System.NullReferenceException: Object reference not set to an instance of an object.\n"
+            "   at Acme.User.Load(String id) in /src/User.cs:line 9\n"
+        ),
+    ),
+    "deadlock": (
+        (
+            "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [chan receive]:\n"
+            "main.collect(0xc0)\n\t/home/a/collect.go:11 +0x65\n"
+        ),
+        (
+            "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 [semacquire]:\n"
+            "main.fanOut()\n\t/home/a/main.go:30 +0x99\n"
+        ),
+    ),
+}
+# One message in two clothings each.
+WRAPPED = {
+    "sqlalchemy": (
+        'psycopg.OperationalError: FATAL:  password authentication failed for user "app"',
+        (
+            "sqlalchemy.exc.OperationalError: (psycopg.OperationalError) FATAL:  password "
+            'authentication failed for user "app"'
+        ),
+    ),
+    "mysql": (
+        "ERROR 1045 (28000): Access denied for user 'app'@'10.0.0.1' (using password: YES)",
+        "SQLSTATE[HY000] [1045] Access denied for user 'app'@'10.9.8.7' (using password: YES)",
+    ),
+    "typescript": (
+        "src/api.ts:14:7 - error TS2304: Cannot find name 'foo'.",
+        "src/web/api.ts(3,1): error TS2304: Cannot find name 'foo'.",
+    ),
+    "rails": (
+        "app/models/user.rb:14:in `name': undefined method `strip' for nil:NilClass (NoMethodError)",
+        "NoMethodError (undefined method `strip' for nil:NilClass):\n\napp/models/user.rb:14:in `name'",
+    ),
+    "node": (
+        "Error: Cannot find module 'express'",
+        (
+            "Error: Cannot find module 'express'\nRequire stack:\n- /app/index.js\n"
+            "    at Module._load (node:internal/modules/cjs/loader:922:27)\n"
+            "    at Object.<anonymous> (/app/index.js:1:17) {\n  code: 'MODULE_NOT_FOUND'\n}"
+        ),
+    ),
+    "cause": (
+        "java.sql.SQLException: the pool of sessions is empty",
+        (
+            "java.lang.IllegalStateException: no pool\n\tat com.acme.Pool.open(Pool.java:3)\n"
+            "Caused by: java.sql.SQLException: the pool of sessions is empty\n\tat com.acme.Net.dial(Net.java:9)\n"
+        ),
+    ),
+    "gateway": ("ValueError: the quota is used up", "search: ValueError: the quota is used up"),
+    "rustc": (
+        "error[E0502]: cannot borrow `items` as mutable because it is also borrowed as immutable",
+        (
+            "error[E0502]: cannot borrow `items` as mutable because it is also borrowed as immutable\n"
+            " --> src/main.rs:8:9\n  |\n8 |  items.push(1);\n  |  ^^^^^ mutable borrow occurs here\n"
+        ),
+    ),
+}
+# What is missing is named alike in all of these; `{}` is the name.
+MISSING = {
+    "python": ("ModuleNotFoundError: No module named '{}'", "yaml", "flask"),
+    "node": ("Error: Cannot find module '{}'", "express", "lodash"),
+    "ruby": ("cannot load such file -- {} (LoadError)", "nokogiri", "ffi"),
+    "bundler": (
+        "Could not find {}-1.15.4 in any of the sources (Bundler::GemNotFound)",
+        "nokogiri",
+        "ffi",
+    ),
+    "rust": ("error: no matching package named `{}` found", "serde", "tokio"),
+    "go": ("main.go:5:2: no required module provides package {}; to add it:", "a.io/x", "b.io/y"),
+    "java": ("error: package {} does not exist", "org.junit", "org.mockito"),
+    "class": ("java.lang.ClassNotFoundException: {}", "com.mysql.Driver", "org.h2.Loader"),
+    "php": ('PHP Fatal error:  Uncaught Error: Class "{}" not found', "Redis", "Imagick"),
+    "dotnet": (
+        "error NU1101: Unable to find package {}. No packages exist",
+        "Acme.Json",
+        "Acme.Log",
+    ),
+    "perl": ("Can't locate {} in @INC (you may need to install it)", "JSON/XS.pm", "DBI/Pg.pm"),
+    "r": ("Error in library(x) : there is no package called ‘{}’", "dplyr", "shiny"),
+    "elixir": ("function f/1 is undefined (module {} is not available)", "Jason", "Poison"),
+    "swift": ("error: no such module '{}'", "Alamofire", "Kingfisher"),
+    "lua": ("module '{}' not found:", "cjson", "lpeg"),
+    "julia": ("ArgumentError: Package {} not found in current path", "CSV", "Plots"),
+    "haskell": ("Could not find module `{}'", "Data.Aeson", "Data.Text"),
+    "c": ("fatal error: {}: No such file or directory", "zlib.h", "curl.h"),
+}
+
+
+def meet(asked: str, stored: str) -> bool:
+    """Whether a question is taken for what is stored by its headline."""
+    known = kept_headlines(signature_fields(stored, stored))
+    return agreement(find_headlines(asked), known) is Agreement.SAME
+
+
+def test_the_last_line_of_a_traceback_says_what_the_whole_says() -> None:
+    assert meet(TRACE, LINE)
+    assert meet(LINE, TRACE)
+
+
+@pytest.mark.parametrize(("one", "other"), WRAPPED.values(), ids=WRAPPED)
+def test_a_wrapped_error_says_what_the_bare_one_says(one: str, other: str) -> None:
+    assert meet(one, other)
+    assert meet(other, one)
+
+
+@pytest.mark.parametrize(("one", "other"), PLACES.values(), ids=PLACES)
+def test_the_same_words_in_another_place_are_not_the_same_problem(one: str, other: str) -> None:
+    assert meet(one, one)
+    assert not meet(one, other)
+
+
+def test_no_two_causes_share_a_headline() -> None:
+    causes = MANAGED | NATIVE | SERVICES
+    found = {name: find_headlines(texts[0]) for name, texts in causes.items()}
+
+    for one, other in itertools.combinations(found, 2):
+        assert agreement(found[one], found[other]) is not Agreement.SAME, (one, other)
+
+
+@pytest.mark.parametrize(("message", "name", "another"), MISSING.values(), ids=MISSING)
+def test_what_is_missing_is_a_name_in_every_ecosystem(
+    message: str, name: str, another: str
+) -> None:
+    found = find_headlines(message.format(name))[0]
+
+    assert name.lower() in found.names
+    assert not meet(message.format(name), message.format(another))
+
+
+def test_what_names_no_cause_has_no_key() -> None:
+    assert [each.key for each in find_headlines("Build failed")] == [""]
+    assert not meet("Build failed", "Build failed")
+
+
+def test_a_type_alone_is_said_of_too_many_things() -> None:
+    assert not meet("KeyError", "KeyError")
+
+
+def test_a_headline_is_kept_whole() -> None:
+    found = find_headlines(TRACE)[0]
+
+    assert Headline.from_dict(found.as_dict()) == found
+    assert found.frame == "in <module> (main.py)"
+    assert (found.type, found.names) == ("modulenotfounderror", ("numpy",))
+
+
+@pytest.mark.parametrize(
+    "text", [each for name, pair in WRAPPED.items() for each in pair if name != "rustc"]
+)
+def test_a_signature_says_what_its_error_says(text: str) -> None:
+    assert meet(signature(text), text)
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_headlines_of_bounded_size(text: str) -> None:
+    for each in find_headlines(text):
+        assert len(each.key) <= 400
+        assert len(each.names) + len(each.words) <= 160

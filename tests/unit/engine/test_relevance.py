@@ -1,0 +1,116 @@
+"""How likely two descriptions are about the same problem."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stratagem.engine.relevance import (
+    SAME_HEADLINE_MIN,
+    TRY_MIN,
+    Description,
+    HeadWord,
+    compare,
+    prose_relevance,
+    title_share,
+)
+
+shares = st.floats(0, 1)
+names = st.sampled_from(["numpy", "pandas", "users_pkey", "e0502", "5432"])
+words = st.sampled_from(["module", "named", "found", "cannot", "open"])
+
+
+def described(names: list[str], words: list[str], text: str = "") -> Description:
+    head = [HeadWord(each, frozenset({each}), is_name=True) for each in names]
+    head += [HeadWord(each, frozenset({each}), is_name=False) for each in words]
+    said = [*names, *words, *text.split()]
+    return Description([head] if head else [], frozenset(said), " ".join(said))
+
+
+heads = st.builds(
+    described,
+    st.lists(names, max_size=3, unique=True),
+    st.lists(words, max_size=4, unique=True),
+)
+
+
+def test_another_name_in_the_same_words_is_another_problem() -> None:
+    found = compare(
+        described(["pandas"], ["module", "named"]), described(["numpy"], ["module", "named"]), 0.72
+    )
+
+    # Two fifths of each head are there: −5 + 0.8 + 1.6 − 2 + 1.44.
+    assert found.relevance == pytest.approx(1 / (1 + math.exp(3.16)))
+    assert found.agreed == ("module", "named")
+    assert (found.asked_only, found.known_only) == (("pandas",), ("numpy",))
+
+
+def test_the_same_words_are_the_same_problem_but_never_for_certain() -> None:
+    both = described(["numpy"], ["module", "named"])
+
+    assert compare(both, both, 1.0).relevance == pytest.approx(1 / (1 + math.exp(-3)))
+    assert compare(both, both, 9.0).relevance == SAME_HEADLINE_MIN
+
+
+def test_a_part_of_a_name_is_another_name_and_a_part_of_a_word_is_not() -> None:
+    torchvision = described(["torchvision"], ["reconnecting"])
+
+    found = compare(described(["torch"], ["connect"]), torchvision, 0.0)
+
+    assert found.agreed == ("connect",)
+    assert found.asked_only == ("torch",)
+
+
+def test_a_number_is_found_whole_only() -> None:
+    assert compare(described(["137"], []), described(["1370"], []), 0.0).agreed == ()
+
+
+def test_what_has_no_head_is_nothing_that_is_known() -> None:
+    assert compare(described([], []), described(["numpy"], []), 1.0).relevance == 0.0
+
+
+@given(heads, heads, shares)
+def test_a_relevance_is_a_probability_below_certainty(
+    one: Description, other: Description, cosine: float
+) -> None:
+    assert 0 <= compare(one, other, cosine).relevance <= SAME_HEADLINE_MIN
+
+
+@given(heads, heads, shares, shares)
+def test_nearer_in_meaning_is_at_least_as_likely(
+    one: Description, other: Description, cosine: float, more: float
+) -> None:
+    low, high = sorted((cosine, more))
+
+    assert compare(one, other, low).relevance <= compare(one, other, high).relevance
+
+
+@given(heads, heads)
+def test_an_unknown_meaning_is_as_near_as_the_words(one: Description, other: Description) -> None:
+    unknown = compare(one, other, math.nan).relevance
+
+    assert compare(one, other, 0.0).relevance <= unknown <= compare(one, other, 1.0).relevance
+
+
+@given(shares, shares, shares)
+def test_prose_is_likelier_by_its_title_and_by_its_lead(
+    title: float, gap: float, more: float
+) -> None:
+    low, high = sorted((gap, more))
+
+    assert prose_relevance(title, low) <= prose_relevance(title, high) <= 0.95
+    assert prose_relevance(0.0, gap) < TRY_MIN
+
+
+def test_a_title_that_was_asked_about_whole_is_as_likely_as_not() -> None:
+    assert prose_relevance(1.0, 0.0) == 0.5
+    assert prose_relevance(1.0, 5.0) == pytest.approx(1 / (1 + math.exp(-1.2)))
+
+
+def test_rare_words_of_a_title_count_more() -> None:
+    rarity = {"kubelet": 3.0, "error": 1.0}
+
+    assert title_share(rarity, frozenset({"kubelet"}), rarity) == 0.75
+    assert title_share(rarity, frozenset({"error"}), rarity) == 0.25
+    assert title_share([], frozenset({"error"}), rarity) == 0.0
