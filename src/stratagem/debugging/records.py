@@ -163,6 +163,21 @@ class IncidentRecords:
         pairs = zip(content.get("solutions", ()), content.get("relevances", ()), strict=False)
         return Lookup(dict(pairs))
 
+    def lookup_history(
+        self, tried: Solution, stands: Solution, lookup_id: str | None
+    ) -> tuple[tuple[str, bool] | None, float | None]:
+        """Return a lookup's first report on a fix, and how likely it was about the fix's problem.
+
+        `stands` is the fix that what was tried was merged into, or that itself.
+
+        Raises:
+            LookupNotFound: The view shows none with this id.
+        """
+        if lookup_id is None:
+            return None, None
+        relevance = self.lookup(lookup_id).relevance_of([tried, *self.variants(stands)])
+        return self.report(stands, lookup_id), relevance
+
     def solutions(self, incident_id: str) -> list[Solution]:
         """Return the solutions of an incident that stand for themselves, oldest first."""
         return [

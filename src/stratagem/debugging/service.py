@@ -198,11 +198,7 @@ class Debugging(BoundSystem):
             records = IncidentRecords(transaction, view)
             solution = records.solution(solution_id)
             stands = records.solution(records.resolve_solution(solution_id))
-            earlier, relevance = None, None
-            if lookup_id is not None:
-                variants = [solution, *records.variants(stands)]
-                relevance = records.lookup(lookup_id).relevance_of(variants)
-                earlier = records.report(stands, lookup_id)
+            earlier, relevance = records.lookup_history(solution, stands, lookup_id)
             draft = outcome_draft(
                 transaction,
                 solution,
