@@ -228,8 +228,13 @@ def _show_places(console: Console, places: Sequence[_Place]) -> None:
             _show_rows(console, rows)
             rows = _grid()
             _show_lines(console, place)
-        else:
+        elif place.name:
             rows.add_row("", printable(place.name), _transition(place), "")
+        else:
+            alone = Table.grid(padding=(0, 2, 0, 0))
+            alone.add_column(width=2)
+            alone.add_row("", _transition(place))
+            show(console, alone)
     _show_rows(console, rows)
 
 
