@@ -1,8 +1,8 @@
 """Does a search find the messages that answer a question?
 
 Each conversation goes into a database of its own, message by message and session by session, as
-an agent would log it. Each question is asked as it is. The score of a question is the share of
-its evidence among the first k hits.
+an agent would log it. Each question is asked as it is. The score of a question is the share of its
+evidence among the first k hits. The conversations are those of LoCoMo; `exchanges` has BEAM's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rich.progress import track
 from rich.table import Table
 
 import stratagem
+from evals import exchanges
 from evals.sampling import Interval, difference, interval
 from evals.suites import Figure, Options, Outcome, Suite, need
 
@@ -68,10 +69,13 @@ def run(options: Options) -> Outcome:
     hybrid = _ask_all(conversations, options.form, embedder="static")
     lexical = _ask_all(conversations, options.form, embedder="none")
     outcome = Outcome(
-        figures=[Figure(f"evidence recall@{K}", _mean(hybrid), THRESHOLD)],
+        figures=[Figure(f"LoCoMo evidence recall@{K}", _mean(hybrid), THRESHOLD)],
         tables=[_depths(hybrid, lexical), _parts(hybrid, lexical)],
         notes=[_gain(hybrid, lexical), *_instability(hybrid)],
     )
+    figures, tables = exchanges.measure(options.data)
+    outcome.figures += figures
+    outcome.tables += tables
     if options.compare:
         outcome.tables.append(_forms(conversations, options.form, hybrid, lexical))
     return outcome

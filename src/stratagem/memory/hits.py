@@ -111,7 +111,8 @@ class HitReader:
         present = found.excerpt.terms.union(self._terms_of(found.title))
         cosine = found.ranked.cosine
         score = relevance.score(relevance.coverage(present, self._rarity), cosine)
-        if score >= relevance.UNSURE or found.ranked.passage is None:
+        alone = found.content.get("session") is None or found.ranked.passage is None
+        if alone or score >= relevance.UNSURE:
             return score
         # Some words that match may not be its own, but of the messages before it.
         lent = self._lent_terms(found)
@@ -188,7 +189,7 @@ class HitReader:
 
     def _part(self, event: EventContent) -> str:
         text = values.text_of(_data(event))
-        passage = self._ranking.passages.get(event.sequence)
+        passage = self._ranking.best_passage(event.sequence)
         return excerpt(text, self._ranking.terms, passage, chars_max=limits.REPLY_CHARS).snippet
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -45,7 +45,7 @@ from stratagem.storage.contract import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Index", "Ranked", "Ranking", "lent_terms"]
+__all__ = ["Index", "MatchedTexts", "Ranked", "Ranking", "lent_terms"]
 
 _ACTOR = "stratagem"
 _BATCH = 256
@@ -70,12 +70,20 @@ class Ranked:
     passage: int | None = None
 
 
+class MatchedTexts(NamedTuple):
+    """Versions, how well the words of each match, and its passage that matches best; -1: none."""
+
+    sequences: NDArray[np.int64]
+    bm25: NDArray[np.float64]
+    passages: NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """What a search found, best first, and how it was searched.
 
-    `terms` are those of the query; `asked` the telling ones among them. `passages` has the best
-    passage of every text whose words match, found or not.
+    `terms` are those of the query; `asked` the telling ones among them. `matches` are all texts
+    whose words match.
     """
 
     found: list[Ranked]
@@ -83,7 +91,14 @@ class Ranking:
     asked: list[str]
     mode: Literal["hybrid", "lexical"]
     waiting: int = 0
-    passages: Mapping[int, int] = field(default_factory=dict)
+    matches: MatchedTexts | None = None
+
+    def best_passage(self, sequence: int) -> int | None:
+        """Return the passage of a text whose words match best, whether it was found or not."""
+        if self.matches is None:
+            return None
+        places = np.flatnonzero(self.matches.sequences == sequence)
+        return int(self.matches.passages[places[0]]) if len(places) else None
 
 
 class Index:
@@ -191,7 +206,7 @@ class Index:
         if vector is None:
             unknown = np.full(len(lexical.bm25), np.nan)
             found = _best(reader, lexical, unknown, limit, raised)
-            return Ranking(found, terms, asked, "lexical", passages=lexical.by_sequence())
+            return Ranking(found, terms, asked, "lexical", matches=lexical)
         assert self._vectors is not None
         depth = max(limit, ranking.SEMANTIC_DEPTH)
         if nearest is not None:
@@ -202,7 +217,7 @@ class Index:
         candidates, cosines = _merge_candidates(lexical, known, near)
         found = _best(reader, candidates, cosines, limit, raised)
         waiting = reader.vectors.pending_count()
-        return Ranking(found, terms, asked, "hybrid", waiting, lexical.by_sequence())
+        return Ranking(found, terms, asked, "hybrid", waiting, lexical)
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.
@@ -348,18 +363,7 @@ class _Scope(NamedTuple):
     weights: tuple[float, float, float]
 
 
-class _Candidates(NamedTuple):
-    """Versions, how well the words of each match, and its passage that matches best; -1: none."""
-
-    sequences: NDArray[np.int64]
-    bm25: NDArray[np.float64]
-    passages: NDArray[np.int64]
-
-    def by_sequence(self) -> dict[int, int]:
-        return dict(zip(self.sequences.tolist(), self.passages.tolist(), strict=True))
-
-
-def _matches(reader: Reader, scope: _Scope, terms: Sequence[str], limit: int) -> _Candidates:
+def _matches(reader: Reader, scope: _Scope, terms: Sequence[str], limit: int) -> MatchedTexts:
     """Return the versions that have any of some terms, each by its best passage."""
     if not terms:
         return _pool([])
@@ -380,12 +384,12 @@ def _matches(reader: Reader, scope: _Scope, terms: Sequence[str], limit: int) ->
         depth *= 4
 
 
-def _pool(rows: Sequence[ScoredPassage]) -> _Candidates:
+def _pool(rows: Sequence[ScoredPassage]) -> MatchedTexts:
     """Return each version once, in the place of its best passage."""
     sequences = np.array([row[0] for row in rows], np.int64)
     _, first = np.unique(sequences, return_index=True)
     first.sort()
-    return _Candidates(
+    return MatchedTexts(
         sequences[first],
         np.array([row[2] for row in rows], np.float64)[first],
         np.array([row[1] for row in rows], np.int64)[first],
@@ -393,12 +397,12 @@ def _pool(rows: Sequence[ScoredPassage]) -> _Candidates:
 
 
 def _merge_candidates(
-    lexical: _Candidates, cosine: NDArray[np.float32], near: Nearest
-) -> tuple[_Candidates, NDArray[np.float64]]:
+    lexical: MatchedTexts, cosine: NDArray[np.float32], near: Nearest
+) -> tuple[MatchedTexts, NDArray[np.float64]]:
     """Return what either list has, each version once, with both its scores."""
     more = ~np.isin(near.sequences, lexical.sequences)
     count = int(more.sum())
-    both = _Candidates(
+    both = MatchedTexts(
         np.concatenate((lexical.sequences, near.sequences[more])),
         np.concatenate((lexical.bm25, np.zeros(count))),
         np.concatenate((lexical.passages, np.full(count, -1))),
@@ -408,7 +412,7 @@ def _merge_candidates(
 
 def _best(
     reader: Reader,
-    candidates: _Candidates,
+    candidates: MatchedTexts,
     cosines: NDArray[np.float64],
     limit: int,
     raised: str,
@@ -422,16 +426,17 @@ def _best(
     weighed = scores[order] * ranking.prior(
         np.array([each.chars or 0 for each in known]), np.array([each.has_facet for each in known])
     )
+    best = np.lexsort((-sequences[order], -weighed))[:limit]
+    rows = zip(
+        sequences[order][best].tolist(),
+        weighed[best].tolist(),
+        cosines[order][best].tolist(),
+        candidates.passages[order][best].tolist(),
+        strict=True,
+    )
     return [
-        Ranked(
-            int(sequences[at]),
-            float(score),
-            float(cosines[at]),
-            None if candidates.passages[at] < 0 else int(candidates.passages[at]),
-        )
-        for at, score in sorted(
-            zip(order, weighed, strict=True), key=lambda each: (-each[1], -sequences[each[0]])
-        )[:limit]
+        Ranked(sequence, score, cosine, None if passage < 0 else passage)
+        for sequence, score, cosine, passage in rows
         if score > 0
     ]
 

@@ -110,7 +110,7 @@ PRIOR_MIN: Final = 0.5
 # What a standing instruction counts for: it bears on what is asked, whatever its words.
 RAISED: Final = 1.6
 # How many of the best are weighed by their length, at least.
-WEIGHED_MIN: Final = 200
+WEIGHED_MIN: Final = 100
 
 # Up to this many vectors are all compared; beyond, codes choose which (`codes` has the figures).
 # Reading 100,000 whole vectors takes 12 ms on two shared cores, choosing and comparing 4,000
