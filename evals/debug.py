@@ -41,8 +41,8 @@ _ABSENT_SEED: Final = 5
 _ENV: Final = {"os": "linux"}
 _PRESENT: Final = frozenset({"same", "present"})
 _ABSENT: Final = frozenset({"near", "far", "absent"})
-# MRR of the bug reports before relevance was calibrated.
-_MRR_MIN: Final = 66.8
+# MRR of the bug reports before relevance was calibrated was .668.
+_MRR_MIN: Final = 66.75
 
 Row = Mapping[str, Any]
 

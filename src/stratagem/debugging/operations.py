@@ -76,8 +76,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "env": {"os": "linux", "python": "3.12"},
         },
         title="Ranked solutions",
-        description="First tool for any error: known fixes for it, ranked by how well they worked "
-        "in environments like yours.",
+        description="First tool for any error: known fixes, ranked by how well they worked in "
+        "environments like yours.",
         null_fields=("lookup_id", "recommended_solution"),
         answer_fields=(
             "lookup_id",
@@ -125,7 +125,7 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         title="Add incident",
         description="Store a new problem with the fix you tried and whether it worked. A known "
-        "error signature is not added twice.",
+        "error is not added twice.",
         null_fields=("solution_id", "outcome_id"),
         answer_fields=("incident_id", "solution_id", "outcome_id", "duplicate", "next_action"),
         summarise=_say_incident,

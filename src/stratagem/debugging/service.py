@@ -82,7 +82,7 @@ Env = Annotated[
     Mapping[str, Any] | Literal["auto"],
     Param('Where it was tried; "auto": here', aliases=_ENV_ALIASES, advertised=_ENV_TYPES),
 ]
-EnvBucket = Annotated[str | None, Param("Canonical bucket, overrides env")]
+EnvBucket = Annotated[str | None, Param("Bucket that overrides env")]
 LookupId = Annotated[str | None, Param("From ranked_solutions", aliases=("lookup",))]
 Notes = Annotated[
     str | None,

@@ -81,7 +81,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             worked: Whether it worked.
             env: Where it was tried; "auto": here.
             lookup_id: From ranked_solutions.
-            env_bucket: Canonical bucket, overrides env.
+            env_bucket: Bucket that overrides env.
             notes: What else there is to say.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -117,7 +117,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             incident_id: The incident that it solves.
             steps: The fix, step by step.
             env: Where it was tried; "auto": here.
-            env_bucket: Canonical bucket, overrides env.
+            env_bucket: Bucket that overrides env.
             lookup_id: From ranked_solutions.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -163,7 +163,7 @@ class DebuggingMethods(ServiceMethods[CuratedDebugging]):
             summary: More about the problem.
             tags: Labels.
             lookup_id: From ranked_solutions.
-            env_bucket: Canonical bucket, overrides env.
+            env_bucket: Bucket that overrides env.
             notes: What else there is to say.
             distinct: Add although the signature is known.
             branch: The branch to work on; the caller's current one by default.
@@ -620,7 +620,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             worked: Whether it worked.
             env: Where it was tried; "auto": here.
             lookup_id: From ranked_solutions.
-            env_bucket: Canonical bucket, overrides env.
+            env_bucket: Bucket that overrides env.
             notes: What else there is to say.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -656,7 +656,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             incident_id: The incident that it solves.
             steps: The fix, step by step.
             env: Where it was tried; "auto": here.
-            env_bucket: Canonical bucket, overrides env.
+            env_bucket: Bucket that overrides env.
             lookup_id: From ranked_solutions.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -702,7 +702,7 @@ class AsyncDebuggingMethods(AsyncServiceMethods[CuratedDebugging]):
             summary: More about the problem.
             tags: Labels.
             lookup_id: From ranked_solutions.
-            env_bucket: Canonical bucket, overrides env.
+            env_bucket: Bucket that overrides env.
             notes: What else there is to say.
             distinct: Add although the signature is known.
             branch: The branch to work on; the caller's current one by default.
