@@ -157,7 +157,7 @@ def test_a_namespace_is_deleted_at_once_and_restored(call: Call) -> None:
     assert (gone["deleted"], gone["events"]) == (3, 1)
     assert keys(call.recall(namespace="notes")) == []
     assert len(keys(call.recall(namespace="notes", as_of=gone["before"]))) == 3
-    assert call.branch(action="diff", compare="kept")["added"] == 3
+    assert call.branch(action="diff", compare="kept")["ours"] == 3
     assert call("strata_delete_namespace", name="notes")["deleted"] == 0
 
     call.store(key="k1", value="new", namespace="notes")
