@@ -25,7 +25,8 @@ __all__ = ["salvage"]
 
 _EVENT_COLUMNS: Final = 14
 _SUBJECT_COLUMNS: Final = 3
-_VERSION_COLUMNS: Final = 7
+# Seven before the length of texts was kept.
+_VERSION_COLUMNS: Final = (7, 8)
 _BRANCH_COLUMNS: Final = 5
 _HASH_BYTES: Final = 32
 _PAGES_AT_ONCE: Final = 1_000
@@ -120,7 +121,7 @@ class _Scan:
             return
         elif len(columns) == _SUBJECT_COLUMNS:
             self._name(cell.number, columns[1:])
-        elif len(columns) == _VERSION_COLUMNS:
+        elif len(columns) in _VERSION_COLUMNS:
             subject, branch, space = columns[1:4]
             if isinstance(branch, int) and isinstance(space, int) and cell.number > 0:
                 self._versions[cell.number] = Trace(subject, branch, space, None)
