@@ -29,7 +29,13 @@ from tests.faults.processes import Voice, child
 from tests.faults.test_full_disk import little_room
 from tests.faults.workload import WORDS
 
-QUESTIONS = ("river valley", "stone", "a boat on the water", "trees", "cold")
+QUESTIONS = (
+    "river valley",
+    "basalt stone",
+    "a harbour by the water",
+    "spruce trees",
+    "a cold glacier",
+)
 HEADER = ("generation", "dimensions", "capacity", "count", "last_id", "position", "ascending")
 HEADER_BYTES = 4096
 
