@@ -340,17 +340,22 @@ def test_another_request_that_cannot_be_read_is_an_error_that_says_why(
     assert answer["error"]["data"]["hint"]
 
 
-def test_a_session_goes_on_after_another_deleted_its_branch(http: httpx2.Client) -> None:
+def test_a_session_whose_branch_was_deleted_is_told_and_writes_nowhere_until_it_chooses(
+    http: httpx2.Client,
+) -> None:
     mine, other = open_session(http), open_session(http)
     call(http, mine, "strata_branch", action="fork", name="gone")
     call(http, mine, "strata_branch", action="switch", name="gone")
     call(http, other, "strata_branch", action="delete", name="gone")
 
     status = call(http, mine, "strata_status")
+    refused = call(http, mine, "strata_store", key="after", value=1)
+    call(http, mine, "strata_branch", action="switch", name="default")
     stored = call(http, mine, "strata_store", key="after", value=1)
 
-    assert status["branch"] == "default"
-    assert "default" in status["note"]
+    assert status["branch"] == "gone"
+    assert "deleted" in status["note"]
+    assert refused["error"] == "branch_not_found"
     assert stored["status"] == "created"
 
 
