@@ -149,9 +149,8 @@ class Library:
         assert set(versions) <= (expected if found.mode == "lexical" else allowed)
         if len(versions) < 50:
             assert expected <= set(versions)
-        scores = [hit.score for hit in found]
-        assert scores == sorted(scores, reverse=True)
-        assert all(0 <= score <= 1 for score in scores)
+        # The order weighs more than the score, which says how well a hit answers by itself.
+        assert all(0 <= hit.score <= 1 for hit in found)
 
 
 def run(libraries: int, writes: int, embedder: str = "none", address: str = "") -> None:
