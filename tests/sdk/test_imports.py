@@ -78,6 +78,9 @@ def imported(code: str, folder: Path) -> list[str]:
     ids=["SDK", "settings", *(" ".join(words[:2]) for words in COMMANDS)],
 )  # fmt: skip
 def test_pydantic_is_not_imported(code: str, tmp_path: Path) -> None:
+    with stratagem.open(tmp_path / "a.db") as db:
+        db.memory.store("city", "Oslo")
+
     assert [name for name in imported(code, tmp_path) if "pydantic" in name] == []
 
 
