@@ -38,7 +38,7 @@ from stratagem.knowledge.kinds import KINDS as KNOWLEDGE_KINDS
 from stratagem.knowledge.spaces import CONCEPT, RELATIONSHIP, TYPES
 from stratagem.memory.kinds import KINDS as MEMORY_KINDS
 from stratagem.operation import CORRECTION, Caller, Operation
-from stratagem.operations import Prepared
+from stratagem.operations import CorrectCall, Prepared
 from stratagem.places import check_place, database_path, is_address, local_zone
 from stratagem.projections.assembly import Subscribed, assemble
 from stratagem.projections.service import Projections
@@ -173,7 +173,7 @@ class Runtime:
 
     async def call_async(self, name: str, arguments: Any, caller: Caller) -> dict[str, Any]:
         """Run an operation without holding up the event loop."""
-        operation, call = self._prepare(name, arguments, caller)
+        operation, call = await self._prepare_async(name, arguments, caller)
         if _is_act(operation, call.arguments, caller):
             await asyncio.to_thread(record_act, self.foundation, caller, name)
         if operation.run_async is not None:
@@ -196,16 +196,33 @@ class Runtime:
         """Say how far the log is ahead of the clock, and what to do; None where it is not."""
         return clock_warning(self.foundation.store)
 
-    def _prepare(self, name: str, arguments: Any, caller: Caller) -> tuple[Operation, Prepared]:
+    async def _prepare_async(
+        self, name: str, arguments: Any, caller: Caller
+    ) -> tuple[Operation, Prepared]:
+        """Prepare a call; what is wrong with it is looked for in another thread."""
+        try:
+            return self._prepare(name, arguments, caller, _put_off)
+        except _PutOff:
+            return await asyncio.to_thread(self._prepare, name, arguments, caller)
+
+    def _prepare(
+        self, name: str, arguments: Any, caller: Caller, correct: CorrectCall | None = None
+    ) -> tuple[Operation, Prepared]:
         operation = operations.find(name)
         if not operation.in_transaction:
             caller.refuse_in_transaction(name)
         if isinstance(arguments, Mapping):
             arguments = self.transactions.arguments_for(caller, arguments)
         database = _database_of(self.foundation.store.location) if caller.local else None
-        return operation, operations.prepare(
-            operation, arguments, caller, database=database, correct=self._correct
+        call = operations.prepare(
+            operation, arguments, caller, database=database, correct=correct or self._correct
         )
+        if call.correction:
+            # A branch may have come to light that the transaction of the caller does not allow.
+            given = self.transactions.arguments_for(caller, call.arguments)
+            again = operations.prepare(operation, given, caller, database=database)
+            call = again._replace(correction=call.correction)
+        return operation, call
 
     def _check_nested(self, name: str, arguments: Any, caller: Caller) -> None:
         """Refuse what a tool may not run on a caller's behalf; without arguments, ever."""
@@ -225,6 +242,14 @@ class Runtime:
         self.projections.close()
         self.foundation.index.close()
         self.foundation.store.close()
+
+
+class _PutOff(Exception):
+    """A call has to be corrected, which may take longer than an event loop can wait."""
+
+
+def _put_off(*_call: Any) -> None:
+    raise _PutOff
 
 
 def _with_correction(answer: dict[str, Any], call: Prepared) -> dict[str, Any]:

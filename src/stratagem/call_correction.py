@@ -13,11 +13,13 @@ correction is imported when the first wrong one arrives.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
+from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import Caller, Operation
 from stratagem.search.foundation import Foundation
@@ -63,12 +65,14 @@ class CallCorrector:
             return None
         from stratagem.gateway.correction import correct
 
+        until = time.thread_time() + limits.CORRECTION_SECONDS
         found = correct(
             operation.parameters,
             dict(arguments),
             policy=self._policy(operation, caller),
             tool=operation.name,
             categories=(operation.toolset,),
+            is_late=lambda: time.thread_time() > until,
         )
         if found.chosen is not None:
             return CorrectedCall(found.chosen.arguments, _describe(found.chosen.changes))

@@ -9,7 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from stratagem.errors import PermissionDenied, ValidationFailed
+import stratagem
+from stratagem.errors import NotInTransaction, PermissionDenied, ValidationFailed
 from tests.behaviour.conftest import Call
 from tests.behaviour.wrong_calls import CALLS, DEFAULT_TOOLS, Seeded, outcome_of
 from tests.manifest import proves
@@ -63,6 +64,17 @@ def test_a_corrected_call_needs_the_right_that_it_means(seeded: Seeded) -> None:
             seeded.call("strata_branch", arguments)
     listed = seeded.call("strata_branch", {"operation": "list"})
     assert {each["name"] for each in listed["results"]} == {"default", "risky"}
+
+
+@proves("input:corrected")
+def test_a_corrected_call_reaches_no_branch_that_is_not_the_callers() -> None:
+    with stratagem.open(":memory:", embedder="none") as db, db.transaction():
+        for arguments in (
+            {"input": {"key": "k", "value": 1, "branch": "other"}},
+            {"key": "k", "content": 1, "Branch": "other"},
+        ):
+            with pytest.raises(NotInTransaction):
+                db.call("strata_store", arguments)
 
 
 @proves("input:corrected")
