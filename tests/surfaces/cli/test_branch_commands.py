@@ -74,11 +74,11 @@ def test_diff_shows_whose_each_change_is_and_the_places_that_differ(diverged: Cl
 
     assert lines == [
         "trial against default: 1 added; default has moved on by 1; 1 changed on both",
-        "On trial, and not on default:",
+        "Changed on trial only:",
         "+ new  1",
-        "On default, and not on trial:",
+        "Changed on default only:",
         "+ moved  on",
-        "On both, default → trial:",
+        "Changed on both, default → trial:",
         "~ prefs",
         "    $.theme  blue → light",
     ]

@@ -70,9 +70,9 @@ def show_diff(console: Console, answer: Answer) -> None:
         said += f"; {answer['both']} changed on both"
     console.print(said, style="bold", soft_wrap=True)
     for side, title in (
-        ("theirs", f"On {there}, and not on {here}:"),
-        ("ours", f"On {here}, and not on {there}:"),
-        ("both", f"On both, {here} → {there}:"),
+        ("theirs", f"Changed on {there} only:"),
+        ("ours", f"Changed on {here} only:"),
+        ("both", f"Changed on both, {here} → {there}:"),
     ):
         changes = [each for each in answer["results"] if each["side"] == side]
         if changes:

@@ -32,6 +32,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
+    CONNECTION_CLOSED,
     HEADER_MISMATCH,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -155,6 +156,9 @@ class UpstreamConnection:
         except TimeoutError:
             raise self._error("did not list its tools in time", safe=True) from None
         except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                # The server's end may be seen here before its process is.
+                self._over.set()
             raise self._error(f"does not list its tools: {error}", safe=True) from error
 
     async def refresh_if_stale(self) -> None:

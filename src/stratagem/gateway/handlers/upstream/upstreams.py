@@ -255,7 +255,7 @@ class _Link:
         was = self._connection
         connection = await self.connect()
         if connection is was:
-            await connection.refresh()
+            await self._read(connection, connection.refresh)
         return self.listing
 
     async def connect(self) -> UpstreamConnection:
@@ -283,12 +283,18 @@ class _Link:
             ExecutionFailed: It cannot be opened or read; no tool was called.
         """
         connection = await self.connect()
+        return await self._read(connection, connection.refresh_if_stale)
+
+    async def _read(
+        self, connection: UpstreamConnection, read: Callable[[], Awaitable[None]]
+    ) -> UpstreamConnection:
+        """Read the list over a connection, or open another if the server has gone away."""
         try:
-            await connection.refresh_if_stale()
+            await read()
         except ExecutionFailed:
             if not connection.is_over():
                 raise
-            connection = await self.connect()
+            return await self.connect()
         return connection
 
     def check_unchanged(self, handler: Handler) -> None:
