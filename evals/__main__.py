@@ -9,13 +9,14 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import debug, incidents, recall, repair, tools, tracebacks, vectors
+from evals import debug, entries, incidents, recall, repair, tools, tracebacks, vectors
 from evals.suites import DataMissing, Options, Outcome, Suite
 
 SUITES: Final[dict[str, Suite]] = {
     suite.name: suite
     for suite in (
         recall.SUITE,
+        entries.SUITE,
         incidents.SUITE,
         debug.SUITE,
         tracebacks.SUITE,
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         "--half",
         choices=["report", "tuning"],
         default="report",
-        help="tools: the half of the requests; numbers were chosen on the tuning half",
+        help="tools, entries: the half of the requests; numbers were chosen on the tuning half",
     )
     parser.add_argument("--save", type=Path, help="tools: where to write the ranks")
     parser.add_argument("--against", type=Path, help="tools: ranks to compare with")

@@ -7,6 +7,7 @@ assistant's with what it replied to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -109,14 +110,23 @@ class HitReader:
 
     def _score(self, found: _Found) -> float:
         present = found.excerpt.terms.union(self._terms_of(found.title))
-        cosine = found.ranked.cosine
-        score = relevance.score(relevance.coverage(present, self._rarity), cosine)
+        alike = self._likeness(found)
+        score = relevance.score(relevance.coverage(present, self._rarity), alike)
         alone = found.content.get("session") is None or found.ranked.passage is None
         if alone or score >= relevance.UNSURE:
             return score
         # Some words that match may not be its own, but of the messages before it.
         lent = self._lent_terms(found)
-        return relevance.score(relevance.coverage(present, self._rarity, lent), cosine)
+        return relevance.score(relevance.coverage(present, self._rarity, lent), alike)
+
+    def _likeness(self, found: _Found) -> float:
+        cosine, nearness = found.ranked.cosine, self._ranking.nearness
+        short = found.is_entry and len(found.text) <= relevance.SHORT_CHARS_MAX
+        if nearness is not None and short:
+            near = nearness.of_entry(found.title, cosine)
+            if not math.isnan(near):
+                return relevance.short_likeness(near)
+        return relevance.likeness(cosine)
 
     def _terms_of(self, text: str) -> set[str]:
         return self._rarity.keys() & set(analysis.terms(text))

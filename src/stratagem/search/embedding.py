@@ -48,6 +48,11 @@ _CHUNKS_MAX: Final = 16_384
 _CHUNK_CHARS_MAX: Final = 64
 # camelCase | letter-digit | digit-letter | snake_case
 _BORDER: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|_")
+# Texts that say nothing: three of the frequent words each, by strides that share no factor.
+_RANDOM_TEXTS: Final = 1_024
+_FREQUENT_FROM: Final = 500
+_FREQUENT_WORDS: Final = 8_000
+_STRIDES: Final = (7_919, 5_471, 3_491)
 _ROOTS: Final = [math.sqrt(count) for count in range(_TOKENS_MAX + 1)]
 
 
@@ -72,6 +77,12 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text: of length one, or zeros where there is no opinion."""
 
+    def knows(self, word: str) -> bool:
+        """Whether a word, in lower case, has a meaning of its own, not that of its pieces."""
+
+    def random_texts(self) -> NDArray[np.float32] | None:
+        """Return the vectors of texts that say nothing; None where they would cost too much."""
+
 
 class _Model(NamedTuple):
     words: WordPiece
@@ -93,6 +104,7 @@ class StaticEmbedder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: _Model | None = None
+        self._random: NDArray[np.float32] | None = None
 
     @property
     def is_loaded(self) -> bool:
@@ -110,6 +122,16 @@ class StaticEmbedder:
         for row, text in zip(rows, texts, strict=True):
             _embed_into(row, text, model)
         return rows
+
+    def knows(self, word: str) -> bool:
+        """Whether a word, in lower case, is one token."""
+        return self._ready().words.whole(word) is not None
+
+    def random_texts(self) -> NDArray[np.float32]:
+        """Return the vectors of texts that say nothing, the same ones each time."""
+        if self._random is None:
+            self._random = _make_random_texts(self._ready())
+        return self._random
 
     def _ready(self) -> _Model:
         if self._model is None:
@@ -163,6 +185,15 @@ def _embed_into(row: NDArray[np.float32], text: str, model: _Model) -> None:
     roots = np.array([_ROOTS[count] for count in counts.values()], np.float32)
     np.matmul(roots * model.scale[ids], model.table[ids].astype(np.float32), out=row)
     row /= math.sqrt(row @ row) or 1.0
+
+
+def _make_random_texts(model: _Model) -> NDArray[np.float32]:
+    places = np.arange(1, _RANDOM_TEXTS + 1)[:, None] * np.array(_STRIDES)
+    # The vocabulary is in order of frequency.
+    ids = _FREQUENT_FROM + places % _FREQUENT_WORDS
+    rows = (model.table[ids].astype(np.float32) * model.scale[ids][:, :, None]).sum(axis=1)
+    texts: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return texts
 
 
 def _token_counts(text: str, model: _Model) -> dict[int, int]:

@@ -27,6 +27,7 @@ from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError
 from stratagem.search import analysis, embedding, passages, ranking
 from stratagem.search.embedding import Embedder
+from stratagem.search.nearness import Nearness
 from stratagem.search.stored_vectors import StoredVectors
 from stratagem.search.vectors import Nearest, VectorCache
 from stratagem.storage.contract import (
@@ -83,7 +84,7 @@ class Ranking:
     """What a search found, best first, and how it was searched.
 
     `terms` are those of the query; `asked` the telling ones among them. `matches` are all texts
-    whose words match.
+    whose words match. `nearness` compares further texts with the query.
     """
 
     found: list[Ranked]
@@ -92,6 +93,7 @@ class Ranking:
     mode: Literal["hybrid", "lexical"]
     waiting: int = 0
     matches: MatchedTexts | None = None
+    nearness: Nearness | None = None
 
     def best_passage(self, sequence: int) -> int | None:
         """Return the passage of a text whose words match best, whether it was found or not."""
@@ -208,6 +210,7 @@ class Index:
             found = _best(reader, lexical, unknown, limit, raised)
             return Ranking(found, terms, asked, "lexical", matches=lexical)
         assert self._vectors is not None
+        assert self.embedder is not None
         depth = max(limit, ranking.SEMANTIC_DEPTH)
         if nearest is not None:
             near = nearest(vector, depth)
@@ -217,7 +220,9 @@ class Index:
         candidates, cosines = _merge_candidates(lexical, known, near)
         found = _best(reader, candidates, cosines, limit, raised)
         waiting = reader.vectors.pending_count()
-        return Ranking(found, terms, asked, "hybrid", waiting, lexical)
+        return Ranking(
+            found, terms, asked, "hybrid", waiting, lexical, Nearness(self.embedder, query, vector)
+        )
 
     def embed(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """Return the vectors of texts, as they are kept.

@@ -76,6 +76,14 @@ class MiniLmEmbedder:
                 row[:] = model.network.mean([_OPENING_ID, *ids, _CLOSING_ID])
         return rows
 
+    def knows(self, word: str) -> bool:
+        """Whether a word, in lower case, is one token."""
+        return self._ready().words.whole(word) is not None
+
+    def random_texts(self) -> None:
+        """Return None: a thousand texts would take it a minute."""
+        return
+
     def _ready(self) -> _Model:
         if self._model is None:
             with self._lock:

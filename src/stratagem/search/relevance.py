@@ -7,6 +7,10 @@ same; 0 that it has nothing to do with the query.
 
     score = 1 - (1 - words covered) · (1 - likeness of meaning)
 
+An entry of a few words (`city`: Oslo) shares none with the question that it answers, and its
+cosine is low. Its likeness is how much nearer it and its key are to the query than random words
+are (`nearness`).
+
 A query about something that was never stored still shares a word with some text, and no two texts
 are wholly unlike. Below a floor, which depends on the kind of text, a hit is none.
 """
@@ -18,11 +22,25 @@ from collections.abc import Collection, Mapping
 from heapq import nlargest
 from typing import Final
 
-__all__ = ["CONTEXT_SHARE", "FLOORS", "UNSURE", "coverage", "floor", "score"]
+__all__ = [
+    "CONTEXT_SHARE",
+    "FLOORS",
+    "SHORT_CHARS_MAX",
+    "UNSURE",
+    "coverage",
+    "floor",
+    "likeness",
+    "score",
+    "short_likeness",
+]
 
 # The cosine of texts that have nothing in common, and of texts that say the same.
 _UNLIKE_COSINE: Final = 0.25
 _SAME_COSINE: Final = 0.85
+# The same for the nearness of entries of at most so many characters.
+_UNLIKE_NEARNESS: Final = 1.0
+_SAME_NEARNESS: Final = 6.0
+SHORT_CHARS_MAX: Final = 200
 # What a word is worth however common it is: what is common in one branch may be rare in another.
 _COMMON_WEIGHT: Final = 1.0
 # Whoever asks with a whole error message does not mean each word: so many are enough.
@@ -61,8 +79,20 @@ def coverage(
     return min(covered / total, 1.0)
 
 
-def score(covered: float, cosine: float) -> float:
-    """Return how well a text answers a query, from 0 to 1; `cosine` is NaN without a vector."""
-    near = 0.0 if math.isnan(cosine) else cosine
-    likeness = (near - _UNLIKE_COSINE) / (_SAME_COSINE - _UNLIKE_COSINE)
-    return 1.0 - (1.0 - covered) * (1.0 - min(max(likeness, 0.0), 1.0))
+def likeness(cosine: float) -> float:
+    """Return how much a text means what a query means, from 0 to 1; 0 without a vector."""
+    return 0.0 if math.isnan(cosine) else _share(cosine, _UNLIKE_COSINE, _SAME_COSINE)
+
+
+def short_likeness(near: float) -> float:
+    """Return the likeness of an entry of a few words, by how much nearer it is than is usual."""
+    return _share(near, _UNLIKE_NEARNESS, _SAME_NEARNESS)
+
+
+def score(covered: float, alike: float) -> float:
+    """Return how well a text answers a query, from the words it covers and its likeness."""
+    return 1.0 - (1.0 - covered) * (1.0 - alike)
+
+
+def _share(value: float, none: float, whole: float) -> float:
+    return min(max((value - none) / (whole - none), 0.0), 1.0)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from stratagem.search.relevance import coverage, score
+from stratagem.search.relevance import coverage, likeness, score, short_likeness
 
 RARITY = {"budget": 1.0, "paris": 2.0, "market": 0.0}
 
@@ -29,6 +29,11 @@ def test_of_a_long_query_some_words_are_enough() -> None:
 
 
 def test_words_and_meaning_add_up_and_stay_below_one() -> None:
-    assert score(0.0, math.nan) == score(0.0, 0.1) == 0.0
-    assert score(1.0, math.nan) == score(0.0, 0.9) == 1.0
-    assert max(score(0.5, math.nan), score(0.0, 0.55)) < score(0.5, 0.55) < 1.0
+    assert score(0.0, likeness(math.nan)) == score(0.0, likeness(0.1)) == 0.0
+    assert score(1.0, 0.0) == score(0.0, likeness(0.9)) == 1.0
+    assert max(score(0.5, 0.0), score(0.0, 0.5)) < score(0.5, 0.5) < 1.0
+
+
+def test_an_entry_that_is_no_nearer_than_random_words_is_unlike() -> None:
+    assert short_likeness(-math.inf) == short_likeness(0.9) == 0.0
+    assert 0.0 < short_likeness(2.0) < short_likeness(4.0) < short_likeness(9.0) == 1.0

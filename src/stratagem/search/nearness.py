@@ -1,0 +1,66 @@
+"""How much nearer a text is to a query than texts that say nothing.
+
+A cosine of .28 is much for one query and nothing for another: some are near to whatever they are
+compared with. So the cosine of a short text is measured against those of words drawn at random,
+in standard deviations from their mean. Two of them are a likeness; most random texts have less
+than one. The key of an entry is compared by itself, too, and so is its last part (`city` of
+`user/city`): it says what the value is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Final
+
+from stratagem.deferred_modules import np
+from stratagem.search.embedding import Embedder
+from stratagem.search.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Nearness"]
+
+_SEPARATOR: Final = re.compile(r"[/.:]")
+_WORD: Final = re.compile(r"\w+")
+
+
+class Nearness:
+    """Compares entries of a few words with one query."""
+
+    def __init__(self, embedder: Embedder, query: str, vector: NDArray[np.float32]) -> None:
+        self._embedder = embedder
+        self._text = query
+        self._query = vector
+        self._usual: tuple[float, float] | None = None
+
+    def of_entry(self, key: str, cosine: float) -> float:
+        """Return how much nearer an entry is than is usual, by its cosine or with its key.
+
+        NaN where nobody knows what is usual, minus infinity where the query says nothing.
+        """
+        mean, deviation = self._usual or self._measure()
+        whole = (cosine - mean) / deviation
+        if not math.isfinite(whole):
+            return whole
+        parts = self._embedder.embed([key, _SEPARATOR.split(key)[-1]])
+        nearest = (float((parts @ self._query).max()) - mean) / deviation
+        return max(whole, (whole + nearest) / 2)
+
+    def _measure(self) -> tuple[float, float]:
+        """Return the mean and the standard deviation of the cosines of random texts."""
+        if not self._is_understood():
+            self._usual = math.inf, 1.0
+        elif (texts := self._embedder.random_texts()) is None:
+            self._usual = math.nan, 1.0
+        else:
+            cosines = texts @ self._query
+            self._usual = float(cosines.mean()), float(cosines.std())
+        return self._usual
+
+    def _is_understood(self) -> bool:
+        """Whether any telling word of the query is known: pieces of one are near to anything."""
+        words = _WORD.findall(self._text.casefold())
+        telling = [word for word in words if word not in STOP_WORDS]
+        return any(map(self._embedder.knows, telling or words))

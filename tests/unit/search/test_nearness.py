@@ -1,0 +1,57 @@
+"""Entries of a few words are found by questions that share no word with them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import stratagem
+from stratagem.search.embedding import StaticEmbedder
+from stratagem.search.nearness import Nearness
+
+SETTINGS = {
+    "user/city": "Oslo",
+    "replicas": 3,
+    "diet": "vegetarian",
+    "x17": "Jonas is the landlord",
+}
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[stratagem.Stratagem]:
+    with stratagem.open(":memory:", embedder="static") as opened:
+        for key, value in SETTINGS.items():
+            opened.memory.store(key, value)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "key"),
+    [
+        ("where do I live?", "user/city"),
+        ("how many copies of the service run?", "replicas"),
+        ("what do I not eat?", "diet"),
+        ("who owns my apartment?", "x17"),
+    ],
+)
+def test_a_question_finds_the_entry_that_answers_it(
+    db: stratagem.Stratagem, question: str, key: str
+) -> None:
+    assert key in [hit.key for hit in db.memory.search(question).results]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how do black holes form?", "blorptangle vexiquor", "who painted the Sistine Chapel?"],
+)
+def test_a_question_about_something_else_finds_nothing(
+    db: stratagem.Stratagem, question: str
+) -> None:
+    assert db.memory.search(question).results == []
+
+
+def test_pieces_of_unknown_words_are_near_to_nothing() -> None:
+    embedder = StaticEmbedder()
+    text = "what is a blorptangle"
+    nonsense = Nearness(embedder, text, embedder.embed([text])[0])
+
+    assert nonsense.of_entry("city", 0.9) == -float("inf")
