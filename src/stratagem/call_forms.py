@@ -55,13 +55,16 @@ def command_words(operation: Operation, arguments: Mapping[str, str]) -> list[st
     if hint is None:
         words = [operation.name.removeprefix(_PREFIX).replace("_", "-")]
         return [*words, *_options(arguments)]
-    by_name = arguments.keys() & operation.parameters["properties"].keys()
+    # A command that takes several of something takes one of them in the same place.
+    several = {one: many for many, one in hint.single.items()}
+    given = {several.get(name, name): value for name, value in arguments.items()}
+    by_name = given.keys() & operation.parameters["properties"].keys()
     rest = {
         name: value
-        for name, value in arguments.items()
+        for name, value in given.items()
         if name in by_name and name not in hint.fixed and name not in hint.positional
     }
-    by_position = [arguments[name] for name in hint.positional if name in arguments]
+    by_position = [given[name] for name in hint.positional if name in given]
     return [*hint.path, *by_position, *_options(rest)]
 
 
@@ -78,6 +81,9 @@ def _write_call(operation: Operation, arguments: Mapping[str, str], form: CallFo
     if arguments and not {"key", "keys"} & arguments.keys():
         operation = TABLE[_WITHOUT_KEY.get(operation.name, operation.name)]
     if form == "command":
+        if arguments.get("action") == "switch":
+            # A command remembers no branch; each is told which one it is about.
+            return f"`--branch {arguments.get('name', 'NAME')}`"
         return f"`{shlex.join(['stratagem', *command_words(operation, arguments)])}`"
     return _method(operation, arguments)
 

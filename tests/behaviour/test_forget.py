@@ -42,6 +42,22 @@ def test_forgetting_nothing_says_so_and_writes_nothing(call: Call) -> None:
     assert call.head() == head
 
 
+@proves("forget:miss")
+def test_forgetting_a_key_that_is_not_there_names_what_was_meant(call: Call) -> None:
+    call.store(key="user/city", value="Oslo")
+    call.store(key="plan", value=1, namespace="work")
+
+    answer = call.forget(keys=["user/cty", "plan", "zebra"])
+
+    assert answer["missing"] == ["user/cty", "plan", "zebra"]
+    assert [
+        (miss["key"], miss.get("near"), miss.get("elsewhere")) for miss in answer["misses"]
+    ] == [
+        ("user/cty", ["user/city"], None),
+        ("plan", None, ["work"]),
+    ]
+
+
 @proves("forget:keys")
 def test_several_keys_are_forgotten_together(call: Call) -> None:
     for key in "abc":

@@ -45,6 +45,16 @@ def test_an_empty_list_says_where_there_is_something(call: Call) -> None:
 
     assert call.recall()["elsewhere"] == ["notes"]
     assert call.recall(prefix="User/", namespace="notes")["near"] == ["user/name"]
+    assert call.recall(prefix="user/")["elsewhere"] == ["notes"]
+    assert call("strata_list", prefix="user/")["elsewhere"] == ["notes"]
+
+
+@proves("recall:list")
+def test_a_list_by_an_unknown_tag_names_the_tags_in_use(call: Call) -> None:
+    call.store(items=[{"key": f"k{place}", "value": 1, "tags": ["other"]} for place in range(3)])
+    call.store(key="city", value="Oslo", tags=["home"])
+
+    assert call.recall(tags=["hom"])["near_tags"] == ["home", "other"]
 
 
 @proves("list:filters")
@@ -228,6 +238,32 @@ def test_a_path_that_leads_nowhere_says_how_far_it_leads(call: Call) -> None:
     assert (miss["found"], miss["reason"]) == (False, "path")
     assert (miss["place"], miss["there"]) == ("$.db", "the fields host, port")
     assert text["there"].startswith("text that holds JSON")
+
+
+@proves("recall:near")
+def test_a_moment_that_is_named_shows_the_entry(call: Call, clock: Clock) -> None:
+    first = call.store(key="lease", value="long")["version"]
+    call.branch(action="fork", name="trial")
+    call.store(key="lease", value="short", ttl="10s", branch="trial")
+    clock.advance(20)
+    call.branch(action="merge", source="trial")
+
+    miss = call.recall(key="lease")
+
+    assert (miss["reason"], miss["before"]) == ("expired", f"@{first}")
+    assert call.value("lease", as_of=miss["before"]) == "long"
+
+
+@proves("recall:near")
+def test_several_misses_are_explained(call: Call) -> None:
+    call.store(key="user/city", value="Oslo")
+
+    answer = call.recall(keys=["user/cty", "zebra"])
+
+    assert answer["missing"] == ["user/cty", "zebra"]
+    assert [(miss["key"], miss["near"]) for miss in answer["misses"]] == [
+        ("user/cty", ["user/city"])
+    ]
 
 
 @proves("recall:near")

@@ -48,6 +48,16 @@ def test_expired_entries_are_not_counted(call: Call, clock: Clock) -> None:
 
 
 @proves("status:counts")
+def test_a_namespace_that_shows_nothing_is_not_named(call: Call) -> None:
+    call.store(key="a", value=1, namespace="gone")
+    call.store(key="a", value=1, namespace="notes")
+    call.log(event="e", data=1, namespace="happened")
+    call.forget(key="a", namespace="gone")
+
+    assert call.status()["namespaces"] == ["happened", "notes"]
+
+
+@proves("status:counts")
 def test_merging_counts_what_it_brought(call: Call) -> None:
     call.store(key="a", value=1)
     call.store(key="b", value=1)

@@ -134,9 +134,11 @@ class BranchOperations(BoundSystem):
             arguments={"name": wanted},
         )
         self._views.forget(wanted)
+        info = BranchInfo(**answer)
         if self._caller.branch == wanted:
             self._caller.switch_to(DEFAULT_BRANCH)
-        return BranchInfo(**answer)
+            info.note = f"You are on the branch {DEFAULT_BRANCH!r} now."
+        return info
 
     def restore(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
         """Bring back the branch of a name that was deleted last."""

@@ -12,7 +12,7 @@ from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments, paths, values
 from stratagem.engine.events import Draft
-from stratagem.engine.lineage import OPEN_END, Lineage
+from stratagem.engine.lineage import DEFAULT_BRANCH, OPEN_END, Lineage
 from stratagem.errors import MissingRequired, StratagemError, ValidationFailed, VersionConflict
 from stratagem.memory.kinds import ENTRY_FORGOTTEN, ENTRY_STORED, EVENT, entries
 from stratagem.memory.models import Entry, Forgotten, History, Stored, VersionInfo
@@ -149,13 +149,16 @@ class _Write:
         return Draft(ENTRY_STORED, self.content, entries(self.namespace), self.key)
 
     def answer(self, appended: Appended) -> dict[str, Any]:
-        return {
+        answer = {
             "key": self.key,
             "version": appended.sequence,
             "timestamp": moments.iso(appended.at),
             "namespace": self.namespace,
             "status": "created" if appended.before is None else "updated",
         }
+        if "expires_at" in self.content:
+            answer["expires"] = moments.iso(self.content["expires_at"])
+        return answer
 
 
 class Entries(BoundSystem):
@@ -197,7 +200,14 @@ class Entries(BoundSystem):
         answers = self._foundation.write(
             self._caller, work, request_id=request_id, operation="store", arguments=arguments
         )
-        return [Stored(**answer) for answer in answers]
+        other = self._other_branch(branch)
+        return [Stored(**answer, branch=other) for answer in answers]
+
+    def _other_branch(self, branch: str | None) -> str | None:
+        """Return the branch that was written to, unless it is the one that nearly all is on."""
+        caller = self._caller
+        name = caller.shown_branch if branch in {None, caller.branch} else branch
+        return None if name == DEFAULT_BRANCH else name
 
     def _read_item(self, item: Item, at: int | None) -> _Write:
         try:
@@ -343,7 +353,7 @@ class Entries(BoundSystem):
         answer = self._foundation.write(
             self._caller, work, request_id=request_id, operation="forget", arguments=arguments
         )
-        return Forgotten(**answer)
+        return Forgotten(**answer, branch=self._other_branch(branch))
 
     def _versions(
         self,

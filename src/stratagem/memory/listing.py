@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Annotated, Any, Final, Literal
 
 import orjson
@@ -12,6 +13,7 @@ import orjson
 from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.engine import moments, values
+from stratagem.engine.events import Space
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
@@ -25,6 +27,7 @@ from stratagem.memory.kinds import (
     session_facet,
 )
 from stratagem.memory.list_cursors import ListAnchor, cursor_at, list_check, read_list_cursor
+from stratagem.memory.misses import near_keys, nearest
 from stratagem.memory.models import (
     Entry,
     EntryList,
@@ -50,8 +53,13 @@ __all__ = [
     "PageLimit",
     "Prefix",
     "Since",
+    "entry_cursor",
+    "live_namespaces",
 ]
 
+# An empty list names so many keys, namespaces or tags instead.
+_NAMES_SAID: Final = 5
+_TAGS_COMPARED: Final = 500
 _MONTH: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 Prefix = Annotated[str | None, Param("List keys that begin so")]
@@ -111,14 +119,18 @@ class Listings(BoundSystem):
                     view, space, prefix=begin, names=wanted, before=before, limit=limit + 1
                 )
             contents = reader.log.contents(found[:limit])
-        page = [_entry(contents[sequence]) for sequence in found[:limit]]
-        more = len(found) > limit
-        return EntryList(
-            results=page,
-            truncated=more,
-            next=entry_cursor(anchor.text, order, page[-1].key, page[-1].version) if more else None,
-            anchor=anchor.text,
-        )
+            listed = EntryList([], truncated=False, next=None, anchor=anchor.text)
+            if not found and cursor is None and wanted:
+                listed.near_tags = _tags_in_use(reader, view, space, wanted) or None
+            elif not found and cursor is None:
+                listed.near = list(near_keys(reader.listing, view, space, begin)) or None
+                others = live_namespaces(reader, view, [ENTRY], prefix=begin)
+                listed.elsewhere = list(islice(others, _NAMES_SAID)) or None
+        listed.results = page = [_entry(contents[sequence]) for sequence in found[:limit]]
+        if len(found) > limit:
+            listed.truncated = True
+            listed.next = entry_cursor(anchor.text, order, page[-1].key, page[-1].version)
+        return listed
 
     def events(
         self,
@@ -232,6 +244,34 @@ class Listings(BoundSystem):
                 f"{begins} 00:00", now=now, zone=zone, latest=latest, field="since"
             )
         return moments.parse(since, now=now, zone=zone, latest=latest, field="since")
+
+
+def live_namespaces(
+    reader: Reader, view: View, kinds: Iterable[str] = (ENTRY, EVENT), *, prefix: str = ""
+) -> Iterator[str]:
+    """Yield the namespaces that show something, in their order; cheap however much that is."""
+    wanted = set(kinds)
+    spaces = [space for space in reader.records.spaces().values() if space.kind in wanted]
+    shown = ""
+    for space in sorted(spaces, key=lambda each: each.namespace):
+        if space.namespace == shown:
+            continue
+        if space.kind == EVENT:
+            holds = bool(reader.listing.stream(view, space, limit=1))
+        else:
+            holds = bool(reader.listing.by_key(view, space, prefix=prefix, limit=1))
+        if holds:
+            shown = space.namespace
+            yield shown
+
+
+def _tags_in_use(reader: Reader, view: View, space: Space, tags: Sequence[str]) -> list[str]:
+    """Return some tags of a space, those first that are like the ones that found nothing."""
+    numbers = [each for each, of in reader.records.spaces(ENTRY).items() if of == space]
+    counts = reader.listing.tag_counts(view, numbers, limit=_TAGS_COMPARED)
+    in_use = [each.tag for each in counts]
+    alike = [each for tag in tags for each in nearest(tag, in_use, _NAMES_SAID)]
+    return list(dict.fromkeys([*alike, *in_use]))[:_NAMES_SAID]
 
 
 def entry_cursor(anchor: str, order: str, key: str, version: int) -> str:

@@ -7,11 +7,12 @@ several things. Programs and people have an operation for each besides, in a too
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Required, TypedDict, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, Required, TypedDict, cast
 
 from stratagem import limits
 from stratagem.answers import (
     add_note,
+    chars_of,
     fit_list,
     fit_value,
     is_whole,
@@ -22,7 +23,15 @@ from stratagem.answers import (
     take_fitting,
 )
 from stratagem.errors import MissingRequired, ValidationFailed
-from stratagem.memory.answer_text import AS_DATA, brief, by_actor, until, where, with_note
+from stratagem.memory.answer_text import (
+    AS_DATA,
+    USUAL_PLACE,
+    brief,
+    by_actor,
+    until,
+    where,
+    with_note,
+)
 from stratagem.memory.listing import (
     AfterSequence,
     EntryOrder,
@@ -33,7 +42,7 @@ from stratagem.memory.listing import (
     Since,
     entry_cursor,
 )
-from stratagem.memory.misses import WILDCARDS
+from stratagem.memory.misses import WILDCARDS, explain_several
 from stratagem.memory.parameters import KEY_ALIASES, Key, Keys, Path, Tags
 from stratagem.memory.service import Memory
 from stratagem.operation import Caller, CommandHint, Operation, operation
@@ -41,14 +50,18 @@ from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namesp
 from stratagem.search.foundation import Foundation
 
 __all__ = [
+    "HISTORY_WORDS",
     "LISTING_OPERATIONS",
+    "MissWords",
     "fit_history",
     "fit_recalled",
     "history",
     "recall",
     "say_deleted",
+    "say_empty_list",
     "say_history",
     "say_miss",
+    "say_misses",
     "say_recalled",
 ]
 
@@ -61,7 +74,6 @@ _HistoryLimit = Annotated[
     ),
 ]
 _TOOLSET: Final = "memory_plus"
-_NAMESPACES_SAID: Final = 5
 # Room for what an answer says about having been cut.
 _NOTE_CHARS: Final = 250
 
@@ -80,8 +92,10 @@ class RecallAnswer(TypedDict, total=False):
     actor: str
     results: list[dict[str, Any]]
     missing: list[str]
+    misses: list[dict[str, Any]]
     reason: str
     near: list[str]
+    near_tags: list[str]
     elsewhere: list[str]
     before: str
     path: str
@@ -105,6 +119,8 @@ class HistoryAnswer(TypedDict, total=False):
     next: str
     key: str
     namespace: str
+    reason: str
+    timestamp: str
     near: list[str]
     elsewhere: list[str]
 
@@ -140,11 +156,7 @@ def recall(
             as_of=as_of,
             cursor=cursor,
         )
-        answer = {"found": bool(listed.results), **plain(listed)}
-        if not listed.results and cursor is None:
-            view = {"branch": branch, "as_of": as_of}
-            answer |= _explain_empty_list(memory, prefix, namespace, view)
-        return cast("RecallAnswer", answer)
+        return cast("RecallAnswer", {"found": bool(listed.results), **plain(listed)})
     _refuse_filters(prefix, tags)
     # What cannot be continued must not be run, either.
     read_cursor(cursor)
@@ -152,24 +164,17 @@ def recall(
         found = memory.recall_many(keys, namespace=namespace, as_of=as_of, branch=branch, path=path)
         there = {entry.key for entry in found}
         missing = [each for each in dict.fromkeys(keys) if each not in there]
-        return {"found": bool(found), "results": plain(found), "missing": missing}
+        misses = explain_several(
+            memory, missing, namespace=namespace, branch=branch, as_of=as_of, path=path
+        )
+        answer = {"found": bool(found), "results": plain(found), "missing": missing}
+        return cast("RecallAnswer", answer | ({"misses": plain(misses)} if misses else {}))
     assert key is not None
     entry = memory.recall(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
     if entry is not None:
         return cast("RecallAnswer", {"found": True, **plain(entry)})
     miss = memory.explain_miss(key, namespace=namespace, as_of=as_of, branch=branch, path=path)
     return cast("RecallAnswer", {"found": False, **plain(miss)})
-
-
-def _explain_empty_list(
-    memory: Memory, prefix: str | None, namespace: str | None, view: Mapping[str, Any]
-) -> Answer:
-    """Say where there is something, if not in what was to be listed."""
-    if prefix:
-        miss = memory.explain_miss(prefix, namespace=namespace, **view)
-        return {"namespace": miss.namespace, "near": miss.near} if miss.near else {}
-    others = [each.name for each in memory.namespaces(**view) if each.entries]
-    return {"elsewhere": others[:_NAMESPACES_SAID]} if others else {}
 
 
 def _refuse_filters(prefix: str | None, tags: Sequence[str] | None) -> None:
@@ -219,7 +224,6 @@ def history(
         if not answer["results"] and cursor is None:
             miss = memory.explain_miss(key, namespace=namespace, as_of=as_of, branch=branch)
             answer |= plain(miss)
-            del answer["reason"]
         return cast("HistoryAnswer", answer)
     if given or cursor is not None:
         events = memory.events(
@@ -257,17 +261,23 @@ def fit_recalled(answer: Answer, given: Mapping[str, Any]) -> Answer:
     cut: Answer = {"found": bool(shown), "results": shown, "truncated": False}
     cut = fit_list(cut, room, lambda count: str(keys.index(shown[count]["key"])))
     looked_up = set(keys[begin : int(cut.get("next") or len(keys))])
-    return _with_missing(cut, [key for key in answer["missing"] if key in looked_up], room // 3)
+    missing = [key for key in answer["missing"] if key in looked_up]
+    return _with_missing(cut, missing, answer.get("misses", ()), room // 3)
 
 
-def _with_missing(answer: Answer, missing: list[str], chars_max: int) -> Answer:
-    """Name the keys under which nothing is stored, as far as there is room."""
+def _with_missing(
+    answer: Answer, missing: list[str], misses: Sequence[Answer], chars_max: int
+) -> Answer:
+    """Name the keys under which nothing is stored, as far as there is room, and what was meant."""
     if not missing:
         return answer
     listed = take_fitting(missing, chars_max)
     answer["missing"] = listed
     if len(listed) < len(missing):
         answer["missing_count"] = len(missing)
+    told = [each for each in misses if each["key"] in listed]
+    if told and chars_of(told) <= chars_max:
+        answer["misses"] = told
     return answer
 
 
@@ -327,19 +337,33 @@ def say_recalled(answer: Mapping[str, Any]) -> str:
         told += where(answer) + until(answer)
         return with_note([f"{answer['key']} = {value}", f"{told}; {AS_DATA[1:]}"], answer)
     lines = [_say_entry(entry) for entry in answer["results"]]
-    if missing := answer.get("missing"):
-        lines.append(f"Nothing is stored under {', '.join(map(repr, missing))}.")
+    lines += say_misses(answer)
     if not lines:
-        return _say_empty_list(answer)
+        return say_empty_list(answer)
     return with_note([*lines, AS_DATA] if answer["results"] else lines, answer)
 
 
-def _say_empty_list(answer: Mapping[str, Any]) -> str:
-    if near := answer.get("near"):
-        return f"No key begins so. Near: {', '.join(near)}."
-    if elsewhere := answer.get("elsewhere"):
-        return f"Nothing is stored there. Namespaces with entries: {', '.join(elsewhere)}."
-    return "Nothing is stored there."
+def say_empty_list(answer: Mapping[str, Any]) -> str:
+    """Say that a list is empty, and where there is something."""
+    near, elsewhere, tags = (answer.get(name) for name in ("near", "elsewhere", "near_tags"))
+    if tags:
+        return f"Nothing there has all of these tags. Tags in use: {', '.join(tags)}."
+    nothing = "There are no such entries."
+    said = [f"No key begins so. Near: {', '.join(near)}." if near else nothing]
+    if elsewhere:
+        said.append(f"Namespaces with such entries: {', '.join(elsewhere)}.")
+    return " ".join(said)
+
+
+def say_misses(answer: Mapping[str, Any], told: MissWords | None = None) -> list[str]:
+    """Say of several keys that nothing is stored under them, and what may have been meant."""
+    words = told or MissWords()
+    misses = answer.get("misses", ())
+    explained = {each["key"] for each in misses}
+    lines = [say_miss(each, words) for each in misses]
+    if rest := [key for key in answer.get("missing") or () if key not in explained]:
+        lines.append(f"Nothing {words.verb} under {', '.join(map(repr, rest))}.")
+    return lines
 
 
 def _say_entry(entry: Mapping[str, Any]) -> str:
@@ -348,23 +372,39 @@ def _say_entry(entry: Mapping[str, Any]) -> str:
     return f"{entry['key']} = {brief(entry['value'])} ({told})"
 
 
-def say_miss(answer: Mapping[str, Any]) -> str:
+class MissWords(NamedTuple):
+    """How a miss is told: what is not so of the key, and the operation to try again with."""
+
+    verb: str = "is stored"
+    operation: str = "strata_recall"
+
+
+def say_miss(answer: Mapping[str, Any], told: MissWords | None = None) -> str:
     """Say why nothing was found under a key, and what may have been meant."""
+    words = told or MissWords()
     key, namespace = answer["key"], answer["namespace"]
     if answer.get("reason") == "found":
         return f"{key!r} is stored."
     if answer.get("reason") == "path":
         return f"{key!r} has nothing at {answer['path']}. At {answer['place']}: {answer['there']}."
-    place = "" if namespace == "default" else f" in the namespace {namespace!r}"
-    said = [f"Nothing is stored under {key!r}{place}.", *_say_time(answer)]
+    elsewhere = answer.get("elsewhere")
+    usual = namespace == USUAL_PLACE and not elsewhere
+    place = "" if usual else f" in the namespace {namespace!r}"
+    said = [f"Nothing {words.verb} under {key!r}{place}.", *_say_time(answer)]
     if near := answer.get("near"):
         said.append(f"Near: {', '.join(near)}.")
         begin = key.rstrip(WILDCARDS)
         if sum(each.startswith(begin) for each in near) > 1:
             said.append(f"strata_recall with prefix {begin!r} lists all that begin so.")
-    if elsewhere := answer.get("elsewhere"):
-        said.append(f"It is stored in the namespace {' and in '.join(map(repr, elsewhere))}.")
+    if elsewhere:
+        names = " and ".join(map(repr, elsewhere))
+        found = f"{words.operation} with key {key!r} and namespace {elsewhere[0]!r}"
+        said.append(f"There is such a key in the namespace {names}: {found}.")
     return " ".join(said)
+
+
+# A version may be there no more: what is missed is any at all.
+HISTORY_WORDS: Final = MissWords("was ever stored", "strata_history")
 
 
 def _say_time(answer: Mapping[str, Any]) -> list[str]:
@@ -382,14 +422,15 @@ def _say_time(answer: Mapping[str, Any]) -> list[str]:
 def say_history(answer: Mapping[str, Any]) -> str:
     """Return versions, events or a time range as text."""
     if "results" not in answer:
+        branch = answer["branch"]
         if "oldest" not in answer:
-            return f"The branch {answer['branch']!r} shows nothing yet."
+            return f"The branch {branch!r} shows nothing yet."
         return (
-            f"{answer['oldest']} (@{answer['oldest_sequence']}) to "
-            f"{answer['latest']} (@{answer['latest_sequence']})"
+            f"The branch {branch!r} can be seen from {answer['oldest']} "
+            f"(@{answer['oldest_sequence']}) to {answer['latest']} (@{answer['latest_sequence']})."
         )
     if not answer["results"] and "key" in answer:
-        return say_miss(answer).replace("is stored under", "was ever stored under", 1)
+        return say_miss(answer, HISTORY_WORDS)
     if answer["results"] and "event" in answer["results"][0]:
         return _say_events(answer)
     lines = [
@@ -416,7 +457,7 @@ def _say_session(event: Mapping[str, Any]) -> str:
 
 def _say_listed(answer: Mapping[str, Any]) -> str:
     lines = [_say_entry(entry) for entry in answer["results"]]
-    return with_note([*lines, AS_DATA] if lines else ["Nothing is stored there."], answer)
+    return with_note([*lines, AS_DATA] if lines else [say_empty_list(answer)], answer)
 
 
 def _say_namespaces(answer: Mapping[str, Any]) -> str:

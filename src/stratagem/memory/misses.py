@@ -7,7 +7,7 @@ bounded, so that a miss costs little however much is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Annotated, Any, Final
 
@@ -17,7 +17,7 @@ from stratagem import limits
 from stratagem.engine import moments, paths
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import OPEN_END, View
-from stratagem.memory.entries import check_names, is_expired
+from stratagem.memory.entries import check_names, is_expired, is_live
 from stratagem.memory.kinds import ENTRY, entries
 from stratagem.memory.models import Miss
 from stratagem.memory.parameters import Path
@@ -26,11 +26,15 @@ from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import Reader, Version
 from stratagem.storage.listing import ListingReader
 
-__all__ = ["WILDCARDS", "Misses"]
+__all__ = ["WILDCARDS", "Misses", "explain_several", "near_keys", "nearest"]
 
 _NEAR_MAX: Final = 5
 _ELSEWHERE_MAX: Final = 3
 _FIELDS_MAX: Final = 20
+# Of the keys of one call, so many are explained.
+_EXPLAINED_MAX: Final = 5
+# So many versions are looked at for one that a past moment shows.
+_VERSIONS_MAX: Final = 10
 # So many keys are compared letter by letter, of those that begin alike.
 _COMPARED_MAX: Final = 500
 _ALIKE_MIN: Final = 0.6
@@ -61,18 +65,35 @@ class Misses(BoundSystem):
             view = self._views.view(reader, branch or caller.branch, as_of)
             space = entries(where)
             miss = Miss(key, where, "absent")
-            versions = reader.records.history(view.lineage, space, key, before=OPEN_END, limit=2)
+            versions = reader.records.history(
+                view.lineage, space, key, before=OPEN_END, limit=_VERSIONS_MAX
+            )
             if versions:
-                _explain_by_past(miss, versions, view.time, path)
+                _explain_by_past(miss, versions[0], view.time, path)
             if miss.reason in {"path", "found"}:
                 return miss
+            miss.before = self._moment_of(reader, view.branch.name, space, key, versions)
             if as_of is not None and not versions:
                 self._explain_by_future(reader, miss, view, space)
-            near = list(_near_keys(reader.listing, view, space, key))
+            near = list(near_keys(reader.listing, view, space, key))
             others = reader.listing.namespaces_with(view, ENTRY, key, limit=_ELSEWHERE_MAX)
         miss.near = near or None
         miss.elsewhere = [name for name in others if name != where] or None
         return miss
+
+    def _moment_of(
+        self, reader: Reader, branch: str, space: Space, key: str, versions: Sequence[Version]
+    ) -> str | None:
+        """Return the newest moment that shows something under a key.
+
+        That a version was written does not say so: a merge carries what has expired.
+        """
+        for version in versions:
+            moment = f"@{version.sequence}"
+            view = self._views.view(reader, branch, moment)
+            if is_live(reader.records.current(view.lineage, space, key), view.time):
+                return moment
+        return None
 
     def _explain_by_future(self, reader: Reader, miss: Miss, view: View, space: Space) -> None:
         """Say that the key was stored only after the moment that was asked about."""
@@ -82,17 +103,30 @@ class Misses(BoundSystem):
             miss.reason, miss.timestamp = "later", moments.iso(version.at)
 
 
-def _explain_by_past(miss: Miss, versions: Sequence[Version], time: int, path: str | None) -> None:
+def explain_several(
+    memory: Misses,
+    keys: Sequence[str],
+    *,
+    namespace: str | None,
+    branch: str | None,
+    as_of: str | int | None = None,
+    path: str | None = None,
+) -> list[Miss]:
+    """Return what can be said of keys under which nothing is, leaving out what says nothing."""
+    misses = [
+        memory.explain_miss(key, namespace=namespace, branch=branch, as_of=as_of, path=path)
+        for key in keys[:_EXPLAINED_MAX]
+    ]
+    return [each for each in misses if each.reason != "absent" or each.near or each.elsewhere]
+
+
+def _explain_by_past(miss: Miss, newest: Version, time: int, path: str | None) -> None:
     """Say what became of an entry that was there once."""
-    newest = versions[0]
     content: dict[str, Any] = orjson.loads(newest.payload) if newest.payload else {}
     if "value" not in content:
         miss.reason, miss.timestamp = "forgotten", moments.iso(newest.at)
-        if len(versions) > 1 and versions[1].payload is not None:
-            miss.before = f"@{versions[1].sequence}"
     elif is_expired(content, time):
         miss.reason, miss.timestamp = "expired", moments.iso(content["expires_at"])
-        miss.before = f"@{newest.sequence}"
     elif path is not None:
         miss.reason, miss.path = "path", path
         miss.place, miss.there = _describe_place(content["value"], paths.parse(path))
@@ -130,21 +164,25 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _near_keys(listing: ListingReader, view: View, space: Space, key: str) -> Iterator[str]:
+def near_keys(listing: ListingReader, view: View, space: Space, key: str) -> Iterator[str]:
     """Yield keys that may have been meant: those that begin so first, then those most alike."""
     begin = key.rstrip(WILDCARDS)
     begun = [each.key for each in listing.by_key(view, space, prefix=begin, limit=_NEAR_MAX)]
     yield from begun if begin else ()
     if len(begun) >= _NEAR_MAX:
         return
-    wanted = _fold(begin or key)
+    candidates = _candidates(listing, view, space, begin).difference(begun)
+    yield from nearest(begin or key, candidates, _NEAR_MAX - len(begun))
+
+
+def nearest(wanted: str, among: Iterable[str], count: int) -> list[str]:
+    """Return the names that are most like the one that is wanted, if they are alike at all."""
+    folded = _fold(wanted)
     scored = [
-        (score, each)
-        for each in _candidates(listing, view, space, begin)
-        if each not in begun and (score := _likeness(wanted, _fold(each))) >= _ALIKE_MIN
+        (score, each) for each in among if (score := _likeness(folded, _fold(each))) >= _ALIKE_MIN
     ]
     scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    yield from (each for _score, each in scored[: _NEAR_MAX - len(begun)])
+    return [each for _score, each in scored[:count]]
 
 
 def _candidates(listing: ListingReader, view: View, space: Space, key: str) -> set[str]:

@@ -46,13 +46,15 @@ Mode = Literal["hybrid", "lexical"]
 
 @dataclass(slots=True, repr=False)
 class Stored(DisplayableResult):
-    """An entry was written."""
+    """An entry was written; `branch` is where, unless that is the default one."""
 
     key: str
     version: int
     timestamp: str
     namespace: str
     status: Literal["created", "updated"]
+    expires: str | None = None
+    branch: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -82,13 +84,18 @@ class Entry(DisplayableResult):
 class EntryList(DisplayableResult):
     """A page of entries. All pages of a list show the state that the first one showed.
 
-    `anchor` says which state that is: the cursors of the list begin with it.
+    `anchor` says which state that is: the cursors of the list begin with it. Of an empty list,
+    `near` are keys that begin nearly so, `elsewhere` namespaces that have such entries, and
+    `near_tags` tags in use, those first that are like the ones asked for.
     """
 
     results: list[Entry]
     truncated: bool
     next: str | None
     anchor: str = ""
+    near: list[str] | None = None
+    elsewhere: list[str] | None = None
+    near_tags: list[str] | None = None
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.results)
@@ -302,13 +309,18 @@ class SearchResults(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Forgotten(DisplayableResult):
-    """Whether anything was there to forget; `missing` are keys under which nothing was."""
+    """Whether anything was there to forget; `missing` are keys under which nothing was.
+
+    `misses` say what may have been meant by the first of these, where that can be told.
+    """
 
     deleted: bool
     keys: list[str] = field(default_factory=list)
     missing: list[str] | None = None
+    misses: list[Miss] | None = None
     version: int | None = None
     timestamp: str | None = None
+    branch: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -329,10 +341,11 @@ class Purged(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Logged(DisplayableResult):
-    """An event was appended."""
+    """An event was appended; `branch` is where, unless that is the default one."""
 
     sequence: int
     timestamp: str
+    branch: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -416,7 +429,7 @@ class Status(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class BranchInfo(DisplayableResult):
-    """A branch."""
+    """A branch; `note` says what else was done with it."""
 
     name: str
     current: bool
@@ -424,6 +437,7 @@ class BranchInfo(DisplayableResult):
     parent: str | None = None
     forked_at: int | None = None
     deleted: bool | None = None
+    note: str | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from stratagem import limits
@@ -19,11 +19,13 @@ from stratagem.memory.answer_text import (
 )
 from stratagem.memory.listing_operations import (
     LISTING_OPERATIONS,
+    MissWords,
     fit_history,
     fit_recalled,
     history,
     recall,
     say_history,
+    say_misses,
     say_recalled,
 )
 from stratagem.memory.service import Memory
@@ -37,7 +39,7 @@ from stratagem.operation import (
 )
 from stratagem.search.foundation import Foundation
 
-__all__ = ["OPERATIONS"]
+__all__ = ["OPERATIONS", "say_forgotten"]
 
 Answer = dict[str, Any]
 
@@ -52,6 +54,7 @@ def _fit_stored(answer: Answer, given: Mapping[str, Any]) -> Answer:
     return fit_list(answer, limits.ANSWER_CHARS_DEFAULT, None)
 
 
+_NAMESPACES_SAID: Final = 10
 # Of a hit, in words: a passage has about as many.
 _HIT_CHARS: Final = 800
 _READ_ON: Final = (
@@ -131,7 +134,8 @@ def _say_stored(answer: Mapping[str, Any]) -> str:
         stored = plural(len(answer["results"]), "entry")
         return f"Stored {stored} (version {answer['version']}{place})."
     return (
-        f"Stored {answer['key']!r}: {answer['status']}, version {answer['version']}{where(answer)}."
+        f"Stored {answer['key']!r}: {answer['status']}, version {answer['version']}"
+        f"{where(answer)}{until(answer)}."
     )
 
 
@@ -165,19 +169,18 @@ def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Itera
             yield f"   {relation.replace('_', ' ')} @{other['sequence']}: {shown}"
 
 
-def _say_forgotten(answer: Mapping[str, Any]) -> str:
-    if not answer["deleted"]:
-        missing = answer.get("missing")
-        return (
-            f"Nothing was stored under {', '.join(map(repr, missing))}."
-            if missing
-            else ("Nothing was stored there.")
-        )
-    return f"Forgot {', '.join(map(repr, answer['keys']))}."
+_FORGET_WORDS: Final = MissWords("was stored", "strata_forget")
+
+
+def say_forgotten(answer: Mapping[str, Any]) -> str:
+    """Say what was forgotten, and what may have been meant by keys under which nothing was."""
+    names = ", ".join(map(repr, answer["keys"]))
+    forgot = [f"Forgot {names}{where(answer)}."] if answer["deleted"] else []
+    return " ".join([*forgot, *say_misses(answer, _FORGET_WORDS)])
 
 
 def _say_logged(answer: Mapping[str, Any]) -> str:
-    return f"Logged as event {answer['sequence']}."
+    return f"Logged as event {answer['sequence']}{where(answer)}."
 
 
 def _say_branched(answer: Mapping[str, Any]) -> str:
@@ -196,9 +199,31 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
             for each in answer["conflicts"]
         ]
         return with_note([line, *map(_say_change, answer["results"]), *conflicts], answer)
-    if action == "delete":
-        return f"Deleted {answer['name']!r}; action restore brings it back."
-    return f"Branch {answer['name']!r}: {action} done."
+    return _BRANCH_WORDS[action](answer)
+
+
+def _say_fork(answer: Mapping[str, Any]) -> str:
+    name = answer["name"]
+    origin = f" from {answer['parent']!r} at @{answer['forked_at']}" if "parent" in answer else ""
+    work = f'strata_branch with action "switch" and name {name!r}'
+    verb = "Forked" if origin else "Created the empty branch"
+    return f"{verb} {name!r}{origin}. You stay where you are: {work} works on it."
+
+
+def _say_delete(answer: Mapping[str, Any]) -> str:
+    name = answer["name"]
+    restore = f'strata_branch with action "restore" and name {name!r}'
+    return with_note([f"Deleted {name!r}; {restore} brings it back."], answer)
+
+
+# What is said of an action that is done to one branch.
+_BRANCH_WORDS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "create": _say_fork,
+    "fork": _say_fork,
+    "delete": _say_delete,
+    "restore": lambda answer: f"Restored {answer['name']!r}.",
+    "switch": lambda answer: f"You are on the branch {answer['name']!r} now.",
+}
 
 
 def _say_diff(answer: Mapping[str, Any]) -> str:
@@ -244,10 +269,13 @@ def _say_side(sides: Mapping[str, Any], side: str) -> str:
 
 
 def _say_status(answer: Mapping[str, Any]) -> str:
+    names, own = answer["namespaces"], answer["namespace"]
+    counts = f"{plural(answer['keys'], 'key')} and {plural(answer['events'], 'event')}"
+    inside = f" in {plural(len(names), 'namespace')} ({_some(names)})" if names else ""
+    empty = "" if own in names else ", which is empty"
     line = (
-        f"Branch {answer['branch']!r}, namespace {answer['namespace']!r}: "
-        f"{plural(answer['keys'], 'key')}, {plural(answer['events'], 'event')}, "
-        f"{plural(answer['branches'], 'branch')}."
+        f"Branch {answer['branch']!r} of {answer['branches']}: {counts}{inside}. "
+        f"Your namespace is {own!r}{empty}."
     )
     warnings = [answer["clock_warning"]] if answer.get("clock_warning") else []
     wanted = [
@@ -257,6 +285,11 @@ def _say_status(answer: Mapping[str, Any]) -> str:
     if wanted:
         wanted = ["Standing instructions and preferences found here:", *wanted, AS_DATA]
     return with_note([line, *warnings, *wanted], answer)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = ["…"] if len(names) > _NAMESPACES_SAID else []
+    return ", ".join([*names[:_NAMESPACES_SAID], *more])
 
 
 def _say_purged(answer: Mapping[str, Any]) -> str:
@@ -377,6 +410,7 @@ OPERATIONS: tuple[Operation, ...] = (
         description="Remember this: store any JSON value under a key (or several `items`). "
         "Replaces what was there; history keeps it. Searchable at once.",
         service=_memory,
+        answer_fields=("key", "version", "timestamp", "namespace", "status", "results"),
         summarise=_say_stored,
         idempotent=True,
         also_called=("set", "put", "save", "add", "write", "remember", "insert", "update"),
@@ -466,7 +500,7 @@ OPERATIONS: tuple[Operation, ...] = (
         description="Delete what is stored under a key. Past moments (`as_of`) still show it.",
         service=_memory,
         answer_fields=("deleted", "keys"),
-        summarise=_say_forgotten,
+        summarise=say_forgotten,
         destructive=True,
         idempotent=True,
         also_called=("delete", "remove", "del", "rm", "erase", "unset"),
@@ -479,6 +513,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 required=("keys",),
                 single={"keys": "key"},
                 completions={"keys": "keys"},
+                renderer="tables.show_forgotten",
             ),
         ),
     ),
@@ -491,6 +526,7 @@ OPERATIONS: tuple[Operation, ...] = (
         description="This happened: append an immutable event (action, observation, message). "
         "Searchable; give `session` to keep a conversation together.",
         service=_memory,
+        answer_fields=("sequence", "timestamp"),
         summarise=_say_logged,
         also_called=("append", "event", "record", "note"),
         commands=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Any, Final, Literal, overload
 
 from stratagem import limits
@@ -22,8 +23,8 @@ from stratagem.memory.entries import (
 )
 from stratagem.memory.hits import HitReader, read_instruction
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
-from stratagem.memory.listing import Listings
-from stratagem.memory.misses import Misses
+from stratagem.memory.listing import Listings, live_namespaces
+from stratagem.memory.misses import Misses, explain_several
 from stratagem.memory.models import (
     Branches,
     BranchInfo,
@@ -316,7 +317,13 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         if (key is None) == (keys is None):
             raise MissingRequired("Give a key, or keys.", field="key")
         wanted = [key] if key is not None else list(keys or ())
-        return self._forget_keys(wanted, namespace=namespace, branch=branch, request_id=request_id)
+        forgotten = self._forget_keys(
+            wanted, namespace=namespace, branch=branch, request_id=request_id
+        )
+        if forgotten.missing:
+            misses = explain_several(self, forgotten.missing, namespace=namespace, branch=branch)
+            forgotten.misses = misses or None
+        return forgotten
 
     def log(
         self,
@@ -355,11 +362,10 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             return {"sequence": appended.sequence, "timestamp": moments.iso(appended.at)}
 
         arguments = {**content, "namespace": where, "branch": name}
-        return Logged(
-            **self._foundation.write(
-                self._caller, work, request_id=request_id, operation="log", arguments=arguments
-            )
+        logged = self._foundation.write(
+            self._caller, work, request_id=request_id, operation="log", arguments=arguments
         )
+        return Logged(**logged, branch=self._other_branch(branch))
 
     @overload
     def history(
@@ -445,7 +451,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
                 branches=reader.branches.live_count(),
                 keys=reader.records.count(view, ENTRY) if view else 0,
                 events=reader.records.count(view, EVENT) if view else 0,
-                namespaces=_namespaces(reader.records)[:_NAMESPACES_SHOWN],
+                namespaces=_live_names(reader, view) if view else [],
                 head=f"{head.sequence}:{head.hash.hex()}",
                 database=self._store.location,
                 embedder=index.embedder_name or "none",
@@ -469,12 +475,13 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             return self._views.view(reader, name), None
         deleted = reader.branches.deleted_by_name(name)
         choose = 'choose one with strata_branch, action "switch"'
+        restore = f'strata_branch with action "restore" and name {name!r}'
         if deleted is None:
             return None, f"There is no branch {name!r}: nothing is read or written; {choose}."
         view = View(deleted, reader.branches.lineage(deleted), self._store.now())
         return view, (
             f"The branch {name!r} was deleted: nothing is read or written until you {choose}, "
-            'or bring it back with action "restore".'
+            f"or bring it back with {restore}."
         )
 
     def instructions(self) -> list[Instruction]:
@@ -648,7 +655,6 @@ def _spaces(records: RecordReader, namespace: str | None) -> list[int]:
     ]
 
 
-def _namespaces(records: RecordReader) -> list[str]:
-    """Return the namespaces that memory has; other systems have their own."""
-    spaces = records.spaces().values()
-    return sorted({space.namespace for space in spaces if space.kind in {ENTRY, EVENT}})
+def _live_names(reader: Reader, view: View) -> list[str]:
+    """Return the namespaces in which memory shows something; other systems have their own."""
+    return list(islice(live_namespaces(reader, view), _NAMESPACES_SHOWN))

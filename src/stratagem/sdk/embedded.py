@@ -20,7 +20,7 @@ from stratagem.parameters import check
 from stratagem.places import check_there
 from stratagem.schemas import method_schema
 from stratagem.sdk.generated.memory import MemoryMethods
-from stratagem.sdk.method_calls import as_method
+from stratagem.sdk.method_calls import as_method, reword_note
 from stratagem.sdk.transactions import TransactionBlock, TransactionScope
 from stratagem.search.foundation import BoundSystem
 
@@ -77,7 +77,7 @@ class CheckedService(Generic[ServiceT]):
     ) -> ResultT:
         """Run a method, in the transaction that the caller is in."""
         try:
-            return self._run(method, arguments)
+            return reword_note(self._run(method, arguments))
         except StratagemError as error:
             error.reword_hint(as_method)
             raise

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Self, get_type_hints
+from typing import Any, Final, Self, TypeVar, get_type_hints
 
 from stratagem.parameters import MISSING
 from stratagem.schemas import method_schema
 from stratagem.sdk.deserialization import deserialize
 
-__all__ = ["MethodCall", "as_method"]
+__all__ = ["MethodCall", "as_method", "reword_note"]
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,14 @@ _COUNTERPARTS: Final[Mapping[tuple[str, str], _Counterpart]] = {
     },
     ("debugging", "statistics"): _Counterpart("debugging_statistics"),
 }
+
+
+def reword_note(result: ResultT) -> ResultT:
+    """Name methods instead of operations in the note of a result, where it has one."""
+    note = getattr(result, "note", None)
+    if isinstance(note, str):
+        result.note = as_method(note)  # type: ignore[attr-defined]
+    return result
 
 
 def as_method(hint: str) -> str:

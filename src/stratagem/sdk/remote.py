@@ -29,7 +29,7 @@ from stratagem.sdk.http_requests import (
     is_outcome,
     unreachable_error,
 )
-from stratagem.sdk.method_calls import MethodCall, as_method
+from stratagem.sdk.method_calls import MethodCall, as_method, reword_note
 from stratagem.sdk.retry_policy import RetryPolicy, may_repeat
 
 __all__ = ["AsyncClient", "Client", "connect", "connect_async"]
@@ -120,7 +120,7 @@ class Client:
         call = MethodCall.of(method, arguments)
         request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
         try:
-            result: ResultT = call.result(self._send(request))
+            result: ResultT = reword_note(call.result(self._send(request)))
         except StratagemError as error:
             error.reword_hint(as_method)
             raise
@@ -187,7 +187,7 @@ class AsyncClient:
         call = MethodCall.of(method, arguments)
         request = self._endpoint.prepare_request(call.operation, call.arguments, whole=True)
         try:
-            result: ResultT = call.result(await self._send(request))
+            result: ResultT = reword_note(call.result(await self._send(request)))
         except StratagemError as error:
             error.reword_hint(as_method)
             raise

@@ -138,7 +138,7 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
     if branches.deleted_by_name(name) is not None:
         hint = (
             f'It was deleted; strata_branch with action "restore" and name {name!r} restores it, '
-            'and action "switch" chooses another.'
+            'and strata_branch with action "switch" chooses another.'
         )
     raise BranchNotFound(
         f"There is no branch named {name!r}.", hint=hint, field=field, branch=name, similar=near

@@ -242,7 +242,7 @@ def test_forget_removes_one_key_or_several(cli: Cli) -> None:
 
     assert cli("forget", "a") == "Forgot 'a'.\n"
     assert cli("forget", "b", "c") == "Forgot 'b', 'c'.\n"
-    assert cli("forget", "a") == "Nothing was stored under 'a'.\n"
+    assert cli("forget", "x") == "Nothing was stored under 'x'.\n"
 
 
 def test_history_shows_what_each_version_changed(cli: Cli) -> None:
@@ -307,7 +307,7 @@ def test_what_is_stored_is_listed_as_a_table(cli: Cli) -> None:
     assert [line.split()[0] for line in newest[1:]] == ["user/city", "user/name"]
     assert [line.split()[0] for line in by_key[1:]] == ["user/city", "user/name"]
     assert newest[2].split()[-2:] == ["Ada", "home"]
-    assert cli("list", "zebra").startswith("Nothing is stored there.")
+    assert cli("list", "zebra").startswith("There are no such entries.")
     assert cli("namespaces").splitlines()[1].split()[:4] == ["*", "default", "2", "0"]
     assert cli("tags").splitlines()[1].split() == ["home", "1"]
 

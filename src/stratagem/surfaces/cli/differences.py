@@ -126,7 +126,7 @@ def show_history(console: Console, answer: Answer) -> None:
         show_events(console, answer)
         return
     if not versions:
-        console.print(miss_text(answer).replace("is stored", "was ever stored", 1), soft_wrap=True)
+        console.print(miss_text(answer, of_history=True), soft_wrap=True)
     for place, version in enumerate(versions):
         older = versions[place + 1] if place + 1 < len(versions) else None
         _show_version(console, version, older)

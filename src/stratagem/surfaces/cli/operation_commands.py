@@ -24,7 +24,7 @@ from typer.core import TyperCommand, TyperGroup
 from stratagem import limits
 from stratagem.operation import CommandHint, Operation
 from stratagem.surfaces.cli.inputs import read_items, read_json, read_value
-from stratagem.surfaces.cli.output import Render
+from stratagem.surfaces.cli.output import Render, shell_words
 from stratagem.surfaces.cli.session import Session, command, shared_parameters
 
 __all__ = [
@@ -69,7 +69,7 @@ class Invocation:
         if self.hint.renderer:
             output.answer(answer, cast("Render", _load(self.hint.renderer)))
         else:
-            output.prose(self.operation.describe(dict(answer)))
+            output.prose(shell_words(self.operation.describe(dict(answer))))
         takes_cursor = "cursor" in self.operation.parameters["properties"]
         if answer.get("truncated") and answer.get("next") and takes_cursor and "note" not in answer:
             output.note(f"There is more: add --cursor {answer['next']}.")

@@ -36,6 +36,7 @@ __all__ = [
     "show_event",
     "show_events",
     "show_fields",
+    "show_forgotten",
     "show_hits",
     "show_list",
     "show_namespaces",
@@ -121,15 +122,32 @@ def show_entries(console: Console, answer: Answer) -> None:
         )
     if answer["results"]:
         show(console, rows)
-    if missing := answer.get("missing"):
-        console.print(f"Nothing is stored under {', '.join(map(repr, missing))}.", soft_wrap=True)
+    from stratagem.memory.listing_operations import say_misses
+
+    misses = [_with_own_time(each) for each in answer.get("misses", ())]
+    for line in say_misses({**answer, "misses": misses}):
+        console.print(printable(shell_words(line)), soft_wrap=True)
 
 
-def miss_text(answer: Answer) -> str:
+def miss_text(answer: Answer, *, of_history: bool = False) -> str:
     """Return why nothing was found, as somebody at a terminal reads it."""
-    from stratagem.memory.listing_operations import say_miss
+    from stratagem.memory.listing_operations import HISTORY_WORDS, say_miss
 
-    return printable(shell_words(say_miss(answer)))
+    words = HISTORY_WORDS if of_history else None
+    return printable(shell_words(say_miss(_with_own_time(answer), words)))
+
+
+def _with_own_time(answer: Answer) -> Answer:
+    return {**answer, "timestamp": when(answer["timestamp"])} if "timestamp" in answer else answer
+
+
+def show_forgotten(console: Console, answer: Answer) -> None:
+    """Say what was forgotten, and what may have been meant by keys under which nothing was."""
+    from stratagem.memory.operations import say_forgotten
+
+    misses = [_with_own_time(each) for each in answer.get("misses", ())]
+    text = say_forgotten({**answer, "misses": misses})
+    console.print(printable(shell_words(text)), soft_wrap=True)
 
 
 def show_list(console: Console, answer: Answer) -> None:
@@ -145,7 +163,9 @@ def show_list(console: Console, answer: Answer) -> None:
     if answer["results"]:
         show(console, rows)
     else:
-        console.print("Nothing is stored there. `stratagem namespaces` lists where something is.")
+        from stratagem.memory.listing_operations import say_empty_list
+
+        console.print(printable(say_empty_list(answer)), soft_wrap=True)
 
 
 def show_events(console: Console, answer: Answer) -> None:

@@ -1,0 +1,58 @@
+"""Misses and empty lists in words."""
+
+from __future__ import annotations
+
+import stratagem
+from stratagem.operation import Caller
+from stratagem.operations import find
+from stratagem.surfaces.cli.output import shell_words
+
+
+def said(db: stratagem.Stratagem, operation: str, **arguments: object) -> str:
+    return find(operation).describe(db.call(operation, arguments))
+
+
+def test_a_miss_does_not_contradict_itself() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.store("plan", 1, namespace="work")
+
+        text = said(db, "strata_history", key="plan")
+
+    assert text == (
+        "Nothing was ever stored under 'plan' in the namespace 'default'. There is such a key in "
+        "the namespace 'work': strata_history with key 'plan' and namespace 'work'."
+    )
+    assert shell_words(text).endswith("`stratagem history plan --namespace work`.")
+
+
+def test_the_text_says_where_something_is_and_until_when() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.fork("trial")
+        db.memory.switch("trial")
+        stored = said(db, "strata_store", key="a", value=1, namespace="work", ttl="1h")
+        expires = db.memory.recall("a", namespace="work").expires  # type: ignore[union-attr]
+        listed = said(db, "strata_recall", namespace="work")
+        status = said(db, "strata_status")
+        deleted = said(db, "strata_branch", action="delete", name="trial")
+
+    assert stored.endswith(f", branch 'trial', namespace 'work', expires {expires}.")
+    assert f"namespace 'work', expires {expires}" in listed
+    assert status == (
+        "Branch 'trial' of 2: 1 key and 0 events in 1 namespace (work). "
+        "Your namespace is 'default', which is empty."
+    )
+    assert "You are on the branch 'default' now." in deleted
+
+
+def test_whoever_has_no_branch_is_told_how_to_choose_one() -> None:
+    with stratagem.open(":memory:", embedder="none") as db:
+        db.memory.fork("trial")
+        db.memory.switch("trial")
+        stratagem.Stratagem(db.runtime, Caller(authority="operator")).memory.delete("trial")
+
+        note, tool_note = db.memory.status().note, db.call("strata_status")["note"]
+
+    assert note is not None
+    assert "memory.switch()" in note
+    assert "memory.restore('trial')" in note
+    assert "`--branch NAME`" in shell_words(tool_note)
