@@ -34,6 +34,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from re import _compiler, _parser  # type: ignore[attr-defined]
 from typing import Any, Final, NamedTuple, TypeGuard
@@ -700,6 +701,7 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
     process.kill()
 
 
+@cache
 def collect_apart() -> list[Pattern]:
     """Return every pattern of the package, found in a process of its own."""
     with _child("--collect") as process:
