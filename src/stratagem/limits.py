@@ -213,6 +213,14 @@ CIRCUIT_CHARS_MAX: Final = 320
 # How many executions wait at most, and how long, before they are written together.
 RECORDS_TOGETHER_MAX: Final = 500
 RECORD_SECONDS: Final = 0.1
+# Work that takes longer is noted in the database, where every process finds it, and looked after as
+# often: whether another process has asked to cancel it.
+WORK_LOOK_SECONDS: Final = 0.5
+# A process says this often that it goes on with its work; one that was silent for long is gone.
+WORK_SEEN_SECONDS: Final = 60.0
+WORK_LOST_SECONDS: Final = 150.0
+# More work than this is not listed at once.
+WORK_LISTED_MAX: Final = 500
 EXECUTIONS_LISTED_DEFAULT: Final = 20
 EXECUTIONS_LISTED_MAX: Final = 500
 # The newest executions of a tool, from which its speed is told.

@@ -50,6 +50,12 @@ def calls(gateway: Any) -> Answered:
     yield "erase_executions", gateway.erase_executions(0)
     yield "configure_cache", gateway.configure_cache(ttl=60, max_size="1MB")
     yield "clear_cache", gateway.clear_cache("calculator")
+    started = gateway.execute("calculator", {"expression": "1"}, async_=True)
+    yield "execute", started
+    yield "batch", gateway.batch(items, async_=True)
+    yield "pipeline", gateway.pipeline(steps=[ADD], async_=True)
+    yield "work", gateway.work()
+    yield "cancel", gateway.cancel("exec_nowhere")
     yield "breakers", gateway.breakers()
     yield "reset_breaker", gateway.reset_breaker("calculator")
 

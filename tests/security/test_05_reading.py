@@ -63,6 +63,7 @@ READS: dict[str, list[dict[str, Any]]] = {
     "strata_tags": [{}],
     "strata_explain_miss": [{"key": "nothing"}],
     "breakers_list": [{}],
+    "work_list": [{}],
     "tools_validate": [{"toolNames": ["press"]}],
     "tools_discover": [{}],
     "tools_compare": [{"toolNames": ["press", "calculator"]}],

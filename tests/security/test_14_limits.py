@@ -164,16 +164,16 @@ def test_events_at_once_are_bounded_too(measured: House) -> None:
 
 def test_nobody_stops_the_call_of_another(measured: House) -> None:
     body = {"arguments": {}, "options": {"timeout": 5000}}
-    executor = measured.database.runtime().gateway.executor
+    work = measured.database.runtime().gateway.work
     cancel = "mcp:tool:cancel"
 
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(measured.client("other").post, "/api/mcp/tools/hang/execute", json=body)
-        (execution,) = eventually(lambda: executor.active)
+        (execution,) = eventually(lambda: work.active)
         stranger = measured.open_socket("runner").call(
             cancel, {"executionId": execution}, timeout=5
         )
-        still = list(executor.active)
+        still = list(work.active)
         own = measured.open_socket("other").call(cancel, {"executionId": execution}, timeout=5)
         ended = call.result()
 

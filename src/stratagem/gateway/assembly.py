@@ -17,6 +17,7 @@ from stratagem.gateway.calls.metrics import Metrics
 from stratagem.gateway.calls.pipelines import PipelineRunner, Pipelines
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.calls.work import WorkInProgress
 from stratagem.gateway.definitions.contract import Runner
 from stratagem.gateway.events import GatewayEvents
 from stratagem.gateway.handlers.client import ClientRunner
@@ -63,27 +64,26 @@ def assemble(
     registry = Registry([*_builtin(foundation), *_operations(table, schema_of)], runners.check)
     recorder = Recorder(foundation)
     corrector = LearningCorrector(foundation, recorder, events.publish, advisor)
+    work = WorkInProgress(foundation, recorder, new_id("process"))
     metrics, results, lanes = Metrics(), Cache(time.monotonic), ConcurrencyLimits()
     breakers = Breakers(time.monotonic, listener=partial(_publish_breaker, events))
     _follow_purges(foundation, recorder, results, corrector)
-    executor = Executor(
-        ExecutorParts(
-            resolve=partial(registry.resolve, foundation),
-            secrets=secrets.for_tool,
-            runners=runners,
-            cache=results,
-            forgotten=CacheSettings(foundation, results).last_clear,
-            breakers=breakers,
-            lanes=lanes,
-            record=recorder.add,
-            publish_progress=partial(events.publish, "progress"),
-            publish_end=partial(_count_and_publish, metrics, events),
-            microseconds=foundation.store.now,
-            new_id=new_id,
-            check_operation=check_operation,
-            corrector=corrector,
-        )
+    executor = _executor(
+        foundation,
+        registry,
+        runners,
+        events,
+        secrets=secrets,
+        cache=results,
+        breakers=breakers,
+        lanes=lanes,
+        work=work,
+        metrics=metrics,
+        corrector=corrector,
+        new_id=new_id,
+        check_operation=check_operation,
     )
+    pipelines = partial(Pipelines, foundation, registry, executor.execute, events.publish)
     parts = GatewayParts(
         foundation,
         home,
@@ -93,8 +93,9 @@ def assemble(
         runners,
         executor,
         idempotency=IdempotentCalls(foundation, recorder, executor.execute),
-        pipelines=Pipelines(foundation, registry, executor.execute, events.publish, new_id),
+        pipelines=pipelines(new_id=new_id, work=work),
         recorder=recorder,
+        work=work,
         cache=results,
         breakers=breakers,
         lanes=lanes,
@@ -105,6 +106,43 @@ def assemble(
         recommender=cache(lambda: _recommender(parts, advisor)),
     )
     return parts
+
+
+def _executor(
+    foundation: Foundation,
+    registry: Registry,
+    runners: Runners,
+    events: GatewayEvents,
+    *,
+    secrets: SecretGrants,
+    cache: Cache,
+    breakers: Breakers,
+    lanes: ConcurrencyLimits,
+    work: WorkInProgress,
+    metrics: Metrics,
+    corrector: LearningCorrector,
+    new_id: Callable[[str], str],
+    check_operation: CheckOperation,
+) -> Executor:
+    return Executor(
+        ExecutorParts(
+            resolve=partial(registry.resolve, foundation),
+            secrets=secrets.for_tool,
+            runners=runners,
+            cache=cache,
+            forgotten=CacheSettings(foundation, cache).last_clear,
+            breakers=breakers,
+            lanes=lanes,
+            work=work,
+            record=work.recorder.add,
+            publish_progress=partial(events.publish, "progress"),
+            publish_end=partial(_count_and_publish, metrics, events),
+            microseconds=foundation.store.now,
+            new_id=new_id,
+            check_operation=check_operation,
+            corrector=corrector,
+        )
+    )
 
 
 def _follow_purges(

@@ -278,6 +278,11 @@ class ExecuteInput(Input):
     )
     correction_id: str | None = param("An offered correction to apply", default=None)
     confirm: bool = param("Apply the offered correction", default=False, quiet=True)
+    async_: bool = param(
+        "Answer at once, with an id for work_list and work_cancel",
+        default=False,
+        alias="async",
+    )
     branch: BranchName = None
     request_id: RequestId = None
 
@@ -304,6 +309,12 @@ class BatchInput(Input):
     )
     parallel: bool = param("Run the calls at once", default=True, quiet=True)
     stop_on_error: bool = param("In order only", default=False)
+    async_: bool = param(
+        "Answer at once, with an id for work_list and work_cancel",
+        default=False,
+        alias="async",
+        quiet=True,
+    )
     context: ContextInput | None = param(
         "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
     )
@@ -324,6 +335,12 @@ class PipelineInput(Input):
     resume: str | None = param("The id of a run that was cut off", default=None)
     save_as: str | None = param("Register it as a tool of this name", default=None)
     description: str | None = param("What it is for", default=None, quiet=True)
+    async_: bool = param(
+        "Answer at once, with an id for work_list and work_cancel",
+        default=False,
+        alias="async",
+        quiet=True,
+    )
     context: ContextInput | None = param(
         "Labels for filtering: agentId, channelId, requestId", default=None, quiet=True
     )
@@ -361,6 +378,28 @@ class ExecutionsInput(Input):
     )
     cursor: str | None = param("`next` of the last answer", default=None, quiet=True)
     branch: BranchName = None
+
+
+@dataclass(kw_only=True)
+class WorkListInput(Input):
+    """Parameters of work_list."""
+
+    execution_id: str | None = param(
+        "Only this: what came of it, once it has ended", default=None, min_length=1, max_length=256
+    )
+    branch: BranchName = None
+
+
+@dataclass(kw_only=True)
+class WorkCancelInput(Input):
+    """Parameters of work_cancel."""
+
+    execution_id: str = param(
+        "Its executionId, or your own requestId of it",
+        min_length=1,
+        max_length=256,
+        aliases=("requestId", "runId"),
+    )
 
 
 @dataclass(kw_only=True)

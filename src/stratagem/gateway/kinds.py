@@ -201,7 +201,19 @@ KINDS: Final = (
         writes=names.PIPELINE_ENDED,
         quoting=_RUN,
     ),
-    _simple(names.RESULT, names.RESULT_KEPT, names.RESULT_DROPPED, quoting=("result",)),
+    _simple(names.RESULT, names.RESULT_KEPT, names.RESULT_DROPPED, quoting=("result", "outcome")),
+    # No branch has work of its own, and no merge carries it.
+    RecordKind(
+        names.WORK_IN_PROGRESS,
+        (
+            EventKind(names.WORK_NOTED, _plain),
+            EventKind(names.WORK_CANCELLED, _plain),
+            EventKind(names.WORK_ENDED, _deletion, deletes=True),
+        ),
+        writes=names.WORK_NOTED,
+        deletes=names.WORK_ENDED,
+        derived=True,
+    ),
     _simple(names.GRANT, names.SECRET_GRANTED, names.SECRET_WITHDRAWN),
     _simple(names.SERVER, names.SERVER_ADDED, names.SERVER_REMOVED),
     _simple(names.PROVIDER, names.PROVIDER_CONFIGURED, names.PROVIDER_REMOVED),

@@ -29,6 +29,7 @@ __all__ = [
     "SETTINGS",
     "STEPS",
     "TOOLS",
+    "WORK",
     "facet_agent",
     "facet_corrected",
     "facet_correction",
@@ -68,6 +69,7 @@ CORRECTION_OPEN: Final = "correction_open"
 LESSON_FOR: Final = "lesson_for"
 LESSON_AGAINST: Final = "lesson_against"
 RECOMMENDATION: Final = "recommendation"
+WORK_IN_PROGRESS: Final = "gateway_work"
 
 TOOLS: Final = Space(TOOL, _NAMESPACE)
 RESOURCES: Final = Space(RESOURCE, _NAMESPACE)
@@ -87,6 +89,7 @@ CORRECTIONS_OPEN: Final = Space(CORRECTION_OPEN, _NAMESPACE)
 LESSONS_FOR: Final = Space(LESSON_FOR, _NAMESPACE)
 LESSONS_AGAINST: Final = Space(LESSON_AGAINST, _NAMESPACE)
 RECOMMENDATIONS: Final = Space(RECOMMENDATION, _NAMESPACE)
+WORK: Final = Space(WORK_IN_PROGRESS, _NAMESPACE)
 
 TOOL_REGISTERED: Final = "ToolRegistered"
 TOOL_UPDATED: Final = "ToolUpdated"
@@ -107,6 +110,9 @@ PROVIDER_REMOVED: Final = "ProviderRemoved"
 SETTING_CHANGED: Final = "GatewaySettingChanged"
 SETTING_REMOVED: Final = "GatewaySettingRemoved"
 TOOLS_RECOMMENDED: Final = "ToolsRecommended"
+WORK_NOTED: Final = "WorkNoted"
+WORK_CANCELLED: Final = "WorkCancelled"
+WORK_ENDED: Final = "WorkEnded"
 PIPELINE_STARTED: Final = "PipelineStarted"
 PIPELINE_ENDED: Final = "PipelineEnded"
 STEP_RECORDED: Final = "PipelineStepRecorded"

@@ -9,7 +9,14 @@ import orjson
 from stratagem.errors import GatewayErrorBody
 from stratagem.gateway import inputs, services
 from stratagem.gateway.advice_operations import OPERATIONS as META
-from stratagem.gateway.calls.answers import BatchAnswer, CallAnswer, ToolHelp
+from stratagem.gateway.calls.answers import (
+    BatchAnswer,
+    CallAnswer,
+    CancelledWork,
+    ToolHelp,
+    WorkList,
+)
+from stratagem.gateway.calls.work_service import WorkService
 from stratagem.gateway.learning_operations import OPERATIONS as CORRECTIONS
 from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun, StepReport
 from stratagem.gateway.registry.answers import ToolRegistration
@@ -22,7 +29,32 @@ from stratagem.operation import CommandHint, Operation, SdkMethod
 __all__ = ["OPERATIONS"]
 
 
+def _say_started(execution_id: str) -> str:
+    return f"It goes on as {execution_id}: work_list tells what comes of it, work_cancel ends it."
+
+
+def _say_work(answer: WorkList) -> str:
+    if "outcome" in answer:
+        outcome = answer["outcome"]
+        said = outcome.get("answer") or outcome.get("error")
+        return f"{outcome['executionId']} {outcome['state']}: {orjson.dumps(said).decode()}"
+    lines = [
+        f"{each['executionId']} {each['kind']} {each['name']}: {each['state']} for "
+        f"{each['duration'] / 1000:.1f} s" + (f", {each['message']}" if each["message"] else "")
+        for each in answer["work"]
+    ]
+    return "\n".join(lines) or "Nothing is under way."
+
+
+def _say_cancelled(answer: CancelledWork) -> str:
+    if answer["cancelled"]:
+        return f"{answer['executionId']} will end."
+    return f"Nothing of yours runs as {answer['executionId']}: see work_list."
+
+
 def _say_result(answer: CallAnswer) -> str:
+    if answer.get("running"):
+        return _say_started(answer["executionId"])
     text = orjson.dumps(answer["result"]).decode()
     notes = answer["metadata"]
     correction = notes.get("correction")
@@ -33,6 +65,8 @@ def _say_result(answer: CallAnswer) -> str:
 
 
 def _say_batch(answer: BatchAnswer) -> str:
+    if answer.get("running"):
+        return _say_started(answer["executionId"])
     lines = [
         f"{each['toolName']}: {'ok' if each['success'] else _say_error(each['error'])}"
         for each in answer["results"]
@@ -51,6 +85,8 @@ def _say_pipeline(answer: PipelineRun | PipelinePreview | ToolRegistration) -> s
     if "valid" in answer:
         worked = answer["valid"]
         lines = [f"{each['id']}: planned" for each in answer["steps"]]
+    elif answer.get("running"):
+        return _say_started(answer["runId"])
     else:
         worked = answer["success"]
         lines = [_say_step(each) for each in answer["steps"]]
@@ -137,6 +173,47 @@ OPERATIONS: tuple[Operation, ...] = (
         right="execute",
         calls_tools=True,
         sdk=SdkMethod("pipeline"),
+    ),
+    row(
+        "work_list",
+        "Work in progress",
+        "Calls, batches and pipelines under way: your own, an administrator sees all. With "
+        "`executionId`, what came of one that was started with `async`.",
+        inputs.WorkListInput,
+        services.work,
+        WorkService.find,
+        says=_say_work,
+        answer_fields=("work", "outcome"),
+        reads=True,
+        sdk=SdkMethod("work", ("execution_id",)),
+        commands=(
+            CommandHint(
+                ("tools", "running"),
+                "Show calls, batches and pipelines that are under way, on any server.",
+                positional=("executionId",),
+                renderer="tools.show_work",
+            ),
+        ),
+        example={},
+    ),
+    row(
+        "work_cancel",
+        "Cancel work",
+        "Stop a call, batch or pipeline by its executionId, or by your own requestId of it.",
+        inputs.WorkCancelInput,
+        services.work,
+        WorkService.cancel,
+        says=_say_cancelled,
+        right="execute",
+        destructive=True,
+        sdk=SdkMethod("cancel", ("execution_id",)),
+        commands=(
+            CommandHint(
+                ("tools", "cancel"),
+                "Stop a call, batch or pipeline, on any server.",
+                positional=("executionId",),
+            ),
+        ),
     ),
     *CORRECTIONS,
     *META,

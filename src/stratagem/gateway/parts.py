@@ -19,6 +19,7 @@ from stratagem.gateway.calls.metrics import Metrics
 from stratagem.gateway.calls.pipelines import Pipelines
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.calls.work import WorkInProgress
 from stratagem.gateway.events import GatewayEvents
 from stratagem.gateway.handlers.runners import Runners
 from stratagem.gateway.home_loop import HomeLoop
@@ -48,6 +49,7 @@ class GatewayParts:
     idempotency: IdempotentCalls
     pipelines: Pipelines
     recorder: Recorder
+    work: WorkInProgress
     cache: Cache
     breakers: Breakers
     lanes: ConcurrencyLimits

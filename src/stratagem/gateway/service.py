@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeVar, cast
@@ -27,6 +27,7 @@ from stratagem.gateway.calls.answers import (
     ExecutionFacts,
     ExecutionPage,
     ExecutionRecord,
+    RecordedError,
     ResultCacheFigures,
     ToolAnswer,
     ToolBreakers,
@@ -34,12 +35,14 @@ from stratagem.gateway.calls.answers import (
     ToolHelp,
     ToolList,
 )
-from stratagem.gateway.calls.call import Call, call_of
+from stratagem.gateway.calls.call import Call, call_of, request_ids_of
+from stratagem.gateway.calls.work import WorkItem, cancellation_error, item_of
 from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.handlers.python import PythonRunner
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.person import call_command, runs_outside
 from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
+from stratagem.gateway.pipelines.definition import parse_pipeline
 from stratagem.gateway.registry import secrets
 from stratagem.gateway.registry.answers import (
     GrantList,
@@ -61,6 +64,7 @@ __all__ = ["Gateway"]
 _SECOND = 1_000_000
 
 T = TypeVar("T")
+BatchResults = list[BatchSuccess | BatchFailure]
 
 # What everybody who may look at executions sees of those of others.
 _FACTS = frozenset({*ExecutionFacts.__annotations__, "startedAt"})
@@ -219,12 +223,35 @@ class Gateway:
         """Run a tool."""
         call = replace(self._call(given, progress), execution_id=execution_id)
         request_id = given.request_id
+        if given.async_:
+            return await self._parts.home.join(lambda: self._start_call(call, request_id))
         if request_id is None:
             finished = await self._parts.home.join(lambda: self._parts.executor.execute(call))
             return finished.answer()
         return await self._parts.home.join(
             lambda: self._parts.idempotency.execute(call, request_id)
         )
+
+    async def _start_call(self, call: Call, request_id: str | None) -> CallAnswer:
+        """Begin a call that nobody waits for."""
+        parts = self._parts
+        # What is refused before it is recorded would be refused unheard.
+        await parts.registry.resolve(parts.foundation, call.branch, call.tool)
+        if request_id is not None:
+            earlier = await parts.idempotency.find_earlier(call, request_id)
+            if earlier is not None:
+                return _start_answer(earlier)
+        id_ = call.execution_id or parts.new_id("exec")
+        call = replace(call, execution_id=id_)
+
+        async def run() -> None:
+            if request_id is None:
+                await parts.executor.execute(call)
+            else:
+                await parts.idempotency.execute(call, request_id)
+
+        await parts.work.detach(item_of(call, "call", id_, parts.foundation.store.now()), run)
+        return _start_answer(id_)
 
     def execute_now(
         self, given: inputs.ExecuteInput, progress: ProgressReport | None = None
@@ -234,27 +261,65 @@ class Gateway:
 
     async def batch(self, given: inputs.BatchInput) -> BatchAnswer:
         """Run several calls, at once or in order; each has a result of its own."""
+        parts, total = self._parts, len(given.executions)
+        item = WorkItem(
+            parts.new_id("batch"),
+            "batch",
+            f"{total} calls",
+            self._caller,
+            parts.foundation.store.now(),
+            request_ids_of(None, given.context),
+            detached=given.async_,
+        )
+        if not given.async_:
+            return await parts.home.join(lambda: self._run_batch(given, item))
+        branch = self._branch(given.branch)
+        await parts.home.join(
+            lambda: self._detach(item, branch, lambda: self._run_batch(given, item))
+        )
+        return {**_batch_answer(item.id, [], total), "skipped": 0, "running": True}
 
-        async def run() -> list[BatchSuccess | BatchFailure]:
-            calls = [self._item(each, given) for each in given.executions]
-            if given.parallel:
-                return list(await asyncio.gather(*map(self._batch_result, calls)))
-            results: list[BatchSuccess | BatchFailure] = []
-            for call in calls:
-                results.append(await self._batch_result(call))
-                if given.stop_on_error and not results[-1]["success"]:
-                    break
-            return results
+    async def _run_batch(self, given: inputs.BatchInput, item: WorkItem) -> BatchAnswer:
+        calls = [replace(self._item(each, given), parent=item.id) for each in given.executions]
+        with self._parts.work.track(item):
+            try:
+                results = await self._batch_results(given, calls)
+            except asyncio.CancelledError:
+                if item.was_cancelled():
+                    raise cancellation_error("The batch", item.id) from None
+                raise
+        return _batch_answer(item.id, results, len(calls))
 
-        results = await self._parts.home.join(run)
-        worked = sum(each["success"] for each in results)
-        return {
-            "results": results,
-            "total": len(given.executions),
-            "succeeded": worked,
-            "failed": len(results) - worked,
-            "skipped": len(given.executions) - len(results),
-        }
+    async def _batch_results(self, given: inputs.BatchInput, calls: Sequence[Call]) -> BatchResults:
+        if given.parallel:
+            return [*await asyncio.gather(*map(self._batch_result, calls))]
+        results: BatchResults = []
+        for call in calls:
+            results.append(await self._batch_result(call))
+            if given.stop_on_error and not results[-1]["success"]:
+                break
+        return results
+
+    async def _detach(
+        self, item: WorkItem, branch: str, run: Callable[[], Coroutine[Any, Any, Mapping[str, Any]]]
+    ) -> None:
+        """Begin work that nobody waits for, and keep what comes of it."""
+        work = self._parts.work
+
+        async def run_and_keep() -> None:
+            try:
+                answer = await run()
+            except StratagemError as error:
+                failed: RecordedError = {"code": error.code, "message": error.message}
+                work.keep_outcome(
+                    item, branch, {"executionId": item.id, "state": "failed", "error": failed}
+                )
+                return
+            work.keep_outcome(
+                item, branch, {"executionId": item.id, "state": "finished", "answer": answer}
+            )
+
+        await work.detach(item, run_and_keep)
 
     async def pipeline(
         self, given: inputs.PipelineInput
@@ -274,16 +339,44 @@ class Gateway:
             )
         if given.save_as is not None:
             return await asyncio.to_thread(self._save, definition, given)
-        run_id, result = await self._parts.home.join(
-            lambda: (
+
+        async def run(call: Call) -> PipelineRun:
+            run_id, result = await (
                 pipelines.resume(given.resume, call)
                 if given.resume is not None
                 else pipelines.run(definition, given.input, call)
             )
-        )
-        answer = result.answer(run_id)
-        self._parts.events.publish("pipeline_complete", answer)
-        return answer
+            answer = result.answer(run_id)
+            self._parts.events.publish("pipeline_complete", answer)
+            return answer
+
+        if not given.async_:
+            return await self._parts.home.join(lambda: run(call))
+        if given.resume is None:
+            parse_pipeline(definition)
+        return await self._parts.home.join(lambda: self._start_pipeline(given, call, run))
+
+    async def _start_pipeline(
+        self,
+        given: inputs.PipelineInput,
+        call: Call,
+        run: Callable[[Call], Coroutine[Any, Any, PipelineRun]],
+    ) -> PipelineRun:
+        """Begin a pipeline that nobody waits for."""
+        id_ = given.resume or self._parts.new_id("run")
+        call = replace(call, execution_id=id_, detached=True)
+        item = item_of(call, "pipeline", id_, self._parts.foundation.store.now())
+        item.keeps_note = True
+        await self._detach(item, call.branch, lambda: run(call))
+        return {
+            "runId": id_,
+            "name": call.tool,
+            "success": False,
+            "output": None,
+            "steps": [],
+            "error": None,
+            "running": True,
+        }
 
     def _save(self, definition: dict[str, Any], given: inputs.PipelineInput) -> ToolRegistration:
         self._caller.require("gateway", "write", "saving a pipeline as a tool")
@@ -297,10 +390,6 @@ class Gateway:
                 branch=given.branch,
             )
         )
-
-    def cancel(self, execution_id: str) -> bool:
-        """Stop a call that is under way."""
-        return self._parts.executor.cancel(execution_id, self._caller)
 
     def executions(self, given: inputs.ExecutionsInput) -> ExecutionPage:
         """Return what was recorded of calls."""
@@ -552,6 +641,28 @@ def _exactly(words: str, zone: tzinfo, *, end: bool) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
     return int(moment.timestamp() * 1_000_000)
+
+
+def _start_answer(execution_id: str) -> CallAnswer:
+    """Return the answer to a call that nobody waits for."""
+    return {
+        "executionId": execution_id,
+        "result": None,
+        "metadata": {"duration": 0.0, "cached": False, "provider": None, "attempts": 0},
+        "running": True,
+    }
+
+
+def _batch_answer(id_: str, results: BatchResults, total: int) -> BatchAnswer:
+    worked = sum(each["success"] for each in results)
+    return {
+        "executionId": id_,
+        "results": results,
+        "total": total,
+        "succeeded": worked,
+        "failed": len(results) - worked,
+        "skipped": total - len(results),
+    }
 
 
 def _pipeline_definition(given: inputs.PipelineInput) -> dict[str, Any]:

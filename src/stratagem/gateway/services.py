@@ -8,6 +8,7 @@ from stratagem.gateway.advice.recommendations import RecommendationService
 from stratagem.gateway.advice.tool_inspection import ToolInspection
 from stratagem.gateway.advice.workflow_planner import WorkflowPlanner
 from stratagem.gateway.calls.retention import Retention
+from stratagem.gateway.calls.work_service import WorkService
 from stratagem.gateway.learning.service import (
     CorrectionAnalysis,
     CorrectionService,
@@ -33,6 +34,7 @@ __all__ = [
     "retention",
     "sources",
     "tool_inspection",
+    "work",
     "workflow_planner",
 ]
 
@@ -64,6 +66,13 @@ def resources(parts: GatewayParts, caller: Caller) -> ResourceService:
 def retention(parts: GatewayParts, caller: Caller) -> Retention:
     """Return the erasure of old executions, for a caller."""
     return Retention(parts.foundation, caller, recorder=parts.recorder)
+
+
+def work(parts: GatewayParts, caller: Caller) -> WorkService:
+    """Return what finds and stops work in progress, for a caller."""
+    return WorkService(
+        parts.foundation, caller, work=parts.work, recorder=parts.recorder, home=parts.home
+    )
 
 
 def providers(parts: GatewayParts, caller: Caller) -> ProviderService:

@@ -90,11 +90,13 @@ class Gateway:
 
     def cancel(self, who: str = "ann") -> str:
         """Cancel the one call that is under way, once there is one; return its execution."""
-        (execution,) = eventually(lambda: self._parts.executor.active)
+        (execution,) = eventually(
+            lambda: [each for each in self._parts.work.active if each.startswith("exec_")]
+        )
 
         async def cancel() -> None:
-            assert not self._parts.executor.cancel("exec_nobody", Caller(who))
-            assert self._parts.executor.cancel(execution, Caller(who))
+            assert not await self._parts.work.cancel("exec_nobody", Caller(who))
+            assert await self._parts.work.cancel(execution, Caller(who))
 
         self._parts.home.run(cancel)
         return str(execution)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tests.surfaces.rest.conftest import Register
@@ -371,3 +372,31 @@ def test_the_metrics_page_counts_what_happened(
     assert any(line.startswith("stratagem_cache_hits_total ") for line in lines)
     assert "stratagem_calls_running 0" in lines
     assert service.count("/echo") >= 1
+
+
+def test_work_is_listed_cancelled_and_ended_when_its_client_goes_away(
+    rest: Served, service: Service, register: Register
+) -> None:
+    service.answers["/hang"] = lambda _said: None
+    name = register("/hang")["name"]
+    begun = len(service.received)
+    service.hung_up.clear()
+
+    started = rest.execute(name, {}, **{"async": True})
+    assert eventually(lambda: len(service.received) > begun)
+    (work,) = rest.call("GET", "/api/mcp/work")["work"]
+    cancelled = rest.call("DELETE", f"/api/mcp/work/{started['executionId']}")
+    assert service.hung_up.wait(5)
+    outcome = eventually(
+        lambda: rest.call("GET", f"/api/mcp/work/{started['executionId']}").get("outcome")
+    )
+    service.hung_up.clear()
+    with pytest.raises(httpx2.ReadTimeout):
+        rest.client.post(f"/api/mcp/tools/{name}/execute", json={}, timeout=0.5)
+
+    assert work["executionId"] == started["executionId"]
+    assert work["detached"]
+    assert cancelled == {"executionId": started["executionId"], "cancelled": True}
+    assert outcome["state"] == "failed"
+    assert service.hung_up.wait(5)
+    assert eventually(lambda: not rest.call("GET", "/api/mcp/work")["work"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.serving import Served, Service, as_json
+from tests.surfaces.serving import Served, Service, as_json, eventually
 from tests.surfaces.socket.clients import Client
 
 
@@ -120,7 +120,8 @@ def test_a_call_can_be_cancelled(
         "mcp:tool:execute",
         {"toolName": "code_executor", "arguments": {"language": "python", "code": code}},
     )
-    execution = socket.event("mcp:tool:progress")["executionId"]
+    execution = socket.event("mcp:work:started")["executionId"]
+    assert socket.event("mcp:tool:progress")["executionId"] == execution
 
     cancelled = connect().ask("mcp:tool:cancel", {"executionId": execution})
     again = socket.ask("mcp:tool:cancel", {"executionId": execution})
@@ -131,6 +132,22 @@ def test_a_call_can_be_cancelled(
     assert "cancelled" in acknowledged["error"]["message"]
     assert socket.event("mcp:tool:result")["success"] is False
     assert again["data"]["cancelled"] is False
+
+
+def test_a_client_that_goes_away_ends_what_it_called(
+    connect: Callable[..., Client], socket: Client, service: Service
+) -> None:
+    service.answers["/left"] = lambda _said: None
+    service.hung_up.clear()
+    socket.ask("mcp:tool:register", webhook(service, "left", "/left"))
+    leaving = connect()
+    leaving.send("mcp:tools:batch", {"executions": [{"toolName": "left", "arguments": {}}]})
+    assert leaving.event("mcp:work:started")["kind"] == "batch"
+    assert eventually(lambda: [each for each in service.received if each["path"] == "/left"])
+
+    leaving.__exit__()
+
+    assert service.hung_up.wait(5)
 
 
 def test_registering_updating_and_removing_is_told_to_everybody(

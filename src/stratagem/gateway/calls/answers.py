@@ -19,6 +19,7 @@ __all__ = [
     "CallAnswer",
     "CallMetadata",
     "CallProgress",
+    "CancelledWork",
     "ClearedCache",
     "CorrectionNote",
     "ErasedExecutions",
@@ -38,9 +39,17 @@ __all__ = [
     "ToolPerformance",
     "ToolStatistics",
     "ToolUse",
+    "WorkEntry",
+    "WorkKind",
+    "WorkList",
+    "WorkNote",
+    "WorkOutcome",
+    "WorkState",
 ]
 
 ExecutionStatus = Literal["success", "failed", "timeout"]
+WorkKind = Literal["call", "batch", "pipeline"]
+WorkState = Literal["running", "cancelling", "lost", "finished", "failed"]
 
 
 class CallProgress(TypedDict):
@@ -105,11 +114,15 @@ class McpContent(TypedDict):
 
 
 class CallAnswer(TypedDict):
-    """A call that worked; `result` is any JSON. `mcp`: of tools of MCP servers only."""
+    """A call that worked; `result` is any JSON. `mcp`: of tools of MCP servers only.
+
+    `running`: it was started with `async` and goes on; `work_list` tells what comes of it.
+    """
 
     executionId: str
     result: Any
     metadata: CallMetadata
+    running: NotRequired[bool]
     mcp: NotRequired[McpContent]
 
 
@@ -129,13 +142,15 @@ class BatchFailure(TypedDict):
 
 
 class BatchAnswer(TypedDict):
-    """The results of a batch, in the order of its calls."""
+    """The results of a batch, in the order of its calls. `running`: it was started with `async`."""
 
+    executionId: str
     results: list[BatchSuccess | BatchFailure]
     total: int
     succeeded: int
     failed: int
     skipped: int
+    running: NotRequired[bool]
 
 
 class RecordedError(TypedDict):
@@ -210,6 +225,65 @@ class ErasedExecutions(TypedDict):
     more: bool
     found: NotRequired[int]
     preview: NotRequired[bool]
+
+
+class WorkNote(TypedDict):
+    """What other processes know of work: times in microseconds, `seenAt` of its process."""
+
+    executionId: str
+    kind: WorkKind
+    name: str
+    caller: str
+    startedAt: int
+    requestIds: list[str]
+    parent: str | None
+    detached: bool
+    process: str
+    seenAt: int
+    cancelledBy: NotRequired[str]
+
+
+class WorkEntry(TypedDict):
+    """A call, batch or pipeline; `duration` in milliseconds so far, `parent` what it is part of.
+
+    A state of "lost" says that no process goes on with it: one that ran it has ended.
+    """
+
+    executionId: str
+    kind: WorkKind
+    name: str
+    caller: str
+    state: WorkState
+    startedAt: str
+    duration: float
+    requestId: str | None
+    parent: str | None
+    detached: bool
+    percentage: float | None
+    message: str | None
+
+
+class WorkOutcome(TypedDict):
+    """What came of work that has ended: its `answer`, or its `error`."""
+
+    executionId: str
+    state: WorkState
+    answer: NotRequired[Any]
+    error: NotRequired[RecordedError]
+
+
+class WorkList(TypedDict):
+    """What is under way; `outcome` where one was asked for that has ended."""
+
+    work: list[WorkEntry]
+    outcome: NotRequired[WorkOutcome]
+
+
+class CancelledWork(TypedDict):
+    """Whether there was such work, and it will end."""
+
+    executionId: str
+    cancelled: bool
 
 
 class ToolPerformance(TypedDict):

@@ -11,8 +11,8 @@ from typing import Any
 from stratagem.gateway.calls.answers import CallAnswer, CallMetadata, McpContent
 from stratagem.gateway.calls.concurrency import Priority
 from stratagem.gateway.definitions.contract import ProgressReport
-from stratagem.gateway.inputs import ExecuteInput
-from stratagem.operation import Caller
+from stratagem.gateway.inputs import ContextInput, ExecuteInput
+from stratagem.operation import MADE_UP, Caller
 
 __all__ = [
     "BegunElsewhereError",
@@ -21,6 +21,7 @@ __all__ = [
     "FinishedCall",
     "call_of",
     "report_progress_to",
+    "request_ids_of",
 ]
 
 
@@ -54,7 +55,8 @@ class Call:
     """One call. `depth` counts how many calls it is inside of, as a step of a pipeline is.
 
     `begin` is told the execution's id before the tool is run, and may refuse that
-    (`BegunElsewhereError`).
+    (`BegunElsewhereError`). `parent` is the batch or pipeline that it is a part of; `request_ids`
+    are the ids that its caller knows it by. `detached`: nobody waits for it.
     """
 
     tool: str
@@ -75,6 +77,9 @@ class Call:
     execution_id: str | None = None
     request_key: str | None = None
     begin: Callable[[str], Awaitable[None]] | None = None
+    parent: str | None = None
+    request_ids: tuple[str, ...] = ()
+    detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,12 @@ class FinishedCall:
 Execute = Callable[[Call], Coroutine[Any, Any, FinishedCall]]
 
 
+def request_ids_of(request_id: str | None, context: ContextInput | None) -> tuple[str, ...]:
+    """Return the ids by which a caller knows its work; one that its client made up is none."""
+    given = (request_id, context.request_id if context else None)
+    return tuple(each for each in given if each and not each.startswith(MADE_UP))
+
+
 def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport | None = None) -> Call:
     """Return the call that somebody asks for."""
     options, context = given.options, given.context
@@ -120,4 +131,6 @@ def call_of(given: ExecuteInput, caller: Caller, progress: ProgressReport | None
         correction_id=given.correction_id,
         confirm=given.confirm,
         progress=progress or _WATCHER.get(),
+        request_ids=request_ids_of(given.request_id, context),
+        detached=given.async_,
     )

@@ -45,6 +45,12 @@ from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.calls.work import (
+    WorkInProgress,
+    WorkItem,
+    cancellation_error,
+    item_of,
+)
 from stratagem.gateway.correction import Ready, name_slips, ready, remarks
 from stratagem.gateway.definitions.contract import ContentResult, Run, Runner
 from stratagem.gateway.definitions.schemas import Violation, pointer
@@ -52,7 +58,6 @@ from stratagem.gateway.handlers.operation import CheckOperation
 from stratagem.gateway.registry.secrets import GrantedSecrets
 from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
-from stratagem.operation import Caller
 
 __all__ = ["CorrectionDecision", "Corrector", "Executor", "ExecutorParts"]
 
@@ -123,6 +128,7 @@ class ExecutorParts:
     forgotten: Callable[[str], Awaitable[tuple[int, int, int]]]
     breakers: Breakers
     lanes: ConcurrencyLimits
+    work: WorkInProgress
     record: Callable[[PendingExecution], None]
     publish_progress: Callable[[CallProgress], None]
     publish_end: Callable[[ExecutionRecord], None]
@@ -148,7 +154,7 @@ class _CallState:
     decision: CorrectionDecision | None = None
     error: StratagemError | None = None
     span: Any = None
-    cancelled: bool = False
+    item: WorkItem | None = None
     mcp: McpContent | None = None
 
 
@@ -157,7 +163,6 @@ class Executor:
 
     def __init__(self, parts: ExecutorParts) -> None:
         self._parts = parts
-        self._running: dict[str, tuple[asyncio.Task[Any], _CallState]] = {}
 
     async def execute(self, call: Call) -> FinishedCall:
         """Run a call to its end.
@@ -178,15 +183,19 @@ class Executor:
 
     async def _run_recorded(self, state: _CallState) -> FinishedCall:
         """Run the call; its end is recorded whatever happens."""
-        call, task = state.call, asyncio.current_task()
-        assert task is not None
-        self._running[state.execution_id] = task, state
+        call = state.call
+        item = item_of(call, "call", state.execution_id, state.started_at)
+        with self._parts.work.track(item) as state.item:
+            return await self._run_tracked(state, call, state.item)
+
+    async def _run_tracked(self, state: _CallState, call: Call, item: WorkItem) -> FinishedCall:
         try:
             result, data = await self._follow(state)
         except asyncio.CancelledError:
-            if state.cancelled and not task.uncancel():
+            if item.was_cancelled():
                 # This call alone was to end, not whatever it is a part of.
-                raise await self._record_failure(state, _cancellation_error(call.tool)) from None
+                error = cancellation_error(f"The call of {call.tool}", state.execution_id)
+                raise await self._record_failure(state, error) from None
             self._close(
                 state,
                 "failed",
@@ -203,25 +212,8 @@ class Executor:
             # A defect of a runner must not hurt more than its own call.
             fault = InternalFault(f"{call.tool} failed inside the gateway: {type(error).__name__}.")
             raise await self._record_failure(state, fault) from error
-        finally:
-            self._running.pop(state.execution_id, None)
         self._close(state, "success", None, data)
         return FinishedCall(state.execution_id, result, self._metadata(state), state.mcp)
-
-    def cancel(self, execution_id: str, caller: Caller) -> bool:
-        """Stop a call of a caller's own; return whether it was running."""
-        task, state = self._running.get(execution_id, (None, None))
-        if task is None or state is None or state.cancelled:
-            return False
-        if state.call.caller.actor != caller.actor and not caller.may("gateway", "admin"):
-            return False
-        state.cancelled = task.cancel()
-        return state.cancelled
-
-    @property
-    def active(self) -> list[str]:
-        """The executions that are under way."""
-        return list(self._running)
 
     async def _follow(self, state: _CallState) -> tuple[Any, bytes]:
         parts, call = self._parts, state.call
@@ -400,12 +392,15 @@ class Executor:
     ) -> Callable[[float | None, str | None], None]:
         def report(fraction: float | None, message: str | None) -> None:
             state.call.progress(fraction, message)
+            percentage = None if fraction is None else round(100 * fraction, 1)
+            if state.item is not None:
+                state.item.percentage, state.item.message = percentage, message
             self._parts.publish_progress(
                 {
                     "executionId": state.execution_id,
                     "requestId": state.call.context.get("requestId"),
                     "toolName": tool.name,
-                    "percentage": None if fraction is None else round(100 * fraction, 1),
+                    "percentage": percentage,
                     "message": message,
                     "caller": state.call.caller.actor,
                 }
@@ -624,10 +619,6 @@ def _encode_output(tool: Tool, result: Any, beside: McpContent | None) -> bytes:
             hint="The tool, or its outputSchema, has to be mended.",
         )
     return data
-
-
-def _cancellation_error(tool: str) -> ExecutionFailed:
-    return ExecutionFailed(f"The call of {tool} was cancelled.", answered=True, reason="cancelled")
 
 
 async def _pause(attempt: int, error: ExecutionFailed) -> None:

@@ -35,7 +35,7 @@ from stratagem.gateway.calls.recorder import Recorder
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Transaction
 
-__all__ = ["IdempotentCalls"]
+__all__ = ["IdempotentCalls", "answer_again"]
 
 _OPERATION: Final = "tool_execute"
 
@@ -142,6 +142,10 @@ class IdempotentCalls:
             del self._under_way[name]
             ended.set_result(None)
 
+    async def find_earlier(self, call: Call, request_id: str) -> str | None:
+        """Return the execution that a request id stands for already."""
+        return await asyncio.to_thread(_Claim(self._foundation, call, request_id).made_by)
+
     async def _run(self, claim: _Claim) -> CallAnswer:
         earlier = await asyncio.to_thread(claim.made_by)
         if earlier is not None:
@@ -169,7 +173,7 @@ class IdempotentCalls:
                     hint="See whether it did its work; to run it again, use a new request id.",
                 )
             await asyncio.sleep(limits.RECORD_SECONDS)
-        return _answer_again(record)
+        return answer_again(record)
 
     def _find_record(self, execution_id: str, call: Call) -> ExecutionRecord | None:
         self._recorder.settle()
@@ -182,7 +186,7 @@ class IdempotentCalls:
                 return None
 
 
-def _answer_again(record: ExecutionRecord) -> CallAnswer:
+def answer_again(record: ExecutionRecord) -> CallAnswer:
     """Return what was recorded of a call in the form in which it was answered."""
     if record["status"] != "success":
         error = record["error"]

@@ -16,6 +16,13 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ExecutionFailed, ExecutionNotFound, ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.calls.call import Call, Execute
+from stratagem.gateway.calls.work import (
+    WorkInProgress,
+    WorkItem,
+    cancellation_error,
+    ending_note,
+    item_of,
+)
 from stratagem.gateway.definitions.contract import Handler, Run
 from stratagem.gateway.events import Publish
 from stratagem.gateway.pipelines.answers import PipelinePreview
@@ -44,20 +51,23 @@ class Pipelines:
         registry: Registry,
         execute: Execute,
         publish: Publish,
+        *,
         new_id: Callable[[str], str],
+        work: WorkInProgress,
     ) -> None:
         self._foundation = foundation
         self._registry = registry
         self._execute = execute
         self._publish = publish
         self._new_id = new_id
+        self._work = work
 
     async def run(
         self, definition: Mapping[str, Any], input_: Any, call: Call
     ) -> tuple[str, PipelineResult]:
         """Run a pipeline; return the id of the run, and how it ended."""
         pipeline = parse_pipeline(definition)
-        run_id = self._new_id("run")
+        run_id = call.execution_id or self._new_id("run")
         begun = {
             "runId": run_id,
             "name": pipeline.name,
@@ -65,8 +75,10 @@ class Pipelines:
             "input": input_,
             "caller": call.caller.actor,
         }
-        await self._append(call, Draft(names.PIPELINE_STARTED, begun, names.PIPELINE_RUNS, run_id))
-        return run_id, await self._continue_run(run_id, begun, pipeline, None, call)
+        draft = Draft(names.PIPELINE_STARTED, begun, names.PIPELINE_RUNS, run_id)
+        with self._work.track(self._item(run_id, pipeline.name, call)) as item:
+            await self._append(call, draft, self._work.note(item))
+            return run_id, await self._run_tracked(item, begun, pipeline, None, call)
 
     async def resume(self, run_id: str, call: Call) -> tuple[str, PipelineResult]:
         """Go on with a run where it was cut off.
@@ -103,7 +115,35 @@ class Pipelines:
         state = resume(pipeline, begun["input"], events, required)
         # What is left to do was written down by whoever began it, perhaps in a saved pipeline.
         call = replace(call, caller=call.caller.without_person())
-        return run_id, await self._continue_run(run_id, begun, pipeline, state, call)
+        with self._work.track(self._item(run_id, pipeline.name, call)) as item:
+            await self._append(call, None, self._work.note(item))
+            return run_id, await self._run_tracked(item, begun, pipeline, state, call)
+
+    def _item(self, run_id: str, name: str, call: Call) -> WorkItem:
+        item = item_of(replace(call, tool=name), "pipeline", run_id, self._foundation.store.now())
+        return replace(item, keeps_note=True)
+
+    async def _run_tracked(
+        self,
+        item: WorkItem,
+        begun: Mapping[str, Any],
+        pipeline: Pipeline,
+        state: State | None,
+        call: Call,
+    ) -> PipelineResult:
+        """Run to the end, or until somebody cancels it: such a run is not resumed.
+
+        One that is cut off otherwise keeps its note, by which it is found.
+        """
+        try:
+            return await self._continue_run(item.id, begun, pipeline, state, call)
+        except asyncio.CancelledError:
+            if not item.was_cancelled():
+                raise
+            fault = cancellation_error(f"The pipeline {pipeline.name}", item.id)
+            error = {"code": fault.code, "message": fault.message, "reason": "cancelled"}
+            await self._end(call, item.id, {**begun, "success": False, "error": error})
+            raise fault from None
 
     async def preview(
         self, definition: Mapping[str, Any], input_: Any, call: Call
@@ -132,6 +172,8 @@ class Pipelines:
                 execution_id=None,
                 correction_id=None,
                 begin=None,
+                parent=run_id,
+                detached=False,
                 # The same when a run is resumed: a service that knows such keys does nothing twice.
                 request_key=f"{run_id}:{step.key}",
                 context={**call.context, "pipelineRunId": run_id, "pipelineStep": step.key},
@@ -150,18 +192,28 @@ class Pipelines:
             pipeline, begun["input"], execute, record, state, required=required
         )
         ended = {**begun, "success": result.success, "error": result.error}
-        await self._append(call, Draft(names.PIPELINE_ENDED, ended, names.PIPELINE_RUNS, run_id))
+        await self._end(call, run_id, ended)
         return result
 
-    async def _append(self, call: Call, draft: Draft) -> None:
-        """Write an event of a run, masked like an execution, and wait until it is safe."""
+    async def _end(self, call: Call, run_id: str, ended: Mapping[str, Any]) -> None:
+        draft = Draft(names.PIPELINE_ENDED, ended, names.PIPELINE_RUNS, run_id)
+        await self._append(call, draft, ending_note(run_id))
+
+    async def _append(self, call: Call, draft: Draft | None, note: Draft | None = None) -> None:
+        """Write an event of a run, masked like an execution, and wait until it is safe.
+
+        `note` says with it that the run is under way, or is no longer.
+        """
         level = self._foundation.redaction
 
         def write() -> None:
-            masked = replace(draft, content=_mask_event(draft.content, level))
+            masked = draft and replace(draft, content=_mask_event(draft.content, level))
 
             def work(transaction: Transaction) -> None:
-                transaction.append(find_branch(transaction.branches, call.branch), [masked])
+                if masked is not None:
+                    transaction.append(find_branch(transaction.branches, call.branch), [masked])
+                if note is not None:
+                    transaction.append(find_branch(transaction.branches, "default"), [note])
 
             self._foundation.write(call.caller, work)
 
@@ -232,6 +284,7 @@ class PipelineRunner:
             branch=run.branch,
             depth=run.depth,
             progress=run.progress,
+            parent=run.execution_id,
         )
         run_id, result = await self._pipelines.run(handler["definition"], dict(run.arguments), call)
         if not result.success:

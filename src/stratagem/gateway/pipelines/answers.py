@@ -50,7 +50,10 @@ class StepReport(TypedDict):
 
 @final
 class PipelineRun(TypedDict):
-    """How a pipeline ended: each step with its status, and what came out."""
+    """How a pipeline ended: each step with its status, and what came out.
+
+    `running`: it was started with `async` and goes on.
+    """
 
     runId: str
     name: str
@@ -58,6 +61,7 @@ class PipelineRun(TypedDict):
     output: Any
     steps: list[StepReport]
     error: StepFailure | None
+    running: NotRequired[bool]
 
 
 class StepPreview(TypedDict):

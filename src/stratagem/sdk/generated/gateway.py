@@ -22,6 +22,7 @@ from stratagem.gateway.calls.answers import (
     BatchAnswer,
     BreakerReset,
     CallAnswer,
+    CancelledWork,
     ClearedCache,
     ErasedExecutions,
     ExecutionDetails,
@@ -30,6 +31,7 @@ from stratagem.gateway.calls.answers import (
     ToolDescription,
     ToolEntry,
     ToolHelp,
+    WorkList,
 )
 from stratagem.gateway.learning.answers import (
     CallDiagnosis,
@@ -94,6 +96,7 @@ class GatewayOperations(OperationMethods):
         sandbox: Mapping[str, Any] | None = None,
         correction_id: str | None = None,
         confirm: bool = False,
+        async_: bool = False,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> CallAnswer:
@@ -107,6 +110,7 @@ class GatewayOperations(OperationMethods):
             sandbox: What the call may do; it narrows what the tool may.
             correction_id: An offered correction to apply.
             confirm: Apply the offered correction.
+            async_: Answer at once, with an id for work_list and work_cancel.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -120,6 +124,7 @@ class GatewayOperations(OperationMethods):
                 "sandbox": sandbox,
                 "correction_id": correction_id,
                 "confirm": confirm,
+                "async_": async_,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -132,6 +137,7 @@ class GatewayOperations(OperationMethods):
         *,
         parallel: bool = True,
         stop_on_error: bool = False,
+        async_: bool = False,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> BatchAnswer:
@@ -141,6 +147,7 @@ class GatewayOperations(OperationMethods):
             executions: The calls.
             parallel: Run the calls at once.
             stop_on_error: In order only.
+            async_: Answer at once, with an id for work_list and work_cancel.
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -150,6 +157,7 @@ class GatewayOperations(OperationMethods):
                 "executions": executions,
                 "parallel": parallel,
                 "stop_on_error": stop_on_error,
+                "async_": async_,
                 "context": context,
                 "branch": branch,
             },
@@ -167,6 +175,7 @@ class GatewayOperations(OperationMethods):
         resume: str | None = None,
         save_as: str | None = None,
         description: str | None = None,
+        async_: bool = False,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> PipelineRun | PipelinePreview | ToolRegistration:
@@ -181,6 +190,7 @@ class GatewayOperations(OperationMethods):
             resume: The id of a run that was cut off.
             save_as: Register it as a tool of this name.
             description: What it is for.
+            async_: Answer at once, with an id for work_list and work_cancel.
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -195,10 +205,38 @@ class GatewayOperations(OperationMethods):
                 "resume": resume,
                 "save_as": save_as,
                 "description": description,
+                "async_": async_,
                 "context": context,
                 "branch": branch,
             },
         )
+        return answer
+
+    def work(
+        self,
+        execution_id: str | None = None,
+        *,
+        branch: str | None = None,
+    ) -> WorkList:
+        """Calls, batches and pipelines under way: your own, an administrator sees all. With `executionId`, what came of one that was started with `async`.
+
+        Args:
+            execution_id: Only this: what came of it, once it has ended.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: WorkList = self._ask("work_list", {"execution_id": execution_id, "branch": branch})
+        return answer
+
+    def cancel(
+        self,
+        execution_id: str,
+    ) -> CancelledWork:
+        """Stop a call, batch or pipeline by its executionId, or by your own requestId of it.
+
+        Args:
+            execution_id: Its executionId, or your own requestId of it.
+        """
+        answer: CancelledWork = self._ask("work_cancel", {"execution_id": execution_id})
         return answer
 
     def error_diagnose(
@@ -1436,6 +1474,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         sandbox: Mapping[str, Any] | None = None,
         correction_id: str | None = None,
         confirm: bool = False,
+        async_: bool = False,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> CallAnswer:
@@ -1449,6 +1488,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             sandbox: What the call may do; it narrows what the tool may.
             correction_id: An offered correction to apply.
             confirm: Apply the offered correction.
+            async_: Answer at once, with an id for work_list and work_cancel.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -1462,6 +1502,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "sandbox": sandbox,
                 "correction_id": correction_id,
                 "confirm": confirm,
+                "async_": async_,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -1474,6 +1515,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         parallel: bool = True,
         stop_on_error: bool = False,
+        async_: bool = False,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> BatchAnswer:
@@ -1483,6 +1525,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             executions: The calls.
             parallel: Run the calls at once.
             stop_on_error: In order only.
+            async_: Answer at once, with an id for work_list and work_cancel.
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -1492,6 +1535,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "executions": executions,
                 "parallel": parallel,
                 "stop_on_error": stop_on_error,
+                "async_": async_,
                 "context": context,
                 "branch": branch,
             },
@@ -1509,6 +1553,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         resume: str | None = None,
         save_as: str | None = None,
         description: str | None = None,
+        async_: bool = False,
         context: Mapping[str, Any] | None = None,
         branch: str | None = None,
     ) -> PipelineRun | PipelinePreview | ToolRegistration:
@@ -1523,6 +1568,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             resume: The id of a run that was cut off.
             save_as: Register it as a tool of this name.
             description: What it is for.
+            async_: Answer at once, with an id for work_list and work_cancel.
             context: Labels for filtering: agentId, channelId, requestId.
             branch: The branch to work on; the caller's current one by default.
         """
@@ -1537,10 +1583,40 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "resume": resume,
                 "save_as": save_as,
                 "description": description,
+                "async_": async_,
                 "context": context,
                 "branch": branch,
             },
         )
+        return answer
+
+    async def work(
+        self,
+        execution_id: str | None = None,
+        *,
+        branch: str | None = None,
+    ) -> WorkList:
+        """Calls, batches and pipelines under way: your own, an administrator sees all. With `executionId`, what came of one that was started with `async`.
+
+        Args:
+            execution_id: Only this: what came of it, once it has ended.
+            branch: The branch to work on; the caller's current one by default.
+        """
+        answer: WorkList = await self._ask_async(
+            "work_list", {"execution_id": execution_id, "branch": branch}
+        )
+        return answer
+
+    async def cancel(
+        self,
+        execution_id: str,
+    ) -> CancelledWork:
+        """Stop a call, batch or pipeline by its executionId, or by your own requestId of it.
+
+        Args:
+            execution_id: Its executionId, or your own requestId of it.
+        """
+        answer: CancelledWork = await self._ask_async("work_cancel", {"execution_id": execution_id})
         return answer
 
     async def error_diagnose(

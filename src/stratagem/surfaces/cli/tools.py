@@ -36,6 +36,7 @@ __all__ = [
     "show_result",
     "show_servers",
     "show_tool",
+    "show_work",
 ]
 
 app = typer.Typer()
@@ -372,6 +373,31 @@ def show_history(console: Console, answer: Mapping[str, Any]) -> None:
             *([printable(each["caller"])] if others else ()),
             each["executionId"],
             brief((each.get("error") or {}).get("message", "")),
+        )
+    show(console, rows)
+
+
+def show_work(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show what is under way as a table, or what came of one piece of work."""
+    from stratagem.surfaces.cli.tables import brief, show, show_fields, table, when
+
+    if "outcome" in answer:
+        show_fields(console, answer["outcome"])
+        return
+    if not answer["work"]:
+        console.print("Nothing is under way.")
+        return
+    rows = table("EXECUTION", "KIND", "NAME", "STATE", "STARTED", "SECONDS", "CALLER", "")
+    for each in answer["work"]:
+        rows.add_row(
+            each["executionId"],
+            each["kind"],
+            printable(each["name"]),
+            each["state"],
+            when(each["startedAt"]),
+            f"{each['duration'] / 1000:.1f}",
+            printable(each["caller"]),
+            brief(each["message"] or ""),
         )
     show(console, rows)
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as Path
 from starlette.routing import Router
@@ -19,6 +19,7 @@ from stratagem.operations import TABLE
 from stratagem.surfaces.admission.authenticator import Authenticator
 from stratagem.surfaces.rest.arguments import arguments_of
 from stratagem.surfaces.rest.client_headers import answer_budget, note_branch, with_client_settings
+from stratagem.surfaces.rest.departures import run_for_client
 from stratagem.surfaces.rest.openapi import document
 from stratagem.surfaces.rest.pages import docs, landing
 from stratagem.surfaces.rest.readiness import Readiness
@@ -65,8 +66,15 @@ def _endpoint(
             arguments = await arguments_of(request, route, large_bodies)
             caller = with_client_settings(caller_of(request), request)
             with answer_budget(request):
-                answer = await database.call_async(route.operation, arguments, caller)
+                answer = await run_for_client(
+                    request,
+                    route.operation,
+                    arguments,
+                    database.call_async(route.operation, arguments, caller),
+                )
             data = _unwrap(route, arguments, answer)
+        except ClientDisconnect:
+            raise
         except Exception as error:  # noqa: BLE001 -- the outermost frame
             return error_response(error, enveloped=route.enveloped)
         response = success_response(data, enveloped=route.enveloped, status=route.status)
@@ -77,7 +85,7 @@ def _endpoint(
 
 def _unwrap(route: Route, arguments: dict[str, Any], answer: dict[str, Any]) -> Any:
     """Return the answer of a meta tool as the document has it: the tool's own."""
-    called = TABLE.get(arguments["toolName"]) if route.flat else None
+    called = TABLE.get(arguments["toolName"]) if route.flat and "running" not in answer else None
     return answer if called is None or called.toolset != "gateway" else answer["result"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, Final
 
 import socketio
@@ -20,6 +20,7 @@ from stratagem.errors import (
     StratagemError,
     Unauthenticated,
 )
+from stratagem.gateway.calls.work import WorkItem, report_start_to
 from stratagem.gateway.inputs import ExecuteInput
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
@@ -86,6 +87,7 @@ class Sockets:
         self._client_tools = ClientTools(self._server, database, self._rooms)
         self._listening: dict[str | None, asyncio.Task[None]] = {}
         self._stream_slots: dict[str, ExitStack] = {}
+        self._calls: dict[str, set[asyncio.Task[Any]]] = {}
         self._expiry = SocketExpiry(authenticator, self._dismiss)
         self._add_handlers()
 
@@ -196,6 +198,8 @@ class Sockets:
         self._expiry.drop(client)
         if (held := self._stream_slots.pop(client, None)) is not None:
             held.close()
+        for task in self._calls.pop(client, ()):
+            task.cancel()
         await self._client_tools.remove_client(client)
 
     async def _reauthenticate(self, client: str) -> Principal | None:
@@ -215,9 +219,40 @@ class Sockets:
         with quotas.request_slot(principal.identity):
             yield
 
+    @contextmanager
+    def _as_call_of(self, client: str, data: Mapping[str, Any]) -> Iterator[None]:
+        """Tell a client the id of what it calls as soon as it has one, and end it when it leaves.
+
+        A call under a request id goes on: the client may ask again what came of it.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        calls = self._calls.setdefault(client, set())
+        if data.get("requestId") is None:
+            calls.add(task)
+
+        def tell(item: WorkItem) -> None:
+            started = {
+                "executionId": item.id,
+                "kind": item.kind,
+                "name": item.name,
+                "requestId": next(iter(item.request_ids), None),
+            }
+            _run_soon(self._server.emit("mcp:work:started", started, to=client))
+
+        try:
+            with report_start_to(tell):
+                yield
+        finally:
+            calls.discard(task)
+            if not calls:
+                self._calls.pop(client, None)
+
     def _operation_handler(self, event: SocketEvent) -> Work:
-        async def work(_client: str, data: Mapping[str, Any], caller: Caller) -> Any:
-            answer = await self._database.call_async(event.operation, dict(data), caller)
+        async def work(client: str, data: Mapping[str, Any], caller: Caller) -> Any:
+            calls_tools = find(event.operation).calls_tools
+            with self._as_call_of(client, data) if calls_tools else nullcontext():
+                answer = await self._database.call_async(event.operation, dict(data), caller)
             return escape_surrogates(event.shape(answer))
 
         return work
@@ -239,14 +274,17 @@ class Sockets:
             _run_soon(self._server.emit("mcp:tool:progress", shown, to=client))
 
         try:
-            async with self._database.calls.track("tool_execute", data, caller):
-                answer = await Gateway(gateway, caller).execute(given, progress, execution)
+            with self._as_call_of(client, data):
+                async with self._database.calls.track("tool_execute", data, caller):
+                    answer = await Gateway(gateway, caller).execute(given, progress, execution)
         except StratagemError as error:
             failed = {**known, "success": False, "error": _error_data(error)}
             await self._server.emit("mcp:tool:result", failed, to=client)
             if isinstance(error, ExecutionTimeout):
                 await self._server.emit("mcp:tool:timeout", known, to=client)
             raise
+        if answer.get("running"):
+            return {**answer}
         shown = {
             **known,
             # A repeat is answered by the execution that was there first.
@@ -280,14 +318,10 @@ class Sockets:
         }
 
     async def _cancel(self, _client: str, data: Mapping[str, Any], caller: Caller) -> Answer:
-        """Stop a call that is under way."""
-        caller.require("gateway", "execute", "cancelling a call")
-        runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
-        execution = str(data.get("executionId", ""))
-        return {
-            "executionId": execution,
-            "cancelled": Gateway(runtime.gateway, caller).cancel(execution),
-        }
+        """Stop a call, batch or pipeline: by its id, or by the caller's own of its request."""
+        which = data.get("executionId", data.get("requestId"))
+        given = {"executionId": which} if which is not None else {}
+        return await self._database.call_async("work_cancel", given, caller)
 
     def _subscribe_handler(self, subscriptions: corrections.Subscriptions) -> Work:
         async def work(client: str, data: Mapping[str, Any], caller: Caller) -> Answer:

@@ -43,6 +43,7 @@ EVENTS: Final[Mapping[str, SocketEvent]] = {
     "mcp:tool:remove": SocketEvent("tool_remove", "mcp:tool:remove:response"),
     "mcp:tools:batch": SocketEvent("tools_batch", "mcp:tools:batch:results", _results),
     "mcp:tools:pipeline": SocketEvent("tools_pipeline", "mcp:tools:pipeline:complete"),
+    "mcp:work:list": SocketEvent("work_list", "mcp:work:list:response"),
     "mcp:tool:executions": SocketEvent("tool_executions", "mcp:tool:executions:response"),
     "mcp:cache:configure": SocketEvent("cache_configure", "mcp:cache:configured"),
     "mcp:cache:clear": SocketEvent("cache_clear", "mcp:cache:cleared"),
