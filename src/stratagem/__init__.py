@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from stratagem.errors import (
+    AmbiguousName,
     BranchExists,
     BranchNotFound,
     BranchProtected,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from stratagem.sdk.remote import connect, connect_async
 
 __all__ = [
+    "AmbiguousName",
     "AsyncStratagem",
     "BranchExists",
     "BranchNotFound",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypedDict
 
 __all__ = [
     "TABLE",
+    "AmbiguousName",
     "Blame",
     "BranchExists",
     "BranchNotFound",
@@ -212,6 +213,13 @@ class ConceptNotFound(StratagemError):
 
     code = "concept_not_found"
     hint_default = "Search for it with search_concepts_semantic or search_concepts_exact."
+
+
+class AmbiguousName(StratagemError):
+    """Several concepts have this name."""
+
+    code = "ambiguous_name"
+    hint_default = "Give the `concept_id` of the one that is meant, of `candidates`."
 
 
 class RelationshipNotFound(StratagemError):
@@ -535,6 +543,7 @@ TABLE: dict[str, Row] = {
     "solution_not_found": Row(404, -32004, 3, "SOLUTION_NOT_FOUND", "arguments"),
     "lookup_not_found": Row(404, -32004, 3, "LOOKUP_NOT_FOUND", "arguments"),
     "concept_not_found": Row(404, -32004, 3, "CONCEPT_NOT_FOUND", "arguments"),
+    "ambiguous_name": Row(409, -32009, 4, "AMBIGUOUS_NAME", "arguments"),
     "relationship_not_found": Row(404, -32004, 3, "RELATIONSHIP_NOT_FOUND", "arguments"),
     "path_not_found": Row(404, -32004, 3, "PATH_NOT_FOUND", "arguments"),
     "not_found": Row(404, -32004, 3, "NOT_FOUND", "arguments"),

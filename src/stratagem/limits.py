@@ -131,8 +131,15 @@ RELATED_MAX: Final = 50
 # A learning path longer than this is a curriculum.
 PREREQUISITE_DEPTH_DEFAULT: Final = 3
 PREREQUISITE_DEPTH_MAX: Final = 5
-# The nearest of them; an answer with more would not fit into a conversation.
-PREREQUISITES_MAX: Final = 1_000
+# A walk reads the nearest so many of them, at any depth, to put them in order.
+PREREQUISITES_MAX: Final = 2_000
+# Concepts of one name that are told apart, and names that are compared with a misspelt one.
+NAMESAKES_READ_MAX: Final = 50
+# A learner is called like a person or a group; so many concepts are marked as known together.
+LEARNER_CHARS_MAX: Final = 200
+KNOWN_MAX: Final = 1_000
+# A list is paged through this far; a collection is exported, or searched with narrower words.
+CONCEPTS_OFFSET_MAX: Final = 1_000_000
 PATH_DEPTH_DEFAULT: Final = 5
 # Concepts farther apart than this have nothing to do with each other.
 PATH_DEPTH_MAX: Final = 10

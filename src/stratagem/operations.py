@@ -68,14 +68,19 @@ def _gateway() -> Rows:
 SYSTEMS: tuple[tuple[Callable[[], Rows], tuple[str, ...]], ...] = (
     (_memory, ("memory", "admin", "memory_plus")),
     (_debugging, ("debugging", "debugging_admin")),
-    (_knowledge, ("knowledge", "admin")),
+    (_knowledge, ("knowledge", "knowledge_plus")),
     (_gateway, ("gateway", "registry")),
 )
 TOOLSETS: tuple[str, ...] = tuple(dict.fromkeys(each for _rows, sets in SYSTEMS for each in sets))
 # The registry is the gateway's: whoever may write to the one may write to the other. What agents
-# are not shown of memory takes the same rights as what they are, and debug memory is looked after
-# by its own administrators.
-_SCOPES = {"registry": "gateway", "memory_plus": "memory", "debugging_admin": "debugging"}
+# are not shown of memory and knowledge takes the same rights as what they are, and debug memory is
+# looked after by its own administrators.
+_SCOPES = {
+    "registry": "gateway",
+    "memory_plus": "memory",
+    "debugging_admin": "debugging",
+    "knowledge_plus": "knowledge",
+}
 # A merge carries the records of every system: it takes the right to write to each.
 _ALSO_WRITTEN = {("strata_branch", "merge"): ("debugging", "knowledge", "gateway")}
 

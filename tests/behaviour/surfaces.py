@@ -111,6 +111,7 @@ class Mcp:
                 "debugging",
                 "debugging_admin",
                 "knowledge",
+                "knowledge_plus",
                 "gateway",
                 "registry",
                 "admin",

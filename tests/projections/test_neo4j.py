@@ -295,7 +295,7 @@ def test_random_graphs_are_walked_as_the_database_walks_them(graph: Fed) -> None
             for way in ("both", "incoming", "outgoing"):
                 asked = {"direction": way, "label": None, "limit": 50}
                 assert theirs.neighbours(one, **asked) == ours.neighbours(one, **asked)  # type: ignore[arg-type]
-            assert theirs.prerequisites(one, 5) == ours.prerequisites(one, 5)
+            assert theirs.prerequisites(one) == ours.prerequisites(one)
             for other in dice.sample(there, 5):
                 left, right = theirs.path(one, other, 10), ours.path(one, other, 10)
                 assert (left and len(left)) == (right and len(right))

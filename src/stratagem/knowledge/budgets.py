@@ -8,9 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from stratagem.answers import add_note, chars_of, fit_list, piece_of, take_fitting
+from stratagem.answers import add_note, chars_of, fit_list, is_whole, piece_of, take_fitting
 
-__all__ = ["fit_concept", "fit_hierarchy", "fit_results"]
+__all__ = [
+    "fit_concept",
+    "fit_hierarchy",
+    "fit_path",
+    "fit_prerequisites",
+    "fit_results",
+]
 
 Answer = dict[str, Any]
 
@@ -21,10 +27,44 @@ _ROOM_MIN: Final = 100
 
 
 def fit_results(answer: Answer, chars_max: int, begin: int, *, field: str) -> Answer:
-    """Keep as many of a list as fit, from one of them on; `total` counts what is kept."""
-    rest = answer | {field: answer[field][begin:]}
-    fitted = fit_list(rest, chars_max, lambda kept: str(begin + kept), field=field)
+    """Keep as many of a page as fit, which begins at some place; `total` counts what is kept."""
+    fitted = fit_list(answer, chars_max, lambda kept: str(begin + kept), field=field)
     return fitted | {"total": len(fitted[field])}
+
+
+def fit_prerequisites(answer: Answer, chars_max: int, begin: int) -> Answer:
+    """Keep as many prerequisites as fit, and count those that are left out."""
+    shown = len(answer["prerequisites"])
+    fitted = fit_results(answer, chars_max, begin, field="prerequisites")
+    cut = shown - fitted["total"]
+    return fitted | {"left_out": answer.get("left_out", 0) + cut} if cut else fitted
+
+
+def fit_path(answer: Answer, chars_max: int, begin: int) -> Answer:
+    """Keep as many concepts of a learning path as fit, in their steps."""
+    rest = [(step, each) for step in answer["steps"] for each in step["concepts"]][begin:]
+    room = chars_max - chars_of(answer | {"steps": []}) - _NOTE_CHARS
+    steps: list[Answer] = []
+    kept = 0
+    for step, concept in rest:
+        opens = not steps or steps[-1]["step"] != step["step"]
+        heading = step | {"concepts": []}
+        size = chars_of(concept) + 1 + (chars_of(heading) if opens else 0)
+        if kept and size > room and not is_whole():
+            break
+        if opens:
+            steps.append(heading)
+        steps[-1]["concepts"].append(concept)
+        room -= size
+        kept += 1
+    left = len(rest) - kept
+    fitted = answer | {"steps": steps}
+    if not left:
+        return fitted
+    following = str(begin + kept)
+    told = f"{left} more concepts were left out to stay within {chars_max} characters"
+    fitted |= {"truncated": True, "next": following}
+    return add_note(fitted, f"{told}; call again with cursor={following!r}.")
 
 
 def fit_concept(answer: Answer, chars_max: int, begin: int) -> Answer:

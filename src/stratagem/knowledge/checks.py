@@ -13,10 +13,13 @@ from stratagem.knowledge.spaces import TYPES
 
 __all__ = [
     "concept_id",
+    "concept_ids",
     "creation_time",
     "direction",
     "fields",
+    "known_concept",
     "label",
+    "learner",
     "level",
     "notes",
     "optional_number",
@@ -78,6 +81,37 @@ def relationship(content: Mapping[str, Any]) -> None:
         raise ValidationFailed("`strength` is a number from 0 to 1.", field="strength")
     strength(content["strength"])
     notes(content.get("notes"))
+
+
+def learner(name: object) -> str:
+    """Return what can be the name of a learner."""
+    return values.check_text(name, field="learner", chars_max=limits.LEARNER_CHARS_MAX)
+
+
+def known_concept(content: Mapping[str, Any]) -> None:
+    """Refuse a record of what a learner knows that has anything else in it."""
+    if content.keys() != {"learner", "concept_id"}:
+        raise ValidationFailed(
+            "What a learner knows has a `learner` and a `concept_id`, and nothing else.",
+            field="decisions",
+            hint="Leave it as it is, or mark the concept with mark_known.",
+        )
+    learner(content["learner"])
+    concept_id(content["concept_id"])
+
+
+def concept_ids(given: object, *, field: str, most: int) -> list[str]:
+    """Return a list of what can be ids or names of concepts."""
+    if not isinstance(given, list | tuple):
+        raise ValidationFailed(f"`{field}` is a list of ids or names.", field=field)
+    if len(given) > most:
+        raise ValidationFailed(
+            f"`{field}` has {len(given):,} concepts; the limit is {most:,}.",
+            field=field,
+            limit=most,
+            hint="Make several calls.",
+        )
+    return [concept_id(each, field=f"{field}[{at}]") for at, each in enumerate(given)]
 
 
 def level(value: object, field: str) -> str | None:

@@ -110,7 +110,7 @@ class Concepts(BoundSystem):
             concept = records.concept(concept_id)
             info = _info(concept, records)
             if include_history:
-                info.explanation_history = _revisions(records, concept_id)
+                info.explanation_history = _revisions(records, concept.id)
         return ConceptAnswer(info, "Found")
 
     def update_concept(
@@ -157,10 +157,10 @@ class Concepts(BoundSystem):
             _compare(concept, expected_version)
             whole = _merge_changes(concept.content, changes)
             if values.same(whole, dict(concept.content)):
-                return {"concept_id": concept_id, "version": concept.sequence}
-            draft = Draft(CONCEPT_UPDATED, whole, CONCEPTS, concept_id)
+                return {"concept_id": concept.id, "version": concept.sequence}
+            draft = Draft(CONCEPT_UPDATED, whole, CONCEPTS, concept.id)
             appended = transaction.append(records.view.branch, [draft])[0]
-            return {"concept_id": concept_id, "version": appended.sequence}
+            return {"concept_id": concept.id, "version": appended.sequence}
 
         arguments = {"concept_id": concept_id, "expected_version": expected_version, **changes}
         answer = self._change(work, "update_concept", arguments, branch, request_id)
@@ -178,8 +178,8 @@ class Concepts(BoundSystem):
         checks.concept_id(concept_id)
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
-            records.concept(concept_id)
-            draft = Draft(CONCEPT_DELETED, {}, CONCEPTS, concept_id)
+            concept = records.concept(concept_id)
+            draft = Draft(CONCEPT_DELETED, {}, CONCEPTS, concept.id)
             return _around(records, transaction, draft)
 
         answer = self._change(

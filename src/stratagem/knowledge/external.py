@@ -7,10 +7,12 @@ that is gone, cannot be seen in an answer.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from stratagem import limits
 from stratagem.engine.lineage import View
-from stratagem.knowledge.graph import BuiltInGraph, Walk, read_some
-from stratagem.knowledge.models import Direction, PathStep, Prerequisite, Related
+from stratagem.knowledge.graph import BuiltInGraph, Required, Walk, read_some
+from stratagem.knowledge.models import Direction, PathStep, Related
 from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.spaces import PREREQUISITE
 from stratagem.search.external_services import GraphService
@@ -50,25 +52,27 @@ class ExternalGraph:
             if each.key in concepts
         ]
 
-    def prerequisites(self, concept_id: str, depth: int) -> Walk:
+    def prerequisites(self, concept_id: str, known: Collection[str] = ()) -> Walk:
         """See `Graph`."""
-        seen, frontier = {concept_id}, [concept_id]
-        found: list[Prerequisite] = []
-        circular = False
-        for distance in range(1, depth + 1):
+        reached: dict[str, Required] = {}
+        frontier, seen = [concept_id], {concept_id, *known}
+        circular = more = False
+        depth = 0
+        while frontier and not more:
+            depth += 1
             sources = self._service.sources(frontier, PREREQUISITE, limit=limits.LINKS_READ_MAX)
             circular = circular or concept_id in sources
             met = list(dict.fromkeys(each for each in sources if each not in seen))
             seen.update(met)
-            room = limits.PREREQUISITES_MAX + 1 - len(found)
-            concepts = read_some(self._records.by_id, met, room)
+            room = limits.PREREQUISITES_MAX - len(reached)
+            concepts = read_some(self._records.by_id, met, room + 1)
             frontier = [each for each in met if each in concepts]
-            found += [Prerequisite(each, concepts[each].name, distance) for each in frontier]
-            if len(found) > limits.PREREQUISITES_MAX or len(sources) == limits.LINKS_READ_MAX:
-                return Walk(found[: limits.PREREQUISITES_MAX], more=True, circular=circular)
-            if not frontier:
-                break
-        return Walk(found, circular=circular)
+            more = len(frontier) > room or len(sources) == limits.LINKS_READ_MAX
+            reached |= {each: Required(concepts[each], depth) for each in frontier[:room]}
+        # The service says what is reached; what needs what is read from the log, as names are.
+        needs = BuiltInGraph(self._reader, self._view).needs([concept_id, *reached])
+        kept = [each for each in needs if each[0] in reached or each[0] == concept_id]
+        return Walk(list(reached.values()), kept, more, circular)
 
     def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
         """See `Graph`."""

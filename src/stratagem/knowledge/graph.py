@@ -11,18 +11,18 @@ asking costs as much as the step. A path with one on it is searched for again wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from stratagem import limits
 from stratagem.engine.lineage import View
-from stratagem.knowledge.models import PathStep, Prerequisite, Related
+from stratagem.knowledge.models import PathStep, Related
 from stratagem.knowledge.records import Concept, ConceptRecords
-from stratagem.knowledge.spaces import PREREQUISITE, TYPES
+from stratagem.knowledge.spaces import CONCEPTS, PREREQUISITE, TYPES
 from stratagem.storage.catalogue import LinkEnd
 from stratagem.storage.contract import Reader
 
-__all__ = ["BuiltInGraph", "Graph", "Walk", "read_some"]
+__all__ = ["BuiltInGraph", "Graph", "Required", "Walk", "read_some"]
 
 Way = tuple[bool, str] | None
 N = TypeVar("N", int, str)
@@ -37,14 +37,23 @@ _READ_AT_ONCE: Final = 256
 _TRIES: Final = 8
 
 
-class Walk(NamedTuple):
-    """What a concept requires; whether some were left out, and whether it requires itself.
+class Required(NamedTuple):
+    """A concept that another requires, at the end of a shortest way of so many steps."""
 
-    Nobody can write a cycle of prerequisites, but two branches that have none may have one
-    together, and a merge unites what they have.
+    concept: Concept
+    depth: int
+
+
+class Walk(NamedTuple):
+    """Everything that a concept requires, nearest first, and the pairs of which needs which.
+
+    `more`: there is more than a walk reads. Nobody can write a cycle of prerequisites, but two
+    branches that have none may have one together, and a merge unites what they have: `circular`
+    says that the concept requires itself.
     """
 
-    found: list[Prerequisite]
+    found: list[Required]
+    needs: list[tuple[str, str]]
     more: bool = False
     circular: bool = False
 
@@ -58,8 +67,8 @@ class Graph(Protocol):
         """Return the concepts next to one, those with the strongest relationships first."""
         ...
 
-    def prerequisites(self, concept_id: str, depth: int) -> Walk:
-        """Return what a concept requires, nearest first."""
+    def prerequisites(self, concept_id: str, known: Collection[str] = ()) -> Walk:
+        """Return what a concept requires, nearest first, and nothing beyond what is `known`."""
         ...
 
     def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
@@ -102,31 +111,36 @@ class BuiltInGraph:
             for link in nearest
         ]
 
-    def prerequisites(self, concept_id: str, depth: int) -> Walk:
+    def prerequisites(self, concept_id: str, known: Collection[str] = ()) -> Walk:
         """See `Graph`."""
         root = self._records.subject(concept_id)
-        seen, frontier = {root}, [root]
-        found: list[Prerequisite] = []
-        circular = False
-        for distance in range(1, depth + 1):
-            links = self._reader.catalogue.links(
+        barred = set(self._reader.records.subjects(CONCEPTS, sorted(known)).values()) - {root}
+        reached: dict[int, Required] = {}
+        frontier = [root]
+        seen = {root} | barred
+        links: list[LinkEnd] = []
+        more = False
+        while frontier and not more:
+            step = self._reader.catalogue.links(
                 self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
             )
-            circular = circular or any(link.other == root for link in links)
-            met = list(dict.fromkeys(link.other for link in links if link.other not in seen))
+            links += step
+            met = list(dict.fromkeys(link.other for link in step if link.other not in seen))
             seen.update(met)
-            room = limits.PREREQUISITES_MAX + 1 - len(found)
-            concepts = read_some(self._records.by_subject, met, room)
+            room = limits.PREREQUISITES_MAX - len(reached)
+            concepts = read_some(self._records.by_subject, met, room + 1)
+            depth = reached[frontier[0]].depth + 1 if frontier[0] in reached else 1
             frontier = [number for number in met if number in concepts]
-            found += [
-                Prerequisite(concepts[number].id, concepts[number].name, distance)
-                for number in frontier
-            ]
-            if len(found) > limits.PREREQUISITES_MAX or len(links) == limits.LINKS_READ_MAX:
-                return Walk(found[: limits.PREREQUISITES_MAX], more=True, circular=circular)
-            if not frontier:
-                break
-        return Walk(found, circular=circular)
+            more = len(frontier) > room or len(step) == limits.LINKS_READ_MAX
+            reached |= {each: Required(concepts[each], depth) for each in frontier[:room]}
+        circular = any(link.other == root for link in links)
+        ids = {node: each.concept.id for node, each in reached.items()} | {root: concept_id}
+        needs = [
+            (ids[link.other], ids[link.node])
+            for link in links
+            if link.other in ids and link.node in ids
+        ]
+        return Walk(list(reached.values()), needs, more, circular)
 
     def path(self, start_id: str, end_id: str, depth_max: int) -> list[PathStep] | None:
         """See `Graph`."""
@@ -168,13 +182,23 @@ class BuiltInGraph:
         named = self._reader.records.names([step.node for step in steps])
         return [source_id, *(named[step.node][1] for step in steps)]
 
-    def circle(self, concept_id: str, depth: int) -> list[str]:
+    def needs(self, concept_ids: Sequence[str]) -> list[tuple[str, str]]:
+        """Return what some concepts require themselves: pairs of what is needed, and by what."""
+        numbers = self._reader.records.subjects(CONCEPTS, concept_ids)
+        links = self._reader.catalogue.links(
+            self._view, sorted(numbers.values()), by=(False, PREREQUISITE)
+        )
+        named = self._reader.records.names(sorted({link.other for link in links}))
+        ids = {number: concept_id for concept_id, number in numbers.items()}
+        return [(named[link.other][1], ids[link.node]) for link in links]
+
+    def circle(self, concept_id: str) -> list[str]:
         """Return a cycle of prerequisites that a concept is on, in order; empty where none is."""
         root = self._records.subject(concept_id)
         # By concept: what it is a prerequisite of, on the way from the root.
         after: dict[int, int] = {}
         frontier = [root]
-        for _ in range(depth):
+        while frontier:
             links = self._reader.catalogue.links(
                 self._view, frontier, limit=limits.LINKS_READ_MAX, by=(False, PREREQUISITE)
             )

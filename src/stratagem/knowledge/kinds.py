@@ -50,6 +50,15 @@ def _certainty(content: Mapping[str, Any], _key: str | None) -> Projection:
     return Projection(numbers=(("certainty", float(content["score"])),))
 
 
+def _known_concept(content: Mapping[str, Any], _key: str | None) -> Projection:
+    return Projection(facets=(names.LEARNER_FACET + content["learner"],))
+
+
+def _check_known_concept(content: Mapping[str, Any]) -> None:
+    """Refuse a merged record of what a learner knows that nobody could have written."""
+    checks.known_concept(content)
+
+
 def _check_concept(content: Mapping[str, Any]) -> None:
     """Refuse a merged concept that nobody could have written."""
     checks.fields({name: value for name, value in content.items() if name != "created_at"})
@@ -97,5 +106,15 @@ KINDS: Final = (
         writes=names.CERTAINTY_COMPUTED,
         derived=True,
         settle=certainty.settle,
+    ),
+    RecordKind(
+        names.KNOWN_CONCEPT,
+        (
+            EventKind(names.CONCEPT_LEARNT, _known_concept),
+            EventKind(names.CONCEPT_UNLEARNT, _project_deletion, deletes=True),
+        ),
+        writes=names.CONCEPT_LEARNT,
+        deletes=names.CONCEPT_UNLEARNT,
+        validate=_check_known_concept,
     ),
 )

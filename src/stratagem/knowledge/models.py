@@ -17,6 +17,11 @@ __all__ = [
     "ConceptListed",
     "ConceptWritten",
     "Hierarchy",
+    "KnownConcept",
+    "KnownMarked",
+    "LearningConcept",
+    "LearningPath",
+    "LearningStep",
     "Path",
     "PathStep",
     "Pong",
@@ -166,15 +171,18 @@ class Related(DisplayableResult):
     relationship_type: str
     direction: Direction
     strength: float
+    relationship_id: str = ""
+    notes: str | None = None
 
 
 @dataclass(slots=True, repr=False)
 class Results(DisplayableResult, Generic[T]):
-    """A list; `truncated` where there are more than were asked for."""
+    """A page of a list; `truncated` where there is more, and `next` is its cursor."""
 
     results: list[T]
     message: str
     truncated: bool | None = None
+    next: str | None = None
     mode: Literal["lexical"] | None = None
     note: str | None = None
     total: int = 0
@@ -201,20 +209,31 @@ class RelationshipWritten(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class Prerequisite(DisplayableResult):
-    """Something to know first. `depth` is the length of the shortest way to it."""
+    """Something to know first.
+
+    `depth` is the length of the shortest way to it, `order` its place in an order in which
+    everything comes after what it needs, and `requires` the places of what it needs itself.
+    """
 
     concept_id: str
     name: str
     depth: int
+    order: int
+    requires: list[int]
 
 
 @dataclass(slots=True, repr=False)
 class Prerequisites(DisplayableResult):
-    """What to know first, nearest first; with the `cycle` where a merge made one."""
+    """What to know first, nearest first; with the `cycle` where a merge made one.
+
+    `left_out` counts those that are not in the answer; `next` is the cursor that goes on with them.
+    """
 
     prerequisites: list[Prerequisite]
     message: str
     truncated: bool | None = None
+    next: str | None = None
+    left_out: int | None = None
     cycle: list[str] | None = None
     note: str | None = None
     total: int = 0
@@ -228,6 +247,72 @@ class Prerequisites(DisplayableResult):
 
     def __len__(self) -> int:
         return len(self.prerequisites)
+
+
+@dataclass(slots=True, repr=False)
+class LearningConcept(DisplayableResult):
+    """A concept to learn; `requires` are the places in the order of what it needs itself."""
+
+    concept_id: str
+    name: str
+    order: int
+    requires: list[int]
+    certainty_score: float
+    certainty_source: Source | None = None
+
+
+@dataclass(slots=True, repr=False)
+class LearningStep(DisplayableResult):
+    """Concepts that can be learnt side by side; as certain as the least certain of them."""
+
+    step: int
+    certainty: float
+    concepts: list[LearningConcept]
+
+
+@dataclass(slots=True, repr=False)
+class LearningPath(DisplayableResult):
+    """What to learn for a concept, step by step, without what is known.
+
+    `known` are the concepts on the way that are known already; what these require is not needed.
+    """
+
+    target: str
+    steps: list[LearningStep]
+    message: str
+    known: list[str]
+    learner: str
+    total: int = 0
+    total_steps: int = 0
+    truncated: bool | None = None
+    next: str | None = None
+    cycle: list[str] | None = None
+    note: str | None = None
+    success: bool = True
+
+    def __iter__(self) -> Iterator[LearningStep]:
+        return iter(self.steps)
+
+
+@dataclass(slots=True, repr=False)
+class KnownConcept(DisplayableResult):
+    """A concept that a learner knows, and since when."""
+
+    concept_id: str
+    name: str
+    since: str
+
+
+@dataclass(slots=True, repr=False)
+class KnownMarked(DisplayableResult):
+    """Concepts were marked as known, or as not known; `changed` counts those that were not."""
+
+    learner: str
+    concepts: list[str]
+    known: bool
+    changed: int
+    message: str
+    success: bool = True
 
 
 @dataclass(slots=True, repr=False)

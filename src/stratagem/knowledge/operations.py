@@ -23,6 +23,8 @@ Fit = Callable[[Answer, int, int], Answer]
 # The document names these even where they are empty.
 _NULLABLE = frozenset({"area", "topic", "subtopic", "relationship_to_next"})
 _TOOLSET = "knowledge"
+# What the document does not know: offered where it is asked for.
+_MORE = "knowledge_plus"
 _FIT_LIST: Fit = partial(budgets.fit_results, field="results")
 
 
@@ -93,9 +95,14 @@ def _say_relationship(answer: Mapping[str, Any]) -> str:
 
 def _say_list(answer: Mapping[str, Any]) -> str:
     lines = [_line(each) for each in answer["results"]]
-    more = ["There are more; raise the limit or narrow the search."]
-    beyond = answer.get("truncated") and "next" not in answer
-    return "\n".join([*(lines or ["Nothing found."]), *(more if beyond else ()), *_notes(answer)])
+    return "\n".join([*(lines or ["Nothing found."]), *_notes(answer), *_more(answer)])
+
+
+def _more(answer: Mapping[str, Any]) -> list[str]:
+    """Say how to go on, unless the note of a cut answer does."""
+    if "next" not in answer or "cursor=" in answer.get("note", ""):
+        return []
+    return [f"There are more: cursor={answer['next']!r} goes on."]
 
 
 def _notes(answer: Mapping[str, Any]) -> list[str]:
@@ -105,7 +112,8 @@ def _notes(answer: Mapping[str, Any]) -> list[str]:
 def _line(each: Mapping[str, Any]) -> str:
     words = f"- {each['name']} [{each['concept_id']}]"
     if "direction" in each:
-        return f"{words} {each['direction']} {each['relationship_type']} ({each['strength']:g})"
+        words += f" {each['direction']} {each['relationship_type']} ({each['strength']:g})"
+        return f"{words}: {each['notes']}" if "notes" in each else words
     words += f" ({_place(each)}"
     if "certainty_score" in each:
         words += f"; certainty {_certainty(each)}"
@@ -116,10 +124,41 @@ def _line(each: Mapping[str, Any]) -> str:
 
 def _say_prerequisites(answer: Mapping[str, Any]) -> str:
     lines = [
-        f"{each['depth']}. {each['name']} [{each['concept_id']}]"
+        f"- {each['name']} [{each['concept_id']}] (depth {each['depth']}; learn as "
+        f"{_numbered(each)})"
         for each in answer["prerequisites"]
     ]
     return "\n".join([f"{answer['message']}.", *lines, *_notes(answer)])
+
+
+def _numbered(each: Mapping[str, Any]) -> str:
+    needs = ", ".join(map(str, each["requires"]))
+    return f"no. {each['order']}" + (f", after {needs}" if needs else "")
+
+
+def _say_path(answer: Mapping[str, Any]) -> str:
+    lines = [f"{answer['target']}: {answer['message']}."]
+    for step in answer["steps"]:
+        lines.append(f"Step {step['step']} (certainty {step['certainty']:g}):")
+        lines += [
+            f"- {each['name']} [{each['concept_id']}] ({_numbered(each)})"
+            for each in step["concepts"]
+        ]
+    if answer["known"]:
+        lines.append(f"Known to {answer['learner']}: {', '.join(answer['known'])}.")
+    return "\n".join(lines + _notes(answer))
+
+
+def _say_marked(answer: Mapping[str, Any]) -> str:
+    return f"{answer['message']} ({answer['changed']} changed)."
+
+
+def _say_known(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"- {each['name']} [{each['concept_id']}] since {each['since']}"
+        for each in answer["results"]
+    ]
+    return "\n".join([f"{answer['message']}.", *lines, *_notes(answer), *_more(answer)])
 
 
 def _say_chain(answer: Mapping[str, Any]) -> str:
@@ -149,6 +188,13 @@ def _certainty(each: Mapping[str, Any]) -> str:
     return f"{each['certainty_score']:g}{' computed' if 'certainty_source' in each else ''}"
 
 
+def _answer_options(fit: Fit | None, *, pages: bool) -> tuple[str, ...]:
+    """Return the parameters of an answer that its method does not take itself."""
+    if fit is None:
+        return ()
+    return ("max_chars",) if pages else ("cursor", "max_chars")
+
+
 def _row(
     name: str,
     method: Callable[Concatenate[Knowledge, ...], Any],
@@ -157,6 +203,7 @@ def _row(
     *,
     says: Callable[[dict[str, Any]], str],
     fit: Fit | None = None,
+    pages: bool = False,
     writes: bool = False,
     toolset: str = _TOOLSET,
     example: Mapping[str, Any] | None = None,
@@ -171,7 +218,7 @@ def _row(
         summarise=says,
         render=_plain,
         fit=_by_budget(fit) if fit else None,
-        answer_options=("cursor", "max_chars") if fit else (),
+        answer_options=_answer_options(fit, pages=pages or fit is _FIT_LIST),
         read_only=not writes,
         idempotent=not writes,
         example=example,
@@ -217,7 +264,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "get_concept",
         Knowledge.get_concept,
         "Get concept",
-        "A concept by its id, now or in the past.",
+        "A concept by its id or name, now or in the past.",
         says=_say_concept,
         fit=budgets.fit_concept,
     ),
@@ -290,9 +337,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "get_prerequisites",
         Knowledge.get_prerequisites,
         "Prerequisites",
-        "What to know before a concept, nearest first.",
+        "What to know before a concept, nearest first; `order` is a learning order.",
         says=_say_prerequisites,
-        fit=partial(budgets.fit_results, field="prerequisites"),
+        fit=budgets.fit_prerequisites,
+        pages=True,
     ),
     _row(
         "get_concept_chain",
@@ -324,6 +372,34 @@ OPERATIONS: tuple[Operation, ...] = (
         "Bring a deleted concept back as it was, with its relationships.",
         says=_say_written,
         writes=True,
-        toolset="admin",
+        toolset=_MORE,
+    ),
+    _row(
+        "get_learning_path",
+        Knowledge.get_learning_path,
+        "Learning path",
+        "What to learn for a concept, step by step, without what the learner knows.",
+        says=_say_path,
+        fit=budgets.fit_path,
+        toolset=_MORE,
+        example={"target": "Transformers", "known": ["Linear algebra"]},
+    ),
+    _row(
+        "mark_known",
+        Knowledge.mark_known,
+        "Mark known",
+        "Mark concepts as known to a learner; learning paths leave them out.",
+        says=_say_marked,
+        writes=True,
+        toolset=_MORE,
+    ),
+    _row(
+        "list_known",
+        Knowledge.list_known,
+        "Known concepts",
+        "The concepts that a learner knows, newest first.",
+        says=_say_known,
+        fit=_FIT_LIST,
+        toolset=_MORE,
     ),
 )

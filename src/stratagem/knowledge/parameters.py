@@ -19,6 +19,7 @@ __all__ = [
     "Direction",
     "Explanation",
     "LabelFilter",
+    "Learner",
     "MinCertainty",
     "PathDepth",
     "RelatedLimit",
@@ -36,9 +37,10 @@ _LEVEL = {"maxLength": limits.PLACE_CHARS_MAX}
 # Answers have labels in upper case, and those are taken too.
 _LABELS = {"enum": list(TYPES)}
 
-ConceptId = Annotated[str, Param("The id of a concept", quiet=True)]
-SourceId = Annotated[str, Param("The concept that it leads from", quiet=True)]
-TargetId = Annotated[str, Param("The concept that it leads to", quiet=True)]
+ConceptId = Annotated[str, Param("Id or name")]
+SourceId = Annotated[str, Param("Where it leads from: id or name")]
+TargetId = Annotated[str, Param("Where it leads to: id or name")]
+Learner = Annotated[str | None, Param("Who learns; the caller by default")]
 ConceptName = Annotated[str, Param("What the concept is called", quiet=True, advertised=_NAME)]
 Explanation = Annotated[str, Param("What the concept means", quiet=True, advertised=_TEXT)]
 Area = Annotated[str | None, Param('Such as "Programming"', advertised=_LEVEL)]

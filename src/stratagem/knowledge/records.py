@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import orjson
 
+from stratagem import limits
 from stratagem.engine.lineage import OPEN_END, View
-from stratagem.errors import ConceptNotFound
-from stratagem.knowledge.spaces import CERTAINTIES, CONCEPTS
+from stratagem.errors import AmbiguousName, ConceptNotFound
+from stratagem.knowledge.spaces import CERTAINTIES, CONCEPTS, NAME_FACET, RELATIONSHIPS, fold_name
 from stratagem.storage.contract import Reader, Version
 
 __all__ = ["Concept", "ConceptRecords", "Score", "content_of"]
@@ -49,24 +51,72 @@ class ConceptRecords:
         version = self.reader.records.current(self.view.lineage, CONCEPTS, concept_id)
         return _concept(concept_id, version) if version else None
 
-    def concept(self, concept_id: str, *, field: str = "concept_id") -> Concept:
-        """Return a concept.
+    def concept(self, given: str, *, field: str = "concept_id") -> Concept:
+        """Return the concept that an id or a name stands for.
 
         Raises:
-            ConceptNotFound: The view shows none with this id.
+            ConceptNotFound: The view shows none with this id or name.
+            AmbiguousName: Several have this name.
         """
-        found = self.find(concept_id)
+        found = self.find(given) or self.find(given.lower())
         if found is not None:
             return found
-        gone = bool(self.versions(concept_id, limit=1))
-        raise ConceptNotFound(
-            f"The concept {concept_id!r} was deleted."
-            if gone
-            else f"There is no concept {concept_id!r} on this branch.",
-            hint="restore_concept brings it back." if gone else None,
-            field=field,
-            resource_id=concept_id,
+        named = self.named(given)
+        exact = [each for each in named if each.name == given]
+        for same in (named, exact):
+            if len(same) == 1:
+                return same[0]
+        if named:
+            raise _ambiguous(given, exact or named, field)
+        raise self._not_found(given, field)
+
+    def concepts(self, given: Sequence[str], *, field: str) -> list[Concept]:
+        """Return the concepts that some ids or names stand for, each once."""
+        found = (self.concept(each, field=f"{field}[{at}]") for at, each in enumerate(given))
+        return list({each.id: each for each in found}.values())
+
+    def named(self, name: str) -> list[Concept]:
+        """Return the concepts with a name, in any case: the newest of them, oldest first."""
+        facet = NAME_FACET + fold_name(name)
+        versions = self.reader.catalogue.with_facet(
+            self.view, facet, limit=limits.NAMESAKES_READ_MAX
         )
+        return self.by_version(versions)
+
+    def _not_found(self, given: str, field: str) -> ConceptNotFound:
+        if self.versions(given, limit=1):
+            return ConceptNotFound(
+                f"The concept {given!r} was deleted.",
+                hint="restore_concept (toolset knowledge_plus) brings it back.",
+                field=field,
+                resource_id=given,
+            )
+        similar = self._similar_names(given)
+        message = f"There is no concept {given!r} on this branch."
+        if not similar:
+            return ConceptNotFound(message, field=field, resource_id=given)
+        return ConceptNotFound(
+            f"{message} Did you mean {', '.join(map(repr, similar))}?",
+            hint="Name one of `similar`, or search with search_concepts_semantic.",
+            field=field,
+            resource_id=given,
+            similar=similar,
+        )
+
+    def _similar_names(self, given: str) -> list[str]:
+        """Return names that have what was given in them, or are written much like it."""
+        folded = fold_name(given)
+        words = sorted(folded.split(), key=len, reverse=True)[:2]
+        versions: dict[int, None] = {}
+        for part in dict.fromkeys([folded, *words]):
+            if part:
+                versions |= dict.fromkeys(
+                    self.reader.catalogue.with_facet_containing(
+                        self.view, NAME_FACET, part, limit=limits.NAMESAKES_READ_MAX
+                    )
+                )
+        names = {fold_name(each.name): each.name for each in self.by_version(list(versions))}
+        return [names[each] for each in get_close_matches(folded, names, n=3, cutoff=0.5)]
 
     def versions(self, concept_id: str, *, limit: int) -> list[Version]:
         """Return a concept's versions, newest first, deletions too."""
@@ -95,6 +145,12 @@ class ConceptRecords:
         """Return the concepts of some ids, leaving out deleted ones."""
         numbers = self.reader.records.subjects(CONCEPTS, concept_ids)
         return {each.id: each for each in self.by_subject(list(numbers.values())).values()}
+
+    def relationships(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what some relationships say, leaving out those that are not there."""
+        numbers = self.reader.records.subjects(RELATIONSHIPS, keys)
+        found = self.reader.records.current_many(self.view.lineage, list(numbers.values()))
+        return {each.key: content_of(each.version.payload) for each in found.values()}
 
     def scores(self, concepts: Iterable[Concept]) -> dict[str, Score]:
         """Return how sure one can be of some concepts: as was given, or else as was computed."""
@@ -129,3 +185,16 @@ def content_of(payload: bytes | None) -> dict[str, Any]:
 
 def _concept(concept_id: str, version: Version) -> Concept:
     return Concept(concept_id, version.sequence, version.at, content_of(version.payload))
+
+
+def _ambiguous(given: str, named: Sequence[Concept], field: str) -> AmbiguousName:
+    candidates = [
+        {"concept_id": each.id, "name": each.name, "area": each.content.get("area")}
+        for each in named
+    ]
+    return AmbiguousName(
+        f"{len(named)} concepts are called {given!r}.",
+        field=field,
+        invalid_value=given,
+        candidates=candidates,
+    )

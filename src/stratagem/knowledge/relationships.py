@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from stratagem import limits
@@ -10,10 +11,10 @@ from stratagem.errors import PathNotFound, RelationshipNotFound, ValidationFaile
 from stratagem.knowledge import certainty, checks
 from stratagem.knowledge.concepts import Concepts
 from stratagem.knowledge.graph import BuiltInGraph
-from stratagem.knowledge.models import Path, Prerequisites, Related, RelationshipWritten, Results
+from stratagem.knowledge.models import Path, Related, RelationshipWritten, Results
+from stratagem.knowledge.pages import Page
 from stratagem.knowledge.parameters import (
     ConceptId,
-    Depth,
     Direction,
     LabelFilter,
     PathDepth,
@@ -31,10 +32,10 @@ from stratagem.knowledge.spaces import (
     RELATIONSHIPS,
     relationship_key,
 )
-from stratagem.parameters import AsOf, BranchName, Param, RequestId
+from stratagem.parameters import AsOf, BranchName, Cursor, Param, RequestId
 from stratagem.storage.contract import Transaction
 
-__all__ = ["Relationships"]
+__all__ = ["Relationships", "describe_cycle"]
 
 
 class Relationships(Concepts):
@@ -70,8 +71,9 @@ class Relationships(Concepts):
             content["notes"] = told
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
-            key = _free(records, source_id, target_id, label)
-            draft = Draft(RELATIONSHIP_CREATED, content, RELATIONSHIPS, key)
+            ends = _ends(records, source_id, target_id)
+            key = _free(records, ends, label)
+            draft = Draft(RELATIONSHIP_CREATED, content | ends, RELATIONSHIPS, key)
             return _relate(records, transaction, draft)
 
         answer = self._change(work, "create_relationship", content, branch, request_id)
@@ -93,10 +95,11 @@ class Relationships(Concepts):
         """
         self._services.require("delete_relationship")
         label = _check_relationship(source_id, target_id, relationship_type)
-        ends = {"source_id": source_id, "target_id": target_id, "relationship_type": label}
+        given = {"source_id": source_id, "target_id": target_id, "relationship_type": label}
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
-            key = relationship_key(source_id, target_id, label)
+            ends = given | _known_ends(records, source_id, target_id)
+            key = relationship_key(ends["source_id"], ends["target_id"], label)
             if transaction.records.current(records.view.lineage, RELATIONSHIPS, key) is None:
                 raise RelationshipNotFound(
                     f"There is no {label} relationship from {source_id!r} to {target_id!r}.",
@@ -107,7 +110,7 @@ class Relationships(Concepts):
                 records, transaction, Draft(RELATIONSHIP_DELETED, ends, RELATIONSHIPS, key)
             )
 
-        answer = self._change(work, "delete_relationship", ends, branch, request_id)
+        answer = self._change(work, "delete_relationship", given, branch, request_id)
         return RelationshipWritten(message="Relationship deleted", **answer)
 
     def get_related_concepts(
@@ -117,6 +120,7 @@ class Relationships(Concepts):
         direction: Direction = "both",
         relationship_type: LabelFilter = None,
         limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Results[Related]:
@@ -125,33 +129,15 @@ class Relationships(Concepts):
         checks.concept_id(concept_id)
         way = checks.direction(direction)
         label = checks.label(relationship_type, optional=True)
+        page = Page.at(cursor, limit)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
-            records.concept(concept_id)
+            concept = records.concept(concept_id)
             graph = self._services.graph(reader, records.view)
-            found = graph.neighbours(concept_id, direction=way, label=label, limit=limit + 1)
-        kept = found[:limit]
-        message = f"Found {len(kept)} related concepts"
-        return Results(kept, message, truncated=len(found) > limit or None)
-
-    def get_prerequisites(
-        self,
-        concept_id: ConceptId,
-        *,
-        depth: Depth = limits.PREREQUISITE_DEPTH_DEFAULT,
-        branch: BranchName = None,
-        as_of: AsOf = None,
-    ) -> Prerequisites:
-        """Return what to know before a concept, nearest first, each at its smallest depth."""
-        self._services.require("get_prerequisites")
-        checks.concept_id(concept_id)
-        with self._store.snapshot() as reader:
-            records = self._records(reader, branch, as_of)
-            records.concept(concept_id)
-            walk = self._services.graph(reader, records.view).prerequisites(concept_id, depth)
-            cycle, note = _circle(records, concept_id, depth) if walk.circular else (None, None)
-        message = f"Found {len(walk.found)} prerequisites"
-        return Prerequisites(walk.found, message, walk.more or None, cycle, note)
+            found = graph.neighbours(concept.id, direction=way, label=label, limit=page.read)
+            kept = page.cut(found)
+            _add_notes(records, concept.id, kept)
+        return page.results(found, kept, f"Found {len(kept)} related concepts")
 
     def get_concept_chain(
         self,
@@ -172,16 +158,21 @@ class Relationships(Concepts):
         checks.concept_id(end_concept_id, field="end_concept_id")
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
-            records.concept(start_concept_id, field="start_concept_id")
-            records.concept(end_concept_id, field="end_concept_id")
+            start = records.concept(start_concept_id, field="start_concept_id")
+            end = records.concept(end_concept_id, field="end_concept_id")
             graph = self._services.graph(reader, records.view)
-            path = graph.path(start_concept_id, end_concept_id, max_depth)
+            path = graph.path(start.id, end.id, max_depth)
         if path is None:
             raise PathNotFound(
                 f"There is no path of at most {max_depth} relationships between these concepts.",
                 start_concept_id=start_concept_id,
                 end_concept_id=end_concept_id,
                 max_depth=max_depth,
+                hint=(
+                    "Try a larger max_depth."
+                    if max_depth < limits.PATH_DEPTH_MAX
+                    else "get_related_concepts of either shows what they have in common."
+                ),
             )
         length = len(path) - 1
         return Path(path, length, f"Found path of length {length}")
@@ -193,20 +184,41 @@ def _check_relationship(source_id: object, target_id: object, relationship_type:
     label = checks.label(relationship_type)
     assert label is not None
     if source == target:
-        raise ValidationFailed(
-            "A concept cannot be related to itself.",
-            field="target_id",
-            invalid_value=target,
-            hint="Name two concepts.",
-        )
+        raise _related_to_itself(target)
     return label
 
 
-def _free(records: ConceptRecords, source_id: str, target_id: str, label: str) -> str:
+def _related_to_itself(target: str) -> ValidationFailed:
+    return ValidationFailed(
+        "A concept cannot be related to itself.",
+        field="target_id",
+        invalid_value=target,
+        hint="Name two concepts.",
+    )
+
+
+def _ends(records: ConceptRecords, source: str, target: str) -> dict[str, str]:
+    """Return the ids of two different concepts that are there."""
+    source_id = records.concept(source, field="source_id").id
+    target_id = records.concept(target, field="target_id").id
+    if source_id == target_id:
+        raise _related_to_itself(target)
+    return {"source_id": source_id, "target_id": target_id}
+
+
+def _known_ends(records: ConceptRecords, source: str, target: str) -> dict[str, str]:
+    """Return the ids of what a relationship relates; ids of deleted concepts stay what they are."""
+    return {
+        field: given
+        if records.versions(given, limit=1)
+        else (named[0].id if len(named := records.named(given)) == 1 else given)
+        for field, given in (("source_id", source), ("target_id", target))
+    }
+
+
+def _free(records: ConceptRecords, ends: Mapping[str, str], label: str) -> str:
     """Return the id of a relationship that can be created."""
-    records.concept(source_id, field="source_id")
-    records.concept(target_id, field="target_id")
-    key = relationship_key(source_id, target_id, label)
+    key = relationship_key(ends["source_id"], ends["target_id"], label)
     if records.reader.records.current(records.view.lineage, RELATIONSHIPS, key) is not None:
         raise ValidationFailed(
             f"These concepts are related by {label} already.",
@@ -216,8 +228,19 @@ def _free(records: ConceptRecords, source_id: str, target_id: str, label: str) -
             hint="Delete it first to change its strength or notes.",
         )
     if label == PREREQUISITE:
-        _refuse_cycle(records, source_id, target_id)
+        _refuse_cycle(records, ends["source_id"], ends["target_id"])
     return key
+
+
+def _add_notes(records: ConceptRecords, concept_id: str, related: Sequence[Related]) -> None:
+    """Add the id of each relationship, and what was noted about it."""
+    for each in related:
+        ends = (concept_id, each.concept_id)
+        source, target = ends if each.direction == "outgoing" else reversed(ends)
+        each.relationship_id = relationship_key(source, target, each.relationship_type.lower())
+    contents = records.relationships([each.relationship_id for each in related])
+    for each in related:
+        each.notes = contents.get(each.relationship_id, {}).get("notes")
 
 
 def _refuse_cycle(records: ConceptRecords, source_id: str, target_id: str) -> None:
@@ -225,7 +248,7 @@ def _refuse_cycle(records: ConceptRecords, source_id: str, target_id: str) -> No
     if cycle is None:
         return
     raise ValidationFailed(
-        f"This prerequisite would close a cycle: {_describe_cycle(records, cycle)}.",
+        f"This prerequisite would close a cycle: {describe_cycle(records, cycle)}.",
         field="target_id",
         invalid_value=target_id,
         cycle=cycle,
@@ -233,20 +256,8 @@ def _refuse_cycle(records: ConceptRecords, source_id: str, target_id: str) -> No
     )
 
 
-def _circle(
-    records: ConceptRecords, concept_id: str, depth: int
-) -> tuple[list[str] | None, str | None]:
-    """Return a cycle that a merge has made, and what is said about it."""
-    cycle = BuiltInGraph(records.reader, records.view).circle(concept_id, depth)
-    if not cycle:
-        return None, None
-    return cycle, (
-        f"This concept is its own prerequisite: {_describe_cycle(records, cycle)}. "
-        "A merge brought these relationships together; delete one of them."
-    )
-
-
-def _describe_cycle(records: ConceptRecords, cycle: list[str]) -> str:
+def describe_cycle(records: ConceptRecords, cycle: list[str]) -> str:
+    """Return the names of the concepts of a cycle, in its order."""
     concepts = records.by_id(cycle)
     return " → ".join(concepts[each].name if each in concepts else each for each in cycle)
 

@@ -11,6 +11,7 @@ from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge import checks, concept_lists, similarity_search
 from stratagem.knowledge.concept_lists import ConceptFilter
+from stratagem.knowledge.learning import Learning
 from stratagem.knowledge.models import (
     Availability,
     ConceptHit,
@@ -21,6 +22,7 @@ from stratagem.knowledge.models import (
     Results,
     StoreStatistics,
 )
+from stratagem.knowledge.pages import Page
 from stratagem.knowledge.parameters import (
     Area,
     CertaintyBound,
@@ -31,17 +33,16 @@ from stratagem.knowledge.parameters import (
     Topic,
 )
 from stratagem.knowledge.records import ConceptRecords
-from stratagem.knowledge.relationships import Relationships
 from stratagem.knowledge.services import TOOLS
 from stratagem.knowledge.spaces import CONCEPT, facet
-from stratagem.parameters import AsOf, BranchName, Param
+from stratagem.parameters import AsOf, BranchName, Cursor, Param
 from stratagem.search.index import Ranking
 
 __all__ = ["Knowledge"]
 
 
-class Knowledge(Relationships):
-    """The seventeen operations of knowledge, for one caller."""
+class Knowledge(Learning):
+    """Concepts, how they relate, and how sure one can be of each, for one caller."""
 
     def ping(self) -> Pong:
         """Say that the server is there."""
@@ -92,6 +93,7 @@ class Knowledge(Relationships):
         min_certainty: MinCertainty = None,
         area: Area = None,
         topic: Topic = None,
+        cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Results[ConceptHit]:
@@ -100,20 +102,18 @@ class Knowledge(Relationships):
         text = checks.query(query)
         places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
+        page = Page.at(cursor, limit)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
-            hits, ranking = self._similar(records, text, tags, min_certainty, limit + 1)
+            hits, ranking = self._similar(records, text, tags, min_certainty, page.read)
         note = None
         if ranking.waiting:
             note = f"{ranking.waiting} texts wait for their vectors; words find them already."
-        return Results(
-            hits[:limit],
-            "Found",
-            truncated=len(hits) > limit or None,
-            mode="lexical" if ranking.mode == "lexical" else None,
-            note=note,
-        )
+        answer = page.results(hits, page.cut(hits), "Found")
+        answer.mode = "lexical" if ranking.mode == "lexical" else None
+        answer.note = note
+        return answer
 
     def search_concepts_exact(
         self,
@@ -124,6 +124,7 @@ class Knowledge(Relationships):
         subtopic: Subtopic = None,
         min_certainty: MinCertainty = None,
         limit: ConceptLimit = limits.CONCEPTS_DEFAULT,
+        cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Results[ConceptListed]:
@@ -136,25 +137,27 @@ class Knowledge(Relationships):
             checks.level(subtopic, "subtopic"),
             min_certainty,
         )
+        page = Page.at(cursor, limit)
         with self._store.snapshot() as reader:
             found = concept_lists.find_matching(
-                self._records(reader, branch, as_of), wanted, limit + 1
+                self._records(reader, branch, as_of), wanted, page.read
             )
-        kept = [concept_lists.to_list_item(*each) for each in found[:limit]]
-        message = f"Found {len(kept)} concepts matching criteria"
-        return Results(kept, message, truncated=len(found) > limit or None)
+        kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
+        return page.results(found, kept, f"Found {len(kept)} concepts matching criteria")
 
     def get_recent_concepts(
         self,
         *,
         limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Results[RecentConcept]:
         """Return the concepts that were created last, newest first."""
         self._services.require("get_recent_concepts")
+        page = Page.at(cursor, limit)
         with self._store.snapshot() as reader:
-            found = concept_lists.newest(self._records(reader, branch, as_of), limit + 1)
+            found = concept_lists.newest(self._records(reader, branch, as_of), page.read)
         kept = [
             RecentConcept(
                 each.id,
@@ -163,9 +166,9 @@ class Knowledge(Relationships):
                 each.content.get("topic"),
                 moments.iso(each.content["created_at"]),
             )
-            for each in found[:limit]
+            for each in page.cut(found)
         ]
-        return Results(kept, "Found", truncated=len(found) > limit or None)
+        return page.results(found, kept, "Found")
 
     def list_hierarchy(self, *, branch: BranchName = None, as_of: AsOf = None) -> Hierarchy:
         """Return how many concepts each area, topic and subtopic has, by name.
@@ -190,6 +193,7 @@ class Knowledge(Relationships):
         min_certainty: CertaintyBound = 0,
         max_certainty: CertaintyBound = 100,
         limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Results[ConceptListed]:
@@ -203,13 +207,14 @@ class Knowledge(Relationships):
                 invalid_value=low,
                 hint="Exchange the two.",
             )
+        page = Page.at(cursor, limit)
         with self._store.snapshot() as reader:
             found = concept_lists.by_certainty(
-                self._records(reader, branch, as_of), low, high, limit + 1
+                self._records(reader, branch, as_of), low, high, page.read
             )
-        kept = [concept_lists.to_list_item(*each) for each in found[:limit]]
+        kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
-        return Results(kept, message, truncated=len(found) > limit or None)
+        return page.results(found, kept, message)
 
     def _similar(
         self, records: ConceptRecords, query: str, tags: list[str], floor: float | None, limit: int

@@ -16,9 +16,14 @@ __all__ = [
     "CONCEPTS",
     "CONCEPT_CREATED",
     "CONCEPT_DELETED",
+    "CONCEPT_LEARNT",
     "CONCEPT_RESTORED",
+    "CONCEPT_UNLEARNT",
     "CONCEPT_UPDATED",
     "GENERAL",
+    "KNOWN_CONCEPT",
+    "KNOWN_CONCEPTS",
+    "LEARNER_FACET",
     "NAME_FACET",
     "PREREQUISITE",
     "RELATIONSHIP",
@@ -29,6 +34,7 @@ __all__ = [
     "UNCATEGORIZED",
     "facet",
     "fold_name",
+    "known_key",
     "place_of",
     "relationship_key",
 ]
@@ -41,6 +47,8 @@ _NAMESPACE: Final = "knowledge"
 CONCEPTS: Final = Space(CONCEPT, _NAMESPACE)
 RELATIONSHIPS: Final = Space(RELATIONSHIP, _NAMESPACE)
 CERTAINTIES: Final = Space(CERTAINTY, _NAMESPACE)
+KNOWN_CONCEPT: Final = "known_concept"
+KNOWN_CONCEPTS: Final = Space(KNOWN_CONCEPT, _NAMESPACE)
 
 CONCEPT_CREATED: Final = "ConceptCreated"
 CONCEPT_UPDATED: Final = "ConceptUpdated"
@@ -49,6 +57,8 @@ CONCEPT_RESTORED: Final = "ConceptRestored"
 RELATIONSHIP_CREATED: Final = "RelationshipCreated"
 RELATIONSHIP_DELETED: Final = "RelationshipDeleted"
 CERTAINTY_COMPUTED: Final = "CertaintyComputed"
+CONCEPT_LEARNT: Final = "ConceptLearnt"
+CONCEPT_UNLEARNT: Final = "ConceptUnlearnt"
 
 PREREQUISITE: Final = "prerequisite"
 # From A to B: B requires A, A is related to B, A includes B, A replaces B, A speaks against B,
@@ -60,6 +70,7 @@ UNCATEGORIZED: Final = "Uncategorized"
 GENERAL: Final = "General"
 
 NAME_FACET: Final = "name="
+LEARNER_FACET: Final = "learner="
 
 
 def place_of(content: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -89,3 +100,9 @@ def relationship_key(source_id: str, target_id: str, label: str) -> str:
     """
     told = f"{source_id}\0{target_id}\0{label}"
     return f"rel-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+
+def known_key(learner: str, concept_id: str) -> str:
+    """Return the id of the record that a learner knows a concept: the same on every branch."""
+    told = f"{learner}\0{concept_id}"
+    return f"known-{hashlib.sha256(told.encode()).hexdigest()[:32]}"

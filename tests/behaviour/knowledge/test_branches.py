@@ -268,7 +268,13 @@ def test_a_longer_cycle_that_a_merge_makes_is_shown_in_order(call: Knowing) -> N
     call.merge(branch)
 
     assert call("get_prerequisites", concept_id=b)["cycle"] == [b, c, a, b]
-    assert "cycle" not in call("get_prerequisites", concept_id=b, depth=2)
+    assert call("get_prerequisites", concept_id=b, depth=2)["cycle"] == [b, c, a, b]
+    path = call("get_learning_path", target=b)
+    assert [[each["name"] for each in step["concepts"]] for step in path["steps"]] == [
+        ["D"],
+        ["B", "A", "C"],
+    ]
+    assert "require each other" in path["note"]
 
 
 @proves("knowledge:past")

@@ -14,7 +14,7 @@ from tests.manifest import proves
 @proves("graph:related")
 def test_both_ends_of_a_relationship_see_it(call: Knowing) -> None:
     whole, part = call.concepts("Whole", "Part")
-    call.relate(whole, part, "includes", strength=0.5)
+    relationship = call.relate(whole, part, "includes", strength=0.5, notes="Half of it.")
 
     outgoing = call("get_related_concepts", concept_id=whole)["results"]
     incoming = call("get_related_concepts", concept_id=part)["results"]
@@ -26,6 +26,8 @@ def test_both_ends_of_a_relationship_see_it(call: Knowing) -> None:
             "relationship_type": "INCLUDES",
             "direction": "outgoing",
             "strength": 0.5,
+            "relationship_id": relationship,
+            "notes": "Half of it.",
         }
     ]
     assert (

@@ -18,7 +18,7 @@ Answer = dict[str, Any]
 Ask = Callable[[str, Answer], Answer]
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
-TOOLSETS = ("memory", "knowledge", "admin")
+TOOLSETS = ("memory", "knowledge", "knowledge_plus")
 MODERN_HEADERS = {
     "accept": "application/json, text/event-stream",
     "mcp-protocol-version": MODERN,
@@ -50,7 +50,7 @@ def stdio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stdio]:
 
 def over_rest(served: Served) -> Ask:
     def ask(name: str, arguments: Answer) -> Answer:
-        toolset = "admin" if name == "restore_concept" else "knowledge"
+        toolset = "knowledge_plus" if name == "restore_concept" else "knowledge"
         response = served.client.post(f"/api/{toolset}/{name}", json=arguments)
         answer: Answer = response.json()
         refused = answer.get("success") is False

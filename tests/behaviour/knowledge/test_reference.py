@@ -285,7 +285,7 @@ def test_create_and_delete_relationship(call: Knowing) -> None:
 @proves("knowledge:documented")
 def test_get_related_concepts(call: Knowing) -> None:
     center, functions = call.concepts("Python Decorators", "Python Functions")
-    call.relate(center, functions, "prerequisite")
+    relationship = call.relate(center, functions, "prerequisite")
 
     answer = call(
         "get_related_concepts",
@@ -304,6 +304,7 @@ def test_get_related_concepts(call: Knowing) -> None:
                 "relationship_type": "PREREQUISITE",
                 "direction": "outgoing",
                 "strength": 1.0,
+                "relationship_id": relationship,
             }
         ],
         "total": 1,
@@ -325,9 +326,15 @@ def test_get_prerequisites(call: Knowing) -> None:
     assert answer == {
         "success": True,
         "prerequisites": [
-            {"concept_id": variables, "name": "Variables", "depth": 1},
-            {"concept_id": functions, "name": "Functions", "depth": 2},
-            {"concept_id": loops, "name": "Python For Loops", "depth": 3},
+            {"concept_id": variables, "name": "Variables", "depth": 1, "order": 3, "requires": [2]},
+            {"concept_id": functions, "name": "Functions", "depth": 2, "order": 2, "requires": [1]},
+            {
+                "concept_id": loops,
+                "name": "Python For Loops",
+                "depth": 3,
+                "order": 1,
+                "requires": [],
+            },
         ],
         "total": 3,
         "message": "Found 3 prerequisites",

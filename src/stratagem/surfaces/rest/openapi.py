@@ -29,7 +29,15 @@ _STATUSES: Final = {
     "507": "The disk is full.",
 }
 
-_ORDER: Final = ("memory", "debugging", "knowledge", "gateway", "registry", "admin")
+_ORDER: Final = (
+    "memory",
+    "debugging",
+    "knowledge",
+    "knowledge_plus",
+    "gateway",
+    "registry",
+    "admin",
+)
 
 
 @cache

@@ -1,0 +1,282 @@
+"""What to learn before a concept, in which order, and what somebody knows already.
+
+That a learner knows a concept is a record like any other: it belongs to a branch, has its history
+and is read as of any moment. A learner is the caller, unless another name is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from stratagem import limits
+from stratagem.answers import read_cursor
+from stratagem.engine import moments
+from stratagem.engine.events import Draft
+from stratagem.errors import ValidationFailed
+from stratagem.knowledge import checks, learning_order
+from stratagem.knowledge.graph import BuiltInGraph, Walk
+from stratagem.knowledge.learning_order import LearningOrder
+from stratagem.knowledge.models import (
+    KnownConcept,
+    KnownMarked,
+    LearningConcept,
+    LearningPath,
+    LearningStep,
+    Prerequisite,
+    Prerequisites,
+    Results,
+)
+from stratagem.knowledge.pages import Page
+from stratagem.knowledge.parameters import ConceptId, ConceptLimit, Depth, Learner
+from stratagem.knowledge.records import Concept, ConceptRecords, Score, content_of
+from stratagem.knowledge.relationships import Relationships, describe_cycle
+from stratagem.knowledge.spaces import (
+    CONCEPT_LEARNT,
+    CONCEPT_UNLEARNT,
+    KNOWN_CONCEPTS,
+    LEARNER_FACET,
+    known_key,
+)
+from stratagem.parameters import AsOf, BranchName, Cursor, Param, RequestId
+from stratagem.storage.contract import Transaction
+
+__all__ = ["Learning"]
+
+_DONE: Final = "{} is known already"
+_UNREAD: Final = "Only the nearest prerequisites were looked at; there are more."
+
+
+class Learning(Relationships):
+    """Prerequisites, learning paths and what learners know, for one caller."""
+
+    def get_prerequisites(
+        self,
+        concept_id: ConceptId,
+        *,
+        depth: Depth = limits.PREREQUISITE_DEPTH_DEFAULT,
+        cursor: Cursor = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> Prerequisites:
+        """Return what to know before a concept, nearest first, each at its smallest depth.
+
+        `order` is the place of each among everything that the concept requires, at any depth. What
+        lies deeper than `depth` is counted, and `next` goes on with it.
+        """
+        self._services.require("get_prerequisites")
+        checks.concept_id(concept_id)
+        begin = read_cursor(cursor, most=limits.PREREQUISITES_MAX)
+        with self._store.snapshot() as reader:
+            records = self._records(reader, branch, as_of)
+            concept = records.concept(concept_id)
+            walk = self._services.graph(reader, records.view).prerequisites(concept.id)
+            answer = _prerequisites(walk, concept.id, depth, begin)
+            if walk.circular:
+                answer.cycle = BuiltInGraph(reader, records.view).circle(concept.id)
+                answer.note = _join(_describe_circle(records, answer.cycle), answer.note)
+        return answer
+
+    def get_learning_path(
+        self,
+        target: Annotated[str, Param("What to learn: id or name")],
+        *,
+        known: Annotated[
+            Sequence[str], Param("Ids or names of what is known besides", plural="known")
+        ] = (),
+        learner: Learner = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> LearningPath:
+        """Return what to learn for a concept, in steps that can each be learnt side by side.
+
+        Everything comes after what it needs. What the learner knows, by mark_known or by `known`,
+        is left out, and so is what only that requires. A step is as certain as the least certain
+        of its concepts.
+        """
+        checks.concept_id(target, field="target")
+        given = checks.concept_ids(known, field="known", most=limits.KNOWN_MAX)
+        name = self._learner(learner)
+        with self._store.snapshot() as reader:
+            records = self._records(reader, branch, as_of)
+            goal = records.concept(target, field="target")
+            told = {each.id: each.name for each in records.concepts(given, field="known")}
+            told |= {each.id: each.name for each, _ in _known_by(records, name)}
+            if goal.id in told:
+                return LearningPath(goal.name, [], _DONE.format(goal.name), [goal.name], name)
+            walk = self._services.graph(reader, records.view).prerequisites(goal.id, told)
+            concepts = [goal, *(each.concept for each in walk.found)]
+            ids = [each.id for each in concepts]
+            order = learning_order.arrange(ids, walk.needs)
+            steps = _learning_steps(concepts, order, records.scores(concepts))
+            passed = _passed_by(records, ids, told)
+        cycle = order.cycles[0] if order.cycles else None
+        return LearningPath(
+            goal.name,
+            steps,
+            f"{len(concepts)} concepts in {len(steps)} steps",
+            passed,
+            name,
+            total=len(concepts),
+            total_steps=len(steps),
+            truncated=walk.more or None,
+            cycle=cycle,
+            note=_join(
+                _describe_mutual(concepts, cycle) if cycle else None,
+                _UNREAD if walk.more else None,
+            ),
+        )
+
+    def mark_known(
+        self,
+        concepts: Annotated[Sequence[str], Param("Ids or names", plural="concept")],
+        *,
+        known: Annotated[bool, Param("False: no longer known", strict=True)] = True,
+        learner: Learner = None,
+        branch: BranchName = None,
+        request_id: RequestId = None,
+    ) -> KnownMarked:
+        """Mark concepts as known to a learner, or as no longer known.
+
+        Raises:
+            ConceptNotFound: One of them is not there; nothing was marked.
+        """
+        given = checks.concept_ids(concepts, field="concepts", most=limits.KNOWN_MAX)
+        if not given:
+            raise ValidationFailed(
+                "There is nothing to mark.", field="concepts", hint="Name at least one concept."
+            )
+        name = self._learner(learner)
+
+        def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
+            found = records.concepts(given, field="concepts")
+            marked = {each.id for each, _ in _known_by(records, name)}
+            changed = [each.id for each in found if (each.id in marked) != known]
+            kind = CONCEPT_LEARNT if known else CONCEPT_UNLEARNT
+            drafts = [
+                Draft(
+                    kind,
+                    {"learner": name, "concept_id": each},
+                    KNOWN_CONCEPTS,
+                    known_key(name, each),
+                )
+                for each in changed
+            ]
+            if drafts:
+                transaction.append(records.view.branch, drafts)
+            return {"concepts": [each.name for each in found], "changed": len(changed)}
+
+        arguments = {"concepts": given, "known": known, "learner": name}
+        answer = self._change(work, "mark_known", arguments, branch, request_id)
+        message = f"{'Known' if known else 'Not known'} to {name}: {len(answer['concepts'])}"
+        return KnownMarked(learner=name, known=known, message=message, **answer)
+
+    def list_known(
+        self,
+        *,
+        learner: Learner = None,
+        limit: ConceptLimit = limits.CONCEPTS_DEFAULT,
+        cursor: Cursor = None,
+        branch: BranchName = None,
+        as_of: AsOf = None,
+    ) -> Results[KnownConcept]:
+        """Return the concepts that a learner knows, those that were marked last first."""
+        name = self._learner(learner)
+        page = Page.at(cursor, limit)
+        with self._store.snapshot() as reader:
+            found = _known_by(self._records(reader, branch, as_of), name)[::-1]
+        kept = [
+            KnownConcept(concept.id, concept.name, moments.iso(at))
+            for concept, at in page.cut(found)
+        ]
+        return page.results(found[: page.read], kept, f"{name} knows {len(found)} concepts")
+
+    def _learner(self, name: str | None) -> str:
+        return self._caller.actor if name is None else checks.learner(name)
+
+
+def _known_by(records: ConceptRecords, learner: str) -> list[tuple[Concept, int]]:
+    """Return the concepts that a learner knows and since when, oldest first."""
+    versions = records.reader.catalogue.with_facet(records.view, LEARNER_FACET + learner)
+    marks = records.reader.log.contents(versions)
+    since = {content_of(marks[each].payload)["concept_id"]: marks[each].at for each in versions}
+    concepts = records.by_id(list(since))
+    return [(concepts[each], at) for each, at in since.items() if each in concepts]
+
+
+def _passed_by(
+    records: ConceptRecords, concept_ids: Sequence[str], known: dict[str, str]
+) -> list[str]:
+    """Return the names of known concepts that something on a path requires."""
+    if not known:
+        return []
+    needs = BuiltInGraph(records.reader, records.view).needs(concept_ids)
+    return [known[each] for each in dict.fromkeys(source for source, _ in needs) if each in known]
+
+
+def _prerequisites(walk: Walk, root: str, depth: int, begin: int) -> Prerequisites:
+    """Return a page of what was reached: what lies within the depth, and then all the rest."""
+    ids = [each.concept.id for each in walk.found]
+    order = learning_order.arrange(ids, (each for each in walk.needs if root not in each))
+    within = sum(1 for each in walk.found if each.depth <= depth)
+    end = within if begin < within else len(ids)
+    found = [
+        Prerequisite(
+            each.concept.id,
+            each.concept.name,
+            each.depth,
+            order.places[each.concept.id],
+            order.required_places(each.concept.id),
+        )
+        for each in walk.found[begin:end]
+    ]
+    beyond = len(ids) - end
+    deeper = f"{beyond} more lie deeper than {depth} steps: cursor={str(end)!r} goes on with them."
+    return Prerequisites(
+        found,
+        f"Found {len(found)} {f'of {len(ids)} ' if beyond else ''}prerequisites",
+        truncated=bool(beyond or walk.more) or None,
+        next=str(end) if beyond else None,
+        left_out=beyond or None,
+        note=_join(deeper if beyond else None, _UNREAD if walk.more else None),
+    )
+
+
+def _learning_steps(
+    concepts: Sequence[Concept], order: LearningOrder, scores: dict[str, Score]
+) -> list[LearningStep]:
+    named = {each.id: each.name for each in concepts}
+    steps = []
+    for number, step in enumerate(order.steps, 1):
+        items = [
+            LearningConcept(
+                each,
+                named[each],
+                order.places[each],
+                order.required_places(each),
+                scores[each].value,
+                "computed" if scores[each].computed else None,
+            )
+            for each in step
+        ]
+        steps.append(LearningStep(number, min(each.certainty_score for each in items), items))
+    return steps
+
+
+def _describe_mutual(concepts: Sequence[Concept], cycle: list[str]) -> str:
+    named = {each.id: each.name for each in concepts}
+    return (
+        f"These require each other, and share a step: {', '.join(named[each] for each in cycle)}. "
+        "A merge brought that about; delete_relationship of one of the prerequisites mends it."
+    )
+
+
+def _describe_circle(records: ConceptRecords, cycle: list[str]) -> str:
+    return (
+        f"This concept is its own prerequisite: {describe_cycle(records, cycle)}. "
+        "A merge brought these relationships together; delete one of them."
+    )
+
+
+def _join(*notes: str | None) -> str | None:
+    return " ".join(note for note in notes if note) or None
