@@ -32,7 +32,7 @@ from stratagem.surfaces.socket.events import EVENTS
 Surface = Literal["mcp", "rest", "socket"]
 SURFACES: tuple[Surface, ...] = ("mcp", "rest", "socket")
 EVERY_TOOLSET = (
-    "memory", "debugging", "debugging_admin", "knowledge", "gateway", "registry", "admin", "memory_plus",
+    "memory", "debugging", "debugging_admin", "knowledge", "knowledge_plus", "gateway", "registry", "admin", "memory_plus",
 )  # fmt: skip
 MODERN = "2026-07-28"
 ENVELOPE = {
