@@ -17,6 +17,7 @@ from stratagem.errors import ValidationFailed
 from stratagem.knowledge import checks, learning_order
 from stratagem.knowledge.graph import BuiltInGraph, Walk
 from stratagem.knowledge.learning_order import LearningOrder
+from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import (
     KnownConcept,
     KnownMarked,
@@ -27,7 +28,6 @@ from stratagem.knowledge.models import (
     Prerequisites,
     Results,
 )
-from stratagem.knowledge.pages import Page
 from stratagem.knowledge.parameters import ConceptId, ConceptLimit, Depth, Learner
 from stratagem.knowledge.records import Concept, ConceptRecords, Score, content_of
 from stratagem.knowledge.relationships import Relationships, describe_cycle
@@ -182,7 +182,7 @@ class Learning(Relationships):
     ) -> Results[KnownConcept]:
         """Return the concepts that a learner knows, those that were marked last first."""
         name = self._learner(learner)
-        page = Page.at(cursor, limit)
+        page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
             found = _known_by(self._records(reader, branch, as_of), name)[::-1]
         kept = [

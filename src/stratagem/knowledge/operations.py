@@ -125,13 +125,13 @@ def _line(each: Mapping[str, Any]) -> str:
 def _say_prerequisites(answer: Mapping[str, Any]) -> str:
     lines = [
         f"- {each['name']} [{each['concept_id']}] (depth {each['depth']}; learn as "
-        f"{_numbered(each)})"
+        f"{_order_words(each)})"
         for each in answer["prerequisites"]
     ]
     return "\n".join([f"{answer['message']}.", *lines, *_notes(answer)])
 
 
-def _numbered(each: Mapping[str, Any]) -> str:
+def _order_words(each: Mapping[str, Any]) -> str:
     needs = ", ".join(map(str, each["requires"]))
     return f"no. {each['order']}" + (f", after {needs}" if needs else "")
 
@@ -141,7 +141,7 @@ def _say_path(answer: Mapping[str, Any]) -> str:
     for step in answer["steps"]:
         lines.append(f"Step {step['step']} (certainty {step['certainty']:g}):")
         lines += [
-            f"- {each['name']} [{each['concept_id']}] ({_numbered(each)})"
+            f"- {each['name']} [{each['concept_id']}] ({_order_words(each)})"
             for each in step["concepts"]
         ]
     if answer["known"]:

@@ -61,7 +61,7 @@ class ConceptRecords:
         found = self.find(given) or self.find(given.lower())
         if found is not None:
             return found
-        named = self.named(given)
+        named = self.namesakes(given)
         exact = [each for each in named if each.name == given]
         for same in (named, exact):
             if len(same) == 1:
@@ -75,7 +75,7 @@ class ConceptRecords:
         found = (self.concept(each, field=f"{field}[{at}]") for at, each in enumerate(given))
         return list({each.id: each for each in found}.values())
 
-    def named(self, name: str) -> list[Concept]:
+    def namesakes(self, name: str) -> list[Concept]:
         """Return the concepts with a name, in any case: the newest of them, oldest first."""
         facet = NAME_FACET + fold_name(name)
         versions = self.reader.catalogue.with_facet(

@@ -11,8 +11,8 @@ from stratagem.errors import PathNotFound, RelationshipNotFound, ValidationFaile
 from stratagem.knowledge import certainty, checks
 from stratagem.knowledge.concepts import Concepts
 from stratagem.knowledge.graph import BuiltInGraph
+from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import Path, Related, RelationshipWritten, Results
-from stratagem.knowledge.pages import Page
 from stratagem.knowledge.parameters import (
     ConceptId,
     Direction,
@@ -129,7 +129,7 @@ class Relationships(Concepts):
         checks.concept_id(concept_id)
         way = checks.direction(direction)
         label = checks.label(relationship_type, optional=True)
-        page = Page.at(cursor, limit)
+        page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             concept = records.concept(concept_id)
@@ -211,7 +211,7 @@ def _known_ends(records: ConceptRecords, source: str, target: str) -> dict[str, 
     return {
         field: given
         if records.versions(given, limit=1)
-        else (named[0].id if len(named := records.named(given)) == 1 else given)
+        else (named[0].id if len(named := records.namesakes(given)) == 1 else given)
         for field, given in (("source_id", source), ("target_id", target))
     }
 

@@ -12,6 +12,7 @@ from stratagem.errors import ValidationFailed
 from stratagem.knowledge import checks, concept_lists, similarity_search
 from stratagem.knowledge.concept_lists import ConceptFilter
 from stratagem.knowledge.learning import Learning
+from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import (
     Availability,
     ConceptHit,
@@ -22,7 +23,6 @@ from stratagem.knowledge.models import (
     Results,
     StoreStatistics,
 )
-from stratagem.knowledge.pages import Page
 from stratagem.knowledge.parameters import (
     Area,
     CertaintyBound,
@@ -102,7 +102,7 @@ class Knowledge(Learning):
         text = checks.query(query)
         places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
-        page = Page.at(cursor, limit)
+        page = ListPosition.at(cursor, limit)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
@@ -137,7 +137,7 @@ class Knowledge(Learning):
             checks.level(subtopic, "subtopic"),
             min_certainty,
         )
-        page = Page.at(cursor, limit)
+        page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
             found = concept_lists.find_matching(
                 self._records(reader, branch, as_of), wanted, page.read
@@ -155,7 +155,7 @@ class Knowledge(Learning):
     ) -> Results[RecentConcept]:
         """Return the concepts that were created last, newest first."""
         self._services.require("get_recent_concepts")
-        page = Page.at(cursor, limit)
+        page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
             found = concept_lists.newest(self._records(reader, branch, as_of), page.read)
         kept = [
@@ -207,7 +207,7 @@ class Knowledge(Learning):
                 invalid_value=low,
                 hint="Exchange the two.",
             )
-        page = Page.at(cursor, limit)
+        page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
             found = concept_lists.by_certainty(
                 self._records(reader, branch, as_of), low, high, page.read

@@ -10,20 +10,20 @@ from stratagem import limits
 from stratagem.answers import read_cursor
 from stratagem.knowledge.models import Results
 
-__all__ = ["Page"]
+__all__ = ["ListPosition"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPosition:
     """A page of a list: where it begins, and the most it holds."""
 
     begin: int
     limit: int
 
     @classmethod
-    def at(cls, cursor: str | None, limit: int) -> Page:
+    def at(cls, cursor: str | None, limit: int) -> ListPosition:
         """Return the page that a cursor stands for; the first without one."""
         return cls(read_cursor(cursor, most=limits.CONCEPTS_OFFSET_MAX), limit)
 
