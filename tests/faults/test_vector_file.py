@@ -279,7 +279,7 @@ def test_rows_that_a_truncated_file_no_longer_has_are_reported(
     path = tmp_path / "rows"
     content = np.arange(3000 * 512, dtype=np.float32).reshape(3000, 512)
     path.write_bytes(content.tobytes())
-    storage, offsets = FileStorage(path, content.nbytes), [each * 2048 for each in places]
+    storage, offsets = FileStorage(path, content.nbytes), 2048 * np.array(places)
     rows = np.zeros((len(places), 512), np.float32)
     storage.gather(offsets, rows)
     assert (rows == content[places]).all()
@@ -301,7 +301,7 @@ def test_zeros_in_a_file_that_was_truncated_and_lengthened_again_are_reported(
     path = tmp_path / "rows"
     content = np.arange(3000 * 512, dtype=np.float32).reshape(3000, 512)
     path.write_bytes(content.tobytes() + bytes(64))
-    storage, offsets = FileStorage(path, content.nbytes + 64), [each * 2048 for each in places]
+    storage, offsets = FileStorage(path, content.nbytes + 64), 2048 * np.array(places)
     rows = np.zeros((len(places), 512), np.float32)
 
     os.truncate(path, 4096)

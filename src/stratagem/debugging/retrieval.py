@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -22,14 +23,13 @@ from stratagem.debugging.kinds import INCIDENTS, facet_headline, facet_signature
 from stratagem.debugging.signatures import (
     agreement,
     find_error,
-    find_headlines,
-    fingerprint,
+    fingerprint_and_headlines,
     headline,
     kept_headlines,
 )
 from stratagem.engine import relevance
 from stratagem.engine.lineage import View
-from stratagem.engine.relevance import Description, HeadWord, ProblemComparison
+from stratagem.engine.relevance import CheckedWord, Description, HeadWord, ProblemComparison
 from stratagem.search import analysis
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Ranked
@@ -92,7 +92,7 @@ def parse_problem(text: str) -> Problem:
     """Find the error in a text of any length."""
     error = text if len(text) <= limits.QUERY_CHARS_MAX else find_error(text)
     error = error[: limits.QUERY_CHARS_MAX]
-    return Problem(error, _title(error), fingerprint(error), find_headlines(error))
+    return Problem(error, _title(error), *fingerprint_and_headlines(error))
 
 
 def _title(error: str) -> str:
@@ -201,7 +201,7 @@ def _judge_prose(
     best = relevance.prose_relevance(share, gap)
     for each in prose:
         ratio = each.ranked.score / first.ranked.score if first.ranked.score else 0.0
-        comparison = _compare_titles(problem, each.content)._replace(relevance=best * ratio)
+        comparison = ProblemComparison(best * ratio, known=_compare_titles(asked, each.content))
         yield SimilarIncident(each.content["incident_id"], each.content, comparison)
 
 
@@ -210,18 +210,13 @@ def _compare(problem: Problem, content: Mapping[str, Any]) -> ProblemComparison:
     return relevance.compare(asked, _describe(_text(content), kept_headlines(content)), 1.0)
 
 
-def _compare_titles(problem: Problem, content: Mapping[str, Any]) -> ProblemComparison:
-    """Say which words of an incident's title were asked about."""
-    asked = frozenset(analysis.terms(problem.text))
+def _compare_titles(asked: frozenset[str], content: Mapping[str, Any]) -> list[CheckedWord]:
+    """Return the words of an incident's title, and whether each was asked about."""
     words = [
         word for word in dict.fromkeys(content["title"].split()) if analysis.content_terms(word)
     ]
-    there = {word: asked.issuperset(analysis.terms(word)) for word in words}
-    return ProblemComparison(
-        0.0,
-        agreed=tuple(word for word in words if there[word]),
-        known_only=tuple(word for word in words if not there[word]),
-    )
+    heads = [HeadWord(word, _word_terms(word), is_name=False) for word in words]
+    return [(word, word.terms <= asked) for word in heads]
 
 
 def _describe(text: str, found: Sequence[Headline]) -> Description:
@@ -233,10 +228,16 @@ def _describe(text: str, found: Sequence[Headline]) -> Description:
 
 def _head(found: Headline) -> list[HeadWord]:
     return [
-        HeadWord(word, frozenset(analysis.terms(word)), is_name)
+        HeadWord(word, _word_terms(word), is_name)
         for words, is_name in ((found.names, True), (found.words, False))
         for word in words
     ]
+
+
+# Errors are made of few words, and twenty known ones are compared with each that is asked about.
+@lru_cache(maxsize=8192)
+def _word_terms(word: str) -> frozenset[str]:
+    return frozenset(analysis.terms(word))
 
 
 def _text(content: Mapping[str, Any]) -> str:

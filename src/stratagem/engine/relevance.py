@@ -33,6 +33,7 @@ __all__ = [
     "LISTED_MIN",
     "SAME_HEADLINE_MIN",
     "TRY_MIN",
+    "CheckedWord",
     "Description",
     "HeadWord",
     "ProblemComparison",
@@ -97,30 +98,50 @@ class Description(NamedTuple):
         return _stands_in(word.text, self.text) if word.is_name else word.text in self.text
 
 
-class ProblemComparison(NamedTuple):
-    """How likely two descriptions are about one problem, and by which words.
+# A word of a head, and whether the other side speaks of it.
+CheckedWord = tuple[HeadWord, bool]
 
-    `agreed` are words of a head that both have; `asked_only` and `known_only` those that one has.
-    Names come first.
-    """
+
+class ProblemComparison(NamedTuple):
+    """How likely two descriptions are about one problem, and by which words."""
 
     relevance: float
-    agreed: tuple[str, ...] = ()
-    asked_only: tuple[str, ...] = ()
-    known_only: tuple[str, ...] = ()
+    asked: Sequence[CheckedWord] = ()
+    known: Sequence[CheckedWord] = ()
+
+    @property
+    def agreed(self) -> tuple[str, ...]:
+        """Words of either head that both have, names first."""
+        return _texts([*self.asked, *self.known], found=True)
+
+    @property
+    def asked_only(self) -> tuple[str, ...]:
+        """Words of the asked head that the known description lacks, names first."""
+        return _texts(self.asked, found=False)
+
+    @property
+    def known_only(self) -> tuple[str, ...]:
+        """Words of the known head that the asked description lacks, names first."""
+        return _texts(self.known, found=False)
 
 
-class _Shares(NamedTuple):
-    asked: float
-    known: float
-    dice: float
-    conflict: bool
-    comparison: ProblemComparison
+class _HeadPair(NamedTuple):
+    """Two heads, each with what the other description has of it."""
+
+    asked: list[CheckedWord]
+    known: list[CheckedWord]
+    asked_share: float
+    known_share: float
 
     @property
     def harmonic(self) -> float:
-        total = self.asked + self.known
-        return 2 * self.asked * self.known / total if total else 0.0
+        total = self.asked_share + self.known_share
+        return 2 * self.asked_share * self.known_share / total if total else 0.0
+
+    @property
+    def likeness(self) -> float:
+        """By which the best of several pairs is chosen."""
+        return self.harmonic + _dice(self.asked, self.known)
 
 
 def compare(asked: Description, known: Description, cosine: float) -> ProblemComparison:
@@ -128,19 +149,19 @@ def compare(asked: Description, known: Description, cosine: float) -> ProblemCom
 
     Where the meaning is not known (`cosine` is NaN), it is taken to be as near as the words.
     """
-    pairs = [_shares(asked, one, known, other) for one in asked.heads for other in known.heads]
+    pairs = [_pair(asked, one, known, other) for one in asked.heads for other in known.heads]
     if not pairs:
         return ProblemComparison(0.0)
-    best = max(pairs, key=lambda each: each.harmonic + each.dice)
+    best = pairs[0] if len(pairs) == 1 else max(pairs, key=lambda each: each.likeness)
     meaning = best.harmonic if isnan(cosine) else cosine
     logit = (
         _BASE
-        + _ASKED_SHARE * best.asked
-        + _KNOWN_SHARE * best.known
-        + _CONFLICT * best.conflict
+        + _ASKED_SHARE * best.asked_share
+        + _KNOWN_SHARE * best.known_share
+        + _CONFLICT * (_lacks_name(best.asked) and _lacks_name(best.known))
         + _MEANING * meaning
     )
-    return best.comparison._replace(relevance=min(SAME_HEADLINE_MIN, _logistic(logit)))
+    return ProblemComparison(min(SAME_HEADLINE_MIN, _logistic(logit)), best.asked, best.known)
 
 
 def prose_relevance(title: float, gap: float) -> float:
@@ -160,21 +181,10 @@ def title_share(title: Iterable[str], asked: frozenset[str], rarity: Mapping[str
     return sum(weights[term] for term in weights if term in asked) / total if total else 0.0
 
 
-def _shares(asked: Description, one: Head, known: Description, other: Head) -> _Shares:
+def _pair(asked: Description, one: Head, known: Description, other: Head) -> _HeadPair:
     ours = [(word, known.has(word)) for word in one]
     theirs = [(word, asked.has(word)) for word in other]
-    return _Shares(
-        asked=_share(ours),
-        known=_share(theirs),
-        dice=_dice(one, other),
-        conflict=_lacks_name(ours) and _lacks_name(theirs),
-        comparison=ProblemComparison(
-            0.0,
-            agreed=_texts([*ours, *theirs], found=True),
-            asked_only=_texts(ours, found=False),
-            known_only=_texts(theirs, found=False),
-        ),
-    )
+    return _HeadPair(ours, theirs, _share(ours), _share(theirs))
 
 
 def _stands_in(name: str, text: str) -> bool:
@@ -188,23 +198,23 @@ def _stands_in(name: str, text: str) -> bool:
     return False
 
 
-def _share(words: Sequence[tuple[HeadWord, bool]]) -> float:
+def _share(words: Sequence[CheckedWord]) -> float:
     total = sum(word.weight for word, _ in words)
     return sum(word.weight for word, found in words if found) / total if total else 0.0
 
 
-def _dice(one: Head, other: Head) -> float:
-    mine, theirs = ({word.text: word.weight for word in head} for head in (one, other))
+def _dice(one: Sequence[CheckedWord], other: Sequence[CheckedWord]) -> float:
+    mine, theirs = ({word.text: word.weight for word, _ in head} for head in (one, other))
     total = sum(mine.values()) + sum(theirs.values())
     shared = sum(mine[text] + theirs[text] for text in mine.keys() & theirs.keys())
     return shared / total if total else 0.0
 
 
-def _lacks_name(words: Sequence[tuple[HeadWord, bool]]) -> bool:
+def _lacks_name(words: Sequence[CheckedWord]) -> bool:
     return any(word.is_name and not found for word, found in words)
 
 
-def _texts(words: Sequence[tuple[HeadWord, bool]], *, found: bool) -> tuple[str, ...]:
+def _texts(words: Sequence[CheckedWord], *, found: bool) -> tuple[str, ...]:
     chosen = [word for word, there in words if there == found]
     ordered = sorted(chosen, key=lambda word: not word.is_name)
     return tuple(dict.fromkeys(word.text for word in ordered))

@@ -15,6 +15,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stratagem.deferred_modules import np
+from stratagem.engine.lineage import OPEN_END
 from stratagem.search.vector_storage import VectorStorage, aligned_array
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _NUMBERS: Final = ("sequence", "sequence_to", "branch", "space")
 _CHECKED_BYTES: Final = 80
 # Few calls, and yet the vectors of one are still in the processor's cache when compared.
 _CHUNK: Final = 1_024
+# Eight bytes for each row, and few ask about more than that.
+_OWN_ROWS_KEPT: Final = 4
 # Odd, so that multiplying by them loses nothing.
 _ODD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
@@ -116,12 +119,12 @@ class VectorColumns:
         self.header[name][0] = value
 
     def refresh(self) -> None:
-        """Read the header, and drop what was kept of the rows if it has changed."""
+        """Read the header, and drop what was kept of the rows if they have changed."""
         header = np.zeros(1, header_dtype())
         self.storage.read(0, header)
         if header != self.header:
             self.header = header
-            self.snapshot = VectorSnapshot(self)
+            self._renew_snapshot()
 
     def begin(self) -> None:
         """Say that the rows are being changed."""
@@ -138,7 +141,7 @@ class VectorColumns:
         self.put("check", self._check())
         self.put("writing", 0)
         self.storage.write(0, self.header)
-        self.snapshot = VectorSnapshot(self)
+        self._renew_snapshot()
 
     def is_intact(self) -> bool:
         """Whether the header is one of ours; another process may be changing the rows."""
@@ -189,7 +192,7 @@ class VectorColumns:
         for begin in range(0, len(rows), _CHUNK):
             vectors = buffer[: len(rows) - begin]
             offsets = self._vectors_at + 4 * self._dimensions * rows[begin : begin + _CHUNK]
-            self.storage.gather(offsets.tolist(), vectors)
+            self.storage.gather(offsets, vectors)
             _compare(vectors, query, cosines[begin : begin + _CHUNK])
         return cosines
 
@@ -219,6 +222,8 @@ class VectorColumns:
 
     def supersede(self, ends: dict[int, int]) -> None:
         """Set the ends of some versions."""
+        if not ends:
+            return
         count = self.get("count")
         sequence = self.numbers("sequence", 0, count)
         rows = np.flatnonzero(np.isin(sequence, np.fromiter(ends, np.int64, len(ends))))
@@ -231,6 +236,11 @@ class VectorColumns:
         changed = slice(int(rows[0]), int(rows[-1]) + 1)
         self.storage.write(self._numbers_at["sequence_to"] + 8 * changed.start, column[changed])
         self.put("digest", (digest + _digest_of_ends(sequence, column[rows])) % 2**64)
+
+    def _renew_snapshot(self) -> None:
+        # Most events have no vector: they move the position, and the rows stay as they are.
+        if not self.snapshot.has_rows_of(self):
+            self.snapshot = VectorSnapshot(self)
 
     def _code_at(self, word: int, row: int) -> int:
         return self._codes_at + 8 * (self.capacity * word + row)
@@ -253,6 +263,14 @@ class VectorSnapshot:
         self.columns = columns
         self.count = columns.get("count")
         self._is_ascending = bool(columns.get("ascending"))
+        self._rows = _rows_of(columns)
+        self._own_rows: dict[
+            tuple[tuple[tuple[int, int], ...], tuple[int, ...] | None], NDArray[np.int64]
+        ] = {}
+
+    def has_rows_of(self, columns: VectorColumns) -> bool:
+        """Whether the rows that the header tells of now are those of this moment."""
+        return self._rows == _rows_of(columns)
 
     @cached_property
     def sequence(self) -> NDArray[np.int64]:
@@ -283,6 +301,51 @@ class VectorSnapshot:
     def order(self) -> NDArray[np.int64] | None:
         """The rows in order of sequence; None where they already are."""
         return None if self._is_ascending else np.argsort(self.sequence, kind="stable")
+
+    @cached_property
+    def last_change(self) -> int:
+        """The last sequence that made or superseded any of the versions."""
+        ends = self.sequence_to[self.sequence_to < OPEN_END]
+        return int(max(self.sequence.max(initial=0), ends.max(initial=0)))
+
+    def own_rows(
+        self, cuts: tuple[tuple[int, int], ...], spaces: tuple[int, ...] | None
+    ) -> NDArray[np.int64]:
+        """Return the rows of some spaces that their own branches show, up to a limit on each.
+
+        Those of the last few questions are kept: mostly the same is asked.
+        """
+        # Above the last change every limit gives the same rows.
+        limits = tuple((branch, min(limit, self.last_change)) for branch, limit in cuts)
+        rows = self._own_rows.get((limits, spaces))
+        if rows is None:
+            rows = self._find_own_rows(limits, spaces)
+            if len(self._own_rows) >= _OWN_ROWS_KEPT:
+                self._own_rows.clear()
+            self._own_rows[limits, spaces] = rows
+        return rows
+
+    def _find_own_rows(
+        self, cuts: tuple[tuple[int, int], ...], spaces: tuple[int, ...] | None
+    ) -> NDArray[np.int64]:
+        shown = np.zeros(self.count, bool)
+        for branch, limit in cuts:
+            shown |= (self.branch == branch) & (self.sequence <= limit) & (self.sequence_to > limit)
+        if spaces is not None:
+            shown &= _membership(np.array(spaces, np.int64), self.space)
+        return np.flatnonzero(shown)
+
+
+def _rows_of(columns: VectorColumns) -> tuple[int, ...]:
+    """Return what changes with every change of the rows."""
+    return tuple(columns.get(name) for name in ("generation", "count", "ascending", "digest"))
+
+
+def _membership(members: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of some small numbers are members: one look-up each."""
+    table = np.zeros(int(max(members.max(initial=0), numbers.max(initial=0))) + 1, bool)
+    table[members] = True
+    return table[numbers]
 
 
 def _compare(

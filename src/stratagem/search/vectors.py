@@ -360,16 +360,9 @@ def _candidates(
     sequences: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
     """Return the rows that their own branch shows in a view and no filter excludes."""
-    sequence, end = snapshot.sequence, snapshot.sequence_to
-    shown = np.zeros(snapshot.count, bool)
-    for branch, cut in view.lineage:
-        limit = min(cut, head)
-        shown |= (snapshot.branch == branch) & (sequence <= limit) & (end > limit)
-    if spaces is not None:
-        shown &= _membership(spaces, snapshot.space)
-    if sequences is not None:
-        shown &= np.isin(sequence, sequences)
-    return np.flatnonzero(shown)
+    cuts = tuple((branch, min(limit, head)) for branch, limit in view.lineage)
+    rows = snapshot.own_rows(cuts, None if spaces is None else tuple(spaces.tolist()))
+    return rows if sequences is None else rows[np.isin(snapshot.sequence[rows], sequences)]
 
 
 def _allocate(path: Path, size: int) -> None:
@@ -434,10 +427,3 @@ def _belongs(columns: VectorColumns, log: LogReader) -> bool:
 
 def _anchor(link: bytes | None) -> int:
     return int.from_bytes((link or b"")[:8], "little", signed=True)
-
-
-def _membership(members: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of some small numbers are members: one look-up each."""
-    table = np.zeros(int(max(members.max(initial=0), numbers.max(initial=0))) + 1, bool)
-    table[members] = True
-    return table[numbers]

@@ -38,6 +38,7 @@ __all__ = [
     "find_error",
     "find_headlines",
     "fingerprint",
+    "fingerprint_and_headlines",
     "headline",
     "kept_headlines",
     "signature",
@@ -80,7 +81,18 @@ def headline(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """Return a short key that texts of one signature share; empty for an empty signature."""
-    signed = signature(text)
+    return _digest(signature(text))
+
+
+def fingerprint_and_headlines(text: str) -> tuple[str, list[Headline]]:
+    """Return both of an error, which is looked for once."""
+    from stratagem.debugging.signatures import extraction
+
+    signed, headlines = extraction.signature_and_headlines(text)
+    return _digest(signed), headlines
+
+
+def _digest(signed: str) -> str:
     if not signed:
         return ""
     digest = hashlib.sha256(signed.encode("utf-8", "surrogatepass")).hexdigest()

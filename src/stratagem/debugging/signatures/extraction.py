@@ -17,7 +17,7 @@ from stratagem.debugging.signatures.error_chain import ErrorChain, ParsedError
 from stratagem.debugging.signatures.headlines import Headline, headline_of
 from stratagem.debugging.signatures.placeholders import CHARS_READ_MAX, normalise
 
-__all__ = ["find_error", "find_headlines", "headline", "signature"]
+__all__ = ["find_error", "find_headlines", "headline", "signature", "signature_and_headlines"]
 
 _CHARS_MAX: Final = 2_000
 _HEADLINE_CHARS_MAX: Final = 200
@@ -51,10 +51,24 @@ _TELLING_STATUS: Final = re.compile(
 
 def signature(text: str) -> str:
     """Return the normalised error of a text."""
+    return _stable_signature(_find_masked_error(text))
+
+
+def signature_and_headlines(text: str) -> tuple[str, list[Headline]]:
+    """Return both forms of the error of a text, which is looked for once."""
+    error = _find_masked_error(text)
+    return _stable_signature(error), _headlines_of(error)
+
+
+def _find_masked_error(text: str) -> str:
     # A secret may hide in what looks like an error, and the other way round.
     if len(text) <= _MASKED_CHARS_MAX:
         text = redaction.mask(lines.plain(text))
-    current = _signature(find_error(text))
+    return find_error(text)
+
+
+def _stable_signature(error: str) -> str:
+    current = _signature(error)
     for _ in range(_ROUNDS_MAX):
         # What a cut or a placeholder leaves may, rarely, fit another rule.
         again = _signature(current)
@@ -94,9 +108,11 @@ def headline(text: str) -> str:
 
 def find_headlines(text: str) -> list[Headline]:
     """Return the headlines of the error of a text and of its causes, newest first."""
-    if len(text) <= _MASKED_CHARS_MAX:
-        text = redaction.mask(lines.plain(text))
-    errors = _parse_errors(redaction.mask(find_error(text)), for_headline=True)
+    return _headlines_of(_find_masked_error(text))
+
+
+def _headlines_of(found: str) -> list[Headline]:
+    errors = _parse_errors(redaction.mask(found), for_headline=True)
     return [
         headline_of(error, names_a_cause=_names_a_cause(normalise(error.head)))
         for error in errors
