@@ -264,6 +264,15 @@ UPSTREAM_TITLE_CHARS_MAX: Final = 200
 # Pictures of a tool, each mostly an address; they are sent with every list of tools.
 UPSTREAM_ICONS_MAX: Final = 4
 UPSTREAM_ICON_CHARS_MAX: Final = 8_192
+# Prompts, resources or templates of a server: what a client can list at once.
+UPSTREAM_PRIMITIVES_MAX: Final = 2_000
+UPSTREAM_URI_CHARS_MAX: Final = 2_048
+# What a prompt or a resource says, with pictures in it.
+UPSTREAM_CONTENT_BYTES_MAX: Final = 8 * 1024 * 1024
+# How long a list waits for servers that are not connected yet; they are listed when they are.
+UPSTREAM_PRIMITIVES_SECONDS: Final = 2.0
+# Resources that the clients of a gateway follow, at each server.
+UPSTREAM_SUBSCRIPTIONS_MAX: Final = 1_000
 # A process that has to be fetched first (npx) starts slowly.
 UPSTREAM_CONNECT_SECONDS: Final = 60.0
 UPSTREAM_LIST_SECONDS: Final = 60.0

@@ -92,6 +92,10 @@ def sources(gateway: Any) -> Answered:
     yield "add_server", gateway.add_server("desk", command=sys.executable, args=[str(SERVER)])
     yield "refresh_server", gateway.refresh_server("desk")
     yield "servers", gateway.servers()
+    yield "upstream", gateway.upstream()
+    yield "upstream_prompt", gateway.upstream_prompt("review", arguments={"language": "Go"})
+    yield "upstream_resource", gateway.upstream_resource("notes://today")
+    yield "upstream_complete", gateway.upstream_complete(prompt="review", argument="language")
     yield "remove_server", gateway.remove_server("desk")
 
 

@@ -237,8 +237,11 @@ def _upstream(parts: GatewayParts, secrets: SecretGrants) -> Runner:
         parts.foundation,
         parts.registry,
         parts.events.publish,
-        lambda changed: Upstreams(
-            http_client=parts.outbound().client, secrets=secrets.of, on_change=changed
+        lambda changed, primitives: Upstreams(
+            http_client=parts.outbound().client,
+            secrets=secrets.of,
+            on_change=changed,
+            on_primitives=primitives,
         ),
     )
 

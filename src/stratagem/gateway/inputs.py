@@ -32,6 +32,10 @@ __all__ = [
     "ResourceUpdateInput",
     "ToolInput",
     "UpdateInput",
+    "UpstreamCompleteInput",
+    "UpstreamListInput",
+    "UpstreamPromptInput",
+    "UpstreamResourceInput",
 ]
 
 Label = Annotated[str, Param("A label", min_length=1, max_length=limits.TOOL_LABEL_CHARS_MAX)]
@@ -583,6 +587,54 @@ class ServerNameInput(Input):
 
     name: Label = param("Its name", quiet=True)
     approve: bool = param("Take changed tools as they are now", default=False)
+
+
+@dataclass(kw_only=True)
+class UpstreamListInput(Input):
+    """Parameters of upstream_list, and of all that reads what it lists."""
+
+    servers: list[Label] | None = param(
+        "Only these upstream servers", default=None, max_length=limits.UPSTREAM_SERVERS_MAX
+    )
+    tools: list[Label] | None = param(
+        "Only servers that are named so, or have such a tool; * and ? are wildcards",
+        default=None,
+        max_length=limits.TAGS_MAX,
+    )
+
+
+@dataclass(kw_only=True)
+class UpstreamPromptInput(UpstreamListInput):
+    """Parameters of upstream_prompt."""
+
+    name: Label = param("Name of the prompt")
+    arguments: dict[str, str] = param("Its arguments", default_factory=dict, quiet=True)
+
+
+@dataclass(kw_only=True)
+class UpstreamResourceInput(UpstreamListInput):
+    """Parameters of upstream_resource."""
+
+    uri: str = param(
+        "Address of the resource", min_length=1, max_length=limits.UPSTREAM_URI_CHARS_MAX
+    )
+
+
+@dataclass(kw_only=True)
+class UpstreamCompleteInput(UpstreamListInput):
+    """Parameters of upstream_complete."""
+
+    prompt: Label | None = param("Name of a prompt", default=None)
+    template: str | None = param(
+        "Address template of resources", default=None, max_length=limits.UPSTREAM_URI_CHARS_MAX
+    )
+    argument: Label = param("The argument to complete", quiet=True)
+    value: str = param(
+        "What is typed of it", default="", max_length=limits.UPSTREAM_URI_CHARS_MAX, quiet=True
+    )
+    arguments: dict[str, str] = param(
+        "Arguments that have values already", default_factory=dict, quiet=True
+    )
 
 
 @dataclass(kw_only=True)

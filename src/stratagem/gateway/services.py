@@ -17,6 +17,7 @@ from stratagem.gateway.learning.service import (
 )
 from stratagem.gateway.parts import GatewayParts
 from stratagem.gateway.providers.service import ProviderService
+from stratagem.gateway.registry.primitive_service import PrimitiveService
 from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
 from stratagem.gateway.service import Gateway
@@ -28,6 +29,7 @@ __all__ = [
     "error_recovery",
     "gateway",
     "pattern_administration",
+    "primitives",
     "providers",
     "recommendations",
     "resources",
@@ -58,9 +60,23 @@ def sources(parts: GatewayParts, caller: Caller) -> Sources:
     )
 
 
+def primitives(parts: GatewayParts, caller: Caller) -> PrimitiveService:
+    """Return prompts and resources of upstream servers, for a caller."""
+    return PrimitiveService(
+        parts.foundation,
+        caller,
+        registry=parts.registry,
+        runners=parts.runners,
+        home=parts.home,
+        publish=parts.events.publish,
+    )
+
+
 def resources(parts: GatewayParts, caller: Caller) -> ResourceService:
     """Return prompts, templates and data, for a caller."""
-    return ResourceService(parts.foundation, caller, new_id=parts.new_id)
+    return ResourceService(
+        parts.foundation, caller, new_id=parts.new_id, publish=parts.events.publish
+    )
 
 
 def retention(parts: GatewayParts, caller: Caller) -> Retention:

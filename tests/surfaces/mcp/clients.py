@@ -48,13 +48,15 @@ run(ServerSettings(**json.loads(sys.argv[2])))
 
 
 @asynccontextmanager
-async def connected(path: Path, mode: Mode = "auto", **options: Any) -> AsyncIterator[Client]:
-    """Give a client of a server in this process."""
+async def connected(
+    path: Path, mode: Mode = "auto", *, callbacks: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[Client]:
+    """Give a client of a server in this process; `callbacks` are the client's."""
     settings = ServerSettings(str(path), **options)
     database = Database(settings)
     server = build(settings, database, ProcessCaller(settings))
     try:
-        async with Client(server, mode=mode, client_info=CLIENT) as client:
+        async with Client(server, mode=mode, client_info=CLIENT, **callbacks or {}) as client:
             yield client
     finally:
         database.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from stratagem.gateway.sandbox.permissions import Permissions
 from stratagem.operation import Caller
@@ -21,6 +21,7 @@ __all__ = [
     "ProgressReport",
     "Run",
     "Runner",
+    "ScrubbingSecrets",
     "Secrets",
 ]
 
@@ -40,6 +41,15 @@ class Secrets(Protocol):
         Raises:
             PermissionDenied: The name was not granted to this tool, or not for this host.
         """
+        ...
+
+
+@runtime_checkable
+class ScrubbingSecrets(Protocol):
+    """Secrets that can be taken out of what is answered."""
+
+    def scrub(self, value: Any) -> Any:
+        """Return an answer without the secrets that were sent."""
         ...
 
 

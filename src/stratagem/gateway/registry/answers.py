@@ -38,6 +38,14 @@ __all__ = [
     "ToolRegistration",
     "ToolSummary",
     "ToolUpdate",
+    "UpstreamCompletion",
+    "UpstreamContents",
+    "UpstreamListing",
+    "UpstreamMessages",
+    "UpstreamPrompt",
+    "UpstreamResource",
+    "UpstreamState",
+    "UpstreamTemplate",
     "WithdrawnGrants",
 ]
 
@@ -242,6 +250,85 @@ class ServerList(TypedDict):
     """The upstream servers."""
 
     servers: list[ServerEntry]
+
+
+class UpstreamPrompt(TypedDict):
+    """A prompt of an upstream server; `name` is that under which it is served."""
+
+    server: str
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    arguments: NotRequired[list[dict[str, Any]]]
+    icons: NotRequired[list[dict[str, Any]]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class UpstreamResource(TypedDict):
+    """A resource of an upstream server; `uri` is that under which it is served."""
+
+    server: str
+    uri: str
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    mimeType: NotRequired[str]
+    size: NotRequired[int]
+    annotations: NotRequired[dict[str, Any]]
+    icons: NotRequired[list[dict[str, Any]]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class UpstreamTemplate(TypedDict):
+    """A template for addresses of resources of an upstream server."""
+
+    server: str
+    uriTemplate: str
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    mimeType: NotRequired[str]
+    annotations: NotRequired[dict[str, Any]]
+    icons: NotRequired[list[dict[str, Any]]]
+    _meta: NotRequired[dict[str, Any]]
+
+
+class UpstreamState(TypedDict):
+    """Whether the lists of a server are there; `reason`: why not."""
+
+    server: str
+    available: bool
+    reason: NotRequired[str]
+
+
+class UpstreamListing(TypedDict):
+    """What upstream servers have besides tools."""
+
+    prompts: list[UpstreamPrompt]
+    resources: list[UpstreamResource]
+    templates: list[UpstreamTemplate]
+    servers: list[UpstreamState]
+
+
+class UpstreamMessages(TypedDict):
+    """A prompt as its server says it; `result` has its `messages`."""
+
+    server: str
+    result: dict[str, Any]
+
+
+class UpstreamContents(TypedDict):
+    """A resource as its server sends it; `result` has its `contents`, binary ones as base64."""
+
+    server: str
+    result: dict[str, Any]
+
+
+class UpstreamCompletion(TypedDict):
+    """What an argument may go on to be; `result.completion` has the `values`."""
+
+    server: str
+    result: dict[str, Any]
 
 
 class ProviderConfiguration(TypedDict):

@@ -8,6 +8,7 @@ from typing import Any
 from stratagem import limits
 from stratagem.engine.lineage import OPEN_END, View
 from stratagem.gateway import inputs
+from stratagem.gateway.events import Publish
 from stratagem.gateway.registry import resources
 from stratagem.gateway.registry.answers import (
     Resource,
@@ -27,9 +28,15 @@ class ResourceService:
     """Prompts, templates and data, for one caller."""
 
     def __init__(
-        self, foundation: Foundation, caller: Caller, *, new_id: Callable[[str], str]
+        self,
+        foundation: Foundation,
+        caller: Caller,
+        *,
+        new_id: Callable[[str], str],
+        publish: Publish,
     ) -> None:
         self._foundation = foundation
+        self._publish = publish
         self._new_id = new_id
         self._caller = caller
 
@@ -95,13 +102,19 @@ class ResourceService:
             view = self._foundation.views.view(transaction, self._branch(given.branch))
             return {"resource": change(transaction, view)}
 
-        return self._foundation.write(
+        answer = self._foundation.write(
             self._caller,
             work,
             request_id=given.request_id,
             operation=type(given).__name__,
             arguments=_fields(given),
         )
+        kinds = (
+            {"resources", "prompts"} if answer["resource"]["type"] == "prompt" else {"resources"}
+        )
+        for kind in sorted(kinds):
+            self._publish("primitives", {"server": None, "kind": kind})
+        return answer
 
 
 def _fields(given: Input) -> dict[str, Any]:

@@ -40,12 +40,15 @@ class UpstreamRunner:
         foundation: Foundation,
         registry: Registry,
         publish: Publish,
-        upstreams: Callable[[Callable[[str, Sequence[ListedTool]], None]], Upstreams],
+        upstreams: Callable[
+            [Callable[[str, Sequence[ListedTool]], None], Callable[[str, str, str | None], None]],
+            Upstreams,
+        ],
     ) -> None:
         self._foundation = foundation
         self._registry = registry
         self._publish = publish
-        self.upstreams = upstreams(self.quarantine_changed)
+        self.upstreams = upstreams(self.quarantine_changed, self.tell_of_primitives)
         self._defined: dict[str, int] = {}
 
     async def ready(self, server: str) -> None:
@@ -111,6 +114,10 @@ class UpstreamRunner:
         threading_work = asyncio.to_thread(self._quarantine, server, listed)
         task = asyncio.get_running_loop().create_task(threading_work)
         task.add_done_callback(_log_failure)
+
+    def tell_of_primitives(self, server: str, kind: str, uri: str | None) -> None:
+        """Publish that prompts or resources of a server have changed, or one resource."""
+        self._publish("primitives", {"server": server, "kind": kind, "uri": uri})
 
     def _quarantine(self, server: str, listed: Sequence[ListedTool]) -> None:
         now = {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}

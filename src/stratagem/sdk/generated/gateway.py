@@ -60,6 +60,10 @@ from stratagem.gateway.registry.answers import (
     ServerTools,
     ToolRegistration,
     ToolUpdate,
+    UpstreamCompletion,
+    UpstreamContents,
+    UpstreamListing,
+    UpstreamMessages,
     WithdrawnGrants,
 )
 from stratagem.sdk.method_bases import AsyncOperationMethods, OperationMethods
@@ -1346,6 +1350,98 @@ class GatewayOperations(OperationMethods):
     ) -> ServerList:
         """The upstream MCP servers, each with its tools."""
         answer: ServerList = self._ask("servers_list", {})
+        return answer
+
+    def upstream(
+        self,
+        *,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+    ) -> UpstreamListing:
+        """Prompts, resources and resource templates of the upstream MCP servers.
+
+        Args:
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+        """
+        answer: UpstreamListing = self._ask("upstream_list", {"servers": servers, "tools": tools})
+        return answer
+
+    def upstream_prompt(
+        self,
+        name: str,
+        *,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+        arguments: Mapping[str, str] | None = None,
+    ) -> UpstreamMessages:
+        """The messages of an upstream server's prompt.
+
+        Args:
+            name: Name of the prompt.
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            arguments: Its arguments.
+        """
+        answer: UpstreamMessages = self._ask(
+            "upstream_prompt",
+            {"name": name, "servers": servers, "tools": tools, "arguments": arguments},
+        )
+        return answer
+
+    def upstream_resource(
+        self,
+        uri: str,
+        *,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+    ) -> UpstreamContents:
+        """The contents of an upstream server's resource.
+
+        Args:
+            uri: Address of the resource.
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+        """
+        answer: UpstreamContents = self._ask(
+            "upstream_resource", {"uri": uri, "servers": servers, "tools": tools}
+        )
+        return answer
+
+    def upstream_complete(
+        self,
+        *,
+        argument: str,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+        prompt: str | None = None,
+        template: str | None = None,
+        value: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> UpstreamCompletion:
+        """What an argument of an upstream prompt or resource template may go on to be.
+
+        Args:
+            argument: The argument to complete.
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            prompt: Name of a prompt.
+            template: Address template of resources.
+            value: What is typed of it.
+            arguments: Arguments that have values already.
+        """
+        answer: UpstreamCompletion = self._ask(
+            "upstream_complete",
+            {
+                "argument": argument,
+                "servers": servers,
+                "tools": tools,
+                "prompt": prompt,
+                "template": template,
+                "value": value,
+                "arguments": arguments,
+            },
+        )
         return answer
 
     def add_openapi(
@@ -2736,6 +2832,100 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     ) -> ServerList:
         """The upstream MCP servers, each with its tools."""
         answer: ServerList = await self._ask_async("servers_list", {})
+        return answer
+
+    async def upstream(
+        self,
+        *,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+    ) -> UpstreamListing:
+        """Prompts, resources and resource templates of the upstream MCP servers.
+
+        Args:
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+        """
+        answer: UpstreamListing = await self._ask_async(
+            "upstream_list", {"servers": servers, "tools": tools}
+        )
+        return answer
+
+    async def upstream_prompt(
+        self,
+        name: str,
+        *,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+        arguments: Mapping[str, str] | None = None,
+    ) -> UpstreamMessages:
+        """The messages of an upstream server's prompt.
+
+        Args:
+            name: Name of the prompt.
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            arguments: Its arguments.
+        """
+        answer: UpstreamMessages = await self._ask_async(
+            "upstream_prompt",
+            {"name": name, "servers": servers, "tools": tools, "arguments": arguments},
+        )
+        return answer
+
+    async def upstream_resource(
+        self,
+        uri: str,
+        *,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+    ) -> UpstreamContents:
+        """The contents of an upstream server's resource.
+
+        Args:
+            uri: Address of the resource.
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+        """
+        answer: UpstreamContents = await self._ask_async(
+            "upstream_resource", {"uri": uri, "servers": servers, "tools": tools}
+        )
+        return answer
+
+    async def upstream_complete(
+        self,
+        *,
+        argument: str,
+        servers: Sequence[str] | None = None,
+        tools: Sequence[str] | None = None,
+        prompt: str | None = None,
+        template: str | None = None,
+        value: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> UpstreamCompletion:
+        """What an argument of an upstream prompt or resource template may go on to be.
+
+        Args:
+            argument: The argument to complete.
+            servers: Only these upstream servers.
+            tools: Only servers that are named so, or have such a tool; * and ? are wildcards.
+            prompt: Name of a prompt.
+            template: Address template of resources.
+            value: What is typed of it.
+            arguments: Arguments that have values already.
+        """
+        answer: UpstreamCompletion = await self._ask_async(
+            "upstream_complete",
+            {
+                "argument": argument,
+                "servers": servers,
+                "tools": tools,
+                "prompt": prompt,
+                "template": template,
+                "value": value,
+                "arguments": arguments,
+            },
+        )
         return answer
 
     async def add_openapi(

@@ -8,6 +8,7 @@ stdio, for the protocol session on HTTP, for the token where there is no session
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp.server.context import ServerRequestContext
@@ -34,6 +35,10 @@ class Callers(Protocol):
         """Return the caller of a request."""
         ...
 
+    def on_end(self, listener: Callable[[str], None]) -> None:
+        """Call a listener with each session that ends."""
+        ...
+
 
 class ProcessCaller:
     """One client, whose own the process is."""
@@ -53,6 +58,9 @@ class ProcessCaller:
         self._caller.actor = _actor(context.session)
         return self._caller
 
+    def on_end(self, listener: Callable[[str], None]) -> None:
+        """Do nothing: the one session ends with the process."""
+
 
 class SessionCallers:
     """Many clients, each known by its protocol session where it has one, else by its token."""
@@ -61,6 +69,7 @@ class SessionCallers:
         self._authenticator = authenticator
         # From the one that was used longest ago to the one used last, each with whose it is.
         self._sessions: OrderedDict[str, tuple[Caller, str | None]] = OrderedDict()
+        self._end_listeners: list[Callable[[str], None]] = []
 
     def of(self, context: Context) -> Caller:
         """Return the caller of a request."""
@@ -91,6 +100,12 @@ class SessionCallers:
     def end(self, session: str) -> None:
         """Forget a session."""
         self._sessions.pop(session, None)
+        for listener in self._end_listeners:
+            listener(session)
+
+    def on_end(self, listener: Callable[[str], None]) -> None:
+        """Call a listener with each session that ends."""
+        self._end_listeners.append(listener)
 
     def surplus(self) -> str | None:
         """Return the session that has to end because there are too many, if any."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import mcp_types as types
 from anyio import CapacityLimiter, to_thread
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
 from stratagem.errors import InvalidInput, ShuttingDown
+from stratagem.operation import Caller
 from stratagem.surfaces.mcp import instructions, resources
 from stratagem.surfaces.mcp.callers import Callers
+from stratagem.surfaces.mcp.change_notices import ChangeNotices
 from stratagem.surfaces.mcp.exposed_registry import PREFIX, ExposedRegistry
+from stratagem.surfaces.mcp.forwarded_primitives import ForwardedPrimitives
 from stratagem.surfaces.mcp.progress import forward_progress
 from stratagem.surfaces.mcp.tools import Tools, error_result
 from stratagem.surfaces.serving.database import Database
@@ -28,6 +32,9 @@ from stratagem.version import VERSION
 __all__ = ["build"]
 
 T = TypeVar("T")
+# Addresses of our own, and of resources whose server is named in them.
+_OWN: Final = "stratagem://"
+_SERVERS: Final = "stratagem://servers/"
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams | None
 
@@ -40,9 +47,12 @@ _REGISTERED_LIST = CacheHint(ttl_ms=2_000)
 def build(settings: ServerSettings, database: Database, callers: Callers) -> Server[Any]:
     """Return a server that any transport can carry."""
     handlers = _Handlers(settings, database, callers)
-    tools = _REGISTERED_LIST if settings.expose else _LIST
-    prompts = _REGISTERED_LIST if handlers.shows_resources else _LIST
-    server: Server[Any] = Server(
+    exposes = bool(settings.expose)
+    changing = handlers.shows_resources or exposes
+    tools = _REGISTERED_LIST if exposes else _LIST
+    prompts = _REGISTERED_LIST if changing else _LIST
+    notices = ChangeNotices(database, callers, handlers.forwarded)
+    server = _ChangingServer(
         "stratagem",
         version=VERSION,
         title="Stratagem",
@@ -50,7 +60,7 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
         cache_hints={
             "tools/list": tools,
             "prompts/list": prompts,
-            "resources/templates/list": _LIST,
+            "resources/templates/list": _REGISTERED_LIST if exposes else _LIST,
         },
         # No argument of ours is repeated in a header, so there are none to compare.
         get_tool_input_schema=lambda _name: None,
@@ -61,9 +71,38 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_resource_templates,
         on_read_resource=handlers.read_resource,
+        on_completion=handlers.complete if exposes else None,
+        on_subscriptions_listen=notices.listen if changing else None,
+        on_subscribe_resource=notices.subscribe if exposes else None,
+        on_unsubscribe_resource=notices.unsubscribe if exposes else None,
     )
+    if changing and not settings.several_processes:
+        # A session that lives for one request cannot be told anything afterwards.
+        server.changes = NotificationOptions(
+            prompts_changed=True, resources_changed=True, tools_changed=exposes
+        )
+        server.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, notices.begin
+        )
     server.middleware.append(_answer_arguments_that_are_no_object)
     return server
+
+
+class _ChangingServer(Server[Any]):
+    """A server that says of which changes it tells."""
+
+    changes = NotificationOptions()
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return what a client is told of the server; see the SDK."""
+        return super().create_initialization_options(
+            notification_options or self.changes, experimental_capabilities, extensions
+        )
 
 
 class _Handlers:
@@ -73,6 +112,7 @@ class _Handlers:
         self._callers = callers
         self._tools = Tools(settings, database)
         self._registered = ExposedRegistry(settings, database)
+        self.forwarded = ForwardedPrimitives(settings, database)
         # Other toolsets have no tools that mostly wait: their calls are spared the question.
         self._may_wait = self._registered.shows_resources
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
@@ -119,22 +159,44 @@ class _Handlers:
 
     async def list_prompts(self, context: Context, page: Page) -> types.ListPromptsResult:
         _only_page(page)
+        caller = self._callers.of(context)
+        prompts = await self._own_prompts(caller)
+        own = {prompt.name for prompt in prompts}
+        prompts += await self.forwarded.prompts(caller, own)
+        return types.ListPromptsResult(prompts=prompts)
+
+    async def _own_prompts(self, caller: Caller) -> list[types.Prompt]:
+        """Return the prompts of the server itself and of the registry."""
         prompts = instructions.prompts(self._settings)
         if self._registered.shows_resources:
-            caller = self._callers.of(context)
             prompts = [*prompts, *await self._in_thread(lambda: self._registered.prompts(caller))]
-        return types.ListPromptsResult(prompts=prompts)
+        return [*prompts]
 
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         own = {prompt.name for prompt in instructions.prompts(self._settings)}
-        if self._registered.shows_resources and params.name not in own:
-            caller, given = self._callers.of(context), params.arguments or {}
+        caller, given = self._callers.of(context), params.arguments or {}
+        if params.name in own:
+            return instructions.prompt(self._settings, params.name, given)
+        if self.forwarded.is_served(caller):
+            registered = {prompt.name for prompt in await self._own_prompts(caller)}
+            if params.name not in registered:
+                version = context.protocol_version
+                return await self.forwarded.prompt(params.name, given, caller, version)
+        if self._registered.shows_resources:
             return await self._in_thread(
                 lambda: self._registered.prompt(params.name, given, caller)
             )
-        return instructions.prompt(self._settings, params.name, params.arguments or {})
+        return instructions.prompt(self._settings, params.name, given)
+
+    async def complete(
+        self, context: Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        caller = self._callers.of(context)
+        if not self.forwarded.is_served(caller):
+            return types.CompleteResult(completion=types.Completion(values=[]))
+        return await self.forwarded.complete(params, caller, context.protocol_version)
 
     async def list_resources(self, context: Context, page: Page) -> types.ListResourcesResult:
         cursor = page.cursor if page is not None else None
@@ -144,6 +206,7 @@ class _Handlers:
             listed += resources.RESOURCES if self._shows_entries else []
             if self._registered.shows_resources:
                 listed += await self._in_thread(lambda: self._registered.resources(caller))
+            listed += await self.forwarded.resources(caller)
         if not self._shows_entries:
             _only_page(page)
             return types.ListResourcesResult(resources=listed)
@@ -153,10 +216,11 @@ class _Handlers:
         return types.ListResourcesResult(resources=[*listed, *entries], next_cursor=following)
 
     async def list_resource_templates(
-        self, _context: Context, page: Page
+        self, context: Context, page: Page
     ) -> types.ListResourceTemplatesResult:
         _only_page(page)
-        listed = resources.TEMPLATES if self._shows_entries else []
+        listed = [*resources.TEMPLATES] if self._shows_entries else []
+        listed += await self.forwarded.templates(self._callers.of(context))
         return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def read_resource(
@@ -166,6 +230,9 @@ class _Handlers:
         version = context.protocol_version
         if params.uri.startswith(PREFIX) and self._registered.shows_resources:
             return await self._in_thread(lambda: self._registered.read(params.uri, caller))
+        foreign = params.uri.startswith(_SERVERS) or not params.uri.startswith(_OWN)
+        if foreign and self.forwarded.is_served(caller):
+            return await self.forwarded.read(params.uri, caller, version)
         return await self._in_thread(
             lambda: resources.read(
                 self._database, params.uri, caller, version, served=self._shows_entries

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx2
 from mcp.client.session import ClientSession, IncomingMessage
@@ -23,12 +23,20 @@ from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
     MCP_NAME_HEADER,
     MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
     encode_header_value,
     find_invalid_x_mcp_header,
     mcp_param_headers,
     x_mcp_header_map,
 )
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp.types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -38,6 +46,9 @@ from mcp.types import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
     Implementation,
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
+    ResourceUpdatedNotification,
     ToolListChangedNotification,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -45,9 +56,14 @@ from pydantic import ValidationError
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, StratagemError
-from stratagem.gateway.definitions.contract import ProgressReport, Secrets
+from stratagem.gateway.definitions.contract import ProgressReport, ScrubbingSecrets, Secrets
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, StdioServer
 from stratagem.gateway.handlers.upstream.http import RequestDelivery, delivery_var, open_http
+from stratagem.gateway.handlers.upstream.primitives import (
+    LISTS,
+    UpstreamPrimitives,
+    read_primitives,
+)
 from stratagem.gateway.handlers.upstream.stdio import ServerProcess, open_process
 from stratagem.gateway.handlers.upstream.upstream_tools import (
     UpstreamTools,
@@ -56,11 +72,17 @@ from stratagem.gateway.handlers.upstream.upstream_tools import (
 )
 from stratagem.version import VERSION
 
-__all__ = ["ConnectionResources", "SessionEnded", "UpstreamConnection"]
+__all__ = ["ConnectionListeners", "ConnectionResources", "SessionEnded", "UpstreamConnection"]
 
 _CLIENT: Final = Implementation(name="stratagem", version=VERSION)
 _CLIENT_INFO: Final = {"name": _CLIENT.name, "version": _CLIENT.version}
 _PROGRESS_CHARS_MAX: Final = 500
+_LIST_EVENTS: Final[Mapping[str, ServerEvent]] = {
+    "tools_list_changed": ToolsListChanged(),
+    "prompts_list_changed": PromptsListChanged(),
+    "resources_list_changed": ResourcesListChanged(),
+}
+T = TypeVar("T")
 # Reading more tools than this would block the event loop, so it is done in a thread.
 _READ_INLINE_MAX: Final = 100
 
@@ -77,6 +99,15 @@ class ConnectionResources:
     secrets: Callable[[str], Awaitable[Secrets]]
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectionListeners:
+    """Who is told of each list of tools, of changed prompts or resources, and of a changed one."""
+
+    tools: Callable[[UpstreamTools], None]
+    primitives: Callable[[str], None]
+    resource: Callable[[str], None]
+
+
 class UpstreamConnection:
     """One connection to a server; when it is over, a new one is needed."""
 
@@ -84,7 +115,7 @@ class UpstreamConnection:
         self,
         definition: ServerDefinition,
         resources: ConnectionResources,
-        on_listing: Callable[[UpstreamTools], None],
+        listeners: ConnectionListeners,
     ) -> None:
         self.listing = UpstreamTools()
         self.version = ""
@@ -93,12 +124,20 @@ class UpstreamConnection:
         self._over = asyncio.Event()
         self._definition = definition
         self._resources = resources
-        self._on_listing = on_listing
+        self._listeners = listeners
         self._changed = asyncio.Event()
         # Whether the server may have been restarted since its list was read.
         self._stale = False
         self._listed_at = 0.0
         self._reading = asyncio.Lock()
+        # None where they have to be read: by the next who asks, for few ever do.
+        self._primitives: UpstreamPrimitives | None = None
+        self._primitives_at = 0.0
+        self._reading_primitives = asyncio.Lock()
+        self._followed: frozenset[str] = frozenset()
+        self._followed_changed = asyncio.Event()
+        self._session: ClientSession | None = None
+        self._secrets: Secrets | None = None
         self._param_headers: dict[str, dict[tuple[str, ...], str]] = {}
         self._process: ServerProcess | None = None
         self._dispatcher: JSONRPCDispatcher | None = None
@@ -193,17 +232,91 @@ class UpstreamConnection:
                 message and clean_line(message, _PROGRESS_CHARS_MAX),
             )
 
+        return await self._deliver(tool, lambda: self._call(tool, arguments, report))
+
+    async def request(self, what: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send any other request; `what` names its object in errors.
+
+        Raises:
+            ExecutionFailed: There is no answer, or it is an error.
+            SessionEnded: The server has forgotten the session and did nothing.
+        """
+        if self.is_over():
+            raise self._error("is not connected", safe=True)
+        answer = await self._deliver(what, lambda: self._request(method, params))
+        # Servers like to echo what they were started with.
+        return (
+            self._secrets.scrub(answer) if isinstance(self._secrets, ScrubbingSecrets) else answer
+        )
+
+    async def _deliver(self, what: str, send: Callable[[], Awaitable[T]]) -> T:
         delivery = RequestDelivery()
         token = delivery_var.set(delivery)
         try:
-            return await self._call(tool, arguments, report)
+            return await send()
         except MCPError as error:
             if self.is_over() and self._task is not None:
                 # The process is ending; wait for its exit status.
                 await asyncio.wait({self._task}, timeout=limits.UPSTREAM_END_SECONDS)
-            raise self._call_error(tool, delivery, error) from error
+            raise self._call_error(what, delivery, error) from error
         finally:
             delivery_var.reset(token)
+
+    async def list_primitives(self) -> UpstreamPrimitives:
+        """Return the server's prompts, resources and templates; they are read when they changed.
+
+        Raises:
+            ExecutionFailed: The server does not send them.
+        """
+        async with self._reading_primitives:
+            now = asyncio.get_running_loop().time()
+            found = self._primitives
+            if found is not None and now - self._primitives_at < limits.UPSTREAM_LIST_AGE_SECONDS:
+                return found
+            try:
+                async with asyncio.timeout(limits.UPSTREAM_LIST_SECONDS):
+                    found = await self._read_primitives()
+            except TimeoutError:
+                raise self._error("did not list its prompts and resources in time") from None
+            except MCPError as error:
+                raise self._error(f"does not list its prompts and resources: {error}") from error
+            self._primitives, self._primitives_at = found, now
+            return found
+
+    async def _read_primitives(self) -> UpstreamPrimitives:
+        capabilities = self._session.server_capabilities if self._session is not None else None
+        served = {
+            "prompts": capabilities is not None and capabilities.prompts is not None,
+            "resources": capabilities is not None and capabilities.resources is not None,
+        }
+        served["templates"] = served["resources"]
+        listed: dict[str, list[Any]] = {}
+        for kind, (method, field, _) in LISTS.items():
+            try:
+                listed[kind] = (
+                    await self._pages(method, field, limits.UPSTREAM_PRIMITIVES_MAX)
+                    if served[kind]
+                    else []
+                )
+            except MCPError as error:
+                # Many servers with resources have no templates, and say so in this way.
+                if error.code != METHOD_NOT_FOUND:
+                    raise
+                listed[kind] = []
+        return read_primitives(listed)
+
+    @property
+    def follows_resources(self) -> bool:
+        """Whether the server tells of changes of single resources."""
+        capabilities = self._session.server_capabilities if self._session is not None else None
+        resources = capabilities.resources if capabilities is not None else None
+        return resources is not None and bool(resources.subscribe)
+
+    def follow(self, uris: frozenset[str]) -> None:
+        """Have the server tell of changes of these resources, and of no others."""
+        if uris != self._followed:
+            self._followed = uris
+            self._followed_changed.set()
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], report: ProgressFnT) -> Any:
         params = {"name": tool, "arguments": dict(arguments)}
@@ -244,7 +357,7 @@ class UpstreamConnection:
                     dispatcher=dispatcher, client_info=_CLIENT, message_handler=self._on_message
                 )
                 async with session:
-                    self._dispatcher = dispatcher
+                    self._dispatcher, self._session = dispatcher, session
                     await self._negotiate(session)
                     await self._list()
                     self._is_open = True
@@ -267,6 +380,7 @@ class UpstreamConnection:
         following = [
             asyncio.create_task(self._refresh_on_change()),
             asyncio.create_task(self._subscribe_to_changes(session)),
+            asyncio.create_task(self._follow_resources(session)),
         ]
         ended = self._process.ended if self._process is not None else self._over
         waits = [asyncio.create_task(event.wait()) for event in {self._over, ended}]
@@ -281,7 +395,7 @@ class UpstreamConnection:
     @contextlib.asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
         definition = self._definition
-        secrets = await self._resources.secrets(definition.name)
+        secrets = self._secrets = await self._resources.secrets(definition.name)
         host = definition.secret_host
         if isinstance(definition, StdioServer):
             env = {key: secrets.resolve(text, host=host) for key, text in definition.env.items()}
@@ -313,21 +427,14 @@ class UpstreamConnection:
         self.version = session.protocol_version or ""
 
     async def _list(self) -> None:
-        tools: list[Any] = []
-        cursor: str | None = None
-        seen: set[str] = set()
-        for _ in range(limits.UPSTREAM_PAGES_MAX):
-            page = await self._request("tools/list", {} if cursor is None else {"cursor": cursor})
-            found = page.get("tools")
-            tools.extend(found if isinstance(found, list) else ())
-            cursor = page.get("nextCursor")
-            if (
-                not isinstance(cursor, str)
-                or cursor in seen
-                or len(tools) > limits.UPSTREAM_TOOLS_MAX
-            ):
-                break
-            seen.add(cursor)
+        try:
+            tools = await self._pages("tools/list", "tools", limits.UPSTREAM_TOOLS_MAX)
+        except MCPError as error:
+            # A server may have prompts or resources only.
+            capabilities = self._session.server_capabilities if self._session else None
+            if error.code != METHOD_NOT_FOUND or capabilities is None or capabilities.tools:
+                raise
+            tools = []
         if self.version in MODERN_PROTOCOL_VERSIONS:
             tools = [tool for tool in tools if not _breaks_header_rule(tool)]
         self._param_headers = _param_headers(tools)
@@ -338,7 +445,22 @@ class UpstreamConnection:
             self.listing = await asyncio.to_thread(read_upstream_tools, name, tools)
         else:
             self.listing = read_upstream_tools(name, tools)
-        self._on_listing(self.listing)
+        self._listeners.tools(self.listing)
+
+    async def _pages(self, method: str, field: str, most: int) -> list[Any]:
+        """Read a list page by page, as far as anybody needs it."""
+        items: list[Any] = []
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(limits.UPSTREAM_PAGES_MAX):
+            page = await self._request(method, {} if cursor is None else {"cursor": cursor})
+            found = page.get(field)
+            items.extend(found if isinstance(found, list) else ())
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or cursor in seen or len(items) > most:
+                break
+            seen.add(cursor)
+        return items
 
     async def _request(
         self, method: str, params: Mapping[str, Any], report: ProgressFnT | None = None
@@ -353,9 +475,11 @@ class UpstreamConnection:
                 CLIENT_CAPABILITIES_META_KEY: {},
             }
             headers[MCP_METHOD_HEADER] = method
-            if (name := params.get("name")) is not None:
-                headers[MCP_NAME_HEADER] = encode_header_value(name)
-                headers |= mcp_param_headers(self._param_headers.get(name, {}), params["arguments"])
+            if (key := NAME_BEARING_METHODS.get(method)) is not None:
+                headers[MCP_NAME_HEADER] = encode_header_value(params[key])
+            if method == "tools/call":
+                repeated = self._param_headers.get(params["name"], {})
+                headers |= mcp_param_headers(repeated, params["arguments"])
         options: CallOptions = {"headers": headers}
         if report is not None:
             options["on_progress"] = report
@@ -363,28 +487,90 @@ class UpstreamConnection:
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
+            self._note_change(ToolsListChanged())
+        elif isinstance(message, PromptListChangedNotification):
+            self._note_change(PromptsListChanged())
+        elif isinstance(message, ResourceListChangedNotification):
+            self._note_change(ResourcesListChanged())
+        elif isinstance(message, ResourceUpdatedNotification):
+            self._note_change(ResourceUpdated(str(message.params.uri)))
+
+    def _note_change(self, event: ServerEvent) -> None:
+        if isinstance(event, ToolsListChanged):
             self._changed.set()
+        elif isinstance(event, ResourceUpdated):
+            self._listeners.resource(event.uri)
+        else:
+            self._primitives = None
+            self._listeners.primitives(
+                "prompts" if isinstance(event, PromptsListChanged) else "resources"
+            )
 
     async def _subscribe_to_changes(self, session: ClientSession) -> None:
-        """Subscribe to changes at servers that notify subscribers only."""
+        """Subscribe to changes of lists at servers that notify subscribers only."""
         capabilities = session.server_capabilities
-        tools = capabilities.tools if capabilities is not None else None
-        if tools is None or not tools.list_changed:
+        if capabilities is None:
             return
-        self.following = self.version not in MODERN_PROTOCOL_VERSIONS
-        if self.following:
+        kinds = ("tools", "prompts", "resources")
+        parts = {kind: getattr(capabilities, kind) for kind in kinds}
+        told = {
+            f"{kind}_list_changed": True
+            for kind, part in parts.items()
+            if part is not None and part.list_changed
+        }
+        if self.version not in MODERN_PROTOCOL_VERSIONS:
             # Older servers tell everybody.
-            return
+            self.following = "tools_list_changed" in told
+        elif told:
+            await self._listen(session, told, follows_tools="tools_list_changed" in told)
+
+    async def _follow_resources(self, session: ClientSession) -> None:
+        """Keep the server telling of the resources that somebody follows."""
+        known: frozenset[str] = frozenset()
+        stream: asyncio.Task[None] | None = None
+        try:
+            while True:
+                await self._followed_changed.wait()
+                self._followed_changed.clear()
+                wanted = self._followed
+                if self.version in MODERN_PROTOCOL_VERSIONS:
+                    if stream is not None:
+                        stream.cancel()
+                    uris = {"resource_subscriptions": sorted(wanted)}
+                    listening = self._listen(session, uris, follows_tools=False)
+                    stream = asyncio.create_task(listening) if wanted else None
+                else:
+                    await self._change_subscriptions(known, wanted)
+                known = wanted
+        finally:
+            if stream is not None:
+                stream.cancel()
+
+    async def _change_subscriptions(self, known: frozenset[str], wanted: frozenset[str]) -> None:
+        for method, uris in (
+            ("resources/unsubscribe", known - wanted),
+            ("resources/subscribe", wanted - known),
+        ):
+            for uri in sorted(uris):
+                # A server that refuses one may take the others.
+                with contextlib.suppress(MCPError):
+                    await self._request(method, {"uri": uri})
+
+    async def _listen(
+        self, session: ClientSession, wanted: Mapping[str, Any], *, follows_tools: bool
+    ) -> None:
+        """Note the changes that a server of 2026 tells of, for as long as it can be reached."""
         wait = limits.UPSTREAM_BACKOFF_SECONDS_MIN
+        lost = False
         while True:
             try:
-                async with listen(session, tools_list_changed=True) as events:
+                async with listen(session, **wanted) as events:
                     wait = limits.UPSTREAM_BACKOFF_SECONDS_MIN
-                    self.following = True
-                    if self._stale:
-                        self._changed.set()
-                    async for _ in events:
-                        self._changed.set()
+                    self.following = self.following or follows_tools
+                    if lost:
+                        self._note_all(wanted)
+                    async for event in events:
+                        self._note_change(event)
             except ListenNotSupportedError:
                 return
             except MCPError as error:
@@ -392,10 +578,21 @@ class UpstreamConnection:
                     return
             except SubscriptionLost:
                 pass
-            # Nothing is told twice: what changed meanwhile is found by reading the list.
-            self._stale, self.following = True, False
+            # Nothing is told twice: what changed meanwhile is found by reading again.
+            lost = True
+            if follows_tools:
+                self._stale, self.following = True, False
+            self._primitives = None
             await asyncio.sleep(wait)
             wait = min(2 * wait, limits.UPSTREAM_BACKOFF_SECONDS_MAX)
+
+    def _note_all(self, wanted: Mapping[str, Any]) -> None:
+        """Note a change of all that may have changed while nobody told of it."""
+        for uri in wanted.get("resource_subscriptions", ()):
+            self._note_change(ResourceUpdated(uri))
+        for kind, event in _LIST_EVENTS.items():
+            if wanted.get(kind):
+                self._note_change(event)
 
     async def _refresh_on_change(self) -> None:
         """Read the list again whenever it has changed, at a limited rate."""

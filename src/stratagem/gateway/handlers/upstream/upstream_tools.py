@@ -30,6 +30,7 @@ __all__ = [
     "compare",
     "fingerprint",
     "fingerprints",
+    "read_icons",
     "read_upstream_tools",
 ]
 
@@ -124,7 +125,7 @@ def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedToo
         output_schema=None if result is None else cleaned_schema(result),
         title=_text_or(title, "", limits.UPSTREAM_TITLE_CHARS_MAX) or None,
         annotations=_annotations(annotations),
-        icons=_icons(tool.get("icons")),
+        icons=read_icons(tool.get("icons")),
     )
 
 
@@ -171,7 +172,7 @@ def _annotations(value: Any) -> dict[str, Any] | None:
     return kept or None
 
 
-def _icons(value: Any) -> tuple[dict[str, Any], ...]:
+def read_icons(value: Any) -> tuple[dict[str, Any], ...]:
     """Return the icons of a tool that a client may show."""
     if not isinstance(value, list):
         return ()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -27,11 +28,13 @@ from stratagem.errors import (
 from stratagem.gateway.definitions.contract import ContentResult, Handler, ListedTool, Run, Secrets
 from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.handlers.upstream.connection import (
+    ConnectionListeners,
     ConnectionResources,
     SessionEnded,
     UpstreamConnection,
 )
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, read_definition
+from stratagem.gateway.handlers.upstream.primitives import UpstreamPrimitives
 from stratagem.gateway.handlers.upstream.results import read_result
 from stratagem.gateway.handlers.upstream.upstream_tools import (
     ToolChanges,
@@ -45,6 +48,8 @@ __all__ = ["UpstreamStatus", "Upstreams"]
 _log = logging.getLogger(__name__)
 
 OnChange = Callable[[str, Sequence[ListedTool]], None]
+# Called with a server, what of it changed ("prompts", "resources"), and which resource, if one.
+OnPrimitives = Callable[[str, str, str | None], None]
 
 
 class UpstreamStatus(TypedDict):
@@ -64,8 +69,8 @@ class Upstreams:
     """The upstream servers, each with one persistent connection.
 
     `secrets` returns the secrets granted to a server, by its name. `on_change` is called with each
-    list of tools that differs from the previous one, and with the first. Everything runs on one
-    event loop.
+    list of tools that differs from the previous one, and with the first; `on_primitives` when
+    prompts or resources of a server have changed. Everything runs on one event loop.
     """
 
     def __init__(
@@ -74,10 +79,12 @@ class Upstreams:
         http_client: Callable[[], httpx2.AsyncClient],
         secrets: Callable[[str], Awaitable[Secrets]],
         on_change: OnChange | None = None,
+        on_primitives: OnPrimitives | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._resources = ConnectionResources(http_client, secrets)
         self._on_change = on_change
+        self._on_primitives = on_primitives
         self._jitter = jitter
         self._links: dict[str, _Link] = {}
 
@@ -99,10 +106,16 @@ class Upstreams:
             raise ValidationFailed(
                 "There are too many upstream servers.", limit=limits.UPSTREAM_SERVERS_MAX
             )
-        self._links[definition.name] = _Link(
-            definition, self._resources, self._notify_change, self._jitter
+        link = _Link(
+            definition,
+            self._resources,
+            self._notify_change,
+            self._on_primitives or _ignore_change,
+            self._jitter,
         )
+        self._links[definition.name] = link
         if known is not None:
+            link.followed = known.followed
             await known.close()
         return definition
 
@@ -123,6 +136,58 @@ class Upstreams:
             ExecutionFailed: The server cannot be reached.
         """
         return list((await self._link(name).list()).tools)
+
+    async def list_primitives(self, name: str) -> UpstreamPrimitives:
+        """Return the prompts, resources and templates of a server; connect if necessary.
+
+        Raises:
+            ExecutionFailed: The server cannot be reached, or does not send them.
+        """
+        return await (await self._link(name).connect()).list_primitives()
+
+    async def request(
+        self, name: str, what: str, method: str, params: Mapping[str, Any], seconds: float
+    ) -> dict[str, Any]:
+        """Send a request other than a call of a tool; `what` names its object in errors.
+
+        Raises:
+            ExecutionFailed: There is no answer, or it is an error.
+            ExecutionTimeout: It takes too long.
+        """
+        link = self._link(name)
+        try:
+            async with asyncio.timeout(seconds):
+                try:
+                    return await (await link.connect()).request(what, method, params)
+                except SessionEnded:
+                    # The server was restarted and did nothing: connect again and repeat it.
+                    return await (await link.connect()).request(what, method, params)
+        except SessionEnded:
+            raise ExecutionFailed(
+                f"The server {name} forgets its sessions at once.", safe=True
+            ) from None
+        except TimeoutError:
+            message = f"{name} did not answer about {what} within {seconds:g} s."
+            raise ExecutionTimeout(message, limit=seconds) from None
+
+    async def follow(self, name: str, uri: str) -> bool:
+        """Have changes of a resource told to `on_primitives`; return whether the server can.
+
+        Raises:
+            ExecutionFailed: The server cannot be reached.
+            ValidationFailed: Too many resources are followed.
+        """
+        link = self._link(name)
+        if not (await link.connect()).follows_resources:
+            return False
+        link.follow(uri)
+        return True
+
+    def unfollow(self, name: str, uri: str) -> None:
+        """Take back one `follow`."""
+        link = self._links.get(name)
+        if link is not None:
+            link.unfollow(uri)
 
     def notes(self, name: str) -> list[str]:
         """Return the notes about the server's last list of tools."""
@@ -213,6 +278,10 @@ class Upstreams:
             _log.exception("noting a changed list of %s failed", name)
 
 
+def _ignore_change(_server: str, _kind: str, _uri: str | None) -> None:
+    """Nobody is told."""
+
+
 class _Link:
     """One server: its definition, its connection if any, and its failures."""
 
@@ -221,10 +290,14 @@ class _Link:
         definition: ServerDefinition,
         resources: ConnectionResources,
         on_change: OnChange,
+        on_primitives: OnPrimitives,
         jitter: Callable[[], float],
     ) -> None:
         self.definition = definition
         self.listing = UpstreamTools()
+        # How many follow each resource.
+        self.followed: Counter[str] = Counter()
+        self._on_primitives = on_primitives
         self._resources = resources
         self._on_change = on_change
         self._jitter = jitter
@@ -320,6 +393,25 @@ class _Link:
                 fingerprint=listed,
             )
 
+    def follow(self, uri: str) -> None:
+        if uri not in self.followed and len(self.followed) >= limits.UPSTREAM_SUBSCRIPTIONS_MAX:
+            raise ValidationFailed(
+                f"Too many resources of {self.definition.name} are followed.",
+                field="uri",
+                limit=limits.UPSTREAM_SUBSCRIPTIONS_MAX,
+            )
+        self.followed[uri] += 1
+        self._tell_followed()
+
+    def unfollow(self, uri: str) -> None:
+        self.followed[uri] -= 1
+        self.followed = +self.followed
+        self._tell_followed()
+
+    def _tell_followed(self) -> None:
+        if self._connection is not None:
+            self._connection.follow(frozenset(self.followed))
+
     async def close(self) -> None:
         self._closed = True
         if self._opening is not None:
@@ -329,7 +421,13 @@ class _Link:
             await self._connection.close()
 
     async def _open(self) -> UpstreamConnection:
-        connection = UpstreamConnection(self.definition, self._resources, self._accept_tools)
+        name = self.definition.name
+        listeners = ConnectionListeners(
+            self._accept_tools,
+            lambda kind: self._on_primitives(name, kind, None),
+            lambda uri: self._on_primitives(name, "resource", uri),
+        )
+        connection = UpstreamConnection(self.definition, self._resources, listeners)
         try:
             await connection.open()
         except ExecutionFailed as error:
@@ -338,6 +436,7 @@ class _Link:
         finally:
             self._opening = None
         self._connection = connection
+        connection.follow(frozenset(self.followed))
         self._opened_at = asyncio.get_running_loop().time()
         self._last_error = None
         return connection

@@ -15,7 +15,16 @@ from typing import Annotated, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, ImageContent, TextContent
+from mcp.types import (
+    CallToolResult,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    ImageContent,
+    PromptReference,
+    ResourceTemplateReference,
+    TextContent,
+)
 from pydantic import BaseModel, Field
 
 server = MCPServer("upstream", version="1")
@@ -113,6 +122,30 @@ def grow() -> str:
     """Add a tool, and tell nobody."""
     server.add_tool(travel)
     return "grown"
+
+
+@server.prompt()
+def review(language: str) -> str:
+    """Ask for a review."""
+    return f"Review this {language} code."
+
+
+@server.resource("notes://today")
+def today() -> str:
+    """Say what is noted for today."""
+    return "buy tea"
+
+
+# The SDK's decorator has no types.
+@server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
+async def complete(
+    _ref: PromptReference | ResourceTemplateReference,
+    argument: CompletionArgument,
+    _context: CompletionContext | None,
+) -> Completion:
+    """Know two languages."""
+    known = ("python", "perl")
+    return Completion(values=[each for each in known if each.startswith(argument.value)])
 
 
 if __name__ == "__main__":

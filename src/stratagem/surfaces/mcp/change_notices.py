@@ -1,0 +1,275 @@
+"""Tells clients that a list has changed, or a resource that they follow.
+
+Clients of the handshake era are told on their session's own stream, if they keep one open; clients
+of 2026 on the stream of the subscription that they made. Nothing is told twice, and who was away
+reads again: a notice says that something changed, never what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from stratagem import limits
+from stratagem.errors import StratagemError
+from stratagem.operation import Caller
+from stratagem.surfaces.mcp.callers import SESSION_HEADER, Callers
+from stratagem.surfaces.mcp.forwarded_primitives import ForwardedPrimitives, protocol_error
+from stratagem.surfaces.serving.database import Database
+
+__all__ = ["ChangeNotices"]
+
+logger = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+
+# What happens in the gateway, and the list that changes with it.
+_LISTS: Final[Mapping[str, ServerEvent]] = {
+    "available": ToolsListChanged(),
+    "unavailable": ToolsListChanged(),
+    "updated": ToolsListChanged(),
+}
+_PRIMITIVES: Final[Mapping[str, ServerEvent]] = {
+    "prompts": PromptsListChanged(),
+    "resources": ResourcesListChanged(),
+}
+# A server with a hundred tools is one change of the list.
+_GATHER_SECONDS: Final = 0.05
+
+
+@dataclass(slots=True)
+class _Workspace:
+    """Who is told of what happens in a workspace."""
+
+    bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
+    sessions: dict[str, ServerSession] = field(default_factory=dict)
+    # By server and address there: how the clients of each session name the resource.
+    followers: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    pending: dict[ServerEvent, None] = field(default_factory=dict)
+    listening: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.listen = ListenHandler(self.bus, max_subscriptions=limits.SESSIONS_MAX)
+
+    # Set in `__post_init__`.
+    listen: ListenHandler = field(init=False)
+
+
+class ChangeNotices:
+    """Sends notices to the clients of each workspace."""
+
+    def __init__(
+        self, database: Database, callers: Callers, forwarded: ForwardedPrimitives
+    ) -> None:
+        self._database = database
+        self._callers = callers
+        self._forwarded = forwarded
+        self._workspaces: dict[str | None, _Workspace] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        callers.on_end(self.forget)
+
+    async def begin(self, context: Context, _params: types.NotificationParams) -> None:
+        """Tell a client of the handshake era from now on."""
+        key = _session_key(context)
+        if key is None or context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        workspace = self._workspace(self._callers.of(context).workspace)
+        workspace.sessions[key] = context.session
+
+    def forget(self, session: str) -> None:
+        """Tell a client nothing any more."""
+        for name, workspace in self._workspaces.items():
+            if workspace.sessions.pop(session, None) is not None:
+                for place in list(workspace.followers):
+                    self._drop_follower(name, place, session)
+
+    async def listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Tell a client of 2026 what it subscribes to, for as long as it listens."""
+        caller = self._callers.of(context)
+        workspace = self._workspace(caller.workspace)
+        wanted = params.notifications
+        async with self._following(caller, wanted.resource_subscriptions or ()) as followed:
+            honoured = wanted.model_copy(update={"resource_subscriptions": followed or None})
+            return await workspace.listen(
+                context, params.model_copy(update={"notifications": honoured})
+            )
+
+    async def subscribe(
+        self, context: Context, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Tell a client of the handshake era of changes of a resource.
+
+        Raises:
+            MCPError: Nobody has it, or its server does not tell of changes.
+        """
+        caller, key = self._callers.of(context), _session_key(context)
+        workspace = self._workspace(caller.workspace)
+        place = await self._follow(caller, params.uri, context.protocol_version)
+        if place is None or key is None:
+            words = f"Changes of {params.uri!r} are not told of; read it again."
+            raise MCPError(types.INVALID_PARAMS, words, {"uri": params.uri})
+        workspace.sessions.setdefault(key, context.session)
+        followers = workspace.followers.setdefault(place, {})
+        if key in followers:
+            self._unfollow(caller.workspace, place)
+        followers[key] = params.uri
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, context: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Tell a client of changes of a resource no longer."""
+        caller, key = self._callers.of(context), _session_key(context)
+        workspace = self._workspace(caller.workspace)
+        for place, followers in [*workspace.followers.items()]:
+            if key is not None and followers.get(key) == params.uri:
+                self._drop_follower(caller.workspace, place, key)
+        return types.EmptyResult()
+
+    @asynccontextmanager
+    async def _following(self, caller: Caller, uris: Any) -> AsyncIterator[list[str]]:
+        """Follow resources for the time of a subscription; give those that can be."""
+        places: dict[str, tuple[str, str]] = {}
+        try:
+            for uri in uris:
+                try:
+                    place = await self._follow(caller, uri, "")
+                except MCPError:
+                    # What nobody has never changes; the others are followed.
+                    continue
+                if place is not None:
+                    places[uri] = place
+            yield list(places)
+        finally:
+            for place in places.values():
+                self._unfollow(caller.workspace, place)
+
+    async def _follow(self, caller: Caller, uri: str, version: str) -> tuple[str, str] | None:
+        if not self._forwarded.is_served(caller):
+            return None
+        from stratagem.gateway import inputs, services
+
+        runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
+        gateway = await asyncio.to_thread(lambda: runtime.gateway)
+        gateway.home.adopt()
+        given = inputs.UpstreamResourceInput(**self._forwarded.exposed({"uri": uri}))
+        try:
+            return await services.primitives(gateway, caller).follow(given)
+        except StratagemError as error:
+            raise protocol_error(error, version) from error
+
+    def _unfollow(self, workspace: str | None, place: tuple[str, str]) -> None:
+        from stratagem.gateway import services
+
+        gateway = self._database.runtime(workspace).gateway
+        services.primitives(gateway, Caller("mcp", workspace=workspace)).unfollow(*place)
+
+    def _drop_follower(self, workspace: str | None, place: tuple[str, str], session: str) -> None:
+        followers = self._workspaces[workspace].followers
+        if followers.get(place, {}).pop(session, None) is not None:
+            self._unfollow(workspace, place)
+        if not followers.get(place):
+            followers.pop(place, None)
+
+    def _workspace(self, name: str | None) -> _Workspace:
+        """Return who is told in a workspace, whose events are listened to from now on."""
+        workspace = self._workspaces.setdefault(name, _Workspace())
+        if workspace.listening is None:
+            workspace.listening = self._run(self._listen_to_gateway(name, workspace))
+        return workspace
+
+    async def _listen_to_gateway(self, name: str | None, workspace: _Workspace) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            runtime = await asyncio.to_thread(self._database.runtime, name)
+            gateway = await asyncio.to_thread(lambda: runtime.gateway)
+        except StratagemError as error:
+            # The next client tries again.
+            logger.warning("changes cannot be told: %s", error.message)
+            workspace.listening = None
+            return
+        gateway.home.adopt()
+
+        def note(what: str, data: Mapping[str, Any]) -> None:
+            if what in _LISTS or what == "primitives":
+                loop.call_soon_threadsafe(self._note, workspace, what, dict(data))
+
+        gateway.events.subscribe(note)
+
+    def _note(self, workspace: _Workspace, what: str, data: Mapping[str, Any]) -> None:
+        """Gather what changes at nearly the same time."""
+        if not workspace.pending:
+            asyncio.get_running_loop().call_later(_GATHER_SECONDS, self._send, workspace)
+        for event in _events(what, data):
+            workspace.pending[event] = None
+
+    def _send(self, workspace: _Workspace) -> None:
+        events, workspace.pending = [*workspace.pending], {}
+        for event in events:
+            self._run(workspace.bus.publish(event))
+            for key, session in workspace.sessions.items():
+                if (notification := _notification(event, workspace, key)) is not None:
+                    self._run(session.send_notification(notification))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _events(what: str, data: Mapping[str, Any]) -> list[ServerEvent]:
+    if what in _LISTS:
+        return [_LISTS[what]]
+    if data["kind"] in _PRIMITIVES:
+        return [_PRIMITIVES[data["kind"]]]
+    from stratagem.gateway.registry.served_primitives import prefixed_uri
+
+    server, uri = data["server"], data["uri"]
+    return [ResourceUpdated(uri), ResourceUpdated(prefixed_uri(server, uri))]
+
+
+def _notification(
+    event: ServerEvent, workspace: _Workspace, session: str
+) -> types.ServerNotification | None:
+    """Return how a client of the handshake era is told of an event, if it is to be."""
+    if isinstance(event, ToolsListChanged):
+        return types.ToolListChangedNotification()
+    if isinstance(event, PromptsListChanged):
+        return types.PromptListChangedNotification()
+    if isinstance(event, ResourcesListChanged):
+        return types.ResourceListChangedNotification()
+    named = {followers.get(session) for followers in workspace.followers.values()}
+    if event.uri not in named:
+        return None
+    params = types.ResourceUpdatedNotificationParams(uri=event.uri)
+    return types.ResourceUpdatedNotification(params=params)
+
+
+def _session_key(context: Context) -> str | None:
+    """Return what tells sessions apart: the process has one client, a server many."""
+    if context.request is None:
+        return ""
+    session: str | None = context.request.headers.get(SESSION_HEADER)
+    return session
