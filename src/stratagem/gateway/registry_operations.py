@@ -479,7 +479,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Prompts, resources and resource templates of the upstream MCP servers.",
         inputs.UpstreamListInput,
         services.primitives,
-        PrimitiveService.listing,
+        PrimitiveService.list_all,
         answer_fields=("prompts", "resources", "templates", "servers"),
         toolset="registry",
         right="execute",

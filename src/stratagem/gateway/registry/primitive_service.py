@@ -100,13 +100,13 @@ class PrimitiveService:
         self._home = home
         self._publish = publish
 
-    async def listing(self, given: inputs.UpstreamListInput) -> UpstreamListing:
+    async def list_all(self, given: inputs.UpstreamListInput) -> UpstreamListing:
         """Return what the servers that answer have, and which do not."""
         found = await self._home.join(lambda: self._gather(given))
         return {
-            "prompts": [cast("UpstreamPrompt", _shown(each)) for each in found.prompts],
-            "resources": [cast("UpstreamResource", _shown(each)) for each in found.resources],
-            "templates": [cast("UpstreamTemplate", _shown(each)) for each in found.templates],
+            "prompts": [cast("UpstreamPrompt", _to_dict(each)) for each in found.prompts],
+            "resources": [cast("UpstreamResource", _to_dict(each)) for each in found.resources],
+            "templates": [cast("UpstreamTemplate", _to_dict(each)) for each in found.templates],
             "servers": found.states,
         }
 
@@ -314,7 +314,7 @@ def _serve(
     return serve(_IDENTIFIERS[kind], listed, taken)
 
 
-def _shown(each: ServedPrimitive) -> dict[str, Any]:
+def _to_dict(each: ServedPrimitive) -> dict[str, Any]:
     identifier = next(name for name in ("uriTemplate", "uri", "name") if name in each.primitive)
     return {"server": each.server, **each.primitive, identifier: each.served}
 

@@ -173,7 +173,7 @@ class ChangeNotices:
         runtime = await asyncio.to_thread(self._database.runtime, caller.workspace)
         gateway = await asyncio.to_thread(lambda: runtime.gateway)
         gateway.home.adopt()
-        given = inputs.UpstreamResourceInput(**self._forwarded.exposed({"uri": uri}))
+        given = inputs.UpstreamResourceInput(**self._forwarded.limit_to_exposed({"uri": uri}))
         try:
             return await services.primitives(gateway, caller).follow(given)
         except StratagemError as error:

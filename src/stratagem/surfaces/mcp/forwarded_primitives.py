@@ -59,7 +59,7 @@ class ForwardedPrimitives:
 
     async def prompts(self, caller: Caller, own: Collection[str]) -> list[Prompt]:
         """Return the prompts of the servers; `own` names are taken already."""
-        listed = (await self._listing(caller)).get("prompts", ())
+        listed = (await self._list(caller)).get("prompts", ())
         named = [
             {**each, "name": f"{each['server']}_{each['name']}"} if each["name"] in own else each
             for each in listed
@@ -68,11 +68,11 @@ class ForwardedPrimitives:
 
     async def resources(self, caller: Caller) -> list[Resource]:
         """Return the resources of the servers."""
-        return _models(Resource, (await self._listing(caller)).get("resources", ()))
+        return _models(Resource, (await self._list(caller)).get("resources", ()))
 
     async def templates(self, caller: Caller) -> list[ResourceTemplate]:
         """Return the resource templates of the servers."""
-        return _models(ResourceTemplate, (await self._listing(caller)).get("templates", ()))
+        return _models(ResourceTemplate, (await self._list(caller)).get("templates", ()))
 
     async def prompt(
         self, name: str, arguments: Mapping[str, str], caller: Caller, version: str
@@ -118,14 +118,14 @@ class ForwardedPrimitives:
         }
         return await self._ask(CompleteResult, "upstream_complete", given, caller, version)
 
-    def exposed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def limit_to_exposed(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments that reach no further than what is exposed."""
         return {**given, "tools": list(self._settings.expose)}
 
-    async def _listing(self, caller: Caller) -> dict[str, Any]:
+    async def _list(self, caller: Caller) -> dict[str, Any]:
         if not self.is_served(caller):
             return {}
-        return await self._database.call_async("upstream_list", self.exposed({}), caller)
+        return await self._database.call_async("upstream_list", self.limit_to_exposed({}), caller)
 
     async def _ask(
         self,
@@ -136,7 +136,9 @@ class ForwardedPrimitives:
         version: str,
     ) -> ModelT:
         try:
-            answer = await self._database.call_async(operation, self.exposed(given), caller)
+            answer = await self._database.call_async(
+                operation, self.limit_to_exposed(given), caller
+            )
         except StratagemError as error:
             raise protocol_error(error, version) from error
         try:

@@ -70,7 +70,7 @@ def _prompt(item: Mapping[str, Any]) -> Primitive | None:
     arguments = item.get("arguments")
     read = [_argument(each) for each in arguments] if isinstance(arguments, list) else []
     kept = [each for each in read if each is not None][: limits.UPSTREAM_ARGS_MAX]
-    return {"name": name, **_shown(item), **({"arguments": kept} if kept else {})}
+    return {"name": name, **_display_fields(item), **({"arguments": kept} if kept else {})}
 
 
 def _argument(item: Any) -> dict[str, Any] | None:
@@ -89,12 +89,12 @@ def _resource(item: Mapping[str, Any]) -> Primitive | None:
         return None
     size = item.get("size")
     sized = {"size": size} if isinstance(size, int) and size >= 0 else {}
-    return {"uri": uri, **_named(item, uri), **sized}
+    return {"uri": uri, **_identity(item, uri), **sized}
 
 
 def _template(item: Mapping[str, Any]) -> Primitive | None:
     template = _visible_line(item.get("uriTemplate"), limits.UPSTREAM_URI_CHARS_MAX)
-    return None if template is None else {"uriTemplate": template, **_named(item, template)}
+    return None if template is None else {"uriTemplate": template, **_identity(item, template)}
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Primitive | None]]] = {
@@ -104,7 +104,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Primitive | None]]] =
 }
 
 
-def _named(item: Mapping[str, Any], otherwise: str) -> Primitive:
+def _identity(item: Mapping[str, Any], otherwise: str) -> Primitive:
     given = item.get("name")
     most = limits.UPSTREAM_TITLE_CHARS_MAX
     name = clean_line(given, most) if isinstance(given, str) else ""
@@ -112,11 +112,11 @@ def _named(item: Mapping[str, Any], otherwise: str) -> Primitive:
     return {
         "name": name or clean_line(otherwise, most),
         **({"mimeType": media} if media else {}),
-        **_shown(item),
+        **_display_fields(item),
     }
 
 
-def _shown(item: Mapping[str, Any]) -> Primitive:
+def _display_fields(item: Mapping[str, Any]) -> Primitive:
     """Return what clients show of a primitive, or leave to their users."""
     shown: Primitive = _texts(item)
     if icons := read_icons(item.get("icons")):
