@@ -133,7 +133,7 @@ MANIFEST: dict[str, str] = {
     "ttl:past": "Earlier moments still show what has expired.",
     "ttl:writes": "To a write, an expired entry is not there.",
     "ttl:branch": "Forks borrow expiry; merges carry what has expired, and it hides itself.",
-    "ttl:conflict": "Of two versions in conflict the one that expires later stands, at any time.",
+    "ttl:conflict": "Of two versions the one that expires later stands whole, in any order.",
     "ttl:words": "A length of time is seconds or words, or is refused.",
     "cas:match": "A write at the expected version is made.",
     "cas:mismatch": "A write at another version is refused and says which it is.",

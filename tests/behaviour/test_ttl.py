@@ -203,7 +203,7 @@ LATER = {
     "an earlier one": (("theirs", "10s"), ("ours", "20s"), "ours"),
     "one for good": (("theirs", None), ("ours", "10s"), "theirs"),
     "one with an end": (("theirs", "10s"), ("ours", None), "ours"),
-    "one against nothing": (("theirs", "10s"), (..., None), "theirs"),
+    "one that is forgotten": (("theirs", "10s"), (..., None), ...),
 }
 
 
@@ -211,7 +211,7 @@ LATER = {
 @pytest.mark.parametrize("seconds", [0, 60], ids=["at once", "long after"])
 @pytest.mark.parametrize(("theirs", "ours", "stands"), LATER.values(), ids=LATER)
 def test_of_two_versions_in_conflict_the_one_that_expires_later_stands(
-    call: Call, clock: Clock, theirs: Any, ours: Any, stands: str, seconds: int
+    call: Call, clock: Clock, theirs: Any, ours: Any, stands: Any, seconds: int
 ) -> None:
     call.store(key="k", value="base")
     call.branch(action="fork", name="trial")
@@ -237,14 +237,52 @@ def test_of_two_versions_in_conflict_the_one_that_expires_later_stands(
 
 
 @proves("ttl:conflict", "merge:fields")
-def test_fields_of_entries_that_expire_are_merged_and_expire_with_the_later(call: Call) -> None:
+@pytest.mark.parametrize("order", ["abc", "bac", "acb", "cba"])
+def test_a_field_of_a_value_that_expires_never_gets_into_one_that_lasts(
+    call: Call, order: str
+) -> None:
+    call.store(key="q", value={"v": 0, "w": 0})
+    for branch in (*order, "into"):
+        call.branch(action="fork", name=branch)
+    call.store(key="q", value={"v": 1, "w": 0}, ttl=1800, branch="a")
+    call.store(key="q", value=1, path="$.w", branch="b")
+    call.store(key="q", value={"v": 2, "w": 0}, ttl=7200, branch="c")
+
+    for source in order:
+        call.branch(action="merge", source=source, branch="into")
+
+    answer = call.recall(key="q", branch="into")
+    assert answer["value"] == {"v": 0, "w": 1}
+    assert "expires" not in answer
+
+
+@proves("ttl:conflict", "merge:fields")
+def test_fields_of_entries_that_expire_together_are_merged(call: Call) -> None:
     call.store(key="k", value={}, ttl="10s")
     call.branch(action="fork", name="trial")
-    call.store(key="k", value={"a": 1}, ttl="20s", branch="trial")
-    call.store(key="k", value={"b": 1}, ttl="30s")
+    call.store(key="k", value=1, path="$.a", branch="trial")
+    call.store(key="k", value=1, path="$.b")
+    for value, branch in ((5, "trial"), (7, "default")):
+        call.store(key="k", value=value, path="$.c", branch=branch)
 
     call.branch(action="merge", source="trial")
+    call.branch(action="merge", source="default", branch="trial")
 
-    answer = call.recall(key="k")
-    assert answer["value"] == {"a": 1, "b": 1}
-    assert answer["expires"] == "2026-05-28T20:27:10.000000Z"
+    assert call.value("k") == call.value("k", branch="trial") == {"a": 1, "b": 1, "c": 7}
+    assert call.recall(key="k")["expires"] == "2026-05-28T20:26:50.000000Z"
+
+
+@proves("ttl:conflict", "merge:fields")
+def test_lasting_values_do_not_conflict_over_one_that_both_branches_passed_over(call: Call) -> None:
+    call.store(key="k", value={"v": 0, "w": 0})
+    for branch in ("brief", "one", "other"):
+        call.branch(action="fork", name=branch)
+    call.store(key="k", value={"v": 1, "w": 1}, ttl="10s", branch="brief")
+    call.store(key="k", value=5, path="$.v", branch="one")
+    call.store(key="k", value=7, path="$.w", branch="other")
+    for branch in ("one", "other"):
+        call.branch(action="merge", source="brief", branch=branch)
+
+    call.branch(action="merge", source="other", branch="one")
+
+    assert call.value("k", branch="one") == {"v": 5, "w": 7}

@@ -253,6 +253,7 @@ class Model:
                 mine.branch if mine else target.id,
                 mine.sequence if mine else 0,
                 parents,
+                made_from=(mine,) if mine else (),
             )
         for each in plan.carried:
             sequence += 1

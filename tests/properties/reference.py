@@ -2,8 +2,8 @@
 
 A version is a node that knows the nodes it was made from. The base of two versions is their
 latest common ancestor; where there are several, they are merged into one, and what they
-disagree on is `Unclear`. Where a version expires nobody is asked: what lasts longer stands. Nothing
-here is fast, and nothing here is shared with the engine.
+disagree on is `Unclear`. Where a version expires nobody is asked: what lasts longer stands whole, and
+versions that last equally long are compared with their like. Nothing here is fast, and nothing here is shared with the engine.
 """
 
 from __future__ import annotations
@@ -31,10 +31,18 @@ class Node:
     sequence: int
     parents: tuple[Node, ...] = ()
     ancestors: frozenset[Node] = field(default_factory=frozenset, repr=False)
+    # What the content was made from, if that is not all of `parents`.
+    made_from: tuple[Node, ...] | None = None
+    sources: frozenset[Node] = field(default_factory=frozenset, repr=False)
 
     def __post_init__(self) -> None:
         above = frozenset(self.parents).union(*(parent.ancestors for parent in self.parents))
         self.ancestors = above | {self}
+        made_from = self.parents if self.made_from is None else self.made_from
+        # Of two that expire at different times only one goes into what a merge makes.
+        alike = [each for each in made_from if _ends(_content(each)) == _ends(_content(self))]
+        kept = alike if len(made_from) > 1 and alike else made_from
+        self.sources = frozenset({self}).union(*(parent.sources for parent in kept))
 
     @cached_property
     def versions(self) -> frozenset[tuple[int, int]]:
@@ -72,7 +80,32 @@ def base_of(ours: Node | None, theirs: Node | None) -> Any:
     """Return the content that two versions have in common, or what can be made of it."""
     if ours is None or theirs is None:
         return Absent
-    return _base_among(ours.ancestors & theirs.ancestors)
+    base = _base_among(ours.ancestors & theirs.ancestors)
+    return _base_alike(base, _content(ours), _content(theirs), ours.sources, theirs.sources)
+
+
+def _base_alike(
+    base: Any, ours: Any, theirs: Any, mine: frozenset[Node], yours: frozenset[Node]
+) -> Any:
+    """Return a base; of two versions that expire together, one that expires with them."""
+    if _ends(ours) != _ends(theirs) or _ends(ours) == _ends(base):
+        return base
+    return _source_among(
+        frozenset(each for each in mine & yours if _ends(_content(each)) == _ends(ours))
+    )
+
+
+def _source_among(nodes: frozenset[Node]) -> Any:
+    outdated = {older for node in nodes for older in node.sources - {node}}
+    latest = sorted(nodes - outdated, key=lambda node: (node.sequence, node.branch))
+    if not latest:
+        return Absent
+    value, made_of = _content(latest[0]), latest[0].sources
+    for node in latest[1:]:
+        shared = frozenset(each for each in made_of & node.sources if each in nodes)
+        value, _ = _merge_record(_source_among(shared), value, _content(node), "neither", [])
+        made_of |= node.sources
+    return value
 
 
 def changed_by(ours: Node | None, theirs: Node | None) -> str:
@@ -88,8 +121,12 @@ def _base_among(nodes: frozenset[Node]) -> Any:
     if not latest:
         return Absent
     value, known = _content(latest[0]), latest[0].ancestors
-    for node in latest[1:]:
+    for place, node in enumerate(latest[1:], 1):
         base = _base_among(known & node.ancestors)
+        made_of = frozenset[Node]().union(
+            *(each.sources for each in latest[:place] if _ends(_content(each)) == _ends(value))
+        )
+        base = _base_alike(base, value, _content(node), made_of, node.sources)
         value, _ = _merge_record(base, value, _content(node), "neither", [])
         known |= node.ancestors
     return value
@@ -105,33 +142,19 @@ def _merge_record(
         return ours, False
     if equal(base, ours):
         return theirs, False
-    for side, other in ((ours, theirs), (theirs, ours)):
-        if not isinstance(side, dict):
-            return (other if side is Absent else side), True
-    longer = max((_lasts(ours), "ours"), (_lasts(theirs), "theirs"))[1]
+    if _ends(ours) != _ends(theirs):
+        return (ours if _ends(ours) > _ends(theirs) else theirs), True
     found: list[Any] = []
-    old, left, right = map(_without_expiry, (base, ours, theirs))
-    content = _merge(old, left, right, (), longer, found)
-    standing = ours if longer == "ours" else theirs
-    if "expires_at" in standing:
-        content["expires_at"] = standing["expires_at"]
-    return content, bool(found)
+    return _merge(base, ours, theirs, (), "greater", found), bool(found)
 
 
-def _without_expiry(side: Any) -> Any:
-    if not isinstance(side, dict):
-        return side
-    return {name: value for name, value in side.items() if name != "expires_at"}
+def _ends(content: Any) -> float:
+    forever = float("inf")
+    return content.get("expires_at", forever) if isinstance(content, dict) else forever
 
 
-def _lasts(content: dict[str, Any]) -> tuple[float, str]:
-    text = json.dumps(
-        content,
-        sort_keys=True,
-        separators=(",", ":"),
-        default=lambda mark: "ambiguous" if mark is Unclear else "absent",
-    )
-    return content.get("expires_at", float("inf")), text
+def _order(value: Any) -> str:
+    return "" if value is Absent else json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _latest(nodes: frozenset[Node]) -> list[Node]:
@@ -174,7 +197,8 @@ def _merge(
     choice = choices[path] if isinstance(choices, dict) else choices
     if isinstance(choice, dict):
         return choice["value"]
-    return {"ours": ours, "theirs": theirs, "neither": Unclear}[choice]
+    greater = max(ours, theirs, key=_order) if choice == "greater" else None
+    return {"ours": ours, "theirs": theirs, "neither": Unclear, "greater": greater}[choice]
 
 
 def _has_fields(base: Any) -> bool:

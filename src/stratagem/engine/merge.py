@@ -17,13 +17,13 @@ Three rules need saying:
 
 A record may expire at a time that stands in one of its fields, named in `expiry`. A merge reads
 that field and never the clock, so that the same versions always give the same, whenever and in
-whichever order they are merged (docs/adr/0025):
+whichever order they are merged (docs/adr/0030):
 
-* Where both sides changed a record of which at least one expires, nothing is left to decide: in
-  the places that conflict, the side that expires later stands. No expiry is the latest; a deletion
-  shows nothing at any time, and so it is the earliest. Of two that expire together the greater in
-  the order of their JSON stands, so that every branch chooses alike.
-* What comes of it expires when the later of the two does.
+* Of two versions that both sides changed and that expire at different times, the one that expires
+  later stands whole. No expiry is the latest, and a deletion has none: it lasts.
+* Two that expire together are merged by field, and nothing is left to decide: in a place that
+  conflicts the greater in the order of their JSON stands. Their base has to be one that expires
+  with them, too: whatever expires at another time has had no part in either.
 
 Where two branches have merged each other crosswise there is no single base, and one is made by
 merging the candidates (`virtual_base`). A place in which those conflict is AMBIGUOUS: the NaN of
@@ -53,6 +53,7 @@ __all__ = [
     "Mark",
     "Merged",
     "Side",
+    "expiry_of",
     "resolve",
     "three_way",
     "virtual_base",
@@ -105,7 +106,7 @@ Choice: TypeAlias = Literal["ours", "theirs"] | Chosen
 class Merged:
     """What a merge gives. Where it conflicts, `value` holds our side.
 
-    `settled`: the sides differed in a place, and the one that expires later stands there.
+    `settled`: the sides differed, and the rules of expiry chose between them.
     """
 
     value: Side
@@ -123,12 +124,12 @@ def three_way(
 ) -> Merged:
     """Merge two versions of a record that come from one base.
 
-    Each side's changes are all in the value, or among the conflicts, but for what the later
+    Each side's changes are all in the value, or among the conflicts, but for what the rules of
     expiry settled. Keys stand in our order, then come those that the other side added. Nothing
     given is changed.
     """
-    if expiry is not None and (_expires(ours, expiry) or _expires(theirs, expiry)):
-        settled, value = _merge_expiring(base, ours, theirs, sets, expiry)
+    if _is_settled(ours, theirs, expiry):
+        settled, value = _settle(base, ours, theirs, sets, expiry)
         return Merged(cast("Side", value), (), settled)
     merge = _Merge("ours", sets)
     value = merge.place(base, ours, theirs, ())
@@ -162,52 +163,44 @@ def virtual_base(
     """Merge two candidates for a base into one, AMBIGUOUS in the places that conflict.
 
     A candidate may itself be such a base, so that any number of them can be folded into one. What
-    the later expiry settles is not ambiguous: every branch has settled it alike.
+    the rules of expiry settle is not ambiguous: every branch has settled it alike.
     """
-    if expiry is not None and (_expires(one, expiry) or _expires(other, expiry)):
-        return _merge_expiring(base, one, other, sets, expiry)[1]
+    if _is_settled(one, other, expiry):
+        return _settle(base, one, other, sets, expiry)[1]
     return _Merge("neither", sets).place(base, one, other, ())
 
 
-def _merge_expiring(
-    base: Base, ours: Base, theirs: Base, sets: frozenset[str], expiry: str
+def expiry_of(side: Base, expiry: str | None) -> int | None:
+    """Return when a version expires; None if it never does, as nothing and a deletion do not."""
+    ends = side.get(expiry) if expiry is not None and isinstance(side, dict) else None
+    return cast("int | None", ends)
+
+
+def _is_settled(ours: Base, theirs: Base, expiry: str | None) -> bool:
+    """Whether one of two versions expires, so that nobody is asked which of them stands."""
+    return expiry_of(ours, expiry) is not None or expiry_of(theirs, expiry) is not None
+
+
+def _settle(
+    base: Base, ours: Base, theirs: Base, sets: frozenset[str], expiry: str | None
 ) -> tuple[bool, Base]:
-    """Merge two versions of which at least one expires; say whether a place had to be settled."""
-    if same(ours, theirs) or same(base, theirs):
+    """Merge two versions of which at least one expires; say whether anything was chosen."""
+    if same(base, theirs):
         return False, ours
     if same(base, ours):
         return False, theirs
-    if not (isinstance(ours, dict) and isinstance(theirs, dict)):
-        # One is deleted, and the other shows something for a while; or nobody knows what was there.
-        return True, next(side for side in (ours, theirs) if side is not ABSENT)
-    later = max(ours, theirs, key=lambda side: _expiry_rank(side, expiry))
-    merge = _Merge("ours" if later is ours else "theirs", sets)
-    old, left, right = (_without_field(side, expiry) for side in (base, ours, theirs))
-    value = merge.place(old, left, right, ())
-    if expiry in later:
-        value = {**cast("dict[str, Base]", value), expiry: later[expiry]}
-    return bool(merge.conflicts), value
-
-
-def _expires(side: Base, expiry: str) -> bool:
-    return isinstance(side, dict) and expiry in side
-
-
-def _expiry_rank(side: Mapping[str, Base], expiry: str) -> tuple[bool, int, bytes]:
-    """Return how long a version lasts, as something that can be compared."""
-    content = orjson.dumps(side, option=orjson.OPT_SORT_KEYS)
-    return expiry not in side, cast("int", side.get(expiry, 0)), content
-
-
-def _without_field(side: Base, name: str) -> Base:
-    if not isinstance(side, dict):
-        return side
-    return {field: value for field, value in side.items() if field != name}
+    ends = [expiry_of(side, expiry) for side in (ours, theirs)]
+    if ends[0] == ends[1]:
+        merge = _Merge("greater", sets)
+        value = merge.place(base, ours, theirs, ())
+        return bool(merge.conflicts), value
+    ours_later = ends[0] is None or (ends[1] is not None and ends[0] > ends[1])
+    return True, ours if ours_later else theirs
 
 
 @dataclass(slots=True)
 class _Merge:
-    prefer: Literal["ours", "theirs", "neither"]
+    prefer: Literal["ours", "theirs", "greater", "neither"]
     sets: frozenset[str]
     choices: Mapping[Steps, Choice] = field(default_factory=dict)
     conflicts: list[FieldConflict] = field(default_factory=list)
@@ -256,10 +249,17 @@ class _Merge:
             path, _without_ambiguity(base), cast("Side", ours), cast("Side", theirs)
         )
         self.conflicts.append(shown)
+        if self.prefer == "greater":
+            return max(ours, theirs, key=_json_rank)
         choice = self.choices.get(path, self.prefer)
         if isinstance(choice, Chosen):
             return choice.value
         return ours if choice == "ours" else theirs
+
+
+def _json_rank(value: Base) -> bytes:
+    """Return what JSON values are ordered by: objects above all else, nothing below all else."""
+    return b"" if value is ABSENT else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def _all_sets(*versions: Base) -> bool:

@@ -13,7 +13,7 @@ The algorithm, for a merge of a source into a target:
 5. Events that stand for themselves, which cannot conflict, are copied once each.
 
 Its cost follows the changes, never the size of the database. It reads what versions record and
-never the clock: what has expired is carried like anything else, and hides itself (docs/adr/0025).
+never the clock: what has expired is carried like anything else, and hides itself (docs/adr/0030).
 Only what is told of a merge, and a diff, speak of what can be seen.
 
 The event that records the merge is appended before the merged records (`carry_out`): the target
@@ -24,8 +24,9 @@ up, syncing down, editing and merging up again then meets no old conflicts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, cast
 
 import orjson
@@ -34,8 +35,17 @@ from stratagem.engine import merge as three_way_merge
 from stratagem.engine import paths
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union
 from stratagem.engine.events import Draft, Space
-from stratagem.engine.lineage import Branch, Cut, View, is_transaction
-from stratagem.engine.merge import ABSENT, Base, Choice, Chosen, FieldConflict, Side, virtual_base
+from stratagem.engine.lineage import OPEN_END, Branch, Cut, View, is_transaction
+from stratagem.engine.merge import (
+    ABSENT,
+    Base,
+    Choice,
+    Chosen,
+    FieldConflict,
+    Side,
+    expiry_of,
+    virtual_base,
+)
 from stratagem.engine.paths import Steps
 from stratagem.engine.records import RecordKind
 from stratagem.engine.values import Json, same
@@ -47,6 +57,7 @@ from stratagem.storage.contract import (
     StreamEvent,
     Transaction,
     Version,
+    VersionOrigin,
 )
 
 __all__ = [
@@ -193,8 +204,13 @@ def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
     for subject in apart:
         record = ours_seen.get(subject) or theirs_seen[subject]
         if not reader.kinds.record(record.space.kind).derived:
+            held = (
+                bases.held(subject, Cut(here.branch.id, here.limit), ours.get(subject)),
+                bases.held(subject, Cut(there.branch.id, there.limit), theirs.get(subject)),
+            )
             base = bases.of(subject, record.space, candidates.get(subject, []), known)
-            side = _changed_by(base, _content(ours.get(subject)), _content(theirs.get(subject)))
+            base = bases.alike(subject, record.space, base, *held)
+            side = _changed_by(base, *(_content(each.get(subject)) for each in (ours, theirs)))
             sides = _content(ours_seen.get(subject)), _content(theirs_seen.get(subject))
             before, after = reversed(sides) if side == "ours" else sides
             changes.append(RecordDifference(record.space, record.key, before, after, side))
@@ -239,7 +255,7 @@ class _OpenRecord(NamedTuple):
     base: Base
     ours: Side
     theirs: Side
-    source_record: Record | None
+    origin: int | None
 
 
 class _Merger:
@@ -309,17 +325,36 @@ class _Merger:
         }
         bases = _Bases(self.reader)
         known = bases.candidates(apart, self.base_known)
+        deletions = self.deletions(subject for subject in apart if subject not in theirs)
         for subject in apart:
             name = names[subject]
             if not self.kind(name.space).derived:
+                records = ours.get(subject), theirs.get(subject)
+                held = (
+                    bases.held(subject, Cut(self.target.id, OPEN_END), records[0]),
+                    bases.held(subject, Cut(self.source.id, OPEN_END), records[1]),
+                )
                 base = bases.of(subject, name.space, known.get(subject, []), self.base_known)
-                self.merge_record(name, base, ours.get(subject), theirs.get(subject))
+                base = bases.alike(subject, name.space, base, *held)
+                origin = records[1].version.sequence if records[1] else deletions.get(subject)
+                self.merge_record(name, base, records, origin)
         self.decide()
 
+    def deletions(self, subjects: Iterable[int]) -> dict[int, int]:
+        """Return the versions by which the source has deleted some subjects."""
+        lineage = self.reader.branches.lineage(self.source)
+        found = self.reader.changes.known_versions(list(subjects), dict(lineage))
+        # What a nearer branch wrote is later than all that it borrows.
+        return {subject: max(cut.limit for cut in cuts) for subject, cuts in found.items()}
+
     def merge_record(
-        self, name: _RecordName, base: Base, our_record: Record | None, their_record: Record | None
+        self,
+        name: _RecordName,
+        base: Base,
+        records: tuple[Record | None, Record | None],
+        origin: int | None,
     ) -> None:
-        ours, theirs, kind = _content(our_record), _content(their_record), self.kind(name.space)
+        kind, (ours, theirs) = self.kind(name.space), map(_content, records)
         merged = three_way_merge.three_way(
             base, ours, theirs, sets=kind.set_fields, expiry=kind.expiry
         )
@@ -327,11 +362,11 @@ class _Merger:
             each for each in merged.conflicts if not (each.path and each.path[0] in kind.yielding)
         ]
         if open_places:
-            self.open.append(_OpenRecord(name, open_places, base, ours, theirs, their_record))
+            self.open.append(_OpenRecord(name, open_places, base, ours, theirs, origin))
         # Where they conflict, the value holds our side: what a conflict in a yielding field is
         # resolved to.
         elif merged.settled or merged.conflicts or not _is_same_side(merged.value, ours):
-            self.write(name, ours, merged.value, their_record)
+            self.write(name, ours, merged.value, origin)
 
     def decide(self) -> None:
         """Apply the decisions to what is open; what has none is a conflict."""
@@ -380,7 +415,7 @@ class _Merger:
 
     def conclude(self, record: _OpenRecord, value: Side) -> None:
         self.merge.resolved += len(record.conflicts)
-        self.write(record.name, record.ours, value, record.source_record)
+        self.write(record.name, record.ours, value, record.origin)
 
     def decision(self, names: Sequence[str]) -> Decision | None:
         for name in names:
@@ -395,9 +430,7 @@ class _Merger:
             return None
         return "source" if self.strategy == "source_wins" else "target"
 
-    def write(
-        self, name: _RecordName, ours: Side, value: Side, their_record: Record | None
-    ) -> None:
+    def write(self, name: _RecordName, ours: Side, value: Side, origin: int | None) -> None:
         """Write what came of a record, and tell of it where it differs.
 
         What was decided or settled is written even where the value stays: the version must know
@@ -409,7 +442,6 @@ class _Merger:
         assert event is not None, f"{name.space.kind} records cannot be merged"
         if kind.validate is not None and value is not ABSENT:
             kind.validate(content)
-        origin = their_record.version.sequence if their_record else None
         self.merge.drafts.append(Draft(event, content, *name, origin))
         if not _is_same_side(ours, value):
             self.merge.changes.append(RecordDifference(*name, ours, value))
@@ -454,6 +486,13 @@ class _Merger:
         return self.reader.kinds.record(space.kind)
 
 
+class _Held(NamedTuple):
+    """What one side holds of a record, and which versions that is made of, if anybody asks."""
+
+    content: Base
+    versions: Callable[[], list[int]]
+
+
 class _State(NamedTuple):
     """What a branch held of a record at some point: a version, and all that was weighed for it."""
 
@@ -484,6 +523,42 @@ class _Bases:
     def load(self, versions: Iterable[Cut]) -> None:
         wanted = {cut.limit for cut in versions} - set(self._versions)
         self._versions |= self._reader.log.versions(sorted(wanted))
+
+    def alike(self, subject: int, space: Space, base: Base, ours: _Held, theirs: _Held) -> Base:
+        """Return the base of two versions; where they expire together, one that expires with them.
+
+        What expires at another time was passed over by both, and changed by neither.
+        """
+        field_name = self._reader.kinds.record(space.kind).expiry
+        ends, others, bases = (
+            expiry_of(side, field_name) for side in (ours.content, theirs.content, base)
+        )
+        if ends != others or ends == bases:
+            return base
+        descent = _Descent(self._reader, subject)
+        return self.made_from(space, descent, ends, ours.versions(), theirs.versions())
+
+    def made_from(
+        self,
+        space: Space,
+        descent: _Descent,
+        ends: int | None,
+        ours: Collection[int],
+        theirs: Collection[int],
+    ) -> Base:
+        """Return what the versions of two sides were made from, among those that end at a time."""
+        latest = descent.common(ours, theirs, ends)
+        self.load(Cut(0, each) for each in latest)
+        kind = self._reader.kinds.record(space.kind)
+        value: Base = ABSENT
+        for place, sequence in enumerate(latest):
+            content = self.content(Cut(0, sequence))
+            if place == 0:
+                value = content
+                continue
+            base = self.made_from(space, descent, ends, latest[:place], [sequence])
+            value = virtual_base(base, value, content, sets=kind.set_fields, expiry=kind.expiry)
+        return value
 
     def of(self, subject: int, space: Space, candidates: Sequence[Cut], known: Vector) -> Base:
         """Return the base among the newest versions of the branches that a vector knows."""
@@ -516,6 +591,15 @@ class _Bases:
         latest = maximal_versions({place: states[place].known for place in states}, held)
         return sorted((states[place] for place in latest), key=lambda state: state.version)
 
+    def held(self, subject: int, view: Cut, record: Record | None) -> _Held:
+        """Return what a branch holds of a record at some point, where that is known already."""
+
+        def versions() -> list[int]:
+            found = self.version_on(subject, *view)
+            return [found.limit] if found else []
+
+        return _Held(_content(record), versions)
+
     def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
         """Return the version of a record that a branch showed at some point."""
         branches = self._reader.branches
@@ -529,17 +613,19 @@ class _Bases:
         kind = self._reader.kinds.record(space.kind)
         value: Base = self.content(states[0].version)
         so_far = states[0].known
-        for state in states[1:]:
+        for place, state in enumerate(states[1:], 1):
             shared = intersection(so_far, state.known)
             older = self.candidates([subject], shared).get(subject, [])
-            base = self.of(subject, space, older, shared)
-            value = virtual_base(
-                base,
-                value,
-                self.content(state.version),
-                sets=kind.set_fields,
-                expiry=kind.expiry,
+            other = self.content(state.version)
+            folded = [each.version.limit for each in states[:place]]
+            base = self.alike(
+                subject,
+                space,
+                self.of(subject, space, older, shared),
+                _Held(value, partial(list, folded)),
+                _Held(other, partial(list, [state.version.limit])),
             )
+            value = virtual_base(base, value, other, sets=kind.set_fields, expiry=kind.expiry)
             so_far = union(so_far, state.known)
         return value
 
@@ -558,6 +644,71 @@ class _Bases:
             return ABSENT
         content: Side = orjson.loads(version.payload)
         return content
+
+
+class _Descent:
+    """What the versions of one record were made from, as far as their contents tell.
+
+    A version that is passed over, for another expires later, has no part in what a merge makes,
+    although the branch knows it from then on. So two versions that both passed it over were not
+    changed from it, and it is no base of theirs; nor is what it was written over.
+    """
+
+    def __init__(self, reader: Reader, subject: int) -> None:
+        self._branches = reader.branches
+        self.versions = {each.sequence: each for each in reader.changes.versions_of(subject)}
+        self._ancestors: dict[int, frozenset[int]] = {}
+
+    def common(
+        self, ours: Collection[int], theirs: Collection[int], expires_at: int | None
+    ) -> list[int]:
+        """Return the latest versions that both sides were made from and that expire at a time."""
+        one, other = (
+            frozenset[int]().union(
+                *(self.ancestors(each) for each in side if self.expires(each) == expires_at)
+            )
+            for side in (ours, theirs)
+        )
+        both = {each for each in one & other if self.expires(each) == expires_at}
+        outdated = {older for each in both for older in self.ancestors(each) - {each}}
+        return sorted(both - outdated)
+
+    def expires(self, sequence: int) -> int | None:
+        return self.versions[sequence].expires_at
+
+    def ancestors(self, sequence: int) -> frozenset[int]:
+        """Return all that a version was made from, itself included."""
+        if sequence not in self._ancestors:
+            above = (self.ancestors(each) for each in self._sources(self.versions[sequence]))
+            self._ancestors[sequence] = frozenset({sequence}).union(*above)
+        return self._ancestors[sequence]
+
+    def _sources(self, version: VersionOrigin) -> list[int]:
+        sources = [
+            each for each in (self._before(version), self._merged_from(version)) if each is not None
+        ]
+        # Only what expires with it can have gone into what a merge has made of two.
+        alike = [each for each in sources if self.expires(each) == version.expires_at]
+        return alike if len(sources) > 1 and alike else sources
+
+    def _merged_from(self, version: VersionOrigin) -> int | None:
+        origin = self.versions.get(version.origin or 0)
+        if origin is None or is_transaction(self._branches.by_id(origin.branch).name):
+            return None
+        return origin.sequence
+
+    def _before(self, version: VersionOrigin) -> int | None:
+        """Return the version that a version took the place of on its branch."""
+        branch = self._branches.by_id(version.branch)
+        for cut in self._branches.lineage(branch, version.sequence - 1):
+            older = [
+                each.sequence
+                for each in self.versions.values()
+                if each.branch == cut.branch and each.sequence <= cut.limit
+            ]
+            if older:
+                return older[-1]
+        return None
 
 
 def _choice(decision: Decision, conflict: FieldConflict) -> Choice:
@@ -635,8 +786,8 @@ def _content(record: Record | None) -> Side:
 
 
 def _has_expired(side: Side, expiry: str | None, now: int) -> bool:
-    ends = side.get(expiry) if expiry is not None and isinstance(side, dict) else None
-    return isinstance(ends, int) and ends <= now
+    ends = expiry_of(side, expiry)
+    return ends is not None and ends <= now
 
 
 def _describe(conflict: RecordConflict) -> dict[str, Any]:

@@ -418,6 +418,15 @@ class RecordReader(Protocol):
         ...
 
 
+class VersionOrigin(NamedTuple):
+    """Where a version was written, when it expires, and the version that a merge took it from."""
+
+    sequence: int
+    branch: int
+    expires_at: int | None
+    origin: int | None
+
+
 class ChangeReader(Protocol):
     """What branches changed: the raw material of a diff or a merge."""
 
@@ -431,6 +440,10 @@ class ChangeReader(Protocol):
 
     def known_versions(self, subjects: Sequence[int], vector: Vector) -> dict[int, list[Cut]]:
         """Return each subject's newest version on each branch that a vector knows."""
+        ...
+
+    def versions_of(self, subject: int) -> list[VersionOrigin]:
+        """Return all versions of a subject, on every branch, oldest first."""
         ...
 
 

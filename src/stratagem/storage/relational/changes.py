@@ -9,13 +9,14 @@ import orjson
 from stratagem.engine.ancestry import Vector
 from stratagem.engine.events import Space
 from stratagem.engine.lineage import Cut
-from stratagem.storage.contract import StreamEvent
+from stratagem.storage.contract import StreamEvent, VersionOrigin
 from stratagem.storage.relational.session import NUMBER, Queries, Shape
 from stratagem.storage.relational.verification import verified_version
 
 __all__ = ["SqlChanges"]
 
 _THREE_NUMBERS = Shape[tuple[int, int, int]]()
+_VERSION_ORIGIN_ROW = Shape[tuple[int, int, int | None, int | None]]()
 
 # A content row, after its branch, its origin and its space.
 _STREAM_ROW = Shape[tuple[
@@ -53,3 +54,7 @@ class SqlChanges:
         ):
             found.setdefault(subject, []).append(Cut(branch, sequence))
         return found
+
+    def versions_of(self, subject: int) -> list[VersionOrigin]:
+        rows = self._queries.rows(_VERSION_ORIGIN_ROW, "versions_of", subject)
+        return [VersionOrigin(*row) for row in rows]

@@ -205,6 +205,12 @@ JOIN versions v ON v.workspace = $1 AND v.branch = k.key::bigint AND v.seq <= k.
 WHERE v.subject = ANY ($2::bigint[])
 GROUP BY v.subject, v.branch
 
+-- name: versions_of
+-- All versions of a subject: where each was written, when it expires, and what it was made from.
+SELECT v.seq, v.branch, v.expires_at, e.origin
+FROM versions v JOIN events e ON e.workspace = $1 AND e.seq = v.seq
+WHERE v.workspace = $1 AND v.subject = $2 ORDER BY v.seq
+
 -- name: knows
 -- What a branch knew of others after its latest merge up to a sequence.
 SELECT vector FROM knows

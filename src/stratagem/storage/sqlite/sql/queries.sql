@@ -188,6 +188,11 @@ CROSS JOIN versions v ON v.subject = w.value
 CROSS JOIN json_each(?2) k ON v.branch = CAST(k.key AS INTEGER) AND v.seq <= k.value
 GROUP BY w.value, v.branch
 
+-- name: versions_of
+-- All versions of a subject: where each was written, when it expires, and what it was made from.
+SELECT v.seq, v.branch, v.expires_at, e.origin
+FROM versions v CROSS JOIN events e ON e.seq = v.seq WHERE v.subject = ?1 ORDER BY v.seq
+
 -- name: knows
 -- What a branch knew of others after its latest merge up to a sequence.
 SELECT vector FROM knows WHERE branch = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1
