@@ -118,9 +118,10 @@ class _Way:
         ):
             view = self._views.view(reader, "default")
             begin = perf_counter()
-            near = self._vectors.nearest(
-                reader, view, vector, spaces=None, sequences=None, depth=_TOP
-            )
+            near, _ = self._vectors.compare(
+                reader, view, vector, np.zeros(0, np.int64),
+                spaces=None, sequences=None, depth=_TOP,
+            )  # fmt: skip
             self._costs.append(perf_counter() - begin)
             return set(near.sequences.tolist())
 

@@ -59,6 +59,8 @@ def test_an_erased_record_is_not_found(store: Store) -> None:
 
 def test_an_expired_record_is_found_in_earlier_views_only(store: Store) -> None:
     note = append(store, a_note("k", "red", expires_at=START + SECOND))
+    with store.snapshot() as reader:
+        assert reader.records.any_expires()
 
     assert matching(store, "red", time=START + SECOND - 1) == [note]
     assert matching(store, "red", time=START + SECOND) == []
@@ -228,10 +230,15 @@ def test_a_text_is_found_by_its_best_passage_first(store: Store) -> None:
             view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
         )
 
+        every = reader.search.matches(
+            view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=None
+        )
+
     assert sorted((each.sequence, each.passage) for each in found) == [
         (note, 1), (note, 2), (other, 0)
     ]  # fmt: skip
     assert found[0].sequence == note
+    assert sorted(every) == sorted(found)
 
 
 def test_traits_of_a_text_are_its_length_and_whether_it_has_a_facet(store: Store) -> None:
@@ -274,6 +281,7 @@ def test_which_of_some_versions_are_seen(store: Store) -> None:
         main = reader.records.visible_among(view(reader), given)
         trial = reader.records.visible_among(view(reader, "trial"), given)
         past = reader.records.visible_among(view(reader, limit=old), given)
+        assert not reader.records.any_expires()
 
     assert main == {new, happening}
     assert trial == {child, happening}

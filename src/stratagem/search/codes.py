@@ -59,10 +59,14 @@ class Codes:
             _pack_bits((level.astype(np.uint8)[np.newaxis] >> bit) & 1 > 0)[0] for bit in (0, 1)
         )
         apart = np.zeros(codes.shape[1], np.int16)
+        differ, some = np.empty((2, codes.shape[1]), np.uint64)
         for word in range(self.words):
-            differ = codes[word] ^ signs[word]
-            apart += np.bitwise_count(differ & small[word])
-            apart += np.bitwise_count(differ & large[word]).astype(np.int16) << 1
+            np.bitwise_xor(codes[word], signs[word], out=differ)
+            # At most 64 and twice 64: a byte holds the sum.
+            of_word = np.bitwise_count(np.bitwise_and(differ, large[word], out=some))
+            of_word <<= 1
+            of_word += np.bitwise_count(np.bitwise_and(differ, small[word], out=some))
+            apart += of_word
         return apart
 
 

@@ -196,9 +196,9 @@ class Index:
         somewhat higher.
         """
         terms = analysis.query_terms(query)
-        asked = self._worth_asking(reader, terms)
+        asked, expected = self._worth_asking(reader, terms)
         scope = _Scope(view, spaces, tags, weights)
-        lexical = _matches(reader, scope, asked, limit)
+        lexical = _matches(reader, scope, asked, limit, expected)
         if len(lexical.sequences) < ranking.MATCHES_FEW and len(asked) < len(terms):
             # Words that are common elsewhere, on other branches say, may be all there is here.
             lexical = _matches(reader, scope, terms[: ranking.ASKED_TERMS_MAX], limit)
@@ -214,9 +214,11 @@ class Index:
         depth = max(limit, ranking.SEMANTIC_DEPTH)
         if nearest is not None:
             near = nearest(vector, depth)
+            known = self._vectors.cosines(reader, lexical.sequences, vector)
         else:
-            near = self._near(reader, view, vector, spaces=spaces, tags=tags, depth=depth)
-        known = self._vectors.cosines(reader, lexical.sequences, vector)
+            near, known = self._compare(
+                reader, view, vector, lexical.sequences, spaces=spaces, tags=tags, depth=depth
+            )
         candidates, cosines = _merge_candidates(lexical, known, near)
         found = _best(reader, candidates, cosines, limit, raised)
         waiting = reader.vectors.pending_count()
@@ -309,37 +311,45 @@ class Index:
             # The texts stay in the queue; the next search or start tries again.
             return
 
-    def _near(
+    def _compare(
         self,
         reader: Reader,
         view: View,
         vector: NDArray[np.float32],
+        known: NDArray[np.int64],
         *,
         spaces: Sequence[int] | None,
         tags: Sequence[str],
         depth: int,
-    ) -> Nearest:
+    ) -> tuple[Nearest, NDArray[np.float32]]:
+        """Return what is nearest to a vector, and how near some versions are."""
         if isinstance(self._vectors, StoredVectors):
-            return self._vectors.nearest(
+            near = self._vectors.nearest(
                 reader, view, vector, spaces=spaces, tags=tags, depth=depth
             )
+            return near, self._vectors.cosines(reader, known, vector)
         assert self._vectors is not None
-        return self._vectors.nearest(
+        return self._vectors.compare(
             reader,
             view,
             vector,
+            known,
             spaces=None if spaces is None else np.array(spaces, np.int64),
             sequences=reader.search.tagged_versions(tags) if tags else None,
             depth=depth,
         )
 
-    def _worth_asking(self, reader: Reader, terms: list[str]) -> list[str]:
-        """Drop the terms that are in so many texts that they cost much and tell nothing."""
+    def _worth_asking(self, reader: Reader, terms: list[str]) -> tuple[list[str], int]:
+        """Drop the terms that are in so many texts that they cost much and tell nothing.
+
+        Return the others, and in how many passages they are at most.
+        """
         total = reader.search.text_count()
         if total < ranking.COMMON_TERMS_FROM and len(terms) <= ranking.ASKED_TERMS_MAX:
-            return terms
+            return terms, total
         counts = {term: self._term_count(reader.search, term, total) for term in terms}
-        return ranking.selective_terms(terms, counts, total)
+        asked = ranking.selective_terms(terms, counts, total)
+        return asked, sum(counts[term] for term in asked)
 
     def _term_count(self, search: SearchReader, term: str, total: int) -> int:
         """Return in how many texts a term is, as counted when there were about as many."""
@@ -368,44 +378,54 @@ class _Scope(NamedTuple):
     weights: tuple[float, float, float]
 
 
-def _matches(reader: Reader, scope: _Scope, terms: Sequence[str], limit: int) -> MatchedTexts:
+def _matches(
+    reader: Reader,
+    scope: _Scope,
+    terms: Sequence[str],
+    limit: int,
+    expected: int = ranking.UNSORTED_MATCHES_MAX + 1,
+) -> MatchedTexts:
     """Return the versions that have any of some terms, each by its best passage."""
     if not terms:
-        return _pool([])
+        return _pool([], 0)
     depth = max(limit, ranking.LEXICAL_DEPTH)
+    everything = expected <= ranking.UNSORTED_MATCHES_MAX
+    rows: list[ScoredPassage] | None = None
     while True:
-        rows = reader.search.matches(
-            scope.view,
-            analysis.match_expression(terms),
-            weights=scope.weights,
-            spaces=scope.spaces,
-            tags=scope.tags,
-            limit=depth,
-        )
-        found = _pool(rows)
+        if rows is None or not everything:
+            rows = reader.search.matches(
+                scope.view,
+                analysis.match_expression(terms),
+                weights=scope.weights,
+                spaces=scope.spaces,
+                tags=scope.tags,
+                limit=None if everything else depth,
+            )
+        found = _pool(rows, depth)
         # A few very long texts may have most of the passages.
         if len(rows) < depth or len(found.sequences) >= limit:
             return found
         depth *= 4
 
 
-def _pool(rows: Sequence[ScoredPassage]) -> MatchedTexts:
-    """Return each version once, in the place of its best passage."""
-    sequences = np.array([row[0] for row in rows], np.int64)
-    _, first = np.unique(sequences, return_index=True)
-    first.sort()
-    return MatchedTexts(
-        sequences[first],
-        np.array([row[2] for row in rows], np.float64)[first],
-        np.array([row[1] for row in rows], np.int64)[first],
-    )
+def _pool(rows: Sequence[ScoredPassage], depth: int) -> MatchedTexts:
+    """Return the best passages' versions, each once, in the place of its best passage."""
+    table = np.fromiter(rows, "i8, i8, f8", len(rows))
+    sequences, numbers, scores = table["f0"], table["f1"], table["f2"]
+    order = np.lexsort((numbers, -sequences, -scores))[:depth]
+    if numbers.any():
+        _, first = np.unique(sequences[order], return_index=True)
+        first.sort()
+        order = order[first]
+    return MatchedTexts(sequences[order], scores[order], numbers[order])
 
 
 def _merge_candidates(
     lexical: MatchedTexts, cosine: NDArray[np.float32], near: Nearest
 ) -> tuple[MatchedTexts, NDArray[np.float64]]:
     """Return what either list has, each version once, with both its scores."""
-    more = ~np.isin(near.sequences, lexical.sequences)
+    there = set(lexical.sequences.tolist())
+    more = np.array([each not in there for each in near.sequences.tolist()], bool)
     count = int(more.sum())
     both = MatchedTexts(
         np.concatenate((lexical.sequences, near.sequences[more])),

@@ -44,7 +44,8 @@ class Nearness:
         whole = (cosine - mean) / deviation
         if not math.isfinite(whole):
             return whole
-        parts = self._embedder.embed([key, _SEPARATOR.split(key)[-1]])
+        last = _SEPARATOR.split(key)[-1]
+        parts = self._embedder.embed([key] if last == key else [key, last])
         nearest = (float((parts @ self._query).max()) - mean) / deviation
         return max(whole, (whole + nearest) / 2)
 

@@ -62,6 +62,7 @@ __all__ = [
     "SEMANTIC_WEIGHT",
     "TEXTS_ASKED_MAX",
     "UNLIKE_COSINE",
+    "UNSORTED_MATCHES_MAX",
     "WEIGHED_MIN",
     "fuse",
     "prior",
@@ -101,6 +102,8 @@ COMMON_TERMS_FROM: Final = 200
 # Candidates from each list. Of the ten (fifty) best of all 4,965 bug reports, fused, these
 # keep 100 % (99.8 %); 500 and 200 keep 99.8 % (98.8 %), 200 and 200 keep 98.7 % (94 %).
 LEXICAL_DEPTH: Final = 1_000
+# Up to so many matches are read in no order, and sorted here.
+UNSORTED_MATCHES_MAX: Final = 4_000
 SEMANTIC_DEPTH: Final = 200
 
 # A long text has something on everything; of two that match alike the shorter says more.
@@ -113,10 +116,10 @@ RAISED: Final = 1.6
 WEIGHED_MIN: Final = 100
 
 # Up to this many vectors are all compared; beyond, codes choose which (`codes` has the figures).
-# Reading 100,000 whole vectors takes 12 ms on two shared cores, choosing and comparing 4,000
-# takes 3.
+# Reading 100,000 whole vectors takes 12 ms on two shared cores, choosing and comparing 2,000
+# takes 2.
 EXACT_VECTORS_MAX: Final = 20_000
-RESCORED_MIN: Final = 4_000
+RESCORED_MIN: Final = 2_000
 
 
 def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np.float64]:

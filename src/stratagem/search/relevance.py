@@ -40,7 +40,7 @@ _SAME_COSINE: Final = 0.85
 # The same for the nearness of entries of at most so many characters.
 _UNLIKE_NEARNESS: Final = 1.0
 _SAME_NEARNESS: Final = 6.0
-SHORT_CHARS_MAX: Final = 200
+SHORT_CHARS_MAX: Final = 100
 # What a word is worth however common it is: what is common in one branch may be rare in another.
 _COMMON_WEIGHT: Final = 1.0
 # Whoever asks with a whole error message does not mean each word: so many are enough.

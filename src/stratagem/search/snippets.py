@@ -27,7 +27,6 @@ _MARKS_CHARS: Final = 2 * len(_MARK)
 # How far a cut is moved to spare a word; longer ones are blobs or have no spaces around.
 _WORD_CHARS: Final = 32
 _SPANS_MAX: Final = 1_000
-_NONE: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +71,10 @@ class _Window:
         self._plain = plain
         # What is left when both ends are cut.
         self._room = chars_max - 2 * len(_CUT)
-        self._found = list(islice(spans(plain, frozenset(terms)), _SPANS_MAX))
+        asked = frozenset(terms)
         # Of a name its parts, too: occurrences are the largest pieces.
-        self.terms = frozenset(terms).intersection(analysis_terms(plain)) if self._found else _NONE
+        self.terms = asked.intersection(analysis_terms(plain))
+        self._found = list(islice(spans(plain, asked), _SPANS_MAX)) if self.terms else []
 
     def render(self, *, before: bool, after: bool) -> str:
         """Return the window; `before` and `after` say that the text goes on beyond the plain."""

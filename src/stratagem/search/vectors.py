@@ -37,7 +37,7 @@ from stratagem.search.vector_columns import (
     header_dtype,
 )
 from stratagem.search.vector_storage import FileStorage, MemoryStorage, VectorsDamagedError
-from stratagem.storage.contract import LogReader, Reader, VectorRow
+from stratagem.storage.contract import LogReader, Reader, RecordReader, VectorRow
 
 fcntl: ModuleType | None
 try:
@@ -68,6 +68,14 @@ class Nearest(NamedTuple):
     cosines: NDArray[np.float32]
 
 
+class _Wanted(NamedTuple):
+    """The rows to choose from, what they are compared with, and the rows to compare anyway."""
+
+    rows: NDArray[np.int64]
+    query: NDArray[np.float32]
+    known: tuple[NDArray[np.bool_], NDArray[np.int64]]
+
+
 class VectorCache:
     """The vectors of one database. Safe to share between threads."""
 
@@ -79,25 +87,30 @@ class VectorCache:
         self._columns: VectorColumns | None = None
         self._inode = 0
 
-    def nearest(
+    def compare(
         self,
         reader: Reader,
         view: View,
         query: NDArray[np.float32],
+        known: NDArray[np.int64],
         *,
         spaces: NDArray[np.int64] | None,
         sequences: NDArray[np.int64] | None,
         depth: int,
-    ) -> Nearest:
-        """Return the visible versions whose vectors are nearest to a query, nearest first.
+    ) -> tuple[Nearest, NDArray[np.float32]]:
+        """Return the visible versions nearest to a query, nearest first, and how near some are.
 
-        `spaces` and `sequences`, where given, are the only ones that count.
+        `spaces` and `sequences`, where given, are the only ones that count as nearest. Of the
+        `known` versions, those that have no vector are NaN.
         """
 
-        def search() -> Nearest:
-            return self._nearest(
-                reader, view, query, spaces=spaces, sequences=sequences, depth=depth
-            )
+        def search() -> tuple[Nearest, NDArray[np.float32]]:
+            snapshot = self._current(reader)
+            # Another process may have brought the file further than this reader sees.
+            head = reader.log.head().sequence
+            rows = _candidates(snapshot, view, head, spaces=spaces, sequences=sequences)
+            wanted = _Wanted(rows, query, _find_rows(snapshot, known))
+            return self._nearest(reader, view, snapshot, wanted, depth)
 
         return self._rebuild_and_retry(search)
 
@@ -120,42 +133,42 @@ class VectorCache:
         return read()
 
     def _nearest(
-        self,
-        reader: Reader,
-        view: View,
-        query: NDArray[np.float32],
-        *,
-        spaces: NDArray[np.int64] | None,
-        sequences: NDArray[np.int64] | None,
-        depth: int,
-    ) -> Nearest:
-        snapshot = self._current(reader)
-        # Another process may have brought the file further than this reader sees.
-        head = reader.log.head().sequence
-        rows = _candidates(snapshot, view, head, spaces=spaces, sequences=sequences)
-        wanted = depth
+        self, reader: Reader, view: View, snapshot: VectorSnapshot, wanted: _Wanted, depth: int
+    ) -> tuple[Nearest, NDArray[np.float32]]:
+        count = depth
         while True:
-            best, cosines = self._best(snapshot, rows, query, wanted)
-            found = snapshot.sequence[best]
-            seen = reader.records.visible_among(view, found.tolist())
-            kept = np.fromiter((each in seen for each in found.tolist()), bool, len(found))
-            if kept.sum() >= depth or len(best) == len(rows):
-                return Nearest(found[kept][:depth], cosines[kept][:depth])
-            wanted *= 4
+            rows, cosines, known = self._cosines_for(snapshot, wanted, count)
+            best = _highest(cosines, snapshot.sequence[rows], count)
+            found, cosines = snapshot.sequence[rows[best]], cosines[best]
+            kept = _visible(reader.records, view, found)
+            if kept.sum() >= depth or len(best) == len(wanted.rows):
+                return Nearest(found[kept][:depth], cosines[kept][:depth]), known
+            count *= 4
+
+    def _cosines_for(
+        self, snapshot: VectorSnapshot, wanted: _Wanted, count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+        """Return the rows that may be the nearest, and the cosines of these and of the known."""
+        rows, query, (places, known) = wanted
+        answer = np.full(len(places), np.nan, np.float32)
+        if len(rows) > ranking.EXACT_VECTORS_MAX:
+            rows = self._by_codes(snapshot, rows, query, max(count, ranking.RESCORED_MIN))
+        elif len(rows) * 4 > snapshot.count:
+            # Most rows are wanted: one pass over all of them is faster than picking them out.
+            every = snapshot.columns.cosines(query, snapshot.count)
+            answer[places] = every[known]
+            return rows, every[rows], answer
+        both = snapshot.columns.cosines_of(np.concatenate((rows, known)), query)
+        answer[places] = both[len(rows) :]
+        return rows, both[: len(rows)], answer
 
     def _cosines(
         self, reader: Reader, sequences: NDArray[np.int64], query: NDArray[np.float32]
     ) -> NDArray[np.float32]:
         snapshot = self._current(reader)
+        places, rows = _find_rows(snapshot, sequences)
         answer = np.full(len(sequences), np.nan, np.float32)
-        if not snapshot.count:
-            return answer
-        order = snapshot.order
-        by_sequence = snapshot.sequence if order is None else snapshot.sequence[order]
-        places = np.minimum(np.searchsorted(by_sequence, sequences), snapshot.count - 1)
-        there = by_sequence[places] == sequences
-        rows = places[there] if order is None else order[places[there]]
-        answer[there] = snapshot.columns.cosines_of(rows, query)
+        answer[places] = snapshot.columns.cosines_of(rows, query)
         return answer
 
     def check(self, reader: Reader) -> None:
@@ -181,29 +194,6 @@ class VectorCache:
                 with suppress(OSError):
                     self._path.unlink(missing_ok=True)
 
-    def _best(
-        self,
-        snapshot: VectorSnapshot,
-        rows: NDArray[np.int64],
-        query: NDArray[np.float32],
-        wanted: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the rows nearest to a query, nearest first, and their cosines."""
-        columns = snapshot.columns
-        if len(rows) > ranking.EXACT_VECTORS_MAX:
-            rows = self._by_codes(snapshot, rows, query, max(wanted, ranking.RESCORED_MIN))
-            cosines = columns.cosines_of(rows, query)
-        elif len(rows) * 4 > snapshot.count:
-            # Most rows are wanted: one pass over all of them is faster than picking them out.
-            cosines = columns.cosines(query, snapshot.count)[rows]
-        else:
-            cosines = columns.cosines_of(rows, query)
-        if len(rows) > wanted:
-            top = np.argpartition(-cosines, wanted - 1)[:wanted]
-            rows, cosines = rows[top], cosines[top]
-        order = np.lexsort((-snapshot.sequence[rows], -cosines))
-        return rows[order], cosines[order]
-
     def _by_codes(
         self,
         snapshot: VectorSnapshot,
@@ -214,13 +204,14 @@ class VectorCache:
         """Return about `wanted` rows, at least, whose codes are nearest to the query."""
         if len(rows) <= wanted:
             return rows
-        everything = len(rows) * 4 > snapshot.count
-        codes = snapshot.codes if everything else snapshot.codes[:, rows]
+        most = len(rows) * 4 > snapshot.count
+        codes = snapshot.codes if most else snapshot.codes[:, rows]
         apart = self._codes.apart(codes, query)
-        apart = apart[rows] if everything else apart
+        if most and len(rows) < snapshot.count:
+            apart = apart[rows]
         # Counting how many lie at each distance is three times as fast as sorting them.
         cut = int(np.searchsorted(np.bincount(apart).cumsum(), wanted))
-        return rows[apart <= cut]
+        return rows[np.flatnonzero(apart <= cut)]
 
     def _size(self, capacity: int) -> int:
         return VectorColumns.size(self._dimensions, self._codes.words, capacity)
@@ -363,6 +354,39 @@ def _candidates(
     cuts = tuple((branch, min(limit, head)) for branch, limit in view.lineage)
     rows = snapshot.own_rows(cuts, None if spaces is None else tuple(spaces.tolist()))
     return rows if sequences is None else rows[np.isin(snapshot.sequence[rows], sequences)]
+
+
+def _visible(records: RecordReader, view: View, sequences: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of the versions that their own branch shows are seen in a view."""
+    if len(view.lineage) == 1 and not records.any_expires():
+        return np.ones(len(sequences), bool)
+    given = sequences.tolist()
+    seen = records.visible_among(view, given)
+    return np.fromiter((each in seen for each in given), bool, len(given))
+
+
+def _find_rows(
+    snapshot: VectorSnapshot, sequences: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which of some versions have a vector, and the rows of these."""
+    if not snapshot.count:
+        return np.zeros(len(sequences), bool), np.zeros(0, np.int64)
+    order = snapshot.order
+    by_sequence = snapshot.sequence if order is None else snapshot.sequence[order]
+    places = np.minimum(np.searchsorted(by_sequence, sequences), snapshot.count - 1)
+    there = by_sequence[places] == sequences
+    return there, places[there] if order is None else order[places[there]]
+
+
+def _highest(
+    cosines: NDArray[np.float32], sequences: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """Return where the highest cosines are, highest first; of equals the newer first."""
+    if len(cosines) <= count:
+        return np.lexsort((-sequences, -cosines))
+    top = np.argpartition(-cosines, count - 1)[:count]
+    best: NDArray[np.int64] = top[np.lexsort((-sequences[top], -cosines[top]))]
+    return best
 
 
 def _allocate(path: Path, size: int) -> None:

@@ -405,6 +405,10 @@ class RecordReader(Protocol):
         """Return which of some versions a view shows."""
         ...
 
+    def any_expires(self) -> bool:
+        """Whether any version has a time at which it expires."""
+        ...
+
     def spaces(self, kind: str | None = None) -> dict[int, Space]:
         """Return the spaces in use, by number."""
         ...
@@ -458,9 +462,12 @@ class SearchReader(Protocol):
         weights: tuple[float, float, float],
         spaces: Sequence[int] | None,
         tags: Sequence[str],
-        limit: int,
+        limit: int | None,
     ) -> list[ScoredPassage]:
-        """Return the best passages for a match expression, best first, among those a view shows."""
+        """Return the best passages for a match expression, best first, among those a view shows.
+
+        Without a limit all of them, in any order.
+        """
         ...
 
     def traits(self, sequences: Sequence[int], facet: str) -> dict[int, TextTraits]:

@@ -86,7 +86,7 @@ class PostgresSearch(SqlSearch):
         weights: tuple[float, float, float],
         spaces: Sequence[int] | None,
         tags: Sequence[str],
-        limit: int,
+        limit: int | None,
     ) -> list[ScoredPassage]:
         terms = query_terms(expression)
         if not terms:

@@ -116,6 +116,9 @@ class SqlRecords:
         rows = self._queries.rows_through(NUMBER, "visible_among", view.lineage, view.time, array)
         return {row[0] for row in rows}
 
+    def any_expires(self) -> bool:
+        return bool(self._queries.number("any_expires"))
+
     def spaces(self, kind: str | None = None) -> dict[int, Space]:
         return {
             number: Space(of, namespace)

@@ -38,7 +38,7 @@ class SqlSearch(ABC):
         weights: tuple[float, float, float],
         spaces: Sequence[int] | None,
         tags: Sequence[str],
-        limit: int,
+        limit: int | None,
     ) -> list[ScoredPassage]: ...
 
     def traits(self, sequences: Sequence[int], facet: str) -> dict[int, TextTraits]:

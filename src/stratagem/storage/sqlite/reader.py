@@ -119,7 +119,7 @@ class SqliteSearch(SqlSearch):
         weights: tuple[float, float, float],
         spaces: Sequence[int] | None,
         tags: Sequence[str],
-        limit: int,
+        limit: int | None,
     ) -> list[ScoredPassage]:
         wanted = sorted(set(tags))
         parameters = (
@@ -132,7 +132,7 @@ class SqliteSearch(SqlSearch):
             len(wanted),
         )
         sql = statement(
-            "matches",
+            "all_matches" if limit is None else "matches",
             len(view.lineage),
             len(parameters) + 1,
             spaces=spaces is not None,

@@ -236,6 +236,10 @@ WHERE e.workspace = $1 AND e.seq = ANY ($2::bigint[])
 -- Which of some versions (an array of sequences) a view shows.
 SELECT v.seq FROM versions v WHERE v.workspace = $1 AND v.seq = ANY ($3::bigint[]) AND {visible}
 
+-- name: any_expires
+-- Whether any version expires.
+SELECT EXISTS (SELECT FROM versions WHERE workspace = $1 AND expires_at IS NOT NULL)::int
+
 -- name: faceted
 -- The newest versions with a facet that a view shows, older than one of them.
 SELECT v.seq FROM tags t JOIN versions v ON v.workspace = $1 AND v.seq = t.seq

@@ -216,6 +216,13 @@ FROM texts CROSS JOIN versions v ON v.seq = texts.rowid >> 8
 WHERE texts MATCH ?2 AND {visible} {spaces} {tags}
 ORDER BY score DESC, v.seq DESC, texts.rowid LIMIT ?3
 
+-- name: all_matches
+-- All passages for a match expression in a view, in no order: of a few thousand, sorting here costs a
+-- third of the search.
+SELECT v.seq, texts.rowid & 255, -bm25(texts, ?4, ?5, ?6)
+FROM texts CROSS JOIN versions v ON v.seq = texts.rowid >> 8
+WHERE texts MATCH ?2 AND {visible} {spaces} {tags}
+
 -- name: text_traits
 -- How many characters some texts (a JSON array of sequences) have, and whether they have a facet.
 SELECT v.seq, v.chars, EXISTS (SELECT 1 FROM tags t WHERE t.tag = ?2 AND t.seq = v.seq) FROM json_each(?1) w CROSS JOIN versions v ON v.seq = w.value
@@ -235,6 +242,10 @@ AND v.seq IN (
 -- Which of some versions (a JSON array of sequences) a view shows.
 SELECT v.seq FROM json_each(?2) w CROSS JOIN versions v ON v.seq = w.value
 WHERE {visible}
+
+-- name: any_expires
+-- Whether any version expires.
+SELECT EXISTS (SELECT 1 FROM versions WHERE expires_at IS NOT NULL)
 
 -- name: faceted
 -- The newest versions with a facet that a view shows, older than one of them.
