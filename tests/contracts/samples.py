@@ -218,7 +218,7 @@ def matching(
             tags=tags,
             limit=most,
         )
-    return [each.sequence for each in found]
+    return [sequence for sequence, _, _ in found]
 
 
 def examine(store: Store, expect: tuple[int, str] | None = None) -> list[Finding]:

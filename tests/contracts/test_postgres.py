@@ -120,7 +120,7 @@ def ranked(store: Store, words: Sequence[str]) -> list[tuple[int, float]]:
             tags=(),
             limit=50,
         )
-    return [(each.sequence, each.score) for each in found]
+    return [(sequence, score) for sequence, _, score in found]
 
 
 class Numbers(Words):

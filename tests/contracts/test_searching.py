@@ -217,8 +217,8 @@ def test_scores_are_higher_for_better_matches(store: Store) -> None:
             view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=9
         )
 
-    assert [each.sequence for each in found] == [strong, weak]
-    assert found[0].score > found[1].score > 0
+    assert [sequence for sequence, _, _ in found] == [strong, weak]
+    assert found[0][2] > found[1][2] > 0
 
 
 def test_a_text_is_found_by_its_best_passage_first(store: Store) -> None:
@@ -234,10 +234,10 @@ def test_a_text_is_found_by_its_best_passage_first(store: Store) -> None:
             view(reader), '"red"', weights=(1, 1, 0.5), spaces=None, tags=(), limit=None
         )
 
-    assert sorted((each.sequence, each.passage) for each in found) == [
+    assert sorted(each[:2] for each in found) == [
         (note, 1), (note, 2), (other, 0)
     ]  # fmt: skip
-    assert found[0].sequence == note
+    assert found[0][0] == note
     assert sorted(every) == sorted(found)
 
 

@@ -110,8 +110,12 @@ class HitReader:
 
     def _score(self, found: _Found) -> float:
         present = found.excerpt.terms.union(self._terms_of(found.title))
-        alike = self._likeness(found)
-        score = relevance.score(relevance.coverage(present, self._rarity), alike)
+        covered = relevance.coverage(present, self._rarity)
+        near = self._nearness(found)
+        if not math.isnan(near):
+            return self._score_short(found, covered, near)
+        alike = relevance.likeness(found.ranked.cosine)
+        score = relevance.score(covered, alike)
         alone = found.content.get("session") is None or found.ranked.passage is None
         if alone or score >= relevance.UNSURE:
             return score
@@ -119,14 +123,20 @@ class HitReader:
         lent = self._lent_terms(found)
         return relevance.score(relevance.coverage(present, self._rarity, lent), alike)
 
-    def _likeness(self, found: _Found) -> float:
-        cosine, nearness = found.ranked.cosine, self._ranking.nearness
-        short = found.is_entry and len(found.text) <= relevance.SHORT_CHARS_MAX
-        if nearness is not None and short:
-            near = nearness.of_entry(found.title, cosine)
-            if not math.isnan(near):
-                return relevance.short_likeness(near)
-        return relevance.likeness(cosine)
+    def _nearness(self, found: _Found) -> float:
+        """Return how near an entry of a few words is; NaN for anything else."""
+        nearness = self._ranking.nearness
+        if nearness is None or not found.is_entry or len(found.text) > relevance.SHORT_CHARS_MAX:
+            return math.nan
+        return nearness.of_cosine(found.ranked.cosine)
+
+    def _score_short(self, found: _Found, covered: float, near: float) -> float:
+        score = relevance.score(covered, relevance.short_likeness(near))
+        nearness = self._ranking.nearness
+        if nearness is None or score >= relevance.UNSURE:
+            return score
+        key = nearness.of_key(found.title)
+        return relevance.score(covered, relevance.short_likeness(near, key))
 
     def _terms_of(self, text: str) -> set[str]:
         return self._rarity.keys() & set(analysis.terms(text))

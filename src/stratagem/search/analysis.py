@@ -37,12 +37,13 @@ __all__ = [
     "TERM_CHARS_MAX",
     "TOKEN_CHARS",
     "VERSION",
+    "Occurrences",
     "TermOccurrence",
     "content_terms",
+    "find",
     "leave_out",
     "match_expression",
     "query_terms",
-    "spans",
     "terms",
 ]
 
@@ -62,7 +63,6 @@ _PAIR: Final = 2
 _ENDING_CHARS_MAX: Final = 2
 _BORDERS_FEW: Final = 3
 
-_CHUNK: Final = re.compile(r"\S+")
 _WORD: Final = re.compile(
     r"[Aa]{1,2}(?:\+\+|#)(?![Aa0])"  # C++, F#
     r"|[Aa0]+(?:(?:[-._/:@'&]|::|:/|://)[Aa0]+)*"
@@ -87,6 +87,13 @@ class TermOccurrence(NamedTuple):
     start: int
     end: int
     term: str
+
+
+class Occurrences(NamedTuple):
+    """Where terms stand in a text, in order, and which of them it has."""
+
+    places: list[TermOccurrence]
+    terms: set[str]
 
 
 def terms(text: str) -> list[str]:
@@ -139,25 +146,35 @@ def match_expression(asked: Iterable[str]) -> str:
     return " OR ".join(f'"{term}"' for term in asked)
 
 
-def spans(text: str, asked: frozenset[str]) -> Iterator[TermOccurrence]:
-    """Yield where in a text the terms that are asked for stand, in order.
+def find(words: Iterable[str], asked: frozenset[str], *, most: int) -> Occurrences:
+    """Return which of some terms a text has, and where: its words are parted by one space each.
 
-    Of a name, the largest pieces that are asked for.
+    Of a name the largest pieces that are asked for are the places, and all of its pieces the
+    terms. Looks no further than the first `most` places.
     """
-    for match in _CHUNK.finditer(text):
-        chunk, start = match.group(), match.start()
-        if len(chunk) <= _CHUNK_CHARS_MAX:
-            found = _CHUNKS[chunk]
-            if asked.isdisjoint(found):
-                continue
-            bare = chunk.strip(_EDGES)
-            if len(found) == 1 and _is_plain(bare):
-                # One word: the patterns would find the same, and take ten times as long.
-                start += chunk.index(bare)
-                yield TermOccurrence(start, start + len(bare), found[0])
-                continue
-        for a, b, term in _spans(chunk, asked):
-            yield TermOccurrence(start + a, start + b, term)
+    places: list[TermOccurrence] = []
+    present: set[str] = set()
+    start = 0
+    for word in words:
+        found = _CHUNKS[word] if len(word) <= _CHUNK_CHARS_MAX else _index_terms(word)
+        if not asked.isdisjoint(found):
+            present.update(asked.intersection(found))
+            places += _places(word, start, found, asked)
+            if len(places) >= most:
+                break
+        start += len(word) + 1
+    return Occurrences(places[:most], present)
+
+
+def _places(
+    word: str, start: int, found: Sequence[str], asked: frozenset[str]
+) -> list[TermOccurrence]:
+    bare = word.strip(_EDGES)
+    if len(found) == 1 and _is_plain(bare):
+        # One word: the patterns would find the same, and take ten times as long.
+        start += word.index(bare)
+        return [TermOccurrence(start, start + len(bare), found[0])]
+    return [TermOccurrence(start + a, start + b, term) for a, b, term in _spans(word, asked)]
 
 
 def _index_terms(chunk: str) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ the sizes at the places where the signs differ says how far a vector is from it.
 
 The rotation is made of Hadamard matrices and fixed signs, so that it is the same everywhere and
 for ever. Of the ten nearest of 64,000 to 100,000 vectors, comparing the best 4,000 in full then
-finds 99.3 to 99.9 %, also for queries of another domain, where unrotated signs find 79 %.
+finds 99.3 to 99.9 %, also for queries of another domain, where unrotated signs find 79 %; the best
+2,000 of 60,000 have 99.2 to 99.7 %.
 """
 
 from __future__ import annotations

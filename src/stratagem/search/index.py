@@ -446,8 +446,9 @@ def _best(
     sequences = candidates.sequences
     scores = ranking.fuse(candidates.bm25, cosines)
     order = np.lexsort((-sequences, -scores))[: max(limit, ranking.WEIGHED_MIN)]
-    traits = reader.search.traits(sequences[order].tolist(), raised)
-    known = [traits.get(at, _NO_TRAITS) for at in sequences[order].tolist()]
+    given = sequences[order].tolist()
+    traits = reader.search.traits(given, raised)
+    known = [traits.get(at, _NO_TRAITS) for at in given]
     weighed = scores[order] * ranking.prior(
         np.array([each.chars or 0 for each in known]), np.array([each.has_facet for each in known])
     )

@@ -35,19 +35,19 @@ class Nearness:
         self._query = vector
         self._usual: tuple[float, float] | None = None
 
-    def of_entry(self, key: str, cosine: float) -> float:
-        """Return how much nearer an entry is than is usual, by its cosine or with its key.
+    def of_cosine(self, cosine: float) -> float:
+        """Return how far a cosine is above what is usual for the query.
 
         NaN where nobody knows what is usual, minus infinity where the query says nothing.
         """
         mean, deviation = self._usual or self._measure()
-        whole = (cosine - mean) / deviation
-        if not math.isfinite(whole):
-            return whole
+        return (cosine - mean) / deviation
+
+    def of_key(self, key: str) -> float:
+        """Return how much nearer to the query a key, or its last part, is than is usual."""
         last = _SEPARATOR.split(key)[-1]
         parts = self._embedder.embed([key] if last == key else [key, last])
-        nearest = (float((parts @ self._query).max()) - mean) / deviation
-        return max(whole, (whole + nearest) / 2)
+        return self.of_cosine(float((parts @ self._query).max()))
 
     def _measure(self) -> tuple[float, float]:
         """Return the mean and the standard deviation of the cosines of random texts."""

@@ -57,7 +57,9 @@ __all__ = [
     "LEXICAL_DEPTH",
     "MATCHES_FEW",
     "NEAR_COSINE",
+    "RESCORED_MAX",
     "RESCORED_MIN",
+    "RESCORED_SHARE",
     "SEMANTIC_DEPTH",
     "SEMANTIC_WEIGHT",
     "TEXTS_ASKED_MAX",
@@ -120,6 +122,8 @@ WEIGHED_MIN: Final = 100
 # takes 2.
 EXACT_VECTORS_MAX: Final = 20_000
 RESCORED_MIN: Final = 2_000
+RESCORED_MAX: Final = 4_000
+RESCORED_SHARE: Final = 0.04
 
 
 def fuse(bm25: NDArray[np.floating], cosine: NDArray[np.floating]) -> NDArray[np.float64]:

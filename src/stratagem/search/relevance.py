@@ -47,7 +47,7 @@ _COMMON_WEIGHT: Final = 1.0
 _TERMS_ENOUGH: Final = 6
 # What a word is worth that only the messages before have.
 CONTEXT_SHARE: Final = 0.5
-# Below this a hit is worth a look at what it was said in answer to.
+# Below this a hit is worth a closer look: at its key, or at what it was said in answer to.
 UNSURE: Final = 0.5
 # Messages that answer questions about long conversations score .25 and more (99 %; half of them
 # more than .75). Asked about what it never was about, a conversation has none for a third of the
@@ -84,9 +84,9 @@ def likeness(cosine: float) -> float:
     return 0.0 if math.isnan(cosine) else _share(cosine, _UNLIKE_COSINE, _SAME_COSINE)
 
 
-def short_likeness(near: float) -> float:
-    """Return the likeness of an entry of a few words, by how much nearer it is than is usual."""
-    return _share(near, _UNLIKE_NEARNESS, _SAME_NEARNESS)
+def short_likeness(near: float, key: float = -math.inf) -> float:
+    """Return the likeness of an entry of a few words, by how near it is, or with its key."""
+    return _share(max(near, (near + key) / 2), _UNLIKE_NEARNESS, _SAME_NEARNESS)
 
 
 def score(covered: float, alike: float) -> float:

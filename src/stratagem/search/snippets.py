@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from stratagem import limits
-from stratagem.search.analysis import TermOccurrence, spans
-from stratagem.search.analysis import terms as analysis_terms
+from stratagem.search.analysis import TermOccurrence, find
 from stratagem.search.passages import span_of
 
 __all__ = ["Excerpt", "excerpt", "snippet"]
@@ -38,7 +36,7 @@ class Excerpt:
 
     passage: str | None
     snippet: str
-    terms: frozenset[str]
+    terms: set[str]
 
 
 def excerpt(
@@ -47,7 +45,7 @@ def excerpt(
     """Return what to show of a text whose words match best in a passage; None: in none."""
     begin, end = span_of(text, passage or 0)
     part = text[begin:end]
-    window = _Window(" ".join(part.split()), terms, chars_max)
+    window = _Window(part, terms, chars_max)
     shown = window.render(before=begin > 0, after=end < len(text))
     whole = begin == 0 and end == len(text)
     return Excerpt(None if whole else part.strip(), shown, window.terms)
@@ -59,22 +57,19 @@ def snippet(text: str, terms: Sequence[str], *, chars_max: int = limits.SNIPPET_
     White space is collapsed. The result has at most `chars_max` characters, marks included,
     and is the beginning of the text where no term occurs.
     """
-    plain = " ".join(text[: limits.INDEXED_CHARS_MAX].split())
-    window = _Window(plain, terms, chars_max)
+    window = _Window(text[: limits.INDEXED_CHARS_MAX], terms, chars_max)
     return window.render(before=False, after=len(text) > limits.INDEXED_CHARS_MAX)
 
 
 class _Window:
-    """The part of a plain text that best shows some terms."""
+    """The part of a text that best shows some terms."""
 
-    def __init__(self, plain: str, terms: Sequence[str], chars_max: int) -> None:
-        self._plain = plain
+    def __init__(self, text: str, terms: Sequence[str], chars_max: int) -> None:
+        words = text.split()
+        self._plain = " ".join(words)
         # What is left when both ends are cut.
         self._room = chars_max - 2 * len(_CUT)
-        asked = frozenset(terms)
-        # Of a name its parts, too: occurrences are the largest pieces.
-        self.terms = asked.intersection(analysis_terms(plain))
-        self._found = list(islice(spans(plain, asked), _SPANS_MAX)) if self.terms else []
+        self._found, self.terms = find(words, frozenset(terms), most=_SPANS_MAX)
 
     def render(self, *, before: bool, after: bool) -> str:
         """Return the window; `before` and `after` say that the text goes on beyond the plain."""

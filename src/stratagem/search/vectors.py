@@ -152,7 +152,9 @@ class VectorCache:
         rows, query, (places, known) = wanted
         answer = np.full(len(places), np.nan, np.float32)
         if len(rows) > ranking.EXACT_VECTORS_MAX:
-            rows = self._by_codes(snapshot, rows, query, max(count, ranking.RESCORED_MIN))
+            compared = int(len(rows) * ranking.RESCORED_SHARE)
+            compared = min(max(compared, ranking.RESCORED_MIN), ranking.RESCORED_MAX)
+            rows = self._by_codes(snapshot, rows, query, max(count, compared))
         elif len(rows) * 4 > snapshot.count:
             # Most rows are wanted: one pass over all of them is faster than picking them out.
             every = snapshot.columns.cosines(query, snapshot.count)

@@ -126,12 +126,9 @@ class ScoredVersion(NamedTuple):
     score: float
 
 
-class ScoredPassage(NamedTuple):
-    """A passage that a search found, by its number, and how well it matched: higher is better."""
-
-    sequence: int
-    passage: int
-    score: float
+# A passage that a search found, by the sequence of its text and its number, and how well it
+# matched: higher is better. There are thousands of them, so they are plain tuples.
+ScoredPassage = tuple[int, int, float]
 
 
 class TextTraits(NamedTuple):

@@ -54,4 +54,4 @@ def test_pieces_of_unknown_words_are_near_to_nothing() -> None:
     text = "what is a blorptangle"
     nonsense = Nearness(embedder, text, embedder.embed([text])[0])
 
-    assert nonsense.of_entry("city", 0.9) == -float("inf")
+    assert nonsense.of_cosine(0.9) == nonsense.of_key("city") == -float("inf")

@@ -15,7 +15,7 @@ from stratagem.storage.postgres.statements import SQL, STATEMENTS, statement
 from stratagem.storage.postgres.terms import query_terms, term_query
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
-from stratagem.storage.relational.search import SqlSearch
+from stratagem.storage.relational.search import PASSAGE_ROW, SqlSearch
 from stratagem.storage.relational.session import Parameter, Queries, Shape, SqlSession
 from stratagem.storage.relational.settings import SqlSettings
 from stratagem.storage.relational.vectors import SqlVectors
@@ -101,7 +101,7 @@ class PostgresSearch(SqlSearch):
             *view.lineage.numbers,
             *terms,
         )
-        return self._queries.rows_of(ScoredPassage, sql, parameters)
+        return self._queries.tuples_of(PASSAGE_ROW, sql, parameters)
 
     def document_frequency(self, term: str) -> int:
         return self._queries.number("term_documents", term_query(self._workspace, [term]))

@@ -16,8 +16,9 @@ from stratagem.storage.relational.session import NUMBER, Parameter, Queries, Sha
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SqlSearch"]
+__all__ = ["PASSAGE_ROW", "SqlSearch"]
 
+PASSAGE_ROW = Shape[ScoredPassage]()
 _TRAITS_ROW = Shape[tuple[int, int | None, int]]()
 
 

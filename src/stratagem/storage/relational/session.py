@@ -155,6 +155,10 @@ class Queries:
         """Return the rows of a statement that its caller has put together, as named tuples."""
         return [_new_tuple(kind, row) for row in self._fetch_all(sql, parameters)]
 
+    def tuples_of(self, _shape: Shape[R], sql: str, parameters: Sequence[Parameter]) -> list[R]:
+        """Return the rows of a statement that its caller has put together, as they come."""
+        return cast("list[R]", self._fetch_all(sql, parameters))
+
     def run(self, name: str, *parameters: Parameter) -> None:
         """Run a statement that gives no rows."""
         self._execute(self._sql[name], parameters)

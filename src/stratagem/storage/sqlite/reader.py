@@ -15,7 +15,7 @@ from stratagem.storage.contract import ScoredPassage, Version
 from stratagem.storage.relational.cache import NameCache
 from stratagem.storage.relational.reader import SqlReader
 from stratagem.storage.relational.records import SqlRecords
-from stratagem.storage.relational.search import SqlSearch
+from stratagem.storage.relational.search import PASSAGE_ROW, SqlSearch
 from stratagem.storage.relational.session import Queries, Shape, SqlSession
 from stratagem.storage.sqlite.connection import DAMAGE, translate_error
 from stratagem.storage.sqlite.format import check_format
@@ -138,7 +138,7 @@ class SqliteSearch(SqlSearch):
             spaces=spaces is not None,
             tags=bool(tags),
         )
-        return self._queries.rows_of(ScoredPassage, sql, (*parameters, *view.lineage.numbers))
+        return self._queries.tuples_of(PASSAGE_ROW, sql, (*parameters, *view.lineage.numbers))
 
     def document_frequency(self, term: str) -> int:
         return self._queries.number("term_documents", term)

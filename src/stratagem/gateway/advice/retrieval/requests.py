@@ -145,7 +145,7 @@ def _translated_word(said: str, english: str) -> Word:
 
 
 def _written_form(chunk: str, term: str) -> str:
-    place = next(analysis.spans(chunk, frozenset([term])), None)
+    place = next(iter(analysis.find([chunk], frozenset([term]), most=1).places), None)
     return chunk[place.start : place.end] if place else chunk.strip(_EDGES) or chunk
 
 
