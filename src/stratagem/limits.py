@@ -273,6 +273,11 @@ UPSTREAM_CONTENT_BYTES_MAX: Final = 8 * 1024 * 1024
 UPSTREAM_PRIMITIVES_SECONDS: Final = 2.0
 # Resources that the clients of a gateway follow, at each server.
 UPSTREAM_SUBSCRIPTIONS_MAX: Final = 1_000
+# A person who is asked something during a call may think about it for so long.
+QUESTION_SECONDS_MAX: Final = 300.0
+# How often a server may ask during one call, and calls that wait for an answer.
+QUESTION_ROUNDS_MAX: Final = 10
+QUESTIONS_OPEN_MAX: Final = 200
 # A process that has to be fetched first (npx) starts slowly.
 UPSTREAM_CONNECT_SECONDS: Final = 60.0
 UPSTREAM_LIST_SECONDS: Final = 60.0

@@ -18,13 +18,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 import stratagem
-from tests.surfaces.mcp import legacy_server
+from tests.surfaces.mcp import plain_server
 from tests.surfaces.mcp.clients import CLIENT, MODES, Mode, connected, http_server
 from tests.unit.gateway.handlers.upstream.servers import npm_server
 
 pytestmark = pytest.mark.anyio
 
-LEGACY = {"command": sys.executable, "args": [str(Path(legacy_server.__file__))]}
+LEGACY = {"command": sys.executable, "args": [str(Path(plain_server.__file__))]}
 PROMPTS: list[tuple[str, dict[str, str]]] = [
     ("simple-prompt", {}),
     ("args-prompt", {"city": "Oslo", "state": "Norway"}),

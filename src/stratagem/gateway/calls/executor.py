@@ -53,6 +53,7 @@ from stratagem.gateway.calls.work import (
 )
 from stratagem.gateway.correction import Ready, name_slips, ready, remarks
 from stratagem.gateway.definitions.contract import ContentResult, Run, Runner
+from stratagem.gateway.definitions.questions import deadline
 from stratagem.gateway.definitions.schemas import Violation, pointer
 from stratagem.gateway.handlers.operation import CheckOperation
 from stratagem.gateway.registry.secrets import GrantedSecrets
@@ -334,7 +335,7 @@ class Executor:
         retries = tool.configuration.retries if call.retries is None else call.retries
         try:
             async with (
-                asyncio.timeout(seconds),
+                deadline(seconds),
                 parts.lanes.turn(tool.name, tool.configuration.concurrency, call.priority),
             ):
                 while True:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -40,6 +41,8 @@ from stratagem.gateway.outbound.transport import BYTES_MAX, GuardedTransport
 __all__ = ["METHODS", "Outbound", "check_headers"]
 
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+# Baggage is left out: it is anything, and whose it is cannot be told.
+_TRACE_HEADERS: Final = frozenset({"traceparent", "tracestate"})
 _DEFAULT_HEADERS: Final = (
     ("accept", "*/*"),
     ("accept-encoding", "gzip, deflate"),
@@ -110,7 +113,8 @@ class Outbound:
             )
         given = check_headers(headers or {})
         names = {name.lower() for name, _ in given}
-        defaults = tuple(pair for pair in _DEFAULT_HEADERS if pair[0] not in names)
+        usual = (*_DEFAULT_HEADERS, *_trace_headers())
+        defaults = tuple(pair for pair in usual if pair[0] not in names)
         hop = Hop(method, check_url(url), (*defaults, *given), body)
         seconds = min(seconds, limits.OUTBOUND_SECONDS_MAX)
         bytes_max = min(bytes_max, limits.OUTBOUND_BYTES_MAX)
@@ -193,6 +197,16 @@ class Outbound:
             finally:
                 await answer.aclose()
         return Response(answer.status_code, _join_headers(answer.headers), body, str(hop.url))
+
+
+def _trace_headers() -> tuple[tuple[str, str], ...]:
+    """Return the trace that the call belongs to; none where nobody traces anything."""
+    propagate = sys.modules.get("opentelemetry.propagate")
+    if propagate is None:
+        return ()
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return tuple((name, value) for name, value in carrier.items() if name in _TRACE_HEADERS)
 
 
 def check_headers(

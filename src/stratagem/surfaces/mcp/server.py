@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
 import mcp_types as types
@@ -20,6 +20,7 @@ from stratagem.operation import Caller
 from stratagem.surfaces.mcp import instructions, resources
 from stratagem.surfaces.mcp.callers import Callers
 from stratagem.surfaces.mcp.change_notices import ChangeNotices
+from stratagem.surfaces.mcp.client_questions import ClientQuestions
 from stratagem.surfaces.mcp.exposed_registry import PREFIX, ExposedRegistry
 from stratagem.surfaces.mcp.forwarded_primitives import ForwardedPrimitives
 from stratagem.surfaces.mcp.progress import forward_progress
@@ -113,6 +114,7 @@ class _Handlers:
         self._tools = Tools(settings, database)
         self._registered = ExposedRegistry(settings, database)
         self.forwarded = ForwardedPrimitives(settings, database)
+        self._questions = ClientQuestions(settings)
         # Other toolsets have no tools that mostly wait: their calls are spared the question.
         self._may_wait = self._registered.shows_resources
         self._limiter = CapacityLimiter(limits.CALLS_AT_ONCE_MAX)
@@ -137,18 +139,26 @@ class _Handlers:
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         caller = self._callers.of(context)
         request = context.request
         large = request.scope.get(LARGE_ARGUMENTS) if request is not None else None
         arguments = large or params.arguments or {}
         exposed = self._settings.expose and self._registered.exposes(params.name)
         if exposed and not await self._in_thread(lambda: self._tools.has(params.name)):
-            async with forward_progress(context):
-                return await self._registered.call(params.name, arguments, caller)
+            return await self._run_waiting(
+                context,
+                params,
+                caller,
+                lambda: self._registered.call(params.name, arguments, caller),
+            )
         if self._may_wait and await self._in_thread(lambda: self._tools.waits(params.name)):
-            async with forward_progress(context):
-                return await self._tools.call_async(params.name, arguments, caller)
+            return await self._run_waiting(
+                context,
+                params,
+                caller,
+                lambda: self._tools.call_async(params.name, arguments, caller),
+            )
         try:
             async with self._database.calls.track(params.name, arguments, caller):
                 return await self._in_thread(
@@ -156,6 +166,17 @@ class _Handlers:
                 )
         except ShuttingDown as error:
             return error_result(error)
+
+    async def _run_waiting(
+        self,
+        context: Context,
+        params: types.InputResponseRequestParams,
+        caller: Caller,
+        work: Callable[[], Coroutine[Any, Any, T]],
+    ) -> T | types.InputRequiredResult:
+        """Run what waits for others: its progress is told, and its questions are asked."""
+        async with forward_progress(context):
+            return await self._questions.run(context, params, caller, work)
 
     async def list_prompts(self, context: Context, page: Page) -> types.ListPromptsResult:
         _only_page(page)
@@ -174,7 +195,7 @@ class _Handlers:
 
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         own = {prompt.name for prompt in instructions.prompts(self._settings)}
         caller, given = self._callers.of(context), params.arguments or {}
         if params.name in own:
@@ -183,7 +204,12 @@ class _Handlers:
             registered = {prompt.name for prompt in await self._own_prompts(caller)}
             if params.name not in registered:
                 version = context.protocol_version
-                return await self.forwarded.prompt(params.name, given, caller, version)
+                return await self._run_waiting(
+                    context,
+                    params,
+                    caller,
+                    lambda: self.forwarded.prompt(params.name, given, caller, version),
+                )
         if self._registered.shows_resources:
             return await self._in_thread(
                 lambda: self._registered.prompt(params.name, given, caller)
@@ -225,14 +251,19 @@ class _Handlers:
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
         caller = self._callers.of(context)
         version = context.protocol_version
         if params.uri.startswith(PREFIX) and self._registered.shows_resources:
             return await self._in_thread(lambda: self._registered.read(params.uri, caller))
         foreign = params.uri.startswith(_SERVERS) or not params.uri.startswith(_OWN)
         if foreign and self.forwarded.is_served(caller):
-            return await self.forwarded.read(params.uri, caller, version)
+            return await self._run_waiting(
+                context,
+                params,
+                caller,
+                lambda: self.forwarded.read(params.uri, caller, version),
+            )
         return await self._in_thread(
             lambda: resources.read(
                 self._database, params.uri, caller, version, served=self._shows_entries

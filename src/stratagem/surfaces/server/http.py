@@ -55,6 +55,7 @@ from stratagem.surfaces.server.trusted_hosts import TrustedHosts, allowed_hosts,
 from stratagem.surfaces.server.workers import end_with_parent, supervise
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
+from stratagem.surfaces.serving.trace_context import TraceContext
 from stratagem.surfaces.socket import Sockets
 
 __all__ = ["application", "build", "run"]
@@ -199,7 +200,9 @@ def application(
     )
     sockets = sockets or Sockets(database, authenticator)
     surfaces = SurfaceRouter(mcp, rest.application(database, authenticator), sockets.application())
-    authenticated = AuthenticationMiddleware(surfaces, settings, authenticator, page_instead)
+    authenticated = TraceContext(
+        AuthenticationMiddleware(surfaces, settings, authenticator, page_instead)
+    )
     if local is None:
         return RequestLog(deadlines.around(TrustedHosts(authenticated, hosts)))
     trusted = TrustedHosts(SocketRelay(authenticated, local), hosts)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import httpx2
-from mcp.client.session import ClientSession, IncomingMessage
+from mcp.client.session import ClientRequestContext, ClientSession, IncomingMessage
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
 from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.exceptions import MCPError
@@ -42,9 +42,16 @@ from mcp.types import (
     CLIENT_INFO_META_KEY,
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
+    INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
     Implementation,
     PromptListChangedNotification,
     ResourceListChangedNotification,
@@ -52,11 +59,19 @@ from mcp.types import (
     ToolListChangedNotification,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from stratagem import limits
 from stratagem.errors import ExecutionFailed, StratagemError
 from stratagem.gateway.definitions.contract import ProgressReport, ScrubbingSecrets, Secrets
+from stratagem.gateway.definitions.questions import (
+    Asker,
+    Deadlines,
+    QuestionRefused,
+    current_asker,
+    current_deadlines,
+    wait_for_person,
+)
 from stratagem.gateway.handlers.upstream.definitions import ServerDefinition, StdioServer
 from stratagem.gateway.handlers.upstream.http import RequestDelivery, delivery_var, open_http
 from stratagem.gateway.handlers.upstream.primitives import (
@@ -68,6 +83,7 @@ from stratagem.gateway.handlers.upstream.stdio import ServerProcess, open_proces
 from stratagem.gateway.handlers.upstream.upstream_tools import (
     UpstreamTools,
     clean_line,
+    clean_text,
     read_upstream_tools,
 )
 from stratagem.version import VERSION
@@ -82,7 +98,14 @@ _LIST_EVENTS: Final[Mapping[str, ServerEvent]] = {
     "prompts_list_changed": PromptsListChanged(),
     "resources_list_changed": ResourcesListChanged(),
 }
+_ELICITATION: Final = "elicitation/create"
+_SAMPLING: Final = "sampling/createMessage"
+# What a client that answers a question says it can.
+_ASKED_CAPABILITY: Final = {_ELICITATION: "elicitation", _SAMPLING: "sampling"}
+# A server that only wants to be asked again has the time that this takes.
+_STATE_SECONDS: Final = 0.1
 T = TypeVar("T")
+ModelT = TypeVar("ModelT", bound=BaseModel)
 # Reading more tools than this would block the event loop, so it is done in a thread.
 _READ_INLINE_MAX: Final = 100
 
@@ -97,6 +120,14 @@ class ConnectionResources:
 
     http_client: Callable[[], httpx2.AsyncClient]
     secrets: Callable[[str], Awaitable[Secrets]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CallInFlight:
+    """A call that waits for its answer: who can be asked during it, and what waits meanwhile."""
+
+    asker: Asker | None
+    deadlines: Deadlines
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +168,7 @@ class UpstreamConnection:
         self._followed: frozenset[str] = frozenset()
         self._followed_changed = asyncio.Event()
         self._session: ClientSession | None = None
+        self._in_flight: set[_CallInFlight] = set()
         self._secrets: Secrets | None = None
         self._param_headers: dict[str, dict[tuple[str, ...], str]] = {}
         self._process: ServerProcess | None = None
@@ -243,7 +275,10 @@ class UpstreamConnection:
         """
         if self.is_over():
             raise self._error("is not connected", safe=True)
-        answer = await self._deliver(what, lambda: self._request(method, params))
+        answer = await self._deliver(what, lambda: self._converse(method, params))
+        if _is_question(answer):
+            words = f"asks its user for more about {what}, and nobody is there to answer"
+            raise self._error(words, answered=True)
         # Servers like to echo what they were started with.
         return (
             self._secrets.scrub(answer) if isinstance(self._secrets, ScrubbingSecrets) else answer
@@ -252,6 +287,8 @@ class UpstreamConnection:
     async def _deliver(self, what: str, send: Callable[[], Awaitable[T]]) -> T:
         delivery = RequestDelivery()
         token = delivery_var.set(delivery)
+        call = _CallInFlight(current_asker(), current_deadlines())
+        self._in_flight.add(call)
         try:
             return await send()
         except MCPError as error:
@@ -259,7 +296,12 @@ class UpstreamConnection:
                 # The process is ending; wait for its exit status.
                 await asyncio.wait({self._task}, timeout=limits.UPSTREAM_END_SECONDS)
             raise self._call_error(what, delivery, error) from error
+        except QuestionRefused as error:
+            raise self._error(
+                f"asked for more during {what}, and was refused: {error.message}", answered=True
+            ) from error
         finally:
+            self._in_flight.discard(call)
             delivery_var.reset(token)
 
     async def list_primitives(self) -> UpstreamPrimitives:
@@ -321,13 +363,100 @@ class UpstreamConnection:
     async def _call(self, tool: str, arguments: Mapping[str, Any], report: ProgressFnT) -> Any:
         params = {"name": tool, "arguments": dict(arguments)}
         try:
-            return await self._request("tools/call", params, report)
+            return await self._converse("tools/call", params, report)
         except MCPError as error:
             if error.code != HEADER_MISMATCH or self.version not in MODERN_PROTOCOL_VERSIONS:
                 raise
         # The schema, which says what arguments to repeat in headers, has changed.
         await self._list()
-        return await self._request("tools/call", params, report)
+        return await self._converse("tools/call", params, report)
+
+    async def _converse(
+        self, method: str, params: Mapping[str, Any], report: ProgressFnT | None = None
+    ) -> dict[str, Any]:
+        """Send a request; what a server of 2026 asks in return is put to the client of the call."""
+        answer = await self._request(method, params, report)
+        asker, deadlines = current_asker(), current_deadlines()
+        for _ in range(limits.QUESTION_ROUNDS_MAX):
+            if not _is_question(answer) or asker is None:
+                break
+            questions = answer.get("inputRequests") or {}
+            if not questions:
+                await asyncio.sleep(_STATE_SECONDS)
+            answers = await asyncio.gather(
+                *(self._put(each, asker, deadlines) for each in questions.values())
+            )
+            more: dict[str, Any] = {"inputResponses": dict(zip(questions, answers, strict=True))}
+            if answer.get("requestState") is not None:
+                more["requestState"] = answer["requestState"]
+            answer = await self._request(method, {**params, **more}, report)
+        return answer
+
+    async def _answer_question(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Put a question of a server of the handshake era to the client that it can only mean.
+
+        Such a question does not say during which call it is asked. While calls of several clients
+        are under way nobody is asked, for it might be the wrong one.
+
+        Raises:
+            QuestionRefused: Nobody can be asked, or who is asked will not answer.
+        """
+        calls = list(self._in_flight)
+        clients = {None if each.asker is None else each.asker.client for each in calls}
+        if len(clients) > 1:
+            words = "Several clients use this server just now; whom it asks cannot be told."
+            raise QuestionRefused(INVALID_REQUEST, words)
+        asker = calls[0].asker if calls else None
+        if asker is None:
+            raise QuestionRefused(METHOD_NOT_FOUND, "The caller cannot be asked anything.")
+        deadlines = tuple(scope for each in calls for scope in each.deadlines)
+        return await self._put({"method": method, "params": params}, asker, deadlines)
+
+    async def _put(self, question: Any, asker: Asker, deadlines: Deadlines) -> dict[str, Any]:
+        """Put one question to a client, with the name of the server that asks it."""
+        method = question.get("method") if isinstance(question, Mapping) else None
+        if method not in _ASKED_CAPABILITY:
+            raise QuestionRefused(METHOD_NOT_FOUND, f"Nobody answers {method!r}.")
+        params = dict(question.get("params") or {})
+        capability = asker.capabilities.get(_ASKED_CAPABILITY[method])
+        if capability is None:
+            words = f"The caller's client does not answer {method}."
+            raise QuestionRefused(METHOD_NOT_FOUND, words)
+        if params.get("mode") == "url" and "url" not in capability:
+            raise QuestionRefused(INVALID_PARAMS, "The caller's client opens no addresses.")
+        if method == _ELICITATION:
+            # The client shows us as who asks; a person has to know better.
+            asked = clean_text(str(params.get("message", "")), limits.UPSTREAM_ERROR_CHARS_MAX)
+            params["message"] = f"{self._definition.name}: {asked}"
+        async with wait_for_person(deadlines):
+            try:
+                async with asyncio.timeout(limits.QUESTION_SECONDS_MAX):
+                    return await asker.ask(method, params)
+            except TimeoutError:
+                raise QuestionRefused(INTERNAL_ERROR, "Nobody answered in time.") from None
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        del context
+        return await self._answer_typed(_ELICITATION, params, ElicitResult)
+
+    async def _sample(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
+        del context
+        return await self._answer_typed(_SAMPLING, params, CreateMessageResult)
+
+    async def _answer_typed(
+        self, method: str, params: BaseModel, model: type[ModelT]
+    ) -> ModelT | ErrorData:
+        sent = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        try:
+            return model.model_validate(await self._answer_question(method, sent))
+        except QuestionRefused as error:
+            return ErrorData(code=error.code, message=error.message, data=error.data)
+        except ValidationError:
+            return ErrorData(code=INTERNAL_ERROR, message="The client's answer is none.")
 
     def _call_error(self, tool: str, delivery: RequestDelivery, error: MCPError) -> Exception:
         if delivery.refused:
@@ -354,7 +483,11 @@ class UpstreamConnection:
             async with self._streams() as streams:
                 dispatcher = JSONRPCDispatcher(*streams)
                 session = ClientSession(
-                    dispatcher=dispatcher, client_info=_CLIENT, message_handler=self._on_message
+                    dispatcher=dispatcher,
+                    client_info=_CLIENT,
+                    message_handler=self._on_message,
+                    elicitation_callback=self._elicit,
+                    sampling_callback=self._sample,
                 )
                 async with session:
                     self._dispatcher, self._session = dispatcher, session
@@ -472,7 +605,7 @@ class UpstreamConnection:
             sent["_meta"] = {
                 PROTOCOL_VERSION_META_KEY: self.version,
                 CLIENT_INFO_META_KEY: _CLIENT_INFO,
-                CLIENT_CAPABILITIES_META_KEY: {},
+                CLIENT_CAPABILITIES_META_KEY: _capabilities(),
             }
             headers[MCP_METHOD_HEADER] = method
             if (key := NAME_BEARING_METHODS.get(method)) is not None:
@@ -619,6 +752,17 @@ class UpstreamConnection:
         return ExecutionFailed(
             f"The server {name} {what.rstrip('.')}.", safe=safe, server=name, **details
         )
+
+
+def _capabilities() -> dict[str, Any]:
+    """Return what the client of the call at hand can be asked."""
+    asker = current_asker()
+    return dict(asker.capabilities) if asker is not None else {}
+
+
+def _is_question(answer: Any) -> bool:
+    """Whether a server of 2026 wants to know more before it answers."""
+    return isinstance(answer, Mapping) and answer.get("resultType") == "input_required"
 
 
 def _progress_fraction(done: float, total: float | None) -> float | None:

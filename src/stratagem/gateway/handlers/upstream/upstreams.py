@@ -27,6 +27,7 @@ from stratagem.errors import (
 )
 from stratagem.gateway.definitions.contract import ContentResult, Handler, ListedTool, Run, Secrets
 from stratagem.gateway.definitions.documents import ServerDocument
+from stratagem.gateway.definitions.questions import deadline
 from stratagem.gateway.handlers.upstream.connection import (
     ConnectionListeners,
     ConnectionResources,
@@ -156,7 +157,7 @@ class Upstreams:
         """
         link = self._link(name)
         try:
-            async with asyncio.timeout(seconds):
+            async with deadline(seconds):
                 try:
                     return await (await link.connect()).request(what, method, params)
                 except SessionEnded:
@@ -229,7 +230,7 @@ class Upstreams:
         if link is None:
             raise ServiceUnavailable(f"There is no upstream server {handler['server']!r} any more.")
         try:
-            async with asyncio.timeout(run.seconds):
+            async with deadline(run.seconds):
                 answer = await self._call_tool(link, handler, run)
         except TimeoutError:
             raise ExecutionTimeout(
