@@ -45,6 +45,7 @@ from stratagem.parameters import (
     PLURAL,
     QUIET,
     STRICT,
+    TIME,
     Cursor,
     Input,
     MaxChars,
@@ -216,6 +217,8 @@ def parameter_schema(each: Parameter, said: Param) -> dict[str, Any]:
         schema[ALIASES] = list(said.aliases)
     if said.plural:
         schema[PLURAL] = said.plural
+    if said.time:
+        schema[TIME] = said.time
     return schema
 
 
@@ -472,7 +475,8 @@ class Module:
 
 # What programs may give for a time besides, and the function that makes an argument of it.
 _TIMES: Mapping[str, tuple[str, str]] = {
-    "moment": ("datetime", "moment_argument"),
+    # A `datetime` is a `date`.
+    "moment": ("date", "moment_argument"),
     "duration": ("timedelta", "duration_argument"),
     "items": ("", "items_argument"),
 }

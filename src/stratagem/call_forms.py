@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from stratagem.operation import CommandHint, Operation
 from stratagem.operations import TABLE
+from stratagem.schemas import operation_schemas
 
 __all__ = ["CallForm", "command_words", "reword"]
 
@@ -37,9 +38,11 @@ def reword(text: str, form: CallForm) -> str:
     pieces: list[str] = []
     position = 0
     for found in _NAME.finditer(text):
-        operation = TABLE.get(found[0])
-        if operation is None or found.start() < position:
+        # Most words that look like a name are none, and to read the table is to import everything.
+        is_operation = operation_schemas(found[0]) is not None
+        if not is_operation or found.start() < position:
             continue
+        operation = TABLE[found[0]]
         arguments, end = _arguments(text, found.end())
         pieces += [text[position : found.start()], _write_call(operation, arguments, form)]
         position = end

@@ -44,6 +44,7 @@ __all__ = [
     "PLURAL",
     "QUIET",
     "STRICT",
+    "TIME",
     "AsOf",
     "BranchName",
     "Cursor",
@@ -76,7 +77,8 @@ QUIET: Final = "x-quiet"
 ADVERTISED: Final = "x-advertised"
 ALIASES: Final = "x-aliases"
 PLURAL: Final = "x-plural"
-OWN_KEYWORDS: Final = frozenset({STRICT, QUIET, ADVERTISED, ALIASES, PLURAL})
+TIME: Final = "x-time"
+OWN_KEYWORDS: Final = frozenset({STRICT, QUIET, ADVERTISED, ALIASES, PLURAL, TIME})
 
 _SHOWN_CHARS_MAX: Final = 100
 # How alike a word must be to an allowed one that it may be a slip: `remove` is not `restore`.
@@ -106,9 +108,9 @@ class Param:
     model is shown leaves it out, because the name says enough and each conversation pays for it.
     `strict` takes no text in the place of a number. `advertised` are keywords for the schema that
     callers see and that the service itself checks, such as an `enum` in any case. `schema`
-    replaces what would be made from the type. `time`: in the SDK a moment may be a `datetime`, a
-    duration a `timedelta`, and so may be those of items. `aliases` are names that models send for
-    it: no schema that callers see lists them, and a call that uses one is corrected
+    replaces what would be made from the type. `time`: in the SDK a moment may be a `datetime` or a
+    `date`, a duration a `timedelta`, and so may be those of items. `aliases` are names that models
+    send for it: no schema that callers see lists them, and a call that uses one is corrected
     (`call_correction`). `plural` is the parameter that takes several of what this one takes.
     """
 

@@ -21,6 +21,7 @@ from stratagem.places import check_there
 from stratagem.schemas import method_schema
 from stratagem.sdk.generated.memory import MemoryMethods
 from stratagem.sdk.method_calls import as_method, reword_note
+from stratagem.sdk.times import time_arguments
 from stratagem.sdk.transactions import TransactionBlock, TransactionScope
 from stratagem.search.foundation import BoundSystem
 
@@ -60,14 +61,20 @@ class CheckedService(Generic[ServiceT]):
         kind: Callable[[Any, Caller], ServiceT],
         runtime: Runtime,
         scope: TransactionScope,
+        *,
         caller: Caller,
+        describe: Callable[[], str],
     ) -> None:
+        self._describe = describe
         self._system = system
         self._kind = kind
         self._foundation = runtime.foundation
         self._scope = scope
         self._caller = caller
         self._service = kind(runtime.foundation, caller)
+
+    def __repr__(self) -> str:
+        return self._describe()
 
     def __call__(
         self,
@@ -125,10 +132,17 @@ class OpenDatabase:
     def _service(
         self, system: str, kind: Callable[[Any, Caller], ServiceT]
     ) -> CheckedService[ServiceT]:
-        return CheckedService(system, kind, self._runtime, self._scope, self._caller)
+        return CheckedService(
+            system,
+            kind,
+            self._runtime,
+            self._scope,
+            caller=self._caller,
+            describe=self.__repr__,
+        )
 
     def _call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        given = {} if arguments is None else arguments
+        given = {} if arguments is None else time_arguments(name, arguments)
         return self._runtime.call(name, given, self._scope.caller())
 
     def __repr__(self) -> str:
@@ -172,7 +186,10 @@ class Stratagem(OpenDatabase):
         return KnowledgeMethods(self._service("knowledge", Knowledge))
 
     def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Run any operation by its tool name on plain JSON, and return its JSON."""
+        """Run any operation by its tool name on plain JSON, and return its JSON.
+
+        Where it takes a moment or a duration, that may be a `datetime`, `date` or `timedelta`.
+        """
         return self._call(name, arguments)
 
     def transaction(

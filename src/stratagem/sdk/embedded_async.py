@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, NoReturn, Self, TypeVar
 
 from stratagem import limits, operations
 from stratagem.bootstrap import Runtime, Settings
@@ -33,6 +33,7 @@ from stratagem.sdk.embedded import (
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods
 from stratagem.sdk.generated.memory import AsyncMemoryMethods
+from stratagem.sdk.times import time_arguments
 from stratagem.sdk.transactions import OpenBlock, TransactionScope
 from stratagem.search.foundation import BoundSystem
 
@@ -110,6 +111,9 @@ class _AwaitedService(Generic[ServiceT]):
         self._service = service
         self._run = run
 
+    def __repr__(self) -> str:
+        return repr(self._service)
+
     async def __call__(
         self,
         method: Callable[Concatenate[ServiceT, ...], ResultT],
@@ -136,7 +140,7 @@ class AsyncStratagem(OpenDatabase):
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        given = {} if arguments is None else dict(arguments)
+        given = {} if arguments is None else time_arguments(name, arguments)
         if operations.find(name).run_async is None:
             answer: dict[str, Any] = await self._run(lambda: self._call(name, given))
             return answer
@@ -213,6 +217,17 @@ class _Opening:
 
     def __await__(self) -> Generator[Any, None, AsyncStratagem]:
         return self._open().__await__()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"The database is not open yet, so it has no {name!r}: write `async with "
+            "stratagem.open_async(…) as db:`, or `db = await stratagem.open_async(…)`.",
+            name=name,
+            obj=self,
+        )
+
+    def __repr__(self) -> str:
+        return "<open_async(…), not awaited: write `db = await stratagem.open_async(…)`>"
 
     async def __aenter__(self) -> AsyncStratagem:
         self._database = await self._open()

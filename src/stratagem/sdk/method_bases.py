@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
 from stratagem.operations import find
 from stratagem.parameters import MISSING, wire_name
+from stratagem.sdk.unknown_keywords import suggest_keywords
 
 __all__ = [
     "Answer",
@@ -20,6 +21,7 @@ __all__ = [
     "AsyncOperationMethods",
     "AsyncServiceMethods",
     "Call",
+    "GeneratedMethods",
     "Invoke",
     "OperationMethods",
     "ServiceMethods",
@@ -57,35 +59,65 @@ class AsyncInvoke(Protocol[Service_co]):
         """Return what the method returns."""
 
 
-class ServiceMethods(Generic[ServiceT]):
+class GeneratedMethods:
+    """What all of them have: they say what they belong to, and which keyword was meant."""
+
+    def __init_subclass__(cls) -> None:
+        """Let public methods say which keyword was meant."""
+        super().__init_subclass__()
+        for name, method in list(vars(cls).items()):
+            if callable(method) and not name.startswith("_"):
+                setattr(cls, name, suggest_keywords(method))
+
+    def _run_by(self) -> object:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        run = self._run_by()
+        return f"<{type(self).__name__} of {getattr(run, '__self__', run)!r}>"
+
+
+class ServiceMethods(GeneratedMethods, Generic[ServiceT]):
     """The base of generated methods that run the methods of a service."""
 
     def __init__(self, invoke: Invoke[ServiceT]) -> None:
         self._invoke = invoke
 
+    def _run_by(self) -> object:
+        return self._invoke
 
-class AsyncServiceMethods(Generic[ServiceT]):
+
+class AsyncServiceMethods(GeneratedMethods, Generic[ServiceT]):
     """The base of generated methods that run the methods of a service, and are awaited."""
 
     def __init__(self, invoke: AsyncInvoke[ServiceT]) -> None:
         self._invoke = invoke
 
+    def _run_by(self) -> object:
+        return self._invoke
 
-class OperationMethods:
+
+class OperationMethods(GeneratedMethods):
     """The base of generated methods that run operations."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
 
+    def _run_by(self) -> object:
+        return self._call
+
     def _ask(self, name: str, given: Mapping[str, Any]) -> Any:
         return self._call(name, _arguments(name, given))
 
 
-class AsyncOperationMethods:
+class AsyncOperationMethods(GeneratedMethods):
     """The base of generated methods that run operations, and are awaited."""
 
     def __init__(self, call: AsyncCall) -> None:
         self._call = call
+
+    def _run_by(self) -> object:
+        return self._call
 
     async def _ask_async(self, name: str, given: Mapping[str, Any]) -> Any:
         return await self._call(name, _arguments(name, given))

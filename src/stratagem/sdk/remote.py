@@ -13,11 +13,11 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, NoReturn, Self, TypeVar
 
 import httpx2
 
-from stratagem.errors import StratagemError
+from stratagem.errors import NotInTransaction, StratagemError
 from stratagem.sdk.generated.debugging import AsyncDebuggingMethods, DebuggingMethods
 from stratagem.sdk.generated.gateway import AsyncGatewayOperations, GatewayOperations
 from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods, KnowledgeMethods
@@ -31,6 +31,7 @@ from stratagem.sdk.http_requests import (
 )
 from stratagem.sdk.method_calls import MethodCall, as_method, reword_note
 from stratagem.sdk.retry_policy import RetryPolicy, may_repeat
+from stratagem.sdk.times import time_arguments
 
 __all__ = ["AsyncClient", "Client", "connect", "connect_async"]
 
@@ -79,14 +80,40 @@ class _RequestAttempts:
         return wait
 
 
-class Client:
+class _ServerClient:
+    """What a client is whether its methods are awaited or not."""
+
+    def __init__(self, endpoint: ServerEndpoint, patience: RetryPolicy) -> None:
+        self._endpoint = endpoint
+        self._retry_policy = patience
+        self._closed = False
+
+    def transaction(self, **_options: Any) -> NoReturn:
+        """Refuse: a transaction belongs to a database that is open in this process."""
+        raise NotInTransaction(
+            "A client of a server has no transactions.",
+            hint="Write several entries together with memory.store(items=[…]), guard one with "
+            "expected_version, or open the database in this process with stratagem.open.",
+        )
+
+    def __repr__(self) -> str:
+        endpoint = self._endpoint
+        place = {"branch": endpoint.branch, "namespace": endpoint.namespace}
+        about = [f"server {endpoint.base!r}", *(f"{n} {v!r}" for n, v in place.items() if v)]
+        state = ["closed"] if self._closed else []
+        return f"<{type(self).__name__}: {', '.join([*about, *state])}>"
+
+    def _request(self, name: str, arguments: Mapping[str, Any] | None) -> PreparedRequest:
+        given = {} if arguments is None else time_arguments(name, arguments)
+        return self._endpoint.prepare_request(name, given, whole=False)
+
+
+class Client(_ServerClient):
     """A server, as the embedded SDK has a database. Safe to use from several threads."""
 
     def __init__(self, endpoint: ServerEndpoint, seconds: float, patience: RetryPolicy) -> None:
-        self._endpoint = endpoint
-        self._retry_policy = patience
+        super().__init__(endpoint, patience)
         self._http = httpx2.Client(**endpoint.client_options(seconds))
-        self._closed = False
         # The same methods as the embedded SDK has.
         self.memory = MemoryMethods(self._invoke)
         self.debugging = DebuggingMethods(self._invoke)
@@ -95,11 +122,7 @@ class Client:
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return self._send(
-            self._endpoint.prepare_request(
-                name, {} if arguments is None else arguments, whole=False
-            )
-        )
+        return self._send(self._request(name, arguments))
 
     @property
     def branch(self) -> str:
@@ -155,14 +178,12 @@ class Client:
         self.close()
 
 
-class AsyncClient:
+class AsyncClient(_ServerClient):
     """A server, for programs with an event loop: the same methods, to be awaited."""
 
     def __init__(self, endpoint: ServerEndpoint, seconds: float, patience: RetryPolicy) -> None:
-        self._endpoint = endpoint
-        self._retry_policy = patience
+        super().__init__(endpoint, patience)
         self._http = httpx2.AsyncClient(**endpoint.client_options(seconds))
-        self._closed = False
         self.memory = AsyncMemoryMethods(self._invoke)
         self.debugging = AsyncDebuggingMethods(self._invoke)
         self.knowledge = AsyncKnowledgeMethods(self._invoke)
@@ -170,11 +191,7 @@ class AsyncClient:
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run any operation by its tool name on plain JSON, and return its JSON."""
-        return await self._send(
-            self._endpoint.prepare_request(
-                name, {} if arguments is None else arguments, whole=False
-            )
-        )
+        return await self._send(self._request(name, arguments))
 
     async def close(self) -> None:
         """Let go of the connections."""

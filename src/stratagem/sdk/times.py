@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, TypeVar
 
 from stratagem.errors import ValidationFailed
+from stratagem.operations import find
+from stratagem.parameters import TIME
 
-__all__ = ["duration_argument", "items_argument", "moment_argument"]
+__all__ = ["duration_argument", "items_argument", "moment_argument", "time_arguments"]
 
 T = TypeVar("T")
 
 
-def moment_argument(value: datetime | T, field: str) -> str | T:
+def moment_argument(value: date | T, field: str) -> str | T:
     """Return a moment as the argument of an operation: a `datetime` as ISO 8601.
+
+    A `date` is a day, as in the words for times: a view of it is one of its end, and what has
+    happened since then begins with it.
 
     Raises:
         ValidationFailed: The `datetime` has no time zone. Whether it is meant in UTC or in local
             time cannot be told from it, and a wrong guess would answer with the wrong past.
     """
-    if not isinstance(value, datetime):
+    if not isinstance(value, date):
         return value
+    if not isinstance(value, datetime):
+        return value.isoformat()
     if value.tzinfo is None or value.utcoffset() is None:
         raise ValidationFailed(
             f"`{field}` is a datetime without a time zone, which may mean UTC or local time.",
@@ -52,3 +59,26 @@ def items_argument(items: Sequence[Mapping[str, Any]] | T, field: str) -> list[A
         else item
         for item in items
     ]
+
+
+_CONVERSIONS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    "moment": moment_argument,
+    "duration": duration_argument,
+    "items": items_argument,
+}
+
+
+def time_arguments(operation: str, arguments: Any) -> Any:
+    """Return arguments of an operation, with times as it takes them.
+
+    What an operation is to store stays as it is: only its parameters for times are looked at.
+    """
+    if not isinstance(arguments, Mapping):
+        return arguments
+    declared = find(operation).parameters["properties"]
+    return {
+        name: _CONVERSIONS[kind](value, name)
+        if (kind := declared.get(name, {}).get(TIME)) is not None
+        else value
+        for name, value in arguments.items()
+    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import Any, Literal
 
 from stratagem.gateway.advice.answers import (
@@ -289,7 +289,7 @@ class GatewayOperations(OperationMethods):
         include_active_corrections: bool = True,
         time_range: str = "24h",
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> CorrectionStatus:
         """How the corrections of calls are doing: health, figures, what is under way.
 
@@ -388,7 +388,7 @@ class GatewayOperations(OperationMethods):
         include_failures: bool = False,
         min_pattern_usage: int = 1,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> CorrectionInsights:
         """What the records of a time say about corrections: patterns, agents, tools, trends.
 
@@ -425,7 +425,7 @@ class GatewayOperations(OperationMethods):
         min_usage: int = 0,
         backup: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         request_id: str | None = None,
     ) -> CorrectionPatterns:
         """List what corrections have learned, show what a tool is usually called with, back patterns up and restore them.
@@ -692,7 +692,7 @@ class GatewayOperations(OperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> builtins.list[ToolEntry]:
         """Registered tools, filtered by category, provider, capabilities, tags, status and words.
 
@@ -732,7 +732,7 @@ class GatewayOperations(OperationMethods):
         tool_id: str,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> ToolDescription:
         """Everything about one registered tool, with its statistics.
 
@@ -934,8 +934,8 @@ class GatewayOperations(OperationMethods):
         execution_id: str | None = None,
         agent_id: str | None = None,
         status: Literal["success", "failed", "timeout"] | None = None,
-        from_: str | datetime | None = None,
-        to: str | datetime | None = None,
+        from_: str | date | None = None,
+        to: str | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
         branch: str | None = None,
@@ -1090,7 +1090,7 @@ class GatewayOperations(OperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> builtins.list[Resource]:
         """Prompts, templates and data, filtered by type, tags and words.
 
@@ -1125,7 +1125,7 @@ class GatewayOperations(OperationMethods):
         variables: Mapping[str, Any] | None = None,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> ResourceAnswer:
         """One resource; with `variables`, also rendered with them.
 
@@ -1152,7 +1152,7 @@ class GatewayOperations(OperationMethods):
         *,
         variables: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> ResourceVersions:
         """The versions of a resource, newest first.
 
@@ -1761,7 +1761,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_active_corrections: bool = True,
         time_range: str = "24h",
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> CorrectionStatus:
         """How the corrections of calls are doing: health, figures, what is under way.
 
@@ -1860,7 +1860,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         include_failures: bool = False,
         min_pattern_usage: int = 1,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> CorrectionInsights:
         """What the records of a time say about corrections: patterns, agents, tools, trends.
 
@@ -1897,7 +1897,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         min_usage: int = 0,
         backup: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         request_id: str | None = None,
     ) -> CorrectionPatterns:
         """List what corrections have learned, show what a tool is usually called with, back patterns up and restore them.
@@ -2164,7 +2164,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> builtins.list[ToolEntry]:
         """Registered tools, filtered by category, provider, capabilities, tags, status and words.
 
@@ -2204,7 +2204,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         tool_id: str,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> ToolDescription:
         """Everything about one registered tool, with its statistics.
 
@@ -2406,8 +2406,8 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         execution_id: str | None = None,
         agent_id: str | None = None,
         status: Literal["success", "failed", "timeout"] | None = None,
-        from_: str | datetime | None = None,
-        to: str | datetime | None = None,
+        from_: str | date | None = None,
+        to: str | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
         branch: str | None = None,
@@ -2568,7 +2568,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         limit: int = 50,
         offset: int = 0,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> builtins.list[Resource]:
         """Prompts, templates and data, filtered by type, tags and words.
 
@@ -2603,7 +2603,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         variables: Mapping[str, Any] | None = None,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> ResourceAnswer:
         """One resource; with `variables`, also rendered with them.
 
@@ -2630,7 +2630,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         *,
         variables: Mapping[str, Any] | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> ResourceVersions:
         """The versions of a resource, newest first.
 

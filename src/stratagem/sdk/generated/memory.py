@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, Literal, overload
 
 from stratagem.memory.entries import Item
@@ -68,7 +68,7 @@ class MemoryMethods(KeyAccess):
     def restore_namespace(
         self,
         name: str,
-        as_of: str | int | datetime,
+        as_of: str | int | date,
         *,
         branch: str | None = None,
         request_id: str | None = None,
@@ -98,7 +98,7 @@ class MemoryMethods(KeyAccess):
         key: str,
         *,
         namespace: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         branch: str | None = None,
         path: str | None = None,
     ) -> Miss:
@@ -131,7 +131,7 @@ class MemoryMethods(KeyAccess):
         order: Literal["newest", "key"] = "newest",
         limit: int = 50,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         cursor: str | None = None,
     ) -> EntryList:
         """Return the entries of a namespace, newest first or by key, a page at a time.
@@ -167,14 +167,14 @@ class MemoryMethods(KeyAccess):
         event: str | None = None,
         *,
         session: str | None = None,
-        since: str | int | datetime | None = None,
+        since: str | int | date | None = None,
         after: int | None = None,
         tags: Sequence[str] | None = None,
         namespace: str | None = None,
         order: Literal["oldest", "newest"] = "oldest",
         limit: int = 50,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         cursor: str | None = None,
     ) -> EventList:
         """Return logged events in the order in which they were logged, a page at a time.
@@ -213,7 +213,7 @@ class MemoryMethods(KeyAccess):
         self,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> NamespaceList:
         """Return the namespaces that hold something, with how much, the largest first.
 
@@ -231,7 +231,7 @@ class MemoryMethods(KeyAccess):
         namespace: str | None = None,
         limit: int = 50,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> TagList:
         """Return the tags of entries and logged events with how many have each, most used first.
 
@@ -270,7 +270,7 @@ class MemoryMethods(KeyAccess):
         name: str | None = None,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         request_id: str | None = None,
     ) -> BranchInfo:
         """Start a branch from what another shows, now or at a past moment; nothing is copied.
@@ -341,7 +341,7 @@ class MemoryMethods(KeyAccess):
         compare: str | None,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> Diff:
         """Return how another branch differs from this one, and which of them made each change.
 
@@ -395,7 +395,7 @@ class MemoryMethods(KeyAccess):
         key: str,
         *,
         namespace: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         branch: str | None = None,
         path: str | None = None,
     ) -> Entry | None:
@@ -509,7 +509,7 @@ class MemoryMethods(KeyAccess):
         keys: Sequence[str],
         *,
         namespace: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         branch: str | None = None,
         path: str | None = None,
     ) -> builtins.list[Entry]:
@@ -541,7 +541,7 @@ class MemoryMethods(KeyAccess):
         tags: Sequence[str] | None = None,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         min_score: float | None = None,
         cursor: str | None = None,
     ) -> SearchResults:
@@ -645,7 +645,7 @@ class MemoryMethods(KeyAccess):
         *,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
     ) -> History: ...
@@ -657,7 +657,7 @@ class MemoryMethods(KeyAccess):
         *,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
     ) -> TimeRange: ...
@@ -668,7 +668,7 @@ class MemoryMethods(KeyAccess):
         *,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
     ) -> History | TimeRange:
@@ -698,7 +698,7 @@ class MemoryMethods(KeyAccess):
         self,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         namespace: str | None = None,
     ) -> TimeRange:
         """Return the moments for which a branch has something to show.
@@ -776,7 +776,7 @@ class MemoryMethods(KeyAccess):
         source: str | None = None,
         compare: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         strategy: Literal["source_wins", "target_wins"] | None = None,
         preview: bool = False,
         decisions: Mapping[str, Any] | None = None,
@@ -840,7 +840,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
     async def restore_namespace(
         self,
         name: str,
-        as_of: str | int | datetime,
+        as_of: str | int | date,
         *,
         branch: str | None = None,
         request_id: str | None = None,
@@ -870,7 +870,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         key: str,
         *,
         namespace: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         branch: str | None = None,
         path: str | None = None,
     ) -> Miss:
@@ -903,7 +903,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         order: Literal["newest", "key"] = "newest",
         limit: int = 50,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         cursor: str | None = None,
     ) -> EntryList:
         """Return the entries of a namespace, newest first or by key, a page at a time.
@@ -939,14 +939,14 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         event: str | None = None,
         *,
         session: str | None = None,
-        since: str | int | datetime | None = None,
+        since: str | int | date | None = None,
         after: int | None = None,
         tags: Sequence[str] | None = None,
         namespace: str | None = None,
         order: Literal["oldest", "newest"] = "oldest",
         limit: int = 50,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         cursor: str | None = None,
     ) -> EventList:
         """Return logged events in the order in which they were logged, a page at a time.
@@ -985,7 +985,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         self,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> NamespaceList:
         """Return the namespaces that hold something, with how much, the largest first.
 
@@ -1003,7 +1003,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         namespace: str | None = None,
         limit: int = 50,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> TagList:
         """Return the tags of entries and logged events with how many have each, most used first.
 
@@ -1042,7 +1042,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         name: str | None = None,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         request_id: str | None = None,
     ) -> BranchInfo:
         """Start a branch from what another shows, now or at a past moment; nothing is copied.
@@ -1113,7 +1113,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         compare: str | None,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
     ) -> Diff:
         """Return how another branch differs from this one, and which of them made each change.
 
@@ -1167,7 +1167,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         key: str,
         *,
         namespace: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         branch: str | None = None,
         path: str | None = None,
     ) -> Entry | None:
@@ -1281,7 +1281,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         keys: Sequence[str],
         *,
         namespace: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         branch: str | None = None,
         path: str | None = None,
     ) -> builtins.list[Entry]:
@@ -1313,7 +1313,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         tags: Sequence[str] | None = None,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         min_score: float | None = None,
         cursor: str | None = None,
     ) -> SearchResults:
@@ -1417,7 +1417,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         *,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
     ) -> History: ...
@@ -1429,7 +1429,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         *,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
     ) -> TimeRange: ...
@@ -1440,7 +1440,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         *,
         namespace: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         limit: int = 20,
         cursor: str | None = None,
     ) -> History | TimeRange:
@@ -1470,7 +1470,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         self,
         *,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         namespace: str | None = None,
     ) -> TimeRange:
         """Return the moments for which a branch has something to show.
@@ -1548,7 +1548,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         source: str | None = None,
         compare: str | None = None,
         branch: str | None = None,
-        as_of: str | int | datetime | None = None,
+        as_of: str | int | date | None = None,
         strategy: Literal["source_wins", "target_wins"] | None = None,
         preview: bool = False,
         decisions: Mapping[str, Any] | None = None,

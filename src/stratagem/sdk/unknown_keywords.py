@@ -1,0 +1,65 @@
+"""A wrong keyword of a method is a TypeError, as everywhere in Python; here it says what was meant.
+
+A program is told at once, and not by a schema: `tgas=` is near `tags=`, and `limit=` is what others
+call `k=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from inspect import iscoroutinefunction, signature
+from typing import Any
+
+from stratagem.parameters import ALIASES
+from stratagem.schemas import method_schema
+
+__all__ = ["suggest_keywords"]
+
+
+def suggest_keywords(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that says which keyword was meant where it does not have one."""
+    if iscoroutinefunction(method):
+
+        @wraps(method)
+        async def run_async(*arguments: Any, **named: Any) -> Any:
+            try:
+                running = method(*arguments, **named)
+            except TypeError as error:
+                raise _explain(error, method, named) from None
+            return await running
+
+        return run_async
+
+    @wraps(method)
+    def run(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except TypeError as error:
+            # One that was raised inside of the method has that frame below this one.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            raise _explain(error, method, named) from None
+
+    return run
+
+
+def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, Any]) -> TypeError:
+    """Return the error of a call that does not fit a method, with what was meant."""
+    declared = [name for name in signature(method).parameters if name != "self"]
+    unknown = next((name for name in named if name not in declared), None)
+    if unknown is None:
+        return error
+    meant = _aliased(method, unknown) or get_close_matches(unknown, declared, n=1)
+    advice = f"Did you mean {meant[0]!r}?" if meant else f"It takes: {', '.join(declared)}."
+    return TypeError(f"{error}. {advice}")
+
+
+def _aliased(method: Callable[..., Any], name: str) -> list[str]:
+    """Return the parameters that others know by a name."""
+    try:
+        schema = method_schema(method.__module__.rpartition(".")[2], method.__name__)
+    except KeyError:
+        return []
+    return [each for each, said in schema["properties"].items() if name in said.get(ALIASES, ())]
