@@ -51,12 +51,12 @@ def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, A
     unknown = next((name for name in named if name not in declared), None)
     if unknown is None:
         return error
-    meant = _aliased(method, unknown) or get_close_matches(unknown, declared, n=1)
+    meant = _parameters_known_as(method, unknown) or get_close_matches(unknown, declared, n=1)
     advice = f"Did you mean {meant[0]!r}?" if meant else f"It takes: {', '.join(declared)}."
     return TypeError(f"{error}. {advice}")
 
 
-def _aliased(method: Callable[..., Any], name: str) -> list[str]:
+def _parameters_known_as(method: Callable[..., Any], name: str) -> list[str]:
     """Return the parameters that others know by a name."""
     try:
         schema = method_schema(method.__module__.rpartition(".")[2], method.__name__)
