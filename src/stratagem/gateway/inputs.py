@@ -583,9 +583,15 @@ class ServerInput(Input):
 
 @dataclass(kw_only=True)
 class ServerNameInput(Input):
-    """Parameters of server_refresh and server_remove."""
+    """Parameters of server_remove."""
 
     name: Label = param("Its name", quiet=True)
+
+
+@dataclass(kw_only=True)
+class RefreshServerInput(ServerNameInput):
+    """Parameters of server_refresh."""
+
     approve: bool = param("Take changed tools as they are now", default=False)
 
 

@@ -55,7 +55,7 @@ def _grant(given: inputs.GrantInput) -> Sequence[str]:
     return ["tools", "grant", given.tool, given.name, given.host]
 
 
-def _approve(given: inputs.ServerNameInput) -> Sequence[str]:
+def _approve(given: inputs.RefreshServerInput) -> Sequence[str]:
     return ["tools", "refresh", given.name, "--approve"]
 
 
@@ -80,7 +80,7 @@ ADD_SERVER: Final[PersonNeeded[inputs.ServerInput]] = PersonNeeded(
     _call("server_add"),
     of_host=lambda given: given.url is None,
 )
-APPROVE_SERVER: Final[PersonNeeded[inputs.ServerNameInput]] = PersonNeeded(
+APPROVE_SERVER: Final[PersonNeeded[inputs.RefreshServerInput]] = PersonNeeded(
     "approves tools that have changed",
     _approve,
     applies=lambda given: given.approve,

@@ -426,7 +426,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "server_refresh",
         "Refresh MCP server",
         "List an upstream server's tools anew; with `approve`, take changed ones as they are.",
-        inputs.ServerNameInput,
+        inputs.RefreshServerInput,
         services.sources,
         Sources.refresh_server,
         answer_fields=("server", "registered"),
@@ -454,6 +454,14 @@ OPERATIONS: tuple[Operation, ...] = (
         right="admin",
         destructive=True,
         sdk=SdkMethod("remove_server", ("name",)),
+        commands=(
+            CommandHint(
+                ("tools", "remove-server"),
+                "Forget an upstream server, and take its tools out of the registry.",
+                positional=("name",),
+                renderer="tools.show_removed_server",
+            ),
+        ),
     ),
     row(
         "servers_list",

@@ -414,6 +414,9 @@ class Gateway:
                 before=read_cursor(given.cursor, start=OPEN_END),
                 limit=given.limit,
             )
+            if not page and tool is not None and given.cursor is None:
+                # Calls of a tool that was removed are still there; of one that never was, none.
+                self._registry.find(reader, view, tool)
         answer: ExecutionPage = {"executions": [_visible_to(self._caller, each) for each in page]}
         if following is not None:
             answer["next"] = str(following)

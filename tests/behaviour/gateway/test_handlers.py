@@ -148,10 +148,12 @@ def test_the_tools_of_another_server_are_listed_called_and_removed(gateway: Gate
 
     added = gateway.database.call("server_add", server)
     answer = gateway.run("add", {"a": 1, "b": 2})
+    qualified = gateway.run("up.add", {"a": 1, "b": 2})
     gateway.database.call("server_remove", {"name": "up"})
 
     assert "add" in added["registered"]
-    assert answer["result"] == {"total": 3}
+    assert answer["result"] == qualified["result"] == {"total": 3}
+    assert gateway.fails("up.add", {"a": 1, "b": 2}).code == "tool_not_found"
     assert gateway.fails("add", {"a": 1, "b": 2}).code == "tool_not_found"
 
 

@@ -151,6 +151,20 @@ def test_a_disabled_tool_is_not_called_and_a_deprecated_one_is_with_a_warning(ca
     assert warned["metadata"]["warnings"] == ["weather is deprecated."]
 
 
+@proves("tool:status")
+def test_an_argument_that_no_schema_knows_is_passed_on_with_a_warning(call: Call) -> None:
+    steps = [{"id": "sum", "tool": "calculator", "arguments": {"expression": "1 + 1"}}]
+    handler = {"type": "pipeline", "definition": {"name": "sum", "steps": steps}}
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    call("tool_register", **definition(handler=handler, inputSchema=schema))
+
+    plain = call("tool_execute", toolName="weather", arguments={"city": "Oslo"})
+    odd = call("tool_execute", toolName="weather", arguments={"city": "Oslo", "zebra": 1})
+
+    assert "warnings" not in plain["metadata"]
+    assert odd["metadata"]["warnings"] == ["$.zebra is no parameter, and was passed on as it is."]
+
+
 @proves("tool:list")
 def test_a_list_takes_every_filter_and_goes_on_in_pages(call: Call) -> None:
     call(

@@ -32,6 +32,40 @@ def test_what_tools_do_can_be_read_in_eighty_columns(cli: Cli) -> None:
     assert "STATUS" not in shown
 
 
+def test_a_list_leaves_out_the_operations_of_the_product(cli: Cli) -> None:
+    listed, every = cli("tools", "list"), cli("tools", "list", "--include-own", "--limit", "200")
+
+    assert "strata_store" not in listed
+    assert "of Stratagem itself left out; see --include-own." in listed
+    assert "strata_store" in every
+
+
+def test_a_tool_that_cannot_be_called_is_marked(cli: Cli) -> None:
+    Path("tool.json").write_text(
+        json.dumps(
+            {
+                "name": "weather",
+                "description": "The weather of a city.",
+                "inputSchema": {"type": "object"},
+                "handler": {"type": "python", "callable": "json:dumps"},
+            }
+        ),
+        "utf-8",
+    )
+    cli("tools", "add", "--file", "tool.json", STRATAGEM_ALLOW_CALLABLES="json:dumps")
+
+    assert [line.split()[2] for line in cli("tools", "list", "weather").splitlines()[:2]] == [
+        "STATUS",
+        "refused",
+    ]
+
+
+def test_errors_name_options_and_tools_that_are_near(cli: Cli) -> None:
+    assert "Did you mean 'calculator'" in cli.refused("tools", "history", "calculatr", code=3)
+    assert "--as-of 'xyz' cannot be read" in cli.refused("recall", "a", "--as-of", "xyz", code=2)
+    assert "No server was added yet." in cli.refused("tools", "remove-server", "fs", code=3)
+
+
 def test_where_there_is_no_server_it_is_said_how_to_add_one(cli: Cli) -> None:
     assert "stratagem tools add NAME --mcp COMMAND" in cli("tools", "servers")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -36,7 +37,7 @@ from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.registry.upstream_runner import UpstreamRunner, tools_of
 from stratagem.operation import Caller
 from stratagem.search.foundation import Foundation
-from stratagem.storage.contract import Transaction
+from stratagem.storage.contract import Reader, Transaction
 
 if TYPE_CHECKING:
     from stratagem.gateway.outbound import Outbound
@@ -80,7 +81,7 @@ class Sources:
         await asyncio.to_thread(self._keep_server, definition)
         return await self._home.join(lambda: self._refresh(given.name, approve=True))
 
-    async def refresh_server(self, given: inputs.ServerNameInput) -> ServerTools:
+    async def refresh_server(self, given: inputs.RefreshServerInput) -> ServerTools:
         """List a server's tools anew: new ones are registered, changed ones quarantined."""
         return await self._home.join(lambda: self._refresh(given.name, approve=given.approve))
 
@@ -90,7 +91,7 @@ class Sources:
         def work(transaction: Transaction) -> RemovedServer:
             view = self._foundation.views.view(transaction, "default")
             if transaction.records.current(view.lineage, names.SERVERS, given.name) is None:
-                raise ToolNotFound(f"There is no upstream server {given.name!r}.", field="name")
+                raise _unknown_server(given.name, transaction, view)
             tools = tools_of(self._registry, transaction, view, given.name)
             for tool in tools:
                 self._registry.remove(transaction, view, tool.name)
@@ -221,6 +222,17 @@ class Sources:
         definition = _definition(tool, name, source)
         self._registry.register(transaction, view, definition, new_id, owner=owner, taken=taken)
         return name
+
+
+def _unknown_server(name: str, reader: Reader, view: View) -> ToolNotFound:
+    page, _next = reader.records.page(view.lineage, names.SERVERS)
+    there = [each for each, version in page if version.payload is not None]
+    near = get_close_matches(name, there, n=3)
+    known = f"There are: {', '.join(there[:10])}." if there else "No server was added yet."
+    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else known
+    return ToolNotFound(
+        f"There is no upstream server {name!r}.", hint=hint, field="name", similar=near
+    )
 
 
 def _has_changed(own: Tool, listed: ListedTool, source: str) -> bool:

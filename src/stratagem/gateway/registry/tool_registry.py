@@ -57,7 +57,7 @@ class Registry:
         found = self.get(reader, view, name)
         if found is None:
             near = get_close_matches(name, self._names(reader.records, view), n=3, cutoff=0.6)
-            hint = f"Did you mean {' or '.join(near)}?" if near else None
+            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
             raise ToolNotFound(
                 f"There is no tool {name!r}.", hint=hint, field="toolName", tool=name, similar=near
             )
@@ -78,7 +78,10 @@ class Registry:
         return await foundation.read_async(look_up)
 
     def get(self, reader: Reader, view: View, name: str) -> Tool | None:
-        """Return a tool by its name or id, if the view shows one."""
+        """Return a tool by its name or id, if the view shows one.
+
+        A tool of a server is also found as `server.tool`, whatever name was free for it.
+        """
         if name in self.builtin:
             return self.builtin[name]
         version = reader.records.current(view.lineage, names.TOOLS, name)
@@ -87,7 +90,21 @@ class Registry:
         sequences = reader.catalogue.with_facet(view, names.facet_id(names.TOOL, name), limit=1)
         for hit in reader.log.contents(sequences).values():
             return self._tool(hit.sequence, hit.payload)
-        return next((tool for tool in self.builtin.values() if tool.id == name), None)
+        by_id = next((tool for tool in self.builtin.values() if tool.id == name), None)
+        return by_id or self._find_by_source(reader, view, name)
+
+    def _find_by_source(self, reader: Reader, view: View, name: str) -> Tool | None:
+        """Return the tool that a source calls so: `files.read` is what `files` calls `read`."""
+        if "." not in name:
+            return None
+        return next(
+            (
+                tool
+                for tool in self.all(reader.records, view)
+                if f"{tool.handler.get('source')}.{tool.handler.get('tool')}" == name
+            ),
+            None,
+        )
 
     def all(self, records: RecordReader, view: View) -> list[Tool]:
         """Return every tool that a view shows, by name."""

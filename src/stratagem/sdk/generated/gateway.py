@@ -1333,16 +1333,13 @@ class GatewayOperations(OperationMethods):
     def remove_server(
         self,
         name: str,
-        *,
-        approve: bool = False,
     ) -> RemovedServer:
         """Forget an upstream server, and take its tools out of the registry.
 
         Args:
             name: Its name.
-            approve: Take changed tools as they are now.
         """
-        answer: RemovedServer = self._ask("server_remove", {"name": name, "approve": approve})
+        answer: RemovedServer = self._ask("server_remove", {"name": name})
         return answer
 
     def servers(
@@ -2813,18 +2810,13 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def remove_server(
         self,
         name: str,
-        *,
-        approve: bool = False,
     ) -> RemovedServer:
         """Forget an upstream server, and take its tools out of the registry.
 
         Args:
             name: Its name.
-            approve: Take changed tools as they are now.
         """
-        answer: RemovedServer = await self._ask_async(
-            "server_remove", {"name": name, "approve": approve}
-        )
+        answer: RemovedServer = await self._ask_async("server_remove", {"name": name})
         return answer
 
     async def servers(

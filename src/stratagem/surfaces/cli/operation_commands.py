@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from stratagem import limits
+from stratagem.errors import StratagemError
 from stratagem.operation import CommandHint, Operation
 from stratagem.surfaces.cli.inputs import read_items, read_json, read_value
 from stratagem.surfaces.cli.output import Render, shell_words
@@ -183,7 +184,11 @@ def make_command(operation: Operation, hint: CommandHint) -> Any:
     def run(session: Session, /, **given: Any) -> None:
         extra = {each.name: given.pop(each.name) for each in extras}
         arguments = parameters.read(session, given)
-        handler(Invocation(session, operation, hint, arguments), **extra)
+        try:
+            handler(Invocation(session, operation, hint, arguments), **extra)
+        except StratagemError as error:
+            _name_options(error, operation, hint)
+            raise
 
     first = inspect.Parameter("session_of_command", inspect.Parameter.POSITIONAL_ONLY)
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -199,6 +204,26 @@ def make_command(operation: Operation, hint: CommandHint) -> Any:
         epilog=_example_line(operation, hint),
     )(command(run))
     return typer.main.get_command(made)
+
+
+def _name_options(error: StratagemError, operation: Operation, hint: CommandHint) -> None:
+    """Call parameters what they are called at the command line: `--tool-name` for `toolName`."""
+    if "violations" in error.details:
+        # These are parameters of a tool, which has names of its own.
+        return
+    options = {
+        f"`{name}`": dashed.upper() if name in hint.positional else f"--{dashed}"
+        for name in operation.parameters["properties"]
+        if (dashed := dash_name(name)) != name
+    }
+
+    def rename(text: str) -> str:
+        for name, option in options.items():
+            text = text.replace(name, option)
+        return text
+
+    error.message = rename(error.message)
+    error.reword_hint(rename)
 
 
 def _example_line(operation: Operation, hint: CommandHint) -> str | None:

@@ -33,11 +33,16 @@ __all__ = [
     "show_history",
     "show_list",
     "show_removed",
+    "show_removed_server",
     "show_result",
     "show_servers",
     "show_tool",
     "show_work",
 ]
+
+# The provider of what comes with the product.
+_PRODUCT = "stratagem"
+_REFUSED = "refused"
 
 app = typer.Typer()
 tools = typer.Typer(cls=OperationGroup, no_args_is_help=True)
@@ -96,8 +101,17 @@ def _add(
     session.output.answer(answer, show_added)
 
 
-def list_tools(invocation: Invocation) -> None:
-    """Show your own tools first: those that came with Stratagem would hide them."""
+def list_tools(
+    invocation: Invocation,
+    *,
+    include_own: Annotated[
+        bool,
+        typer.Option("--include-own", metavar="", help="Show Stratagem's own operations too."),
+    ] = False,
+) -> None:
+    """Show your own tools first, and Stratagem's own operations only where they are asked for."""
+    from stratagem.operations import TABLE as OPERATIONS
+
     arguments = invocation.arguments
     limit, offset = arguments.get("limit", limits.TOOLS_LISTED_DEFAULT), arguments.get("offset", 0)
     answer = Invocation(
@@ -106,8 +120,15 @@ def list_tools(invocation: Invocation) -> None:
         invocation.hint,
         arguments | {"limit": limits.TOOLS_LISTED_MAX, "offset": 0},
     ).run()
-    own_first = sorted(answer["tools"], key=lambda tool: tool["provider"] == "stratagem")
-    invocation.show(answer | {"tools": own_first[offset : offset + limit]})
+    tools = [
+        tool
+        for tool in answer["tools"]
+        if include_own or tool["provider"] != _PRODUCT or tool["name"] not in OPERATIONS
+    ]
+    left_out = len(answer["tools"]) - len(tools)
+    tools.sort(key=lambda tool: tool["provider"] == _PRODUCT)
+    shown = {"tools": tools[offset : offset + limit], "total": answer["total"] - left_out}
+    invocation.show(answer | shown | ({"leftOut": left_out} if left_out else {}))
 
 
 def call_tool(
@@ -177,6 +198,12 @@ def plan(
 def show_removed(console: Console, answer: Mapping[str, Any]) -> None:
     """Show that a tool was removed."""
     console.print(printable(f"Removed {answer['name']}."), soft_wrap=True)
+
+
+def show_removed_server(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show that a server was removed, and which tools with it."""
+    tools = ", ".join(answer["removed"]) or "it had no tools"
+    console.print(printable(f"Removed {answer['name']}: {tools}."), soft_wrap=True)
 
 
 def show_granted(console: Console, answer: Mapping[str, Any]) -> None:
@@ -300,20 +327,22 @@ def show_added(console: Console, answer: Mapping[str, Any]) -> None:
 
 def show_list(console: Console, answer: Mapping[str, Any]) -> None:
     """Show tools as a table."""
-    from stratagem.surfaces.cli.tables import brief, show, table
+    from stratagem.surfaces.cli.tables import brief, plural, show, table
 
+    left_out = answer.get("leftOut", 0)
+    own = f"{plural(left_out, 'operation')} of Stratagem itself left out; see --include-own."
     if not answer["tools"]:
-        console.print("No tool fits.")
+        console.print(f"No tool fits. {own}" if left_out else "No tool fits.")
         return
     # Where all is well a column that says so would leave no room for what the tools do.
-    unusual = any(each["status"] != "active" for each in answer["tools"])
+    unusual = any(_status(each) != "active" for each in answer["tools"])
     rows = table("NAME", "PROVIDER", *(["STATUS"] if unusual else ()), "WORKS", "DESCRIPTION")
     for each in answer["tools"]:
         rate = each["performance"]["successRate"]
         rows.add_row(
             printable(each["name"]),
             printable(each["provider"]),
-            *([each["status"]] if unusual else ()),
+            *([_status(each)] if unusual else ()),
             "–" if rate is None else f"{rate:.0%}",
             brief(each["description"]),
         )
@@ -321,6 +350,16 @@ def show_list(console: Console, answer: Mapping[str, Any]) -> None:
     left = answer["total"] - len(answer["tools"])
     if left > 0:
         console.print(f"{left:,} more; see --limit.", style="dim")
+    if left_out:
+        console.print(own, style="dim")
+    if any(_status(each) == _REFUSED for each in answer["tools"]):
+        console.print("Why one is refused: stratagem tools show NAME.", style="dim")
+
+
+def _status(tool: Mapping[str, Any]) -> str:
+    """Return whether a tool can be called, in a word."""
+    is_refused = tool.get("callable") is False or "fault" in tool
+    return _REFUSED if is_refused else str(tool["status"])
 
 
 def show_tool(console: Console, answer: Mapping[str, Any]) -> None:
