@@ -94,6 +94,9 @@ def plain(answer: Any) -> Any:
         return answer
     if kind is list:
         return [plain(each) for each in answer]
+    if isinstance(answer, str):
+        # The name of a branch that knows which branch it means.
+        return str(answer)
     return {
         name: value if name in _KEPT else plain(value)
         for name in _names(kind)

@@ -211,6 +211,7 @@ class Runtime:
         operation = operations.find(name)
         if not operation.in_transaction:
             caller.refuse_in_transaction(name)
+        self._bind_branch(caller)
         if isinstance(arguments, Mapping):
             arguments = self.transactions.arguments_for(caller, arguments)
         database = _database_of(self.foundation.store.location) if caller.local else None
@@ -223,6 +224,13 @@ class Runtime:
             again = operations.prepare(operation, given, caller, database=database)
             call = again._replace(correction=call.correction)
         return operation, call
+
+    def _bind_branch(self, caller: Caller) -> None:
+        """Bind a client to the branch that it begins on: the name may come to mean another."""
+        if caller.can_switch and caller.transaction is None:
+            bound = self.foundation.views.bind(caller.branch)
+            if bound is not caller.branch:
+                caller.switch_to(bound)
 
     def _check_nested(self, name: str, arguments: Any, caller: Caller) -> None:
         """Refuse what a tool may not run on a caller's behalf; without arguments, ever."""

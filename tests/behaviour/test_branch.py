@@ -265,6 +265,26 @@ def test_only_a_deleted_branch_whose_name_is_free_can_be_restored(call: Call) ->
         "branch_exists",
         "branch_not_found",
     ]
+    assert "source" in taken["hint"]
+    assert "source" not in live["hint"]
+
+
+@proves("branch:restore")
+def test_a_deleted_branch_whose_name_was_used_again_comes_back_under_another(call: Call) -> None:
+    call.branch(action="fork", name="trial")
+    call.store(key="k", value="kept", branch="trial")
+    call.branch(action="delete", name="trial")
+    call.branch(action="create", name="trial")
+
+    answer = call.branch(action="restore", source="trial", name="old trial")
+
+    assert (answer["name"], answer["parent"]) == ("old trial", "trial")
+    assert call.value("k", branch="old trial") == "kept"
+    assert call.value("k", branch="trial") is ...
+    merged = call.branch(action="merge", source="old trial")
+    assert (merged["merged"], call.value("k")) == (1, "kept")
+    never = call.refusal("strata_branch", action="restore", source="never", name="other")
+    assert (never["error"], never["details"]["field"]) == ("branch_not_found", "source")
 
 
 @proves("branch:delete", "branch:create")
@@ -299,6 +319,38 @@ def test_what_another_client_does_to_a_branch_is_seen_at_once(opened: Opener) ->
     assert refused["error"] == "branch_not_found"
     assert fresh is ...
     assert other.value("k", branch="trial") == "second"
+
+
+@proves("branch:elsewhere")
+def test_a_client_is_not_moved_to_another_branch_of_the_name_of_its_own(opened: Opener) -> None:
+    one, other = opened(), opened()
+    one.branch(action="create", name="trial")
+    other.branch(action="switch", name="trial")
+    other.store(key="k", value="mine")
+
+    one.branch(action="delete", name="trial")
+    one.branch(action="create", name="trial")
+    one.store(key="k", value="theirs", branch="trial")
+
+    for name, arguments in (
+        ("strata_store", {"key": "k", "value": "lost"}),
+        ("strata_recall", {"key": "k"}),
+        ("strata_recall", {"key": "k", "as_of": "1s ago"}),
+        ("strata_search", {"query": "theirs"}),
+        ("strata_log", {"event": "e", "data": "lost"}),
+        ("strata_history", {"key": "k"}),
+        ("strata_branch", {"action": "merge", "source": "default"}),
+    ):
+        refused = other.failure(name, **arguments)
+        assert refused["error"] == "branch_not_found", name
+        assert "switch" in refused["hint"]
+    assert "another one has its name" in other.status()["note"]
+    assert other.value("k", branch="trial") == "theirs"
+    other.branch(action="restore", source="trial", name="mine")
+    other.branch(action="switch", name="mine")
+    assert other.value("k") == "mine"
+    other.branch(action="switch", name="trial")
+    assert other.value("k") == "theirs"
 
 
 @proves("branch:depth")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from stratagem import limits
 from stratagem.errors import ValidationFailed
@@ -26,6 +26,7 @@ __all__ = [
     "OPEN_END",
     "TRANSACTION_MARK",
     "Branch",
+    "CurrentBranch",
     "Cut",
     "Lineage",
     "View",
@@ -50,6 +51,22 @@ class Branch:
     parent: int | None
     fork_sequence: int | None
     deleted_sequence: int | None = None
+
+
+class CurrentBranch(str):  # noqa: SLOT000 -- the id is kept in the instance
+    """The name of the branch that a client works on, and which branch of that name it is.
+
+    A name can be used again once its branch is deleted: whoever works on a branch has not chosen
+    the other one.
+    """
+
+    id: int
+
+    def __new__(cls, name: str, id: int) -> Self:  # noqa: A002 -- what it is called
+        """Return the name of a branch, bound to it."""
+        bound = super().__new__(cls, name)
+        bound.id = id
+        return bound
 
 
 def is_transaction(branch: str) -> bool:

@@ -10,7 +10,7 @@ from stratagem import limits
 from stratagem.answers import plain
 from stratagem.engine import moments, values
 from stratagem.engine.events import Space
-from stratagem.engine.lineage import DEFAULT_BRANCH, Branch
+from stratagem.engine.lineage import DEFAULT_BRANCH, Branch, CurrentBranch
 from stratagem.engine.merge import ABSENT
 from stratagem.errors import (
     BranchExists,
@@ -29,7 +29,7 @@ from stratagem.parameters import AsOf, BranchName, Param, RequestId
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage import branch_merge
 from stratagem.storage.contract import Reader, Transaction
-from stratagem.storage.views import find_branch
+from stratagem.storage.views import find_branch, is_another
 
 __all__ = ["BranchOperations"]
 
@@ -102,7 +102,7 @@ class BranchOperations(BoundSystem):
         with self._store.snapshot() as reader:
             branch = find_branch(reader.branches, wanted, field="name")
             info = self._info(reader, branch)
-        self._caller.switch_to(wanted)
+        self._caller.switch_to(CurrentBranch(wanted, branch.id))
         info.current = True
         return info
 
@@ -136,29 +136,60 @@ class BranchOperations(BoundSystem):
         self._views.forget(wanted)
         info = BranchInfo(**answer)
         if self._caller.branch == wanted:
-            self._caller.switch_to(DEFAULT_BRANCH)
+            self._leave_deleted(wanted)
             info.note = f"You are on the branch {DEFAULT_BRANCH!r} now."
         return info
 
-    def restore(self, name: NewName, *, request_id: RequestId = None) -> BranchInfo:
-        """Bring back the branch of a name that was deleted last."""
+    def _leave_deleted(self, name: str) -> None:
+        """Go back to the first branch, unless it was another one of the name that was deleted."""
+        with self._store.snapshot() as reader:
+            deleted = reader.branches.deleted_by_name(name)
+        if deleted is not None and not is_another(deleted, self._caller.branch):
+            self._caller.switch_to(DEFAULT_BRANCH)
+
+    def restore(
+        self,
+        name: NewName,
+        *,
+        source: Annotated[
+            str | None, Param("The deleted branch, where it is to get another name")
+        ] = None,
+        request_id: RequestId = None,
+    ) -> BranchInfo:
+        """Bring back the branch of a name that was deleted last.
+
+        Where its name was used again, give it another: `name` is the new one, `source` the old.
+        """
         self._caller.refuse_in_transaction("Restoring a branch")
         wanted = _require_branch_name(name, "restore")
+        deleted = _require_branch_name(source or wanted, "restore", field="source")
 
         def work(transaction: Transaction) -> dict[str, Any]:
-            if transaction.branches.by_name(wanted) is not None:
+            branches = transaction.branches
+            branch = branches.deleted_by_name(deleted)
+            if branches.by_name(wanted) is not None:
                 raise BranchExists(
                     f"There is a live branch named {wanted!r}.",
                     field="name",
                     branch=wanted,
-                    hint="Nothing has to be restored, or delete that branch first.",
+                    hint="Nothing has to be restored."
+                    if branch is None
+                    else f"To bring the deleted one back, give `source` {deleted!r}, and a `name` "
+                    "that is free.",
                 )
-            branch = transaction.branches.deleted_by_name(wanted)
             if branch is None:
                 raise BranchNotFound(
-                    f"No branch named {wanted!r} was deleted.", field="name", branch=wanted
+                    f"No branch named {deleted!r} was deleted.",
+                    field="name" if source is None else "source",
+                    branch=deleted,
                 )
-            transaction.branches.restore(branch)
+            if deleted == wanted:
+                branches.restore(branch)
+            else:
+                # It stays what it is for those that descend from it; a fork shows the same.
+                end = transaction.log.head().sequence
+                branch = branches.create(wanted, parent=branch, fork_sequence=end)
+                branches.lineage(branch)
             return _as_answer(self._info(transaction, branch), deleted=None)
 
         answer = self._foundation.write(
@@ -166,7 +197,7 @@ class BranchOperations(BoundSystem):
             work,
             request_id=request_id,
             operation="restore",
-            arguments={"name": wanted},
+            arguments={"name": wanted} | ({"source": deleted} if source is not None else {}),
         )
         self._views.forget(wanted)
         return BranchInfo(**answer)
@@ -277,6 +308,10 @@ class BranchOperations(BoundSystem):
             "version": None,
         }
 
+    def _is_current(self, branch: Branch) -> bool:
+        current = self._caller.shown_branch
+        return branch.name == current and not is_another(branch, current)
+
     def _may_see(self, space: Space) -> bool:
         """Whether the caller may read the system that a record is of: branches carry them all."""
         if space.kind in {ENTRY, EVENT}:
@@ -290,7 +325,7 @@ class BranchOperations(BoundSystem):
         parent = reader.branches.by_id(branch.parent) if branch.parent is not None else None
         return BranchInfo(
             name=branch.name,
-            current=branch.name == self._caller.shown_branch,
+            current=self._is_current(branch),
             created=moments.iso(reader.log.time_of(branch.id) or 0),
             parent=parent.name if parent else None,
             forked_at=branch.fork_sequence,

@@ -391,9 +391,9 @@ _BRANCH_COMMANDS: Final = (
     ),
     _branch_command(
         "restore",
-        "Bring back a deleted branch.",
+        "Bring back a deleted branch; with --source under another name.",
         takes=("name",),
-        also=("request_id",),
+        also=("source", "request_id"),
         renderer="branches.show_done",
     ),
 )

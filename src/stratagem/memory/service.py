@@ -70,7 +70,7 @@ from stratagem.parameters import (
 from stratagem.search.index import Ranking
 from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Reader, RecordReader, Transaction
-from stratagem.storage.views import find_branch
+from stratagem.storage.views import find_branch, is_another
 
 __all__ = ["Memory"]
 
@@ -128,7 +128,7 @@ _PARAMETERS: Final[dict[str, frozenset[str]]] = {
     "merge": frozenset({"source", "branch", "strategy", "preview", "decisions", "request_id"}),
     "diff": frozenset({"compare", "branch", "as_of"}),
     "delete": frozenset({"name", "request_id"}),
-    "restore": frozenset({"name", "request_id"}),
+    "restore": frozenset({"name", "source", "request_id"}),
 }
 
 
@@ -471,10 +471,17 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         A status moves nobody: whoever's branch was deleted elsewhere says where to go on.
         """
         name = self._caller.branch
-        if is_transaction(name) or reader.branches.by_name(name) is not None:
+        live = reader.branches.by_name(name)
+        if is_transaction(name) or (live is not None and not is_another(live, name)):
             return self._views.view(reader, name), None
-        deleted = reader.branches.deleted_by_name(name)
         choose = 'choose one with strata_branch, action "switch"'
+        if live is not None:
+            return None, (
+                f"The branch {name!r} that you work on was deleted, and another one has its name "
+                f"now: nothing is read or written until you {choose}, or bring yours back with "
+                f'strata_branch, action "restore", source {name!r} and another name.'
+            )
+        deleted = reader.branches.deleted_by_name(name)
         restore = f'strata_branch with action "restore" and name {name!r}'
         if deleted is None:
             return None, f"There is no branch {name!r}: nothing is read or written; {choose}."
@@ -598,7 +605,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             "fork": lambda: self.fork(name, branch=branch, as_of=as_of, request_id=request_id),
             "diff": lambda: self.diff(compare, branch=branch, as_of=as_of),
             "delete": lambda: self.delete(name, request_id=request_id),
-            "restore": lambda: self.restore(name, request_id=request_id),
+            "restore": lambda: self.restore(name, source=source, request_id=request_id),
             "merge": lambda: self.merge(
                 source,
                 branch=branch,

@@ -299,6 +299,7 @@ def open_runtime(settings: Settings, caller: Caller) -> tuple[Runtime, Caller]:
     runtime = start(settings)
     try:
         runtime.foundation.views.confirm(caller.branch)
+        caller.switch_to(runtime.foundation.views.bind(caller.branch))
         runtime.transactions.end_overdue()
     except BaseException:
         runtime.close()

@@ -14,6 +14,7 @@ import orjson
 
 from stratagem import limits
 from stratagem.engine import values
+from stratagem.engine.lineage import CurrentBranch
 from stratagem.errors import (
     ExecutionFailed,
     ExecutionTimeout,
@@ -31,12 +32,15 @@ __all__ = [
     "NAMESPACE_HEADER",
     "PreparedRequest",
     "ServerEndpoint",
+    "branch_header",
     "closed_client_error",
     "is_outcome",
+    "read_branch_header",
     "unreachable_error",
 ]
 
-# Who keeps a current branch says which with each request, and is told which it is then.
+# Who keeps a current branch says which with each request, and is told which it is then: its name
+# and, after a semicolon, its id, for the name may come to mean another.
 BRANCH_HEADER: Final = "x-stratagem-branch"
 NAMESPACE_HEADER: Final = "x-stratagem-namespace"
 # "whole" is for programs: an answer is not cut to what fits beside a conversation.
@@ -47,6 +51,18 @@ _REQUEST_IDS: Final = frozenset({_REQUEST_ID, "requestId"})
 _CONNECT_SECONDS: Final = 10.0
 # Shorter than a server keeps an idle connection: none is used that it is just closing.
 _IDLE_SECONDS: Final = 2.0
+
+
+def branch_header(branch: str) -> str:
+    """Return a client's branch as a header says it: its name, and its id where that is known."""
+    name = quote(branch, safe="")
+    return f"{name};{branch.id}" if isinstance(branch, CurrentBranch) else name
+
+
+def read_branch_header(header: str) -> str:
+    """Return the branch that a header says."""
+    name, _, number = header.partition(";")
+    return CurrentBranch(unquote(name), int(number)) if number.isdecimal() else unquote(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +139,7 @@ class ServerEndpoint:
             if all(given.get(each) is None for each in _REQUEST_IDS):
                 given[_REQUEST_ID] = f"{MADE_UP}{secrets.token_hex(16)}"
             repeatable = True
-        headers = {BRANCH_HEADER: quote(self.branch or "", safe="")}
+        headers = {BRANCH_HEADER: branch_header(self.branch or "")}
         if whole:
             headers[ANSWERS_HEADER] = "whole"
         path = f"{self.base}/api/{operation.toolset}/{operation.name}"
@@ -138,7 +154,7 @@ class ServerEndpoint:
         answered_branch = response.headers.get(BRANCH_HEADER)
         # Only where this request changed it: another thread may have switched meanwhile.
         if answered_branch and answered_branch != request.headers[BRANCH_HEADER]:
-            self.branch = unquote(answered_branch)
+            self.branch = read_branch_header(answered_branch)
         try:
             answer = orjson.loads(response.content)
         except orjson.JSONDecodeError:

@@ -684,12 +684,16 @@ class _Descent:
         return self._ancestors[sequence]
 
     def _sources(self, version: VersionOrigin) -> list[int]:
-        sources = [
-            each for each in (self._before(version), self._merged_from(version)) if each is not None
+        before, merged = self._before(version), self._merged_from(version)
+        sources = [before] if merged is None else [before, merged]
+        # Only what expires with it can have gone into what a merge has made of two; nothing lasts.
+        alike = [
+            each
+            for each in sources
+            if (self.expires(each) if each is not None else None) == version.expires_at
         ]
-        # Only what expires with it can have gone into what a merge has made of two.
-        alike = [each for each in sources if self.expires(each) == version.expires_at]
-        return alike if len(sources) > 1 and alike else sources
+        chosen = alike if merged is not None and alike else sources
+        return [each for each in chosen if each is not None]
 
     def _merged_from(self, version: VersionOrigin) -> int | None:
         origin = self.versions.get(version.origin or 0)

@@ -12,12 +12,20 @@ from difflib import get_close_matches
 
 from stratagem import limits
 from stratagem.engine import moments
-from stratagem.engine.lineage import OPEN_END, Branch, Lineage, View, is_transaction
+from stratagem.engine.lineage import (
+    DEFAULT_BRANCH,
+    OPEN_END,
+    Branch,
+    CurrentBranch,
+    Lineage,
+    View,
+    is_transaction,
+)
 from stratagem.engine.values import check_text
 from stratagem.errors import BranchNotFound, TransactionEnded, ValidationFailed
 from stratagem.storage.contract import BranchReader, LogReader, Reader, Store
 
-__all__ = ["Views", "find_branch"]
+__all__ = ["Views", "find_branch", "is_another"]
 
 _RESOLVED_MAX = 10_000
 
@@ -47,7 +55,7 @@ class Views:
         records notice that, and `confirm` says what became of it.
         """
         known = self._lineages.get(branch)
-        return known[1] if known else self.confirm(branch)
+        return known[1] if known and not is_another(known[0], branch) else self.confirm(branch)
 
     def confirm(self, branch: str) -> Lineage:
         """Look a branch up anew and return what a view of its present reads."""
@@ -61,7 +69,7 @@ class Views:
     def past(self, branch: str, as_of: str | int) -> tuple[Lineage, int]:
         """Return what a view of a branch at a past moment reads, and its time."""
         known = self._pasts.get((branch, as_of))
-        if known is not None:
+        if known is not None and not _is_other_id(known[0][0].branch, branch):
             return known
         with self._store.snapshot() as reader:
             head = reader.log.head()
@@ -83,6 +91,15 @@ class Views:
         for known in list(self._pasts):
             if known[0] == branch:
                 self._pasts.pop(known, None)
+
+    def bind(self, branch: str) -> str:
+        """Return the name of a branch bound to the one that has it now, if there is one."""
+        if branch == DEFAULT_BRANCH or isinstance(branch, CurrentBranch) or is_transaction(branch):
+            # The first branch cannot be deleted, and no name of a transaction comes again.
+            return branch
+        with self._store.snapshot() as reader:
+            found = reader.branches.by_name(branch)
+        return CurrentBranch(branch, found.id) if found else branch
 
     def view(self, reader: Reader, branch: str, as_of: str | int | None = None) -> View:
         """Return the view of a branch at a moment, or of its present.
@@ -117,6 +134,15 @@ def _is_relative(moment: moments.Moment) -> bool:
     )
 
 
+def is_another(branch: Branch, name: str) -> bool:
+    """Whether a branch of a name is not the one that a client works on under that name."""
+    return _is_other_id(branch.id, name)
+
+
+def _is_other_id(branch: int, name: str) -> bool:
+    return isinstance(name, CurrentBranch) and branch != name.id
+
+
 def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> Branch:
     """Return the live branch of a name.
 
@@ -127,9 +153,17 @@ def find_branch(branches: BranchReader, name: str, *, field: str = "branch") -> 
     is_hidden = isinstance(name, str) and is_transaction(name)
     if not is_hidden:
         check_text(name, field=field, chars_max=limits.BRANCH_NAME_CHARS_MAX)
-    branch = branches.by_name(name)
+    branch = branches.by_name(str(name))
     if branch is not None:
-        return branch
+        if not is_another(branch, name):
+            return branch
+        raise BranchNotFound(
+            f"The branch {name!r} that you work on was deleted, and another one has its name now.",
+            hint=f'strata_branch with action "switch" and name {name!r} chooses that one; action '
+            f'"restore" with source {name!r} and another name brings yours back.',
+            field=field,
+            branch=str(name),
+        )
     if is_hidden:
         raise TransactionEnded("The transaction is over.")
     live = [each.name for each in branches.all() if each.deleted_sequence is None]

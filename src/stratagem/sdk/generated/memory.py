@@ -326,15 +326,21 @@ class MemoryMethods(KeyAccess):
         self,
         name: str | None,
         *,
+        source: str | None = None,
         request_id: str | None = None,
     ) -> BranchInfo:
         """Bring back the branch of a name that was deleted last.
 
+        Where its name was used again, give it another: `name` is the new one, `source` the old.
+
         Args:
             name: The name of the branch.
+            source: The deleted branch, where it is to get another name.
             request_id: Same id, written once.
         """
-        return self._invoke(Memory.restore, {"name": name, "request_id": request_id})
+        return self._invoke(
+            Memory.restore, {"name": name, "source": source, "request_id": request_id}
+        )
 
     def diff(
         self,
@@ -1098,15 +1104,21 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         self,
         name: str | None,
         *,
+        source: str | None = None,
         request_id: str | None = None,
     ) -> BranchInfo:
         """Bring back the branch of a name that was deleted last.
 
+        Where its name was used again, give it another: `name` is the new one, `source` the old.
+
         Args:
             name: The name of the branch.
+            source: The deleted branch, where it is to get another name.
             request_id: Same id, written once.
         """
-        return await self._invoke(Memory.restore, {"name": name, "request_id": request_id})
+        return await self._invoke(
+            Memory.restore, {"name": name, "source": source, "request_id": request_id}
+        )
 
     async def diff(
         self,

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from stratagem.answers import whole
 from stratagem.operation import Caller
-from stratagem.sdk.http_requests import ANSWERS_HEADER, BRANCH_HEADER, NAMESPACE_HEADER
+from stratagem.sdk.http_requests import (
+    ANSWERS_HEADER,
+    BRANCH_HEADER,
+    NAMESPACE_HEADER,
+    branch_header,
+    read_branch_header,
+)
 
 __all__ = ["answer_budget", "note_branch", "with_client_settings"]
 
@@ -28,7 +34,7 @@ def with_client_settings(caller: Caller, request: Request) -> Caller:
         return caller
     return replace(
         caller,
-        branch=unquote(branch or "") or caller.branch,
+        branch=read_branch_header(branch or "") or caller.branch,
         namespace=unquote(namespace or "") or caller.namespace,
         can_switch=caller.can_switch or branch is not None,
     )
@@ -42,5 +48,5 @@ def answer_budget(request: Request) -> AbstractContextManager[None]:
 def note_branch(response: Response, caller: Caller, request: Request) -> Response:
     """Add the header with the client's current branch, where it keeps one."""
     if BRANCH_HEADER in request.headers:
-        response.headers[BRANCH_HEADER] = quote(caller.branch, safe="")
+        response.headers[BRANCH_HEADER] = branch_header(caller.branch)
     return response
