@@ -99,6 +99,11 @@ def test_a_diff_says_what_of_an_entry_differs(call: Call) -> None:
     assert (expiry["change"], expiry["differs"]) == ("changed", ["expires"])
     assert "expires_before" not in expiry
     assert expiry["expires_after"] == "2026-05-28T21:26:40.000000Z"
+    call.store(key="lease", value=1, ttl="1h", branch="trial")
+    added = call.branch(action="diff", compare="trial")["results"][1]
+    preview = call.branch(action="merge", source="trial", preview=True)["results"][2]
+    assert (added["change"], added["expires_after"]) == ("added", "2026-05-28T21:26:40.000000Z")
+    assert (preview["key"], preview["expires_after"]) == ("lease", added["expires_after"])
     assert tags["differs"] == ["value", "tags"]
     assert (tags["tags_before"], tags["tags_after"]) == (["old"], ["new"])
 
@@ -110,10 +115,32 @@ def test_branches_that_show_the_same_do_not_differ(call: Call) -> None:
     call.store(key="k", value={"b": 2, "a": 1}, branch="trial")
     call.store(key="brief", value=1, branch="trial")
     call.forget(key="brief", branch="trial")
-    call.log(event="e", data=1, branch="trial")
 
-    assert call.branch(action="diff", compare="trial")["results"] == []
-    assert call.branch(action="diff", compare="default")["results"] == []
+    for compare in ("trial", "default"):
+        answer = call.branch(action="diff", compare=compare)
+        assert (answer["results"], answer["events"], answer["ours_events"]) == ([], 0, 0)
+
+
+@proves("diff:events", "merge:events")
+def test_a_diff_counts_the_events_that_a_merge_would_bring(call: Call) -> None:
+    call.branch(action="fork", name="trial")
+    for data in (1, 2):
+        call.log(event="e", data=data, branch="trial")
+    call.log(event="e", data=3)
+    then = call.status()["head"].split(":")[0]
+
+    before = call.branch(action="diff", compare="trial")
+    back = call.branch(action="diff", compare="default", branch="trial")
+    preview = call.branch(action="merge", source="trial", preview=True)
+    merged = call.branch(action="merge", source="trial")
+    after = call.branch(action="diff", compare="trial")
+    past = call.branch(action="diff", compare="trial", as_of=f"@{then}")
+
+    assert (before["events"], before["ours_events"], before["results"]) == (2, 1, [])
+    assert (back["events"], back["ours_events"]) == (1, 2)
+    assert preview["events"] == merged["events"] == 2
+    assert (after["events"], after["ours_events"]) == (0, 1)
+    assert (past["events"], past["ours_events"]) == (2, 1)
 
 
 @proves("diff:equal")

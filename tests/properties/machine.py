@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import nullcontext
 from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stratagem import Stratagem, StratagemError
 from stratagem.bootstrap import Settings, start
-from stratagem.errors import MergeConflict, ValidationFailed
+from stratagem.errors import MergeConflict, TransactionConflict, ValidationFailed
 from stratagem.memory.models import History
 from stratagem.operation import Caller
 from stratagem.sdk.generated.memory import MemoryMethods
@@ -259,14 +261,63 @@ class Histories(RuleBasedStateMachine):
     def restore(self, pick: int) -> None:
         gone = [line.name for line in self.model.lines if line.deleted is not None]
         name = gone[pick % len(gone)]
-        if name in {line.name for line in self.model.live}:
-            return
         line = self.model.deleted_last(name)
         assert line is not None
+        if name not in {line.name for line in self.model.live}:
+            self.memory.restore(name)
+            self.model.restore(line, self.clock.now)
+        elif len(self.model.live) < 5:
+            # The name was used again: it comes back under another.
+            self.names += 1
+            self.memory.restore(f"b{self.names}", source=name)
+            self.model.fork(f"b{self.names}", line, self.model.sequence, self.clock.now)
 
-        self.memory.restore(name)
+    def transaction(self, pick: int, writes: list[tuple[str, Key, Any]], ending: str) -> None:
+        """Write some records together: kept, thrown away, or refused as one changed meanwhile."""
+        line, model = self.line(pick), self.model
+        own = Stratagem(self.db.runtime, Caller(branch=line.name))
+        written: dict[Key, dict[str, Any] | None] = {}
+        conflict = pytest.raises(TransactionConflict) if ending == "contest" else nullcontext()
+        with conflict, own.transaction() as block:
+            model.commit(1, self.clock.now)
+            for write in writes:
+                self.write_within(own.memory, line, write, written)
+            own.memory.log("within", ending, namespace="n1")
+            model.commit(1, self.clock.now)
+            if ending == "contest":
+                self.store(pick, next(iter(written)), "meanwhile", [], 0)
+            if ending == "roll back":
+                block.rollback()
+        if ending == "commit":
+            events = [("within", ending, "n1")]
+            model.end_transaction(line, written, events, self.clock.now)
+        else:
+            model.commit(1, self.clock.now)
 
-        self.model.restore(line, self.clock.now)
+    def write_within(
+        self,
+        memory: MemoryMethods,
+        line: Line,
+        write: tuple[str, Key, Any],
+        written: dict[Key, dict[str, Any] | None],
+    ) -> None:
+        """Store or forget one entry within a transaction, which then sees it."""
+        what, key, value = write
+        shown = line.now().shown(self.clock.now)
+        there = written[key] is not None if key in written else key in shown
+        if what == "forget":
+            assert memory.forget(key[1], namespace=key[0]).deleted == there
+            if not there:
+                return
+        else:
+            memory.store(key[1], value, namespace=key[0])
+        # The last write of a record decides its place, but what is deleted comes last.
+        written.pop(key, None)
+        written[key] = None if what == "forget" else {"value": value}
+        self.model.write_hidden(key, self.clock.now)
+        entry = memory.recall(key[1], namespace=key[0])
+        assert (entry is None) == (what == "forget")
+        assert entry is None or exactly(entry.value) == exactly(value)
 
     @precondition(lambda self: len(self.model.live) > 1)
     @rule(one=picks, other=picks, strategy=strategies, decided=st.booleans(), side=picks)
@@ -305,6 +356,9 @@ class Histories(RuleBasedStateMachine):
         diff = self.memory.diff(source.name, branch=target.name)
 
         assert_same_conflicts(preview.conflicts, plan)
+        assert preview.events == diff.events == len(plan.carried)
+        shown = self.model.shown_changes(target, plan, self.clock.now)
+        assert preview.merged == len(shown)
         sides = {(each.namespace, each.key): each for each in diff.results}
         changed = {(each.namespace, each.key): each for each in preview.results}
         assert {key for key, each in changed.items() if sides[key].side == "ours"} == set()
@@ -380,8 +434,11 @@ class Histories(RuleBasedStateMachine):
         for line in others:
             assert self.preview(line, hub, None).conflicts == {}
             self.merge_lines(line, hub, None)
-            assert self.memory.diff(line.name, branch=hub.name).results == []
-            assert self.memory.diff(hub.name, branch=line.name).results == []
+            for diff in (
+                self.memory.diff(line.name, branch=hub.name),
+                self.memory.diff(hub.name, branch=line.name),
+            ):
+                assert (diff.results, diff.events, diff.ours_events) == ([], 0, 0)
         for line in self.model.live:
             self.recall_at(line, None, self.model.sequence, self.clock.now)
             assert self.shown(line) == self.shown(hub)
@@ -471,7 +528,10 @@ class Histories(RuleBasedStateMachine):
 
         answer = self.memory.diff(there.name, branch=here.name, as_of=as_of)
 
-        expected = self.model.differences(here.state(sequence), there.state(sequence), time)
+        ours, theirs = here.state(sequence), there.state(sequence)
+        expected = self.model.differences(ours, theirs, time)
+        assert answer.events == self.model.missing_events(ours, theirs)
+        assert answer.ours_events == self.model.missing_events(theirs, ours)
         shown = {
             (change.namespace, change.key): exactly([change.side, change.before, change.after])
             for change in answer.results

@@ -104,6 +104,8 @@ class Model:
         self.lines = [default]
         # The order in which keys were first written; one that was purged begins anew.
         self.subjects: dict[Key, int] = {}
+        # The versions that transactions wrote for themselves, which no branch ever shows.
+        self.hidden: dict[Key, set[int]] = {}
 
     @property
     def live(self) -> list[Line]:
@@ -145,6 +147,31 @@ class Model:
         parents = (before,) if before else ()
         state.put(key, Node(copy.deepcopy(content), line.id, self.sequence + 1, parents))
         self.commit(1, clock)
+
+    def write_hidden(self, key: Key, clock: int) -> None:
+        """Note a write within a transaction, which only that sees."""
+        self.subjects.setdefault(key, self.sequence)
+        self.hidden.setdefault(key, set()).add(self.sequence + 1)
+        self.commit(1, clock)
+
+    def end_transaction(
+        self, line: Line, written: dict[Key, dict[str, Any] | None], events: list[Any], clock: int
+    ) -> None:
+        """Write what a transaction has done, records first, and end it."""
+        state = self.change(line)
+        sequence = self.sequence
+        for key, content in written.items():
+            before = state.entries.get(key)
+            if content is None and (before is None or before.content is None):
+                # Stored and forgotten again: the branch never had it.
+                continue
+            sequence += 1
+            node = Node(copy.deepcopy(content), line.id, sequence, (before,) if before else ())
+            state.put(key, node)
+        for label, data, namespace in events:
+            sequence += 1
+            state.log.append(Happening(sequence, sequence, label, data, namespace))
+        self.commit(sequence - self.sequence + 1, clock)
 
     def log(self, line: Line, label: str, data: Any, namespace: str, clock: int) -> None:
         state = self.change(line)
@@ -272,9 +299,14 @@ class Model:
                 found[key] = (side, *(reversed(values) if side == "ours" else values))
         return found
 
+    def missing_events(self, here: State, there: State) -> int:
+        """Return how many logged events one state has and another has not."""
+        held = {each.root for each in here.log}
+        return sum(each.root not in held for each in there.log)
+
     def purge(self, key: Key, clock: int) -> int:
         """Erase an entry from every branch and every moment; return how many versions it had."""
-        versions = set()
+        versions = self.hidden.pop(key, set())
         for line in self.lines:
             for _since, state in line.states:
                 versions |= {sequence for sequence, _ in state.history.pop(key, [])}

@@ -1,7 +1,8 @@
 """Random walks: any operations in any order, on a real memory and on the naive model.
 
-A walk forks three replicas of the first branch, then writes, forgets, waits, forks, deletes,
-restores, purges and merges criss-cross on all of them, and looks at everything on the way. It ends
+A walk forks three replicas of the first branch, then writes (also in transactions), forgets, waits,
+forks, deletes, restores, purges and merges criss-cross on all of them, and looks at everything on the
+way. It ends
 with a full sync, after which all branches show the same. Product and model never differ.
 
 `python -m tests.properties.walks --minutes 5` walks for as long as it is told, in SQLite and in
@@ -57,6 +58,12 @@ def _tags(draw: random.Random) -> list[str]:
     return draw.choices(("t1", "t2", "t3"), k=draw.randrange(3))
 
 
+def _writes(draw: random.Random) -> list[tuple[str, Any, Any]]:
+    """Return what is written within a transaction; one of it may be forgotten at last."""
+    writes = [("store", draw.choice(KEYS), json_value(draw)) for _ in range(draw.randrange(1, 4))]
+    return [*writes, ("forget", draw.choice(KEYS), None)] if draw.random() < 0.4 else writes
+
+
 Draw = Callable[[random.Random], Mapping[str, Any]]
 
 # How often each step is drawn, and what with.
@@ -82,6 +89,10 @@ STEPS: Final[dict[str, tuple[int, Draw]]] = {
     "create": (1, lambda _draw: {}),
     "delete": (2, lambda draw: {"pick": _pick(draw)}),
     "restore": (2, lambda draw: {"pick": _pick(draw)}),
+    "transaction": (3, lambda draw: {
+        "pick": _pick(draw), "writes": _writes(draw),
+        "ending": draw.choice(("commit", "commit", "roll back", "contest")),
+    }),
     "merge": (22, lambda draw: {
         "one": _pick(draw), "other": _pick(draw),
         "strategy": draw.choice((None, None, "source_wins", "target_wins")),

@@ -73,7 +73,7 @@ def test_html_is_escaped_whatever_the_values_hold() -> None:
 
 
 def test_diffs_and_histories_show_their_changes() -> None:
-    diff = Diff("default", "risky", 0, 0, 1, 0, 0, [Change("k", "default", "changed", 1, 2)])
+    diff = Diff("default", "risky", 0, 0, 1, 0, 0, 0, 0, [Change("k", "default", "changed", 1, 2)])
     history = History([VersionInfo(1, 2, "t", [])], truncated=False, next=None)
 
     assert "changed  1       2" in repr(diff)

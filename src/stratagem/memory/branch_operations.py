@@ -221,6 +221,7 @@ class BranchOperations(BoundSystem):
                 for change in branch_merge.compare(reader, here, there)
                 if self._may_see(change.space)
             ]
+            own_events, events = branch_merge.count_events(reader, here, there)
         theirs = Counter(change.change for change in changes if change.side == "theirs")
         sides = Counter(change.side for change in changes)
         return Diff(
@@ -231,6 +232,8 @@ class BranchOperations(BoundSystem):
             changed=theirs["changed"],
             ours=sides["ours"],
             both=sides["both"],
+            events=events,
+            ours_events=own_events,
             results=changes,
         )
 

@@ -51,7 +51,7 @@ class Changes:
         if change.space.kind != ENTRY:
             described.kind = change.space.kind
             described.title = self._title(change)
-        elif differs:
+        else:
             _add_particulars(described, before, after)
         return described
 
@@ -98,14 +98,15 @@ def _differing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> li
     ]
 
 
-def _add_particulars(change: Change, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Add what differs beside the value of an entry."""
-    differs = change.differs or []
-    if "expires" in differs:
+def _add_particulars(change: Change, before: Any, after: Any) -> None:
+    """Add what there is to tell of an entry beside its value."""
+    differs = change.differs
+    if differs is None or "expires" in differs:
         change.expires_before, change.expires_after = _expiry(before), _expiry(after)
-    if "tags" in differs:
+    if differs is not None and "tags" in differs:
         change.tags_before, change.tags_after = before.get("tags", []), after.get("tags", [])
 
 
-def _expiry(side: Mapping[str, Any]) -> str | None:
-    return moments.iso(side["expires_at"]) if "expires_at" in side else None
+def _expiry(side: Any) -> str | None:
+    expires = isinstance(side, Mapping) and "expires_at" in side
+    return moments.iso(side["expires_at"]) if expires else None

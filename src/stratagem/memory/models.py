@@ -463,8 +463,9 @@ class Change(DisplayableResult):
     one that "both" changed, `before` is ours and `after` theirs.
 
     `differs` names what differs where there is something before and after: "value", "tags",
-    "expires". A side that never expires has no expiry. A record that is no entry has a `kind`, and
-    a `title` to be called by.
+    "expires". `expires_before` and `expires_after` are there where that differs, or where something
+    was added or removed that expires; a side that never expires has none. A record that is no entry
+    has a `kind`, and a `title` to be called by.
     """
 
     key: str
@@ -487,7 +488,8 @@ class Diff(DisplayableResult):
     """How another branch differs from this one.
 
     `added`, `removed` and `changed` count what the other branch changed since both were alike, as a
-    merge would bring it; `ours` what this branch alone changed, and `both` what each did.
+    merge would bring it; `ours` what this branch alone changed, and `both` what each did. `events`
+    counts the logged events that a merge would bring, `ours_events` those that only this one has.
     """
 
     branch: str
@@ -497,6 +499,8 @@ class Diff(DisplayableResult):
     changed: int
     ours: int
     both: int
+    events: int
+    ours_events: int
     results: list[Change]
 
 

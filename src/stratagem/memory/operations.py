@@ -237,6 +237,9 @@ def _say_diff(answer: Mapping[str, Any]) -> str:
         said += f"; {branch} (ours) changed {answer['ours']}"
     if answer["both"]:
         said += f"; both changed {answer['both']}"
+    for count, of in ((answer["events"], compare), (answer["ours_events"], f"{branch} (ours)")):
+        if count:
+            said += f"; {plural(count, 'event')} only on {of}"
     return said
 
 
@@ -246,7 +249,10 @@ def _say_change(change: Mapping[str, Any]) -> str:
     told = [" → ".join(values)]
     if change["change"] == "changed" and "value" not in change["differs"] and "kind" not in change:
         told = [f"{values[0]} (same value)"]
-    if "expires" in change.get("differs", ()):
+    if change["change"] != "changed":
+        expiry = change.get("expires_after", change.get("expires_before"))
+        told += [f"expires {expiry}"] if expiry else []
+    elif "expires" in change.get("differs", ()):
         expiries = (change.get(side, "never") for side in ("expires_before", "expires_after"))
         told.append(f"expires {' → '.join(expiries)}")
     if "tags_before" in change:

@@ -24,7 +24,7 @@ up, syncing down, editing and merging up again then meets no old conflicts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast
@@ -35,7 +35,7 @@ from stratagem.engine import merge as three_way_merge
 from stratagem.engine import paths
 from stratagem.engine.ancestry import Vector, intersection, maximal_versions, union
 from stratagem.engine.events import Draft, Space
-from stratagem.engine.lineage import OPEN_END, Branch, Cut, View, is_transaction
+from stratagem.engine.lineage import OPEN_END, Branch, Cut, Lineage, View, is_transaction
 from stratagem.engine.merge import (
     ABSENT,
     Base,
@@ -69,6 +69,7 @@ __all__ = [
     "Strategy",
     "carry_out",
     "compare",
+    "count_events",
     "place_of",
     "plan",
 ]
@@ -215,6 +216,17 @@ def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
             before, after = reversed(sides) if side == "ours" else sides
             changes.append(RecordDifference(record.space, record.key, before, after, side))
     return sorted(changes, key=lambda change: (change.space, change.key))
+
+
+def count_events(reader: Reader, here: View, there: View) -> tuple[int, int]:
+    """Return how many logged events only the first of two views shows, and only the second."""
+    here_known, there_known = _knowledge(reader, here), _knowledge(reader, there)
+    both = intersection(here_known, there_known)
+    ours, theirs = (
+        sum(1 for _ in _missing_events(reader, _gained_events(reader, lineage, both), known))
+        for lineage, known in ((here.lineage, there_known), (there.lineage, here_known))
+    )
+    return ours, theirs
 
 
 def _changed_by(base: Base, ours: Side, theirs: Side) -> ChangedBy:
@@ -448,42 +460,52 @@ class _Merger:
 
     def copy_stream(self) -> None:
         """Copy the source's events that stand for themselves, each of them once."""
-        gained = [
-            event
-            for cut in reversed(self.reader.branches.lineage(self.source))
-            for event in self.reader.changes.stream_events(cut, self.base_known.get(cut.branch, 0))
-        ]
+        lineage = self.reader.branches.lineage(self.source)
+        gained = _gained_events(self.reader, lineage, self.base_known)
         self.merge.news = self.merge.news or bool(gained)
-        for event in gained:
-            if not self.is_on_target(event):
-                assert event.payload is not None
-                self.merge.carried += 1
-                origin = self.first_of(event).limit
-                content = orjson.loads(event.payload)
-                self.merge.drafts.append(Draft(event.kind, content, event.space, None, origin))
-
-    def is_on_target(self, event: StreamEvent) -> bool:
-        """Whether the target holds an event already, its own or copied earlier."""
-        if event.payload is None:
-            # It was purged: there is nothing to copy.
-            return True
-        # A copy names the event it was first made from. The target holds that, or a copy of it,
-        # exactly if it knows the branch that it was written to that far.
-        first = self.first_of(event)
-        return self.ours_known.get(first.branch, 0) >= first.limit
-
-    def first_of(self, event: StreamEvent) -> Cut:
-        """Return where the event was first written that this one is, or is a copy of."""
-        if event.origin is not None:
-            branch = self.reader.log.branch_of(event.origin)
-            # What a transaction wrote is first written where it is committed: no branch ever
-            # knows the transaction itself.
-            if not is_transaction(self.reader.branches.by_id(branch).name):
-                return Cut(branch, event.origin)
-        return Cut(event.branch, event.sequence)
+        for event, first in _missing_events(self.reader, gained, self.ours_known):
+            assert event.payload is not None
+            self.merge.carried += 1
+            content = orjson.loads(event.payload)
+            self.merge.drafts.append(Draft(event.kind, content, event.space, None, first.limit))
 
     def kind(self, space: Space) -> RecordKind:
         return self.reader.kinds.record(space.kind)
+
+
+def _gained_events(reader: Reader, lineage: Lineage, known: Vector) -> list[StreamEvent]:
+    """Return the events standing for themselves that a lineage shows beyond what is known."""
+    return [
+        event
+        for cut in reversed(lineage)
+        for event in reader.changes.stream_events(cut, known.get(cut.branch, 0))
+    ]
+
+
+def _missing_events(
+    reader: Reader, events: Iterable[StreamEvent], known: Vector
+) -> Iterator[tuple[StreamEvent, Cut]]:
+    """Yield the events that whoever knows this much does not hold, and where each is first of all.
+
+    A copy names the event it was first made from. A branch holds that, or a copy of it, exactly if
+    it knows the branch that it was written to that far. What was purged nobody lacks.
+    """
+    for event in events:
+        if event.payload is not None:
+            first = _first_of(reader, event)
+            if known.get(first.branch, 0) < first.limit:
+                yield event, first
+
+
+def _first_of(reader: Reader, event: StreamEvent) -> Cut:
+    """Return where the event was first written that this one is, or is a copy of."""
+    if event.origin is not None:
+        branch = reader.log.branch_of(event.origin)
+        # What a transaction wrote is first written where it is committed: no branch ever
+        # knows the transaction itself.
+        if not is_transaction(reader.branches.by_id(branch).name):
+            return Cut(branch, event.origin)
+    return Cut(event.branch, event.sequence)
 
 
 class _Held(NamedTuple):

@@ -88,6 +88,8 @@ def test_diff_of_branches_that_show_the_same_says_so(cli: Cli) -> None:
     cli("branch", "fork", "trial")
 
     assert cli("branch", "diff", "trial") == "trial and default show the same.\n"
+    cli("log", "deployed", "today", "--branch", "trial")
+    assert cli("branch", "diff", "trial") == "trial against default: 1 event logged\n"
 
 
 def test_diff_shows_expiry_tags_lines_and_titles(cli: Cli) -> None:
@@ -95,8 +97,13 @@ def test_diff_shows_expiry_tags_lines_and_titles(cli: Cli) -> None:
     cli("store", "notes", "one\ntwo\nthree")
     cli("store", "list", "[1, 2]", "-t", "old")
     cli("store", "gone", '{"a": 1}')
+    cli("store", "old", "x\ny")
+    cli("store", "short", "one")
     cli("branch", "fork", "trial")
     on_trial = ("--branch", "trial")
+    cli("forget", "old", *on_trial)
+    cli("store", "short", "one\ntwo", *on_trial)
+    cli("store", "long", "a\nb", "--ttl", "1h", *on_trial)
     cli("store", "lease", "1", "--ttl", "1h", "--namespace", "team", *on_trial)
     cli("store", "notes", "one\n2\nthree", *on_trial)
     cli("store", "list", "[1, 3]", "-t", "new", *on_trial)
@@ -115,6 +122,9 @@ def test_diff_shows_expiry_tags_lines_and_titles(cli: Cli) -> None:
     assert "+ concept Loops\n" in shown
     assert "+ relationship Loops prerequisite Recursion\n" in shown
     assert '- gone  {"a": 1}\n' in shown
+    assert "- old\n    -x\n    -y\n" in shown
+    assert "~ short\n    @@ -1 +1,2 @@\n     one\n    +two\n" in shown
+    assert re.search(r"\+ long\n    value\n    \+a\n    \+b\n    expires  \d{4}-", shown)
     assert "~ list\n    $[1]  2 → 3\n    tags  old → new\n" in shown
     assert "~ notes\n    @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n" in shown
     assert re.search(r"~ lease  in team\n    expires  never → \d{4}-\d\d-\d\d \d\d:", shown)

@@ -59,13 +59,17 @@ class _Place(NamedTuple):
 def show_diff(console: Console, answer: Answer) -> None:
     """Show what each of two branches changed since they were alike."""
     here, there = printable(answer["branch"]), printable(answer["compare"])
-    if not answer["results"]:
+    if not (answer["results"] or answer["events"] or answer["ours_events"]):
         console.print(f"{there} and {here} show the same.", soft_wrap=True)
         return
     theirs = [f"{answer[name]} {name}" for name in _SIGNS if answer[name]]
+    if answer["events"]:
+        theirs.append(f"{plural(answer['events'], 'event')} logged")
     said = f"{there} against {here}: {', '.join(theirs) or 'nothing changed there'}"
     if answer["ours"]:
         said += f"; {here} has moved on by {answer['ours']}"
+    if answer["ours_events"]:
+        said += f"; {plural(answer['ours_events'], 'event')} only on {here}"
     if answer["both"]:
         said += f"; {answer['both']} changed on both"
     console.print(said, style="bold", soft_wrap=True)
@@ -156,12 +160,17 @@ def _show_changes(console: Console, changes: Sequence[Answer]) -> None:
     for change in changes:
         sign, style = _SIGNS[change["change"]]
         line = Text.assemble((f"{sign} ", style), _name(change, style))
+        places = list(_places(change))
         if change["change"] != "changed" and "kind" not in change:
-            # One value fits beside its key.
             value = change.get("after" if change["change"] == "added" else "before")
-            line.append_text(Text("  ") + _value(value, ""))
+            if _has_lines(value):
+                sides = (NOTHING, value) if change["change"] == "added" else (value, NOTHING)
+                places.insert(0, _Place("", *sides))
+            else:
+                # One value fits beside its key.
+                line.append_text(Text("  ") + _value(value, ""))
         console.print(line, soft_wrap=not console.is_terminal, overflow="fold")
-        _show_places(console, list(_places(change)))
+        _show_places(console, places)
 
 
 def _name(change: Answer, style: str) -> Text:
@@ -184,7 +193,11 @@ def _places(change: Answer) -> Iterator[_Place]:
         return
     if change["change"] == "changed":
         yield from _value_places(before, after)
-    if "expires" in change.get("differs", ()):
+    if change["change"] != "changed":
+        for side in ("expires_before", "expires_after"):
+            if side in change:
+                yield _Place("expires", NOTHING, _time(change[side]))
+    elif "expires" in change.get("differs", ()):
         ends = (_time(change.get(side)) for side in ("expires_before", "expires_after"))
         yield _Place("expires", *ends)
     if "tags_before" in change:
@@ -224,7 +237,7 @@ def _show_places(console: Console, places: Sequence[_Place]) -> None:
     if len(places) > 1:
         places = [each._replace(name=each.name or "value") for each in places]
     for place in places:
-        if _has_lines(place.before) and _has_lines(place.after):
+        if _is_shown_by_lines(place):
             _show_rows(console, rows)
             rows = _grid()
             _show_lines(console, place)
@@ -286,13 +299,25 @@ def _has_lines(value: Any) -> bool:
     return isinstance(value, str) and "\n" in value
 
 
+def _is_shown_by_lines(place: _Place) -> bool:
+    """Whether two texts are compared line by line: one of them has lines, and nothing is none."""
+    sides = (place.before, place.after)
+    texts = all(side is NOTHING or isinstance(side, str) for side in sides)
+    return texts and any(map(_has_lines, sides))
+
+
+def _lines(side: Any) -> list[str]:
+    return [] if side is NOTHING else side.splitlines()
+
+
 def _show_lines(console: Console, place: _Place) -> None:
     """Show the lines in which two texts differ, with a line around them."""
     if place.name:
         console.print(f"    {printable(place.name)}", style="dim")
-    lines = list(
-        unified_diff(place.before.splitlines(), place.after.splitlines(), n=1, lineterm="")
-    )[2:]
+    lines = list(unified_diff(_lines(place.before), _lines(place.after), n=1, lineterm=""))[2:]
+    if NOTHING in (place.before, place.after):
+        # All of it is new, or gone: there is no place to tell.
+        lines = lines[1:]
     for line in lines[:_LINES_SHOWN]:
         style = {"+": "green", "-": "red", "@": "dim"}.get(line[:1], "")
         console.print(Text(f"    {printable(line)}", style), soft_wrap=True)
