@@ -128,6 +128,12 @@ WHERE s.workspace = $1 AND s.id = ANY ($2::bigint[])
 SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v
 WHERE v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
 
+-- name: newest_versions
+-- The same for some subjects (an array of their numbers).
+SELECT s.id, v.seq, v.branch, v.deleted, v.expires_at
+FROM subjects s JOIN versions v ON v.workspace = $1 AND v.seq = coalesce(NULL, {probes})
+WHERE s.workspace = $1 AND s.id = ANY ($2::bigint[])
+
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
 SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash

@@ -118,6 +118,12 @@ CROSS JOIN spaces sp ON sp.id = s.space
 -- Which version of a subject a view shows, whether it is a deletion, and when it expires.
 SELECT v.seq, v.branch, v.deleted, v.expires_at FROM versions v WHERE v.seq = coalesce(NULL, {probes})
 
+-- name: newest_versions
+-- The same for some subjects (a JSON array of their numbers).
+SELECT s.id, v.seq, v.branch, v.deleted, v.expires_at
+FROM json_each(?1) wanted CROSS JOIN subjects s ON s.id = wanted.value
+CROSS JOIN versions v ON v.seq = coalesce(NULL, {probes})
+
 -- name: history
 -- The versions of a record on one branch of a lineage, newest first.
 SELECT e.seq, e.at, e.kind, e.payload, e.actor, e.salt, e.content_hash
