@@ -515,8 +515,9 @@ TOKEN_CHECK_SECONDS: Final = 0.5
 TOKEN_REQUESTS_PER_MINUTE: Final = 6_000
 # So many of them at once, so that a burst of work is not held up.
 TOKEN_REQUESTS_BURST: Final = 200
-# A token's requests that are under way together, and its streams and sockets that stay open.
-TOKEN_REQUESTS_AT_ONCE: Final = 16
+# A token's requests that are under way together, and its streams and sockets that stay open. Calls
+# of tools mostly wait, and an agent makes dozens at once; whose work runs next is decided apart.
+TOKEN_REQUESTS_AT_ONCE: Final = 64
 TOKEN_STREAMS_MAX: Final = 64
 # Open requests, streams and sockets of all callers together; each holds memory and a file.
 SERVER_REQUESTS_MAX: Final = 1_000

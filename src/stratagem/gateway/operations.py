@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Final
 
 import orjson
 
@@ -27,6 +28,10 @@ from stratagem.gateway.service import Gateway
 from stratagem.operation import CommandHint, Operation, SdkMethod
 
 __all__ = ["OPERATIONS"]
+
+
+# Values of a parameter that are told in words; the schema has all of them.
+_ENUM_SAID: Final = 30
 
 
 def _say_started(execution_id: str) -> str:
@@ -104,10 +109,25 @@ def _say_help(answer: ToolHelp) -> str:
     required = set(answer["required"])
     lines = [f"{answer['toolName']}: {answer['description']}"]
     for name, each in (schema.get("properties") or {}).items():
-        kind = each.get("type", "any") if isinstance(each, Mapping) else "any"
-        said = each.get("description", "") if isinstance(each, Mapping) else ""
-        lines.append(f"  {name} ({kind}{', required' if name in required else ''}) {said}")
+        lines.append(_say_parameter(name, each, required=name in required))
     return "\n".join(lines)
+
+
+def _say_parameter(name: str, schema: Any, *, required: bool) -> str:
+    """Say what a parameter is, with the values that it may have where they are few."""
+    schema = schema if isinstance(schema, Mapping) else {}
+    kind = schema.get("type", "any")
+    kind = " or ".join(map(str, kind)) if isinstance(kind, list) else kind
+    within = schema.get("items") if isinstance(schema.get("items"), Mapping) else {}
+    values = schema.get("enum") or within.get("enum")
+    if not isinstance(values, list):
+        values = [schema["const"]] if "const" in schema else []
+    shown = [orjson.dumps(each).decode() for each in values[:_ENUM_SAID]]
+    more = f" and {len(values) - _ENUM_SAID} more" if len(values) > _ENUM_SAID else ""
+    allowed = f" One of: {', '.join(shown)}{more}." if shown else ""
+    usual = f" Default: {orjson.dumps(schema['default']).decode()}." if "default" in schema else ""
+    need = ", required" if required else ""
+    return f"  {name} ({kind}{need}) {schema.get('description', '')}{allowed}{usual}".rstrip()
 
 
 OPERATIONS: tuple[Operation, ...] = (

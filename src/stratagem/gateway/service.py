@@ -36,6 +36,7 @@ from stratagem.gateway.calls.answers import (
     ToolList,
 )
 from stratagem.gateway.calls.call import Call, call_of, request_ids_of
+from stratagem.gateway.calls.progress_of_parts import ProgressOfParts
 from stratagem.gateway.calls.work import WorkItem, cancellation_error, item_of
 from stratagem.gateway.definitions.contract import ProgressReport
 from stratagem.gateway.handlers.python import PythonRunner
@@ -63,6 +64,7 @@ __all__ = ["Gateway"]
 
 _SECOND = 1_000_000
 
+BatchResultT = TypeVar("BatchResultT", BatchSuccess, BatchFailure)
 T = TypeVar("T")
 BatchResults = list[BatchSuccess | BatchFailure]
 
@@ -281,21 +283,30 @@ class Gateway:
 
     async def _run_batch(self, given: inputs.BatchInput, item: WorkItem) -> BatchAnswer:
         calls = [replace(self._item(each, given), parent=item.id) for each in given.executions]
+        progress = ProgressOfParts(len(calls), item, calls[0].progress)
+        calls = [replace(call, progress=progress.part(number)) for number, call in enumerate(calls)]
         with self._parts.work.track(item):
             try:
-                results = await self._batch_results(given, calls)
+                results = await self._batch_results(given, calls, progress)
             except asyncio.CancelledError:
                 if item.was_cancelled():
                     raise cancellation_error("The batch", item.id) from None
                 raise
         return _batch_answer(item.id, results, len(calls))
 
-    async def _batch_results(self, given: inputs.BatchInput, calls: Sequence[Call]) -> BatchResults:
+    async def _batch_results(
+        self, given: inputs.BatchInput, calls: Sequence[Call], progress: ProgressOfParts
+    ) -> BatchResults:
+        async def run(number: int) -> BatchSuccess | BatchFailure:
+            result = await self._batch_result(calls[number])
+            progress.end_part(number, f"{calls[number].tool} ended")
+            return result
+
         if given.parallel:
-            return [*await asyncio.gather(*map(self._batch_result, calls))]
+            return [*await asyncio.gather(*map(run, range(len(calls))))]
         results: BatchResults = []
-        for call in calls:
-            results.append(await self._batch_result(call))
+        for number in range(len(calls)):
+            results.append(await run(number))
             if given.stop_on_error and not results[-1]["success"]:
                 break
         return results
@@ -538,8 +549,15 @@ class Gateway:
         try:
             finished = await self._parts.executor.execute(call)
         except StratagemError as error:
-            return {"toolName": call.tool, "success": False, "error": error.gateway_body()}
-        return {"toolName": call.tool, "success": True, **finished.answer()}
+            failure: BatchFailure = {
+                "toolName": call.tool,
+                "success": False,
+                "error": error.gateway_body(),
+            }
+            return _with_request_id(failure, call)
+        answer = {"toolName": call.tool, "success": True, **finished.answer()}
+        success = cast("BatchSuccess", answer)
+        return _with_request_id(success, call)
 
     def _write(
         self,
@@ -654,6 +672,14 @@ def _start_answer(execution_id: str) -> CallAnswer:
         "metadata": {"duration": 0.0, "cached": False, "provider": None, "attempts": 0},
         "running": True,
     }
+
+
+def _with_request_id(result: BatchResultT, call: Call) -> BatchResultT:
+    """Return a result with the id that its caller knows the call by, if it gave one."""
+    request = call.context.get("requestId")
+    if request is not None:
+        result["requestId"] = request
+    return result
 
 
 def _batch_answer(id_: str, results: BatchResults, total: int) -> BatchAnswer:

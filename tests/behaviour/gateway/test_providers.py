@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.behaviour.conftest import Call
 from tests.manifest import proves
 
@@ -27,15 +29,20 @@ def test_the_calls_of_a_model_are_run_and_answered_in_its_format(call: Call) -> 
         {"type": "text", "text": "Let me see."},
         {**use, "input": {"expression": "6 * 7"}},
         {**use, "id": "toolu_2", "input": {"expression": "1 / 0"}},
+        {**use, "id": "toolu_3", "name": "date_time", "input": {"operation": "nwo"}},
     ]
 
     answer = call("provider_call", provider="anthropic", payload={"content": content})
 
-    assert (answer["calls"], answer["failed"]) == (2, 1)
-    first, second = answer["results"][0]["content"]
+    assert (answer["calls"], answer["failed"]) == (3, 2)
+    first, second, third = answer["results"][0]["content"]
     assert first["tool_use_id"] == "toolu_1"
     assert "42" in first["content"]
     assert second["is_error"] is True
+    # A model is shown what it may have meant, and can send it: it has no place for an id.
+    offered = json.loads(third["content"])
+    assert offered["corrections"][0]["arguments"]["operation"] == "now"
+    assert "correctionId" not in offered["hint"]
 
 
 @proves("secret:never-stored")

@@ -88,9 +88,15 @@ def registered(path: Path) -> Path:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_toolset_calls_helps_batches_and_pipes(registered: Path, mode: Mode) -> None:
+    progress: list[float] = []
+
+    async def note(done: float, _total: float | None, _message: str | None) -> None:
+        progress.append(done)
+
     async with connected(registered, mode, **GATEWAY) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         helped = await client.call_tool("tool_help", {"toolName": "double"})
+        values = await client.call_tool("tool_help", {"toolName": "date_time"})
         called = await client.call_tool(
             "tool_execute", {"toolName": "double", "arguments": {"n": 4}}
         )
@@ -111,8 +117,11 @@ async def test_the_toolset_calls_helps_batches_and_pipes(registered: Path, mode:
                     {"tool": "double", "arguments": {"n": "${{ previous.result }}"}},
                 ]
             },
+            progress_callback=note,
         )
 
+    assert progress == [0.0, 0.5]
+    assert 'One of: "now"' in text_of(values)
     assert {"tool_help", "tool_execute", "tools_batch", "tools_pipeline"} <= names
     assert "n (number, required) A number" in text_of(helped)
     assert called.structured_content is not None

@@ -25,8 +25,14 @@ const answer = async (name, args, acknowledge) => {
     acknowledge({ error: error.message });
   }
 };
-socket.on("mcp:tool:call", (call, acknowledge) => answer(call.toolName, call.arguments, acknowledge));
-socket.on("mcp:provider:initialize", (asked, acknowledge) => acknowledge({ ready: asked.config }));
+socket.on("mcp:tool:call", (call, acknowledge) => {
+  if (call.toolName === "late") {
+    socket.emit("mcp:tool:progress", { executionId: call.executionId, percentage: 40, message: "on it" });
+  }
+  answer(call.toolName, call.arguments, acknowledge);
+});
+socket.on("mcp:provider:initialize", (asked, acknowledge) =>
+  acknowledge(asked.config.broken ? { error: asked.config.broken } : { ready: asked.config }));
 socket.on("mcp:provider:list", (asked, acknowledge) => acknowledge([
   { name: asked.name + "_shout", description: "Say it louder.", inputSchema: { type: "object" } },
 ]));

@@ -183,6 +183,7 @@ def test_a_batch_is_answered_by_one_list(client: Client) -> None:
                 {"toolName": "sentiment_analysis", "arguments": {"text": "Great product!"}},
             ],
             "parallel": True,
+            "context": {"requestId": "batch-7"},
         },
     )
 
@@ -192,6 +193,10 @@ def test_a_batch_is_answered_by_one_list(client: Client) -> None:
         ("calculator", True),
         ("sentiment_analysis", False),
     ]
+    assert {each["requestId"] for each in results} == {"batch-7"}
+    half = client.event("mcp:tool:progress", lambda data: data["percentage"] == 50)
+    assert half["requestId"] == "batch-7"
+    assert client.event("mcp:tool:progress", lambda data: data["percentage"] == 100)
 
 
 def test_a_pipeline_passes_fields_on(client: Client) -> None:

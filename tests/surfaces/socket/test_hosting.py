@@ -50,7 +50,14 @@ def test_a_client_that_fails_or_hangs_hurts_only_the_call(socket: Client, server
     assert took < 5
     # The client is told that nobody waits any more.
     assert socket.event("mcp:tool:cancel")["executionId"] == hung["details"]["executionId"]
-    assert server.execute("late", {"ms": 50})["result"] == {"after": 50}
+    late = socket.ask("mcp:tool:execute", {"toolName": "late", "arguments": {"ms": 50}})
+    assert late["data"]["result"] == {"after": 50}
+    # Sent by the client that runs it, to the one that called it.
+    assert socket.event("mcp:tool:progress")["percentage"] == 40
+    wrong = {"executionId": "exec_1", "percentage": "most"}
+    assert socket.ask("mcp:tool:progress", wrong)["error"]["details"]["field"] == "percentage"
+    nobody = {"executionId": "exec_1", "percentage": 5}
+    assert socket.ask("mcp:tool:progress", nobody)["data"] == {"known": False}
 
 
 def test_the_tools_of_a_client_go_with_it(
@@ -95,6 +102,9 @@ def test_a_provider_by_callbacks_lists_and_executes_its_tools(
     assert socket.event("mcp:provider:initialize")["config"] == {"level": 3}
     assert [tool["name"] for tool in listed["tools"]] == ["acme_shout"]
     assert called["result"] == {"said": "HI"}
+    broken = {"name": "broken", "config": {"broken": "no licence"}}
+    refused = socket.ask("mcp:provider:register", broken)
+    assert "no licence" in refused["error"]["message"]
     asked = socket.event("mcp:provider:execute")
     assert (asked["name"], asked["toolName"]) == ("acme", "acme_shout")
 

@@ -131,6 +131,7 @@ class BatchSuccess(CallAnswer):
 
     toolName: str
     success: Literal[True]
+    requestId: NotRequired[str]
 
 
 class BatchFailure(TypedDict):
@@ -139,6 +140,7 @@ class BatchFailure(TypedDict):
     toolName: str
     success: Literal[False]
     error: GatewayErrorBody
+    requestId: NotRequired[str]
 
 
 class BatchAnswer(TypedDict):

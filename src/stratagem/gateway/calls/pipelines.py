@@ -16,6 +16,7 @@ from stratagem.engine.events import Draft
 from stratagem.errors import ExecutionFailed, ExecutionNotFound, ValidationFailed
 from stratagem.gateway import names
 from stratagem.gateway.calls.call import Call, Execute
+from stratagem.gateway.calls.progress_of_parts import ProgressOfParts
 from stratagem.gateway.calls.work import (
     WorkInProgress,
     WorkItem,
@@ -136,7 +137,7 @@ class Pipelines:
         One that is cut off otherwise keeps its note, by which it is found.
         """
         try:
-            return await self._continue_run(item.id, begun, pipeline, state, call)
+            return await self._continue_run(item, begun, pipeline, state, call)
         except asyncio.CancelledError:
             if not item.was_cancelled():
                 raise
@@ -155,15 +156,23 @@ class Pipelines:
 
     async def _continue_run(
         self,
-        run_id: str,
+        item: WorkItem,
         begun: Mapping[str, Any],
         pipeline: Pipeline,
         state: State | None,
         call: Call,
     ) -> PipelineResult:
+        run_id = item.id
+        positions = {step.id: at for at, step in enumerate(pipeline.steps)}
+        progress = ProgressOfParts(len(positions), item, call.progress)
+
         async def execute(step: StepCall) -> Any:
+            # All that went before has ended; of a step with many elements each tells of itself.
+            at = positions[step.step]
+            progress.begin_part(at, f"step {step.step}")
             inner = replace(
                 call,
+                progress=progress.part(at),
                 tool=step.tool,
                 arguments=step.arguments,
                 seconds=step.timeout,

@@ -504,7 +504,10 @@ class CorrectionAnalysis(LearningService):
         near = [
             each
             for each in every
-            if each.category == tool.category and each.name != tool.name and each.status == "active"
+            if each.category == tool.category
+            and each.name != tool.name
+            and each.status == "active"
+            and _only_reads(each) == _only_reads(tool)
         ]
         found: list[answers.AlternativeTool] = []
         for each in near[:_COMPARED_MAX]:
@@ -512,10 +515,9 @@ class CorrectionAnalysis(LearningService):
                 taken = self._corrector.evaluator.evaluate(each, given.parameters, branch)
             except CorrectionUnavailable:
                 break
-            # A tool that takes anything says nothing by taking this.
-            if taken.applied and set(taken.applied) & set(
-                each.content["inputSchema"].get("properties", {})
-            ):
+            # A tool that takes anything says nothing by taking this: it has to know each parameter.
+            known = set(each.content["inputSchema"].get("properties", {}))
+            if taken.applied and set(taken.applied) <= known:
                 how = "as it is" if taken.valid else "corrected"
                 reasoning = f"It is a {each.category} tool too, and takes the call {how}."
                 found.append(
@@ -540,6 +542,11 @@ class CorrectionAnalysis(LearningService):
         """Return the patterns that stopped working in this time, with their tools."""
         pairs = {(row["tool"], pattern) for row in outcomes.fell for pattern in row["patterns"]}
         return sorted(pair for pair in pairs if read_reliability(reader, view, *pair).deprecated)
+
+
+def _only_reads(tool: Tool) -> bool:
+    """Whether a tool says that it changes nothing: such a one does not stand in for another."""
+    return (tool.content.get("annotations") or {}).get("readOnlyHint") is True
 
 
 def _corrections(

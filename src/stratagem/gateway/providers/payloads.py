@@ -33,6 +33,10 @@ _NOT_AT_TOP: Final = frozenset(
 )
 _TOP_CONDITIONS: Final = frozenset({"if", "then", "else"})
 
+# What a model can read of the corrections of a call that was refused.
+_OFFERS_SENT: Final = 3
+_MEANT: Final = "If one of the corrections is what you meant, call again with its arguments."
+
 Writer = Callable[[str, str, Mapping[str, Any]], dict[str, Any]]
 
 
@@ -157,6 +161,12 @@ def require_text(field: str, value: Any) -> str:
     return value
 
 
+def _arguments_offered(offer: Any) -> dict[str, Any]:
+    """Return what a model needs of an offered correction."""
+    known = offer if isinstance(offer, Mapping) else {}
+    return {"arguments": known.get("correctedParameters"), "reasoning": known.get("reasoning")}
+
+
 def is_error(outcome: ResultOrError) -> bool:
     """Whether a call failed."""
     return isinstance(outcome, BaseException)
@@ -165,8 +175,14 @@ def is_error(outcome: ResultOrError) -> bool:
 def error_payload(outcome: ResultOrError) -> dict[str, Any]:
     """Return a failure as it is sent to the model."""
     if isinstance(outcome, StratagemError):
-        told = {"error": outcome.code, "message": outcome.message}
-        return told | ({"hint": outcome.hint} if outcome.hint else {})
+        told: dict[str, Any] = {"error": outcome.code, "message": outcome.message}
+        hint = outcome.hint
+        offered = outcome.details.get("corrections")
+        if isinstance(offered, list) and offered:
+            # A provider's call has arguments and nothing else: no id of a correction can be sent.
+            hint = _MEANT
+            told["corrections"] = [_arguments_offered(each) for each in offered[:_OFFERS_SENT]]
+        return told | ({"hint": hint} if hint else {})
     # The message of an unexpected exception may contain internals, so it is not sent.
     return {"error": "execution_error", "message": "The tool failed."}
 

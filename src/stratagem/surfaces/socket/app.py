@@ -20,6 +20,7 @@ from stratagem.errors import (
     StratagemError,
     Unauthenticated,
 )
+from stratagem.gateway.calls.call import report_progress_to
 from stratagem.gateway.calls.work import WorkItem, report_start_to
 from stratagem.gateway.inputs import ExecuteInput
 from stratagem.gateway.service import Gateway
@@ -119,6 +120,7 @@ class Sockets:
         self._on(
             "mcp:provider:register", self._client_tools.register_provider, "mcp:provider:registered"
         )
+        self._on("mcp:tool:progress", self._client_tools.report_progress, None)
         self._on("mcp:tools:init", self._init, "mcp:tools:init:response")
         self._on("mcp:tool:cancel", self._cancel, "mcp:tool:cancelled")
         subscriptions = corrections.Subscriptions(self._server)
@@ -231,17 +233,26 @@ class Sockets:
         if data.get("requestId") is None:
             calls.add(task)
 
+        known: dict[str, Any] = {}
+
         def tell(item: WorkItem) -> None:
+            request = next(iter(item.request_ids), None)
+            known.update({"executionId": item.id, "requestId": request, "toolName": item.name})
             started = {
                 "executionId": item.id,
                 "kind": item.kind,
                 "name": item.name,
-                "requestId": next(iter(item.request_ids), None),
+                "requestId": request,
             }
             _run_soon(self._server.emit("mcp:work:started", started, to=client))
 
+        def progress(fraction: float | None, message: str | None) -> None:
+            percentage = None if fraction is None else round(100 * fraction, 1)
+            shown = {**known, "percentage": percentage, "message": message}
+            _run_soon(self._server.emit("mcp:tool:progress", shown, to=client))
+
         try:
-            with report_start_to(tell):
+            with report_start_to(tell), report_progress_to(progress):
                 yield
         finally:
             calls.discard(task)
@@ -387,8 +398,11 @@ def _check_object(data: Any) -> Mapping[str, Any]:
 
 
 def _request_of(data: Any) -> Any:
-    context = data.get("context") if isinstance(data, Mapping) else None
-    return context.get("requestId") if isinstance(context, Mapping) else None
+    if not isinstance(data, Mapping):
+        return None
+    context = data.get("context")
+    said = context.get("requestId") if isinstance(context, Mapping) else None
+    return said if said is not None else data.get("requestId")
 
 
 def _refusal(error: StratagemError) -> Exception:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from stratagem import limits
 from stratagem.errors import (
     ExecutionFailed,
     InvalidInput,
@@ -14,6 +15,7 @@ from stratagem.errors import (
     ValidationFailed,
 )
 from stratagem.gateway.definitions.contract import Handler, Run
+from stratagem.gateway.definitions.sanitize import clean_line
 from stratagem.gateway.handlers.client import ClientRunner, not_connected_error
 from stratagem.operation import Caller
 
@@ -34,6 +36,7 @@ _PROVIDER_INITIALISE: Final = "mcp:provider:initialize"
 _PROVIDER_LIST: Final = "mcp:provider:list"
 _PROVIDER_EXECUTE: Final = "mcp:provider:execute"
 _PROVIDER_SECONDS: Final = 30
+_WHOLE: Final = 100
 # How often it is asked whether a client of another process is still there.
 _PRESENCE_CHECK_SECONDS: Final = 2.0
 
@@ -58,6 +61,8 @@ class ClientTools:
         self._sockets = sockets
         self._database = database
         self._tools: dict[str, dict[str, _ClientTool]] = {}
+        # Calls that clients run: by execution, whose it is and where its progress goes.
+        self._running: dict[str, tuple[str, Run]] = {}
         # Done when a client leaves, so that its answers are no longer awaited.
         self._departures: dict[str, asyncio.Future[None]] = {}
 
@@ -78,11 +83,19 @@ class ClientTools:
         if not isinstance(name, str) or not name.strip():
             raise ValidationFailed("A provider has a `name`.", field="name")
         config = data.get("config") or {}
-        await self._ask(client, _PROVIDER_INITIALISE, {"name": name, "config": config})
-        listed = await self._ask(client, _PROVIDER_LIST, {"name": name})
+        asked = {"name": name, "config": config}
+        _result_of(
+            f"{name} did not initialise", await self._ask(client, _PROVIDER_INITIALISE, asked)
+        )
+        answer = await self._ask(client, _PROVIDER_LIST, {"name": name})
+        listed = _result_of(f"{name} did not list its tools", answer)
         tools = listed.get("tools") if isinstance(listed, Mapping) else listed
         if not isinstance(tools, list):
-            raise ExecutionFailed(f"The provider {name} listed no tools.", answered=True)
+            raise ExecutionFailed(
+                f"The provider {name} listed no tools.",
+                answered=True,
+                hint='Acknowledge mcp:provider:list with a list of tools, or {"tools": [...]}.',
+            )
         registered = []
         for tool in tools:
             if not isinstance(tool, Mapping):
@@ -91,6 +104,25 @@ class ClientTools:
             answer = await self._host(client, definition, caller, _PROVIDER_EXECUTE, name)
             registered.append(answer["name"])
         return {"name": name, "tools": registered, "status": "active"}
+
+    async def report_progress(
+        self, client: str, data: Mapping[str, Any], _caller: Caller
+    ) -> dict[str, Any]:
+        """Pass on how far a client is with a call that it runs; `known`: whether it does."""
+        percentage, message = data.get("percentage"), data.get("message")
+        is_number = isinstance(percentage, int | float) and not isinstance(percentage, bool)
+        if percentage is not None and not (is_number and 0 <= percentage <= _WHOLE):
+            raise ValidationFailed(
+                "`percentage` is a number from 0 to 100, or null.", field="percentage", limit=_WHOLE
+            )
+        if message is not None and not isinstance(message, str):
+            raise ValidationFailed("`message` is a text.", field="message")
+        host, run = self._running.get(str(data.get("executionId")), (None, None))
+        if run is None or host != client:
+            return {"known": False}
+        shown = None if message is None else clean_line(message, limits.UPSTREAM_TITLE_CHARS_MAX)
+        run.progress(None if percentage is None else percentage / _WHOLE, shown)
+        return {"known": True}
 
     def attach(self, gateway: GatewayParts) -> None:
         """Let calls of a gateway reach the clients of other processes too."""
@@ -180,6 +212,7 @@ class ClientTools:
         tool = asked["toolName"]
         asked["executionId"] = run.execution_id
         asked["timeout"] = round(run.seconds * 1000)
+        self._running[run.execution_id] = client, run
         try:
             # The path's own clock runs out first; this is for what hangs behind it.
             answer = await self._ask(client, event, asked, seconds=run.seconds + 1)
@@ -187,11 +220,9 @@ class ClientTools:
             cancelled = {"toolName": tool, "executionId": run.execution_id}
             self._sockets.start_background_task(self._sockets.emit, CANCEL, cancelled, to=client)
             raise
-        if isinstance(answer, Mapping) and answer.get("error"):
-            error = answer["error"]
-            message = error.get("message") if isinstance(error, Mapping) else error
-            raise ExecutionFailed(f"{tool} failed on its client: {message}", answered=True)
-        return answer["result"] if isinstance(answer, Mapping) and "result" in answer else answer
+        finally:
+            self._running.pop(run.execution_id, None)
+        return _result_of(f"{tool} failed on its client", answer)
 
     async def _ask(
         self, client: str, event: str, data: Mapping[str, Any], seconds: float = _PROVIDER_SECONDS
@@ -234,3 +265,14 @@ class ClientTools:
         runner = runtime.gateway.runners["client"]
         assert isinstance(runner, ClientRunner)
         return runner
+
+
+def _result_of(what: str, answer: Any) -> Any:
+    """Return what a client acknowledged something with, or raise what it says went wrong."""
+    if not isinstance(answer, Mapping):
+        return answer
+    if answer.get("error"):
+        error = answer["error"]
+        message = error.get("message") if isinstance(error, Mapping) else error
+        raise ExecutionFailed(f"{what}: {message}", answered=True)
+    return answer.get("result", answer)

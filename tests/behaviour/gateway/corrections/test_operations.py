@@ -33,7 +33,16 @@ def test_the_documents_diagnosis(shop: Workshop) -> None:
         return {"path": path, "content": content}
 
     shop.database.gateway.add(write_file, category="filesystem")
+
     shop.database.gateway.add(append_file, category="filesystem")
+    # It takes anything, and knows nothing of a content.
+    shop.database.gateway.register(
+        name="make_folder",
+        description="Make a folder.",
+        input_schema={"type": "object", "properties": {"path": {"type": "string"}}},
+        handler={"type": "webhook", "url": "https://example.com/folders"},
+        category="filesystem",
+    )
 
     answer = shop.ask(
         "error_diagnose",
