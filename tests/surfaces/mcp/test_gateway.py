@@ -88,10 +88,11 @@ def registered(path: Path) -> Path:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_toolset_calls_helps_batches_and_pipes(registered: Path, mode: Mode) -> None:
-    progress: list[float] = []
+    heard: list[float] = []
 
-    async def note(done: float, _total: float | None, _message: str | None) -> None:
-        progress.append(done)
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert total == 1.0, message
+        heard.append(progress)
 
     async with connected(registered, mode, **GATEWAY) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
@@ -120,7 +121,7 @@ async def test_the_toolset_calls_helps_batches_and_pipes(registered: Path, mode:
             progress_callback=note,
         )
 
-    assert progress == [0.0, 0.5]
+    assert heard == [0.0, 0.5]
     assert 'One of: "now"' in text_of(values)
     assert {"tool_help", "tool_execute", "tools_batch", "tools_pipeline"} <= names
     assert "n (number, required) A number" in text_of(helped)
