@@ -76,6 +76,7 @@ class HitReader:
         self._view = view
         self._ranking = found
         self._rarity = rarity
+        self._asked = frozenset(rarity)
         self._min_score = min_score
 
     def read(self, skip: int, k: int) -> Page:
@@ -109,7 +110,9 @@ class HitReader:
         return relevance.floor(found.event.space.kind, found.ranked.cosine)
 
     def _score(self, found: _Found) -> float:
-        present = found.excerpt.terms.union(self._terms_of(found.title))
+        present = found.excerpt.terms
+        if len(present) < len(self._asked):
+            present = present | analysis.find_terms(found.title, self._asked)
         covered = relevance.coverage(present, self._rarity)
         near = self._nearness(found)
         if not math.isnan(near):
@@ -137,9 +140,6 @@ class HitReader:
             return score
         key = nearness.of_key(found.title)
         return relevance.score(covered, relevance.short_likeness(near, key))
-
-    def _terms_of(self, text: str) -> set[str]:
-        return self._rarity.keys() & set(analysis.terms(text))
 
     def _lent_terms(self, found: _Found) -> set[str]:
         turns = self._turns(found, before=ranking.CONTEXT_WINDOW, after=0)

@@ -651,15 +651,20 @@ def _check_query(query: str) -> None:
     values.encode(query, field="query")
 
 
-def _spaces(records: RecordReader, namespace: str | None) -> list[int]:
-    """Return the spaces that memory searches: all of its own, or those of one namespace."""
+def _spaces(records: RecordReader, namespace: str | None) -> list[int] | None:
+    """Return the spaces that memory searches, all of its own or those of one namespace.
+
+    None: all there are, which the store need not be told.
+    """
     if namespace is not None:
         check_names(namespace, field="namespace", chars_max=limits.NAMESPACE_CHARS_MAX)
-    return [
+    spaces = records.spaces()
+    found = [
         number
-        for number, space in records.spaces().items()
+        for number, space in spaces.items()
         if space.kind in {ENTRY, EVENT} and namespace in {None, space.namespace}
     ]
+    return None if len(found) == len(spaces) else found
 
 
 def _live_names(reader: Reader, view: View) -> list[str]:

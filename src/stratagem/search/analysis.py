@@ -41,6 +41,7 @@ __all__ = [
     "TermOccurrence",
     "content_terms",
     "find",
+    "find_terms",
     "leave_out",
     "match_expression",
     "query_terms",
@@ -69,6 +70,8 @@ _WORD: Final = re.compile(
     r"|c+|k+|s"
 )
 _PLAIN_WORD: Final = re.compile(r"A?a+|A+|0+")
+# Where a term of an ASCII word may begin; stemming leaves the first letter as it is.
+_INITIAL: Final = re.compile(r"[A-Z]|(?<![A-Za-z])[a-z]|(?<![0-9])[0-9]")
 # What may surround a word and is never part of a term.
 _EDGES: Final = ".,;:!?()[]\"'"
 # What parts a name, from the outside in: paths and addresses, then dots, then hyphens.
@@ -154,9 +157,10 @@ def find(words: Iterable[str], asked: frozenset[str], *, most: int) -> Occurrenc
     """
     places: list[TermOccurrence] = []
     present: set[str] = set()
+    initials = {term[0] for term in asked}
     start = 0
     for word in words:
-        found = _CHUNKS[word] if len(word) <= _CHUNK_CHARS_MAX else _index_terms(word)
+        found = _terms_among(word, initials)
         if not asked.isdisjoint(found):
             present.update(asked.intersection(found))
             places += _places(word, start, found, asked)
@@ -164,6 +168,29 @@ def find(words: Iterable[str], asked: frozenset[str], *, most: int) -> Occurrenc
                 break
         start += len(word) + 1
     return Occurrences(places[:most], present)
+
+
+def find_terms(text: str, asked: frozenset[str]) -> set[str]:
+    """Return which of some terms a text has."""
+    initials = {term[0] for term in asked}
+    return {term for word in text.split() for term in _terms_among(word, initials)} & asked
+
+
+def _terms_among(word: str, initials: Collection[str]) -> tuple[str, ...]:
+    """Return the terms of a word; maybe none, where none of them begins so."""
+    found = _CHUNKS.get(word)
+    if found is not None:
+        return found
+    if not _may_have(word, initials):
+        return ()
+    return _CHUNKS[word] if len(word) <= _CHUNK_CHARS_MAX else _index_terms(word)
+
+
+def _may_have(word: str, initials: Collection[str]) -> bool:
+    """Whether a term of a word may begin so: most do not, and analysing takes ten times as long."""
+    if not word.isascii():
+        return True
+    return any(initial in initials for initial in map(str.lower, _INITIAL.findall(word)))
 
 
 def _places(
