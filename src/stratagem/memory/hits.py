@@ -127,16 +127,21 @@ class HitReader:
         return relevance.score(relevance.coverage(present, self._rarity, lent), alike)
 
     def _nearness(self, found: _Found) -> float:
-        """Return how near an entry of a few words is; NaN for anything else."""
+        """Return how near a text of a few words is; NaN for a longer one.
+
+        Messages of a session are held to their own measure: they lend each other words.
+        """
         nearness = self._ranking.nearness
-        if nearness is None or not found.is_entry or len(found.text) > relevance.SHORT_CHARS_MAX:
+        short = len(found.text) <= relevance.SHORT_CHARS_MAX and "session" not in found.content
+        if nearness is None or not short:
             return math.nan
-        return nearness.of_cosine(found.ranked.cosine)
+        near = nearness.of_cosine(found.ranked.cosine)
+        return near if found.is_entry else near - relevance.LABEL_NEARNESS
 
     def _score_short(self, found: _Found, covered: float, near: float) -> float:
         score = relevance.score(covered, relevance.short_likeness(near))
         nearness = self._ranking.nearness
-        if nearness is None or score >= relevance.UNSURE:
+        if nearness is None or not found.is_entry or score >= relevance.UNSURE:
             return score
         key = nearness.of_key(found.title)
         return relevance.score(covered, relevance.short_likeness(near, key))

@@ -25,6 +25,7 @@ from typing import Final
 __all__ = [
     "CONTEXT_SHARE",
     "FLOORS",
+    "LABEL_NEARNESS",
     "SHORT_CHARS_MAX",
     "UNSURE",
     "coverage",
@@ -37,10 +38,12 @@ __all__ = [
 # The cosine of texts that have nothing in common, and of texts that say the same.
 _UNLIKE_COSINE: Final = 0.25
 _SAME_COSINE: Final = 0.85
-# The same for the nearness of entries of at most so many characters.
+# The same for the nearness of texts of at most so many characters.
 _UNLIKE_NEARNESS: Final = 1.0
 _SAME_NEARNESS: Final = 6.0
 SHORT_CHARS_MAX: Final = 100
+# The label of a logged event ("observation") is near to something by itself.
+LABEL_NEARNESS: Final = 0.2
 # What a word is worth however common it is: what is common in one branch may be rare in another.
 _COMMON_WEIGHT: Final = 1.0
 # Whoever asks with a whole error message does not mean each word: so many are enough.

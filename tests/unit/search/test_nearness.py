@@ -49,6 +49,16 @@ def test_a_question_about_something_else_finds_nothing(
     assert db.memory.search(question).results == []
 
 
+def test_a_logged_fact_is_found_by_a_question_without_its_words() -> None:
+    with stratagem.open(":memory:", embedder="static") as opened:
+        logged = opened.memory.log("observation", "home city: Oslo").sequence
+
+        assert [hit.sequence for hit in opened.memory.search("where do I live?").results] == [
+            logged
+        ]
+        assert opened.memory.search("how do black holes form?").results == []
+
+
 def test_pieces_of_unknown_words_are_near_to_nothing() -> None:
     embedder = StaticEmbedder()
     text = "what is a blorptangle"
