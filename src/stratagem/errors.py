@@ -18,6 +18,7 @@ __all__ = [
     "BranchExists",
     "BranchNotFound",
     "BranchProtected",
+    "BudgetExceeded",
     "ConceptNotFound",
     "CopyUnfinished",
     "CorrectionUnavailable",
@@ -450,6 +451,13 @@ class RateLimited(StratagemError):
     retryable = True
 
 
+class BudgetExceeded(StratagemError):
+    """A tool, or a token, was called as often as its budget allows, or has cost as much."""
+
+    code = "budget_exceeded"
+    hint_default = "Wait until it resets, or ask an administrator for a larger budget."
+
+
 class RequestTooLarge(StratagemError):
     """The request is larger or deeper than can be taken."""
 
@@ -556,6 +564,7 @@ TABLE: dict[str, Row] = {
     "permission_denied": Row(403, -32003, 5, "PERMISSION_DENIED", "caller"),
     "unauthenticated": Row(401, -32001, 5, "PERMISSION_DENIED", "caller"),
     "rate_limited": Row(429, -32029, 6, "RATE_LIMITED", "nobody"),
+    "budget_exceeded": Row(429, -32029, 6, "RATE_LIMITED", "nobody"),
     "request_too_large": Row(413, -32602, 2, "REQUEST_TOO_LARGE", "arguments"),
     "request_timeout": Row(408, -32050, 6, "TIMEOUT", "arguments"),
     "shutting_down": Row(503, -32050, 6, "SHUTTING_DOWN", "arguments"),

@@ -226,6 +226,13 @@ WORK_LOOK_SECONDS: Final = 0.5
 # A process says this often that it goes on with its work; one that was silent for long is gone.
 WORK_SEEN_SECONDS: Final = 60.0
 WORK_LOST_SECONDS: Final = 150.0
+# A named set of tools: how many patterns it has, and how many sets there are.
+TOOL_SET_PATTERNS_MAX: Final = 500
+TOOL_SETS_MAX: Final = 200
+# How long a person's approval of a call can be used.
+APPROVAL_SECONDS: Final = 24 * 3600.0
+# Calls that wait for a person; more of one caller are refused without being noted.
+APPROVALS_WAITING_MAX: Final = 50
 # More work than this is not listed at once.
 WORK_LISTED_MAX: Final = 500
 EXECUTIONS_LISTED_DEFAULT: Final = 20

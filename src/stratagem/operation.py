@@ -95,6 +95,8 @@ class Caller:
     `toolsets` are those whose operations a tool may run on its behalf; None is all of them.
     `origin` is the same caller, less restricted: a branch that one switches to is the other's too.
     `transaction`: the one it is in; `branch` is then the hidden branch of that.
+    `tool_sets` are the named sets of tools that it may call through the gateway; None is all tools.
+    `budget` is how much its calls of tools may come to.
     """
 
     actor: str = "sdk"
@@ -110,6 +112,8 @@ class Caller:
     toolsets: frozenset[str] | None = None
     origin: Caller | None = None
     transaction: TransactionState | None = None
+    tool_sets: frozenset[str] | None = None
+    budget: Mapping[str, Any] | None = None
 
     @property
     def shown_branch(self) -> str:
@@ -238,6 +242,7 @@ class Caller:
             self.of_host,
             None if self.scopes is None else sorted(self.scopes),
             None if self.toolsets is None else sorted(self.toolsets),
+            None if self.tool_sets is None else sorted(self.tool_sets),
         ]
 
 

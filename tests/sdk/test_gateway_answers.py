@@ -56,6 +56,10 @@ def calls(gateway: Any) -> Answered:
     yield "pipeline", gateway.pipeline(steps=[ADD], async_=True)
     yield "work", gateway.work()
     yield "cancel", gateway.cancel("exec_nowhere")
+    yield "define_toolset", gateway.define_toolset("sums", ["calc*"], budget={"calls": 9})
+    yield "toolsets", gateway.toolsets()
+    yield "approvals", gateway.approvals()
+    yield "remove_toolset", gateway.remove_toolset("sums")
     yield "breakers", gateway.breakers()
     yield "reset_breaker", gateway.reset_breaker("calculator")
 

@@ -65,6 +65,8 @@ READS: dict[str, list[dict[str, Any]]] = {
     "strata_tags": [{}],
     "strata_explain_miss": [{"key": "nothing"}],
     "breakers_list": [{}],
+    "toolsets_list": [{}],
+    "approvals_list": [{}],
     "work_list": [{}],
     "tools_validate": [{"toolNames": ["press"]}],
     "tools_discover": [{}],

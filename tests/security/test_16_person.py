@@ -36,6 +36,8 @@ RESERVED: Mapping[str, tuple[dict[str, Any], str]] = {
     ),
     "server_add": ({"name": "sh", "command": "/bin/sh", "args": ["-c", "id"]}, "/bin/sh"),
     "server_refresh": ({"name": "sh", "approve": True}, "tools refresh sh --approve"),
+    "approval_decide": ({"id": "call_1", "decision": "approve"}, "tools approve call_1"),
+    "toolset_define": ({"name": "sums", "allow": ["*"]}, "toolset_define"),
     "tool_register": (
         {**_TOOL, "handler": {"type": "python", "callable": "os:system"}},
         "os:system",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from stratagem.access.scopes import intersect_with_role
 from stratagem.access.tokens import Token
@@ -18,7 +19,8 @@ class Identity:
     """Somebody, and what they may do where.
 
     `key` tells holders of tokens apart and holds no secret. `actor` is the name that events are
-    written under. `rights` are the scopes in each workspace; times are microseconds.
+    written under. `rights` are the scopes in each workspace; times are microseconds. `tool_sets`
+    are the sets of tools that may be called, `budget` how much.
     """
 
     key: str
@@ -27,6 +29,8 @@ class Identity:
     expires_at: int | None = None
     rate: int | None = None
     concurrency: int | None = None
+    tool_sets: frozenset[str] | None = None
+    budget: Mapping[str, Any] | None = None
 
     def choose(self, asked: str | None, home: str) -> str:
         """Return the workspace that a request is about.
@@ -63,4 +67,6 @@ def identity_of(token: Token) -> Identity:
         token.expires_at,
         token.rate,
         token.concurrency,
+        token.tool_sets,
+        token.budget,
     )

@@ -50,6 +50,8 @@ class Access:
         seconds: int | None = None,
         rate: int | None = None,
         concurrency: int | None = None,
+        tool_sets: Iterable[str] | None = None,
+        budget: Mapping[str, Any] | None = None,
     ) -> tuple[Token, str]:
         """Make a token, and return it with its secret, which is kept nowhere.
 
@@ -65,6 +67,8 @@ class Access:
             roles={check_workspace(each): check_role(role) for each, role in roles.items()},
             rate=rate,
             concurrency=concurrency,
+            tool_sets=None if tool_sets is None else frozenset(tool_sets),
+            budget=budget,
         )
         if not token.roles:
             raise ValidationFailed("A token opens at least one workspace.", field="workspace")

@@ -21,7 +21,8 @@ class Token:
     """What is kept of a token. `roles` are what its holder is in each workspace.
 
     Times are microseconds since 1970. `rate` is requests in a minute, `concurrency` requests at
-    once; None is the server's own measure.
+    once; None is the server's own measure. `tool_sets` are the named sets of tools that it may
+    call; None is every tool. `budget` is how much its calls of tools may come to.
     """
 
     id: str
@@ -34,6 +35,8 @@ class Token:
     revoked_at: int | None = None
     rate: int | None = None
     concurrency: int | None = None
+    tool_sets: frozenset[str] | None = None
+    budget: Mapping[str, Any] | None = None
 
     def content(self) -> dict[str, Any]:
         """Return the token as the payload of an event."""
@@ -48,12 +51,21 @@ class Token:
             "revoked_at": self.revoked_at,
             "rate": self.rate,
             "concurrency": self.concurrency,
+            **({} if self.tool_sets is None else {"tool_sets": sorted(self.tool_sets)}),
+            **({} if self.budget is None else {"budget": dict(self.budget)}),
         }
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Token:
         """Return the token that a payload holds."""
-        return cls(**{**content, "scopes": frozenset(content["scopes"])})
+        sets = content.get("tool_sets")
+        return cls(
+            **{
+                **content,
+                "scopes": frozenset(content["scopes"]),
+                "tool_sets": None if sets is None else frozenset(sets),
+            }
+        )
 
     def state(self, now: int) -> str:
         """Say whether it can be used: active, expired or revoked."""

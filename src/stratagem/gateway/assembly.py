@@ -17,6 +17,7 @@ from stratagem.gateway.calls.metrics import Metrics
 from stratagem.gateway.calls.pipelines import PipelineRunner, Pipelines
 from stratagem.gateway.calls.recorder import Recorder
 from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.calls.rights import ToolRights
 from stratagem.gateway.calls.work import WorkInProgress
 from stratagem.gateway.definitions.contract import Runner
 from stratagem.gateway.events import GatewayEvents
@@ -140,6 +141,7 @@ def _executor(
             microseconds=foundation.store.now,
             new_id=new_id,
             check_operation=check_operation,
+            rights=ToolRights(foundation),
             corrector=corrector,
         )
     )

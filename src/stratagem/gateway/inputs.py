@@ -95,6 +95,28 @@ class RequirementsInput(Input):
 
 
 @dataclass(kw_only=True)
+class BudgetInput(Input):
+    """How often something may be called, and what that may cost, in a stretch of time (UTC)."""
+
+    calls: int | None = param("Most calls", default=None, ge=1)
+    cost: float | None = param("Most that `pricing.cost` adds up to", default=None, gt=0)
+    per: Literal["hour", "day", "month"] = param("When it begins anew", default="day")
+
+
+@dataclass(kw_only=True)
+class RightsInput(Input):
+    """Who may call a tool, and how much."""
+
+    callers: list[Label] | None = param(
+        "Names of the tokens that may call it; its owner and administrators always may",
+        default=None,
+        max_length=limits.TAGS_MAX,
+    )
+    approval: bool = param("Whether a person approves each call", default=False)
+    budget: BudgetInput | None = param("How much all callers may call it", default=None)
+
+
+@dataclass(kw_only=True)
 class _Definition(Input):
     long_description: str | None = param(
         "Everything there is to say about it",
@@ -126,6 +148,7 @@ class _Definition(Input):
         "What it needs or is allowed", default=None, quiet=True
     )
     pricing: dict[str, Any] | None = param("What a call costs", default=None, quiet=True)
+    rights: RightsInput | None = param("Who may call it, and how much", default=None, quiet=True)
     metadata: dict[str, Any] | None = param("Any JSON about it", default=None, quiet=True)
     branch: BranchName = None
     request_id: RequestId = None
@@ -382,6 +405,43 @@ class ExecutionsInput(Input):
     )
     cursor: str | None = param("`next` of the last answer", default=None, quiet=True)
     branch: BranchName = None
+
+
+Pattern = Annotated[
+    str, Param("A tool's name, or a pattern such as git_*", min_length=1, max_length=128)
+]
+Patterns = Annotated[
+    list[Pattern], Param("Names and patterns", max_length=limits.TOOL_SET_PATTERNS_MAX)
+]
+
+
+@dataclass(kw_only=True)
+class ToolSetInput(Input):
+    """Parameters of toolset_define."""
+
+    name: str = param("Its name", pattern=r"^[a-z][a-z0-9_-]*$", max_length=64, quiet=True)
+    allow: Patterns = param("Tools in it: names and patterns", min_length=1)
+    deny: Patterns = param("Tools not in it, though allowed", default_factory=list)
+    approve: Patterns = param("Tools of it whose calls a person approves", default_factory=list)
+    read_only: bool = param("Only tools that change nothing", default=False)
+    budget: BudgetInput | None = param("How much each caller may call it", default=None)
+    description: str = param("What it is for", default="", max_length=1000, quiet=True)
+
+
+@dataclass(kw_only=True)
+class ToolSetNameInput(Input):
+    """Parameters of toolset_remove."""
+
+    name: str = param("Its name", min_length=1, max_length=64, quiet=True)
+
+
+@dataclass(kw_only=True)
+class ApprovalInput(Input):
+    """Parameters of approval_decide."""
+
+    id: str = param("As approvals_list names it", min_length=1, max_length=256)
+    decision: Literal["approve", "reject"] = param("What becomes of it")
+    reason: str | None = param("Why, for whoever asked", default=None, max_length=500)
 
 
 @dataclass(kw_only=True)

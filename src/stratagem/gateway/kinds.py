@@ -202,6 +202,29 @@ KINDS: Final = (
         quoting=_RUN,
     ),
     _simple(names.RESULT, names.RESULT_KEPT, names.RESULT_DROPPED, quoting=("result", "outcome")),
+    # Who may call what holds on every branch; nobody changes it by a merge.
+    RecordKind(
+        names.TOOL_SET,
+        (
+            EventKind(names.TOOL_SET_DEFINED, _plain),
+            EventKind(names.TOOL_SET_REMOVED, _deletion, deletes=True),
+        ),
+        writes=names.TOOL_SET_DEFINED,
+        deletes=names.TOOL_SET_REMOVED,
+        derived=True,
+    ),
+    RecordKind(
+        names.APPROVAL,
+        (
+            EventKind(names.APPROVAL_ASKED, _plain),
+            EventKind(names.APPROVAL_DECIDED, _plain),
+            EventKind(names.APPROVAL_USED, _deletion, deletes=True),
+        ),
+        writes=names.APPROVAL_ASKED,
+        deletes=names.APPROVAL_USED,
+        derived=True,
+        quoting=("arguments",),
+    ),
     # No branch has work of its own, and no merge carries it.
     RecordKind(
         names.WORK_IN_PROGRESS,

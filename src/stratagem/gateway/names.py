@@ -7,6 +7,7 @@ from typing import Final
 from stratagem.engine.events import Space
 
 __all__ = [
+    "APPROVALS",
     "CORRECTIONS_FAILED",
     "CORRECTIONS_OK",
     "CORRECTIONS_OPEN",
@@ -29,6 +30,7 @@ __all__ = [
     "SETTINGS",
     "STEPS",
     "TOOLS",
+    "TOOL_SETS",
     "WORK",
     "facet_agent",
     "facet_corrected",
@@ -70,6 +72,8 @@ LESSON_FOR: Final = "lesson_for"
 LESSON_AGAINST: Final = "lesson_against"
 RECOMMENDATION: Final = "recommendation"
 WORK_IN_PROGRESS: Final = "gateway_work"
+TOOL_SET: Final = "tool_set"
+APPROVAL: Final = "approval"
 
 TOOLS: Final = Space(TOOL, _NAMESPACE)
 RESOURCES: Final = Space(RESOURCE, _NAMESPACE)
@@ -90,6 +94,8 @@ LESSONS_FOR: Final = Space(LESSON_FOR, _NAMESPACE)
 LESSONS_AGAINST: Final = Space(LESSON_AGAINST, _NAMESPACE)
 RECOMMENDATIONS: Final = Space(RECOMMENDATION, _NAMESPACE)
 WORK: Final = Space(WORK_IN_PROGRESS, _NAMESPACE)
+TOOL_SETS: Final = Space(TOOL_SET, _NAMESPACE)
+APPROVALS: Final = Space(APPROVAL, _NAMESPACE)
 
 TOOL_REGISTERED: Final = "ToolRegistered"
 TOOL_UPDATED: Final = "ToolUpdated"
@@ -110,6 +116,11 @@ PROVIDER_REMOVED: Final = "ProviderRemoved"
 SETTING_CHANGED: Final = "GatewaySettingChanged"
 SETTING_REMOVED: Final = "GatewaySettingRemoved"
 TOOLS_RECOMMENDED: Final = "ToolsRecommended"
+TOOL_SET_DEFINED: Final = "ToolSetDefined"
+TOOL_SET_REMOVED: Final = "ToolSetRemoved"
+APPROVAL_ASKED: Final = "ApprovalAsked"
+APPROVAL_DECIDED: Final = "ApprovalDecided"
+APPROVAL_USED: Final = "ApprovalUsed"
 WORK_NOTED: Final = "WorkNoted"
 WORK_CANCELLED: Final = "WorkCancelled"
 WORK_ENDED: Final = "WorkEnded"

@@ -18,6 +18,8 @@ from stratagem.parameters import Input
 __all__ = [
     "ADD_SERVER",
     "APPROVE_SERVER",
+    "DECIDE",
+    "DEFINE_SET",
     "ERASE",
     "GRANT",
     "REGISTER",
@@ -88,6 +90,16 @@ APPROVE_SERVER: Final[PersonNeeded[inputs.RefreshServerInput]] = PersonNeeded(
 # The secrets are those of the server's environment: of every workspace, and of the machine.
 GRANT: Final[PersonNeeded[inputs.GrantInput]] = PersonNeeded(
     "gives a tool a secret of the server", _grant, of_host=lambda _given: True
+)
+DECIDE: Final[PersonNeeded[inputs.ApprovalInput]] = PersonNeeded(
+    "says what a model may do",
+    lambda given: ["tools", "approve" if given.decision == "approve" else "reject", given.id],
+    # Nobody is talked into refusing what was not allowed anyway.
+    applies=lambda given: given.decision == "approve",
+)
+# Whoever may change a set may let its tokens call anything.
+DEFINE_SET: Final[PersonNeeded[inputs.ToolSetInput]] = PersonNeeded(
+    "says which tools tokens may call", _call("toolset_define")
 )
 ERASE: Final[PersonNeeded[inputs.RetentionInput]] = PersonNeeded(
     "erases for good",

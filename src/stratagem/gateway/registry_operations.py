@@ -10,10 +10,13 @@ from stratagem.gateway.calls.answers import (
     ToolBreakers,
     ToolList,
 )
+from stratagem.gateway.calls.approval_service import ApprovalService
 from stratagem.gateway.calls.retention import Retention
 from stratagem.gateway.person import (
     ADD_SERVER,
     APPROVE_SERVER,
+    DECIDE,
+    DEFINE_SET,
     ERASE,
     GRANT,
     REGISTER,
@@ -21,15 +24,18 @@ from stratagem.gateway.person import (
 )
 from stratagem.gateway.providers.service import ProviderService
 from stratagem.gateway.registry.answers import (
+    ApprovalList,
     RemovedTool,
     ResourceAnswer,
     ResourceList,
     ToolRegistration,
+    ToolSetList,
     ToolUpdate,
 )
 from stratagem.gateway.registry.primitive_service import PrimitiveService
 from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
+from stratagem.gateway.registry.tool_set_service import ToolSetService
 from stratagem.gateway.rows import row
 from stratagem.gateway.service import Gateway
 from stratagem.operation import CommandHint, Operation, SdkMethod
@@ -70,6 +76,19 @@ def _say_breakers(answer: ToolBreakers) -> str:
 def _say_reset(answer: BreakerReset) -> str:
     name = answer["toolName"]
     return f"{name} may be called again." if answer["reset"] else f"{name} was not left alone."
+
+
+def _say_sets(answer: ToolSetList) -> str:
+    lines = [f"{each['name']}: {', '.join(each['allow'])}" for each in answer["toolsets"]]
+    return "\n".join(lines) or "There is no named set of tools."
+
+
+def _say_approvals(answer: ApprovalList) -> str:
+    lines = [
+        f"{each['id']} {each['kind']} {each['tool']}: {each['state']}"
+        for each in answer["approvals"]
+    ]
+    return "\n".join(lines) or "Nothing waits for a person."
 
 
 def _say_executions(answer: ExecutionPage) -> str:
@@ -337,6 +356,102 @@ OPERATIONS: tuple[Operation, ...] = (
         right="admin",
         reads=True,
         sdk=SdkMethod("secrets"),
+    ),
+    row(
+        "toolset_define",
+        "Define toolset",
+        "Define a named set of tools, which tokens can be limited to and /mcp/NAME serves: allowed "
+        "and denied tools, calls that a person approves, only what changes nothing, a budget.",
+        inputs.ToolSetInput,
+        services.tool_sets,
+        ToolSetService.define,
+        answer_fields=("name", "allow"),
+        toolset="registry",
+        right="admin",
+        person=DEFINE_SET,
+        sdk=SdkMethod("define_toolset", ("name", "allow")),
+        commands=(
+            CommandHint(
+                ("tools", "set"),
+                "Define a named set of tools, for tokens (--tools NAME) and at /mcp/NAME.",
+                positional=("name", "allow"),
+            ),
+        ),
+    ),
+    row(
+        "toolset_remove",
+        "Remove toolset",
+        "Remove a named set of tools; tokens that name no other may call nothing.",
+        inputs.ToolSetNameInput,
+        services.tool_sets,
+        ToolSetService.remove,
+        toolset="registry",
+        right="admin",
+        destructive=True,
+        sdk=SdkMethod("remove_toolset", ("name",)),
+    ),
+    row(
+        "toolsets_list",
+        "List toolsets",
+        "The named sets of tools; to a token that is limited to some, those.",
+        inputs.NothingInput,
+        services.tool_sets,
+        ToolSetService.list,
+        says=_say_sets,
+        answer_fields=("toolsets",),
+        toolset="registry",
+        reads=True,
+        sdk=SdkMethod("toolsets"),
+        commands=(CommandHint(("tools", "sets"), "Show the named sets of tools."),),
+    ),
+    row(
+        "approvals_list",
+        "What waits for a person",
+        "Calls that a person has to approve, with their arguments: your own, to administrators "
+        "all.",
+        inputs.NothingInput,
+        services.approvals,
+        ApprovalService.list,
+        says=_say_approvals,
+        answer_fields=("approvals",),
+        toolset="registry",
+        reads=True,
+        sdk=SdkMethod("approvals"),
+        commands=(
+            CommandHint(
+                ("tools", "approvals"),
+                "Show what waits for a person.",
+                renderer="approvals.show_approvals",
+            ),
+        ),
+    ),
+    row(
+        "approval_decide",
+        "Approve or reject",
+        "Approve or reject one thing of approvals_list.",
+        inputs.ApprovalInput,
+        services.approvals,
+        ApprovalService.decide,
+        toolset="registry",
+        right="admin",
+        person=DECIDE,
+        sdk=SdkMethod("decide", ("id", "decision")),
+        commands=(
+            CommandHint(
+                ("tools", "approve"),
+                "Approve one thing that waits for a person.",
+                positional=("id",),
+                only=("id", "reason"),
+                fixed={"decision": "approve"},
+            ),
+            CommandHint(
+                ("tools", "reject"),
+                "Reject one thing that waits for a person.",
+                positional=("id",),
+                only=("id", "reason"),
+                fixed={"decision": "reject"},
+            ),
+        ),
     ),
     row(
         "resources_list",

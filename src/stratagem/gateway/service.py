@@ -55,6 +55,7 @@ from stratagem.gateway.registry.answers import (
     ToolUpdate,
     WithdrawnGrants,
 )
+from stratagem.gateway.registry.tool_sets import read_tool_sets
 from stratagem.gateway.registry.tools import Tool, details_of, summary_of
 from stratagem.operation import Caller
 from stratagem.parameters import Input
@@ -166,6 +167,13 @@ class Gateway:
         with self._foundation.store.snapshot() as reader:
             view = self._foundation.views.view(reader, self._branch(given.branch), given.as_of)
             every = self._registry.all(reader.records, view)
+            own = self._caller.tool_sets
+            sets = read_tool_sets(self._foundation, reader, own) if own is not None else None
+            if sets is not None:
+                # Nobody is shown what they may not call.
+                every = [
+                    tool for tool in every if any(each.has(tool.name) for each in sets.values())
+                ]
             fitting = [tool for tool in every if _matches(tool, given)]
             page = fitting[given.offset : given.offset + given.limit]
             figures = history.performances(reader, view, [tool.name for tool in page])
@@ -601,11 +609,10 @@ class Gateway:
             )
 
     def _may_replace(self, tool: Tool) -> None:
-        """Refuse that somebody takes away a tool that another caller's client hosts."""
-        hosted = tool.handler.get("type") == "client" and tool.owner is not None
-        if hosted and tool.owner != self._caller.actor and not self._caller.may("gateway", "admin"):
+        """Refuse that somebody changes or removes what another has registered."""
+        if tool.owner != self._caller.actor and not self._caller.may("gateway", "admin"):
             raise PermissionDenied(
-                f"{tool.name} is hosted by another caller's client.",
+                f"{tool.name} was registered by another caller, whose it is.",
                 field="toolId",
                 required="gateway:admin",
                 hint="Ask its owner or an administrator.",

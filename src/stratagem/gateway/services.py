@@ -7,6 +7,7 @@ from stratagem.gateway.advice.error_recovery import ErrorRecoveryService
 from stratagem.gateway.advice.recommendations import RecommendationService
 from stratagem.gateway.advice.tool_inspection import ToolInspection
 from stratagem.gateway.advice.workflow_planner import WorkflowPlanner
+from stratagem.gateway.calls.approval_service import ApprovalService
 from stratagem.gateway.calls.retention import Retention
 from stratagem.gateway.calls.work_service import WorkService
 from stratagem.gateway.learning.service import (
@@ -20,10 +21,12 @@ from stratagem.gateway.providers.service import ProviderService
 from stratagem.gateway.registry.primitive_service import PrimitiveService
 from stratagem.gateway.registry.resource_service import ResourceService
 from stratagem.gateway.registry.sources import Sources
+from stratagem.gateway.registry.tool_set_service import ToolSetService
 from stratagem.gateway.service import Gateway
 from stratagem.operation import Caller
 
 __all__ = [
+    "approvals",
     "correction_analysis",
     "corrections",
     "error_recovery",
@@ -36,6 +39,7 @@ __all__ = [
     "retention",
     "sources",
     "tool_inspection",
+    "tool_sets",
     "work",
     "workflow_planner",
 ]
@@ -82,6 +86,16 @@ def resources(parts: GatewayParts, caller: Caller) -> ResourceService:
 def retention(parts: GatewayParts, caller: Caller) -> Retention:
     """Return the erasure of old executions, for a caller."""
     return Retention(parts.foundation, caller, recorder=parts.recorder)
+
+
+def tool_sets(parts: GatewayParts, caller: Caller) -> ToolSetService:
+    """Return the named sets of tools, for a caller."""
+    return ToolSetService(parts.foundation, caller)
+
+
+def approvals(parts: GatewayParts, caller: Caller) -> ApprovalService:
+    """Return what waits for a person, for a caller."""
+    return ApprovalService(parts.foundation, caller)
 
 
 def work(parts: GatewayParts, caller: Caller) -> WorkService:

@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import orjson
@@ -45,6 +45,7 @@ from stratagem.gateway.calls.concurrency import ConcurrencyLimits
 from stratagem.gateway.calls.rate_limits import RateLimits
 from stratagem.gateway.calls.recorder import PendingExecution
 from stratagem.gateway.calls.result_cache import Cache
+from stratagem.gateway.calls.rights import Admission, ToolRights
 from stratagem.gateway.calls.work import (
     WorkInProgress,
     WorkItem,
@@ -122,6 +123,7 @@ class ExecutorParts:
 
     resolve: Callable[[str, str], Awaitable[tuple[Tool, View]]]
     check_operation: CheckOperation
+    rights: ToolRights
     secrets: Callable[[Tool], Awaitable[GrantedSecrets]]
     runners: Mapping[str, Runner]
     cache: Cache
@@ -149,6 +151,7 @@ class _CallState:
     started_at: int
     started: float
     tool: Tool | None = None
+    admission: Admission = field(default_factory=Admission)
     arguments: Any = None
     attempts: int = 0
     cached: bool = False
@@ -221,12 +224,14 @@ class Executor:
         tool, view = await parts.resolve(call.branch, call.tool)
         state.tool = tool
         _authorise(tool, call)
-        self._check_operation(tool, None, call)
+        state.admission = await parts.rights.admit(tool, call)
+        self._check_operation(tool, None, state)
         per_minute = tool.configuration.calls_per_minute or limits.CALLS_PER_MINUTE_DEFAULT
         parts.rates.take(call.caller.actor, tool.name, per_minute)
         state.arguments = await self._valid_arguments(state, tool)
         # Before the cache is looked at: it may hold what this caller could not have been told.
-        self._check_operation(tool, state.arguments, call)
+        self._check_operation(tool, state.arguments, state)
+        await parts.rights.approve(state.admission, tool, state.arguments, call)
         key = await self._cache_key(tool, state, view)
         if key is not None:
             found, kept = parts.cache.get(key)
@@ -236,7 +241,7 @@ class Executor:
                 return kept["result"], orjson.dumps(kept["result"])
         circuit = tool.circuit(state.arguments)
         parts.breakers.enter(circuit)
-        await self._begin(state, circuit)
+        await self._begin(state, tool, circuit)
         try:
             result = _separate(await self._run(state, tool), state)
             data = _encode_output(tool, result, state.mcp)
@@ -253,17 +258,20 @@ class Executor:
             parts.cache.put(key, tool.name, kept, tool.configuration.cache_seconds)
         return result, data
 
-    def _check_operation(self, tool: Tool, arguments: Any, call: Call) -> None:
+    def _check_operation(self, tool: Tool, arguments: Any, state: _CallState) -> None:
         """Refuse an operation that the caller could not run; without arguments, ever."""
         if tool.handler.get("type") == "operation":
-            self._parts.check_operation(tool.handler["operation"], arguments, call.caller)
+            caller = state.call.caller
+            if state.admission.read_only:
+                caller = replace(caller, read_only=True)
+            self._parts.check_operation(tool.handler["operation"], arguments, caller)
 
-    async def _begin(self, state: _CallState, circuit: str) -> None:
+    async def _begin(self, state: _CallState, tool: Tool, circuit: str) -> None:
         """Ask whether the tool may be run; that it may not says nothing about the tool."""
-        if state.call.begin is None:
-            return
         try:
-            await state.call.begin(state.execution_id)
+            await self._parts.rights.charge(state.admission, tool)
+            if state.call.begin is not None:
+                await state.call.begin(state.execution_id)
         except BaseException:
             self._parts.breakers.leave(circuit)
             raise

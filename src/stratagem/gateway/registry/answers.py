@@ -10,6 +10,10 @@ from typing import Any, Literal, NotRequired, TypedDict, final
 from stratagem.gateway.definitions.documents import ServerDocument, Status
 
 __all__ = [
+    "Approval",
+    "ApprovalList",
+    "BudgetDocument",
+    "DecidedApproval",
     "GrantList",
     "NewGrant",
     "OpenApiTools",
@@ -21,6 +25,7 @@ __all__ = [
     "RegistrationChecks",
     "RemovedServer",
     "RemovedTool",
+    "RemovedToolSet",
     "Resource",
     "ResourceAnswer",
     "ResourceList",
@@ -36,6 +41,8 @@ __all__ = [
     "ToolDetails",
     "ToolRefusal",
     "ToolRegistration",
+    "ToolSetDocument",
+    "ToolSetList",
     "ToolSummary",
     "ToolUpdate",
     "UpstreamCompletion",
@@ -125,6 +132,7 @@ class ToolDetails(ToolSummary):
     configuration: NotRequired[dict[str, Any]]
     requirements: NotRequired[dict[str, Any]]
     permissions: NotRequired[dict[str, Any]]
+    rights: NotRequired[dict[str, Any]]
     metadata: NotRequired[dict[str, Any]]
 
 
@@ -365,3 +373,70 @@ class ProviderResults(TypedDict):
     calls: int
     failed: int
     results: list[ProviderJson]
+
+
+class BudgetDocument(TypedDict):
+    """How often something may be called, and what that may cost, in a stretch of time."""
+
+    per: NotRequired[Literal["hour", "day", "month"]]
+    calls: NotRequired[int]
+    cost: NotRequired[float]
+
+
+class ToolSetDocument(TypedDict):
+    """A named set of tools, as it is kept and shown; names and patterns of tools."""
+
+    name: str
+    description: str
+    allow: list[str]
+    deny: list[str]
+    approve: list[str]
+    readOnly: bool
+    budget: BudgetDocument | None
+
+
+class ToolSetList(TypedDict):
+    """The named sets of tools."""
+
+    toolsets: list[ToolSetDocument]
+
+
+class RemovedToolSet(TypedDict):
+    """A set that was removed: tokens that name it may call none of its tools."""
+
+    name: str
+    removed: bool
+
+
+class Approval(TypedDict):
+    """Something that waits for a person: a call, or a changed definition of a tool.
+
+    Of a definition `differences` has what was approved beside what the server says now.
+    """
+
+    id: str
+    kind: Literal["call", "definition"]
+    tool: str
+    state: Literal["waiting", "approved", "rejected"]
+    caller: NotRequired[str]
+    arguments: NotRequired[Any]
+    askedAt: NotRequired[str]
+    server: NotRequired[str]
+    isNew: NotRequired[bool]
+    differences: NotRequired[list[dict[str, Any]]]
+    definition: NotRequired[dict[str, Any]]
+    warnings: NotRequired[list[str]]
+
+
+class ApprovalList(TypedDict):
+    """What waits for a person."""
+
+    approvals: list[Approval]
+
+
+class DecidedApproval(TypedDict):
+    """What was decided."""
+
+    id: str
+    tool: str
+    state: Literal["approved", "rejected"]

@@ -44,6 +44,8 @@ from stratagem.gateway.learning.answers import (
 )
 from stratagem.gateway.pipelines.answers import PipelinePreview, PipelineRun
 from stratagem.gateway.registry.answers import (
+    ApprovalList,
+    DecidedApproval,
     GrantList,
     NewGrant,
     OpenApiTools,
@@ -53,12 +55,15 @@ from stratagem.gateway.registry.answers import (
     ProviderTools,
     RemovedServer,
     RemovedTool,
+    RemovedToolSet,
     Resource,
     ResourceAnswer,
     ResourceVersions,
     ServerList,
     ServerTools,
     ToolRegistration,
+    ToolSetDocument,
+    ToolSetList,
     ToolUpdate,
     UpstreamCompletion,
     UpstreamContents,
@@ -769,6 +774,7 @@ class GatewayOperations(OperationMethods):
         requirements: Mapping[str, Any] | None = None,
         permissions: Mapping[str, Any] | None = None,
         pricing: Mapping[str, Any] | None = None,
+        rights: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         branch: str | None = None,
         request_id: str | None = None,
@@ -794,6 +800,7 @@ class GatewayOperations(OperationMethods):
             requirements: What it needs to be run.
             permissions: What it needs or is allowed.
             pricing: What a call costs.
+            rights: Who may call it, and how much.
             metadata: Any JSON about it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -819,6 +826,7 @@ class GatewayOperations(OperationMethods):
                 "requirements": requirements,
                 "permissions": permissions,
                 "pricing": pricing,
+                "rights": rights,
                 "metadata": metadata,
                 "branch": branch,
                 "request_id": request_id,
@@ -844,6 +852,7 @@ class GatewayOperations(OperationMethods):
         requirements: Mapping[str, Any] | None = None,
         permissions: Mapping[str, Any] | None = None,
         pricing: Mapping[str, Any] | None = None,
+        rights: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         branch: str | None = None,
         request_id: str | None = None,
@@ -870,6 +879,7 @@ class GatewayOperations(OperationMethods):
             requirements: What it needs to be run.
             permissions: What it needs or is allowed.
             pricing: What a call costs.
+            rights: Who may call it, and how much.
             metadata: Any JSON about it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -896,6 +906,7 @@ class GatewayOperations(OperationMethods):
                 "requirements": requirements,
                 "permissions": permissions,
                 "pricing": pricing,
+                "rights": rights,
                 "metadata": metadata,
                 "branch": branch,
                 "request_id": request_id,
@@ -1079,6 +1090,87 @@ class GatewayOperations(OperationMethods):
     ) -> GrantList:
         """Which secrets were granted to which tools; never their values."""
         answer: GrantList = self._ask("secrets_list", {})
+        return answer
+
+    def define_toolset(
+        self,
+        name: str,
+        allow: Sequence[str],
+        *,
+        deny: Sequence[str] | None = None,
+        approve: Sequence[str] | None = None,
+        read_only: bool = False,
+        budget: Mapping[str, Any] | None = None,
+        description: str = "",
+    ) -> ToolSetDocument:
+        """Define a named set of tools, which tokens can be limited to and /mcp/NAME serves: allowed and denied tools, calls that a person approves, only what changes nothing, a budget.
+
+        Args:
+            name: Its name.
+            allow: Tools in it: names and patterns.
+            deny: Tools not in it, though allowed.
+            approve: Tools of it whose calls a person approves.
+            read_only: Only tools that change nothing.
+            budget: How much each caller may call it.
+            description: What it is for.
+        """
+        answer: ToolSetDocument = self._ask(
+            "toolset_define",
+            {
+                "name": name,
+                "allow": allow,
+                "deny": deny,
+                "approve": approve,
+                "read_only": read_only,
+                "budget": budget,
+                "description": description,
+            },
+        )
+        return answer
+
+    def remove_toolset(
+        self,
+        name: str,
+    ) -> RemovedToolSet:
+        """Remove a named set of tools; tokens that name no other may call nothing.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedToolSet = self._ask("toolset_remove", {"name": name})
+        return answer
+
+    def toolsets(
+        self,
+    ) -> ToolSetList:
+        """The named sets of tools; to a token that is limited to some, those."""
+        answer: ToolSetList = self._ask("toolsets_list", {})
+        return answer
+
+    def approvals(
+        self,
+    ) -> ApprovalList:
+        """Calls that a person has to approve, with their arguments: your own, to administrators all."""
+        answer: ApprovalList = self._ask("approvals_list", {})
+        return answer
+
+    def decide(
+        self,
+        id: str,
+        decision: Literal["approve", "reject"],
+        *,
+        reason: str | None = None,
+    ) -> DecidedApproval:
+        """Approve or reject one thing of approvals_list.
+
+        Args:
+            id: As approvals_list names it.
+            decision: What becomes of it.
+            reason: Why, for whoever asked.
+        """
+        answer: DecidedApproval = self._ask(
+            "approval_decide", {"id": id, "decision": decision, "reason": reason}
+        )
         return answer
 
     def resources(
@@ -2238,6 +2330,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         requirements: Mapping[str, Any] | None = None,
         permissions: Mapping[str, Any] | None = None,
         pricing: Mapping[str, Any] | None = None,
+        rights: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         branch: str | None = None,
         request_id: str | None = None,
@@ -2263,6 +2356,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             requirements: What it needs to be run.
             permissions: What it needs or is allowed.
             pricing: What a call costs.
+            rights: Who may call it, and how much.
             metadata: Any JSON about it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -2288,6 +2382,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "requirements": requirements,
                 "permissions": permissions,
                 "pricing": pricing,
+                "rights": rights,
                 "metadata": metadata,
                 "branch": branch,
                 "request_id": request_id,
@@ -2313,6 +2408,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         requirements: Mapping[str, Any] | None = None,
         permissions: Mapping[str, Any] | None = None,
         pricing: Mapping[str, Any] | None = None,
+        rights: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         branch: str | None = None,
         request_id: str | None = None,
@@ -2339,6 +2435,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             requirements: What it needs to be run.
             permissions: What it needs or is allowed.
             pricing: What a call costs.
+            rights: Who may call it, and how much.
             metadata: Any JSON about it.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -2365,6 +2462,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
                 "requirements": requirements,
                 "permissions": permissions,
                 "pricing": pricing,
+                "rights": rights,
                 "metadata": metadata,
                 "branch": branch,
                 "request_id": request_id,
@@ -2554,6 +2652,87 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     ) -> GrantList:
         """Which secrets were granted to which tools; never their values."""
         answer: GrantList = await self._ask_async("secrets_list", {})
+        return answer
+
+    async def define_toolset(
+        self,
+        name: str,
+        allow: Sequence[str],
+        *,
+        deny: Sequence[str] | None = None,
+        approve: Sequence[str] | None = None,
+        read_only: bool = False,
+        budget: Mapping[str, Any] | None = None,
+        description: str = "",
+    ) -> ToolSetDocument:
+        """Define a named set of tools, which tokens can be limited to and /mcp/NAME serves: allowed and denied tools, calls that a person approves, only what changes nothing, a budget.
+
+        Args:
+            name: Its name.
+            allow: Tools in it: names and patterns.
+            deny: Tools not in it, though allowed.
+            approve: Tools of it whose calls a person approves.
+            read_only: Only tools that change nothing.
+            budget: How much each caller may call it.
+            description: What it is for.
+        """
+        answer: ToolSetDocument = await self._ask_async(
+            "toolset_define",
+            {
+                "name": name,
+                "allow": allow,
+                "deny": deny,
+                "approve": approve,
+                "read_only": read_only,
+                "budget": budget,
+                "description": description,
+            },
+        )
+        return answer
+
+    async def remove_toolset(
+        self,
+        name: str,
+    ) -> RemovedToolSet:
+        """Remove a named set of tools; tokens that name no other may call nothing.
+
+        Args:
+            name: Its name.
+        """
+        answer: RemovedToolSet = await self._ask_async("toolset_remove", {"name": name})
+        return answer
+
+    async def toolsets(
+        self,
+    ) -> ToolSetList:
+        """The named sets of tools; to a token that is limited to some, those."""
+        answer: ToolSetList = await self._ask_async("toolsets_list", {})
+        return answer
+
+    async def approvals(
+        self,
+    ) -> ApprovalList:
+        """Calls that a person has to approve, with their arguments: your own, to administrators all."""
+        answer: ApprovalList = await self._ask_async("approvals_list", {})
+        return answer
+
+    async def decide(
+        self,
+        id: str,
+        decision: Literal["approve", "reject"],
+        *,
+        reason: str | None = None,
+    ) -> DecidedApproval:
+        """Approve or reject one thing of approvals_list.
+
+        Args:
+            id: As approvals_list names it.
+            decision: What becomes of it.
+            reason: Why, for whoever asked.
+        """
+        answer: DecidedApproval = await self._ask_async(
+            "approval_decide", {"id": id, "decision": decision, "reason": reason}
+        )
         return answer
 
     async def resources(

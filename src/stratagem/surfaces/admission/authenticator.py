@@ -182,6 +182,8 @@ class Authenticator:
             workspace=None if principal.workspace == self._home else principal.workspace,
             authority="token",
             of_host=HOST_SCOPE in principal.identity.rights.get(self._home, ()),
+            tool_sets=principal.identity.tool_sets,
+            budget=principal.identity.budget,
         )
 
     async def close(self) -> None:

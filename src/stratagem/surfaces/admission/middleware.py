@@ -35,6 +35,11 @@ _MCP_PATH: Final = "/mcp"
 _METRICS_PATH: Final = "/metrics"
 
 
+def _is_of_mcp(path: str) -> bool:
+    """Whether a path is that of the protocol's server, or of one of its virtual servers."""
+    return path == _MCP_PATH or path.startswith(f"{_MCP_PATH}/")
+
+
 # For a request and the status of its refusal.
 PageInstead = Callable[[Scope, int], Response | None]
 
@@ -78,7 +83,7 @@ class AuthenticationMiddleware:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] != _MCP_PATH:
+        if not _is_of_mcp(scope["path"]):
             await self._app(scope, receive, send)
             return
         await serve_while_authenticated(
@@ -115,7 +120,7 @@ class AuthenticationMiddleware:
         if scope["path"] == _METRICS_PATH:
             self._check_metrics(principal)
         if scope["path"].startswith(_SOCKETS_PATH) or (
-            scope["path"] == _MCP_PATH and scope.get("method") == "GET"
+            _is_of_mcp(scope["path"]) and scope.get("method") == "GET"
         ):
             held.enter_context(quotas.stream_slot(identity))
             return

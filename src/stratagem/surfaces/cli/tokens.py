@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -32,6 +32,7 @@ _NEEDED_NOW = (
     "Socket.IO; `stratagem mcp` and the command line do not. `stratagem token off` goes back."
 )
 Host = Annotated[str, option("host")]
+Period = Literal["hour", "day", "month"]
 ServerName = Annotated[list[str] | None, option("server_name")]
 PublicUrl = Annotated[str | None, option("public_url")]
 
@@ -71,6 +72,19 @@ def _create(
     ] = None,
     rate: Annotated[int | None, typer.Option(min=1, help="Requests in a minute.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Requests at once.")] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOOLSET", help="Only tools of this named set; repeatable."),
+    ] = None,
+    calls: Annotated[
+        int | None, typer.Option(min=1, help="Calls of tools in a stretch of --per.")
+    ] = None,
+    cost: Annotated[
+        float | None, typer.Option(min=0, help="What those calls may cost, by their pricing.")
+    ] = None,
+    per: Annotated[
+        Period, typer.Option(help="When calls and cost begin anew: hour, day or month.")
+    ] = "day",
 ) -> None:
     """Make a token. It is shown this once, and kept nowhere. With --read-only it only reads."""
     from stratagem.engine.moments import duration
@@ -81,7 +95,14 @@ def _create(
     with _access(session) as access:
         first = not access.are_needed()
         made, secret = access.create(
-            name, scopes, roles, seconds=seconds, rate=rate, concurrency=concurrency
+            name,
+            scopes,
+            roles,
+            seconds=seconds,
+            rate=rate,
+            concurrency=concurrency,
+            tool_sets=tools or None,
+            budget=_budget(calls, cost, per),
         )
         answer = {**_describe(made, access.now()), "token": secret}
     if first:
@@ -186,6 +207,12 @@ def _access(session: Session, *, must_exist: bool = False) -> Iterator[Access]:
         yield Access(runtime.foundation, session.caller, os.urandom)
 
 
+def _budget(calls: int | None, cost: float | None, per: str) -> dict[str, Any] | None:
+    bounds = {"calls": calls, "cost": cost or None}
+    given = {name: each for name, each in bounds.items() if each is not None}
+    return {**given, "per": per} if given else None
+
+
 def _scopes(given: list[str], *, only_read: bool, admin: bool) -> list[str]:
     from stratagem.access.scopes import PRESETS
 
@@ -221,6 +248,8 @@ def _describe(token_: Token, now: int) -> dict[str, Any]:
         "state": token_.state(now),
         "scopes": sorted(token_.scopes),
         "workspaces": dict(token_.roles),
+        **({} if token_.tool_sets is None else {"tools": sorted(token_.tool_sets)}),
+        **({} if token_.budget is None else {"budget": dict(token_.budget)}),
         **times,
     }
 

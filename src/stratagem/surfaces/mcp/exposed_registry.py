@@ -6,6 +6,7 @@ else of the registry can be called through `tool_execute`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -58,13 +59,25 @@ class ExposedRegistry:
         """Return the registered tools that clients see as tools in their own right."""
         if not self._settings.expose or not caller.may("gateway", "execute"):
             return []
+        patterns = self._patterns(caller)
+        return [each for each in self.tools_of_set(caller) if _is_exposed(each.name, patterns)]
+
+    def tools_of_set(self, caller: Caller) -> list[Tool]:
+        """Return every tool that a caller may call, as clients see tools in their own right."""
+        if not caller.may("gateway", "execute"):
+            return []
         given = {"limit": limits.TOOLS_LISTED_MAX, "status": "active"}
         listed = self._database.call("tools_list", given, caller)["tools"]
-        return [
-            _tool(each)
-            for each in listed
-            if self.exposes(each["name"]) and self._is_reachable(each["name"])
-        ]
+        return [_tool(each) for each in listed if self._is_reachable(each["name"])]
+
+    def _patterns(self, caller: Caller) -> list[Mapping[str, Any]]:
+        """Return what is exposed: a name of a set stands for its tools, all else for itself."""
+        named = [each for each in self._settings.expose if each.isidentifier() or "-" in each]
+        sets = {}
+        if named and caller.may("gateway", "read"):
+            found = self._database.call("toolsets_list", {}, caller)["toolsets"]
+            sets = {each["name"]: each for each in found}
+        return [sets.get(each, {"allow": [each], "deny": []}) for each in self._settings.expose]
 
     def _is_reachable(self, name: str) -> bool:
         """Whether a tool is no operation of a toolset that is not on."""
@@ -73,9 +86,9 @@ class ExposedRegistry:
         operation = TABLE.get(name)
         return operation is None or operation.toolset in self._settings.toolsets
 
-    def exposes(self, name: str) -> bool:
+    def exposes(self, name: str, caller: Caller) -> bool:
         """Whether a tool is to be seen in its own right."""
-        return any(fnmatchcase(name, pattern) for pattern in self._settings.expose)
+        return _is_exposed(name, self._patterns(caller))
 
     async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
         """Call a registered tool by its own name."""
@@ -153,6 +166,14 @@ class ExposedRegistry:
             "resources"
         ]
         return found
+
+
+def _is_exposed(name: str, patterns: Sequence[Mapping[str, Any]]) -> bool:
+    return any(
+        any(fnmatchcase(name, pattern) for pattern in each["allow"])
+        and not any(fnmatchcase(name, pattern) for pattern in each["deny"])
+        for each in patterns
+    )
 
 
 def _tool(listed: dict[str, Any]) -> Tool:

@@ -55,7 +55,8 @@ class ForwardedPrimitives:
     def is_served(self, caller: Caller) -> bool:
         """Whether a caller is shown anything of upstream servers."""
         exposed = bool(self._settings.expose) and not caller.read_only
-        return exposed and caller.may("gateway", "execute")
+        # A token that is limited to sets of tools has nothing else of the servers.
+        return exposed and caller.may("gateway", "execute") and caller.tool_sets is None
 
     async def prompts(self, caller: Caller, own: Collection[str]) -> list[Prompt]:
         """Return the prompts of the servers; `own` names are taken already."""

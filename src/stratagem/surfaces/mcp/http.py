@@ -13,6 +13,7 @@ from stratagem.surfaces.mcp.callers import SessionCallers
 from stratagem.surfaces.mcp.request_bodies import RequestBodies
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.mcp.sessions import SessionTracking
+from stratagem.surfaces.mcp.virtual_servers import VirtualServers
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 
@@ -44,4 +45,5 @@ def application(
             enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins
         ),
     )
-    return RequestBodies(SessionTracking(app, callers), authenticator.quotas.large_bodies)
+    tracked = RequestBodies(SessionTracking(app, callers), authenticator.quotas.large_bodies)
+    return VirtualServers(tracked, PATH)

@@ -25,6 +25,7 @@ from stratagem.surfaces.mcp.exposed_registry import PREFIX, ExposedRegistry
 from stratagem.surfaces.mcp.forwarded_primitives import ForwardedPrimitives
 from stratagem.surfaces.mcp.progress import forward_progress
 from stratagem.surfaces.mcp.tools import Tools, error_result
+from stratagem.surfaces.mcp.virtual_servers import narrow, serve_tool_set, tool_set_of
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.request_scope import LARGE_ARGUMENTS
 from stratagem.surfaces.serving.settings import ServerSettings
@@ -86,6 +87,7 @@ def build(settings: ServerSettings, database: Database, callers: Callers) -> Ser
             "notifications/initialized", types.NotificationParams, notices.begin
         )
     server.middleware.append(_answer_arguments_that_are_no_object)
+    server.middleware.append(serve_tool_set)
     return server
 
 
@@ -132,6 +134,10 @@ class _Handlers:
     async def list_tools(self, context: Context, page: Page) -> types.ListToolsResult:
         _only_page(page)
         caller = self._callers.of(context)
+        if (tool_set := tool_set_of(context)) is not None:
+            narrowed = narrow(caller, tool_set)
+            tools = await self._in_thread(lambda: self._registered.tools_of_set(narrowed))
+            return types.ListToolsResult(tools=tools)
         tools = await self._in_thread(lambda: self._tools.listing_for(caller))
         if self._settings.expose:
             tools = [*tools, *await self._in_thread(lambda: self._registered.tools(caller))]
@@ -144,7 +150,13 @@ class _Handlers:
         request = context.request
         large = request.scope.get(LARGE_ARGUMENTS) if request is not None else None
         arguments = large or params.arguments or {}
-        exposed = self._settings.expose and self._registered.exposes(params.name)
+        if (tool_set := tool_set_of(context)) is not None:
+            async with forward_progress(context):
+                narrowed = narrow(caller, tool_set)
+                return await self._registered.call(params.name, arguments, narrowed)
+        exposed = bool(self._settings.expose) and await self._in_thread(
+            lambda: self._registered.exposes(params.name, caller)
+        )
         if exposed and not await self._in_thread(lambda: self._tools.has(params.name)):
             return await self._run_waiting(
                 context,

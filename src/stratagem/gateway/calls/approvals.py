@@ -1,0 +1,202 @@
+"""Calls that a person approves, one by one.
+
+A call that needs it is refused, and noted with its arguments; a person decides; the same call by
+the same caller is then run once. What was approved is one revision of a tool with these very
+arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Literal, NotRequired, TypedDict
+
+import orjson
+
+from stratagem import limits
+from stratagem.engine import moments
+from stratagem.engine.events import Draft
+from stratagem.errors import PermissionDenied, RateLimited, ResourceNotFound, ValidationFailed
+from stratagem.gateway import names
+from stratagem.gateway.registry.answers import Approval
+from stratagem.gateway.registry.tools import Tool
+from stratagem.operation import Caller
+from stratagem.redaction import mask_json
+from stratagem.search.foundation import Foundation
+from stratagem.storage.contract import Reader, Transaction
+
+__all__ = ["CallApprovals"]
+
+_BRANCH: Final = "default"
+_MICROSECONDS: Final = 1_000_000
+
+
+class _Asked(TypedDict):
+    """A call that waits, as it is kept: times in microseconds."""
+
+    id: str
+    tool: str
+    caller: str
+    arguments: Any
+    askedAt: int
+    state: Literal["waiting", "approved", "rejected"]
+    decidedAt: NotRequired[int]
+    decidedBy: NotRequired[str]
+    reason: NotRequired[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class CallApprovals:
+    """See the module."""
+
+    foundation: Foundation
+
+    def use(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> None:
+        """Use up the approval of a call, or ask for it.
+
+        Raises:
+            PermissionDenied: A person has not approved it yet, or has rejected it.
+            RateLimited: The caller has asked for too many that are undecided.
+        """
+        id_ = _id_of(tool, arguments, caller)
+
+        def work(transaction: Transaction) -> _Asked | None:
+            asked = self._read(transaction, id_)
+            now = self.foundation.store.now()
+            if asked is None or self._is_over(asked, now):
+                asked = self._ask(transaction, tool, arguments, caller, id_)
+            elif asked["state"] == "approved":
+                self._append(transaction, names.APPROVAL_USED, {"id": id_}, id_)
+                return None
+            return asked
+
+        left = self.foundation.write(Caller(actor="gateway"), work)
+        if left is not None:
+            raise _refusal(left)
+
+    def visible_to(self, caller: Caller) -> list[Approval]:
+        """Return what a caller may see of the calls that wait or were decided."""
+        with self.foundation.store.snapshot() as reader:
+            every = self._every(reader)
+        return [_entry(each) for each in every if caller.sees_contents_of(each["caller"])]
+
+    def decide(
+        self, id_: str, state: Literal["approved", "rejected"], reason: str | None, caller: Caller
+    ) -> str:
+        """Decide about a call that waits; return its tool.
+
+        Raises:
+            ResourceNotFound: Nothing waits under that id.
+            ValidationFailed: It was decided already.
+        """
+
+        def work(transaction: Transaction) -> str:
+            asked = self._read(transaction, id_)
+            if asked is None:
+                raise ResourceNotFound(
+                    f"Nothing waits as {id_!r}.", field="id", hint="See approvals_list."
+                )
+            if asked["state"] != "waiting":
+                raise ValidationFailed(f"{id_} was {asked['state']} already.", field="id")
+            decided = asked.copy()
+            decided["state"] = state
+            decided["decidedAt"] = self.foundation.store.now()
+            decided["decidedBy"] = caller.actor
+            decided["reason"] = reason
+            self._append(transaction, names.APPROVAL_DECIDED, decided, id_)
+            return decided["tool"]
+
+        return self.foundation.write(caller, work)
+
+    def _ask(
+        self,
+        transaction: Transaction,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        id_: str,
+    ) -> _Asked:
+        waiting = [
+            each
+            for each in self._every(transaction)
+            if (each["caller"], each["state"]) == (caller.actor, "waiting")
+        ]
+        if len(waiting) >= limits.APPROVALS_WAITING_MAX:
+            raise RateLimited(
+                f"{len(waiting)} of your calls wait for a person already.",
+                limit=limits.APPROVALS_WAITING_MAX,
+                hint="Have a person decide about them first: see approvals_list.",
+            )
+        asked: _Asked = {
+            "id": id_,
+            "tool": tool.name,
+            "caller": caller.actor,
+            "arguments": mask_json(dict(arguments), self.foundation.redaction),
+            "askedAt": self.foundation.store.now(),
+            "state": "waiting",
+        }
+        self._append(transaction, names.APPROVAL_ASKED, asked, id_)
+        return asked
+
+    def _is_over(self, asked: _Asked, now: int) -> bool:
+        """Whether a decision holds no longer: somebody may ask again."""
+        decided = asked.get("decidedAt")
+        return decided is not None and now - decided > limits.APPROVAL_SECONDS * _MICROSECONDS
+
+    def _read(self, reader: Reader, id_: str) -> _Asked | None:
+        view = self.foundation.views.view(reader, _BRANCH)
+        version = reader.records.current(view.lineage, names.APPROVALS, id_)
+        if version is None or version.payload is None:
+            return None
+        asked: _Asked = orjson.loads(version.payload)
+        return asked
+
+    def _every(self, reader: Reader) -> list[_Asked]:
+        view = self.foundation.views.view(reader, _BRANCH)
+        page, _next = reader.records.page(view.lineage, names.APPROVALS, limit=1000)
+        return [orjson.loads(version.payload) for _key, version in page if version.payload]
+
+    def _append(
+        self, transaction: Transaction, kind: str, content: Mapping[str, Any], id_: str
+    ) -> None:
+        view = self.foundation.views.view(transaction, _BRANCH)
+        transaction.append(view.branch, [Draft(kind, content, names.APPROVALS, id_)])
+
+
+def _id_of(tool: Tool, arguments: Mapping[str, Any], caller: Caller) -> str:
+    meant = [caller.actor, tool.id, tool.revision, arguments]
+    digest = sha256(orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return f"call_{digest[:24]}"
+
+
+def _entry(asked: _Asked) -> Approval:
+    return {
+        "id": asked["id"],
+        "kind": "call",
+        "tool": asked["tool"],
+        "state": asked["state"],
+        "caller": asked["caller"],
+        "arguments": asked["arguments"],
+        "askedAt": moments.iso(asked["askedAt"]),
+    }
+
+
+def _refusal(asked: _Asked) -> PermissionDenied:
+    id_, tool = asked["id"], asked["tool"]
+    if asked["state"] == "rejected":
+        why = f": {asked['reason']}" if asked.get("reason") else ""
+        return PermissionDenied(
+            f"A person has rejected this call of {tool}{why}.",
+            reason="rejected",
+            approvalId=id_,
+            hint="Call it with other arguments, or do without it.",
+        )
+    command = f"stratagem tools approve {id_}"
+    return PermissionDenied(
+        f"A person has to approve this call of {tool}.",
+        reason="approval_needed",
+        approvalId=id_,
+        command=command,
+        hint=f"Have a person run: {command}. Then send the same call again.",
+    )

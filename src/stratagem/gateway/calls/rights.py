@@ -1,0 +1,140 @@
+"""Who may call which tool: asked on the one path of a call, before anything else is told.
+
+A call is held against the sets of tools that the caller's token names, and against what the tool
+says about its callers. Every step of a pipeline and every call of a batch is a call of its own, so
+that nothing gets round either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stratagem.errors import PermissionDenied
+from stratagem.gateway.calls.approvals import CallApprovals
+from stratagem.gateway.calls.budgets import Budget, charge
+from stratagem.gateway.calls.call import Call
+from stratagem.gateway.registry.answers import BudgetDocument
+from stratagem.gateway.registry.tool_sets import ToolSet, is_read_only, read_tool_sets
+from stratagem.gateway.registry.tools import Tool
+from stratagem.operation import Caller
+from stratagem.search.foundation import Foundation
+
+__all__ = ["Admission", "ToolRights"]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """On which terms a call may be made."""
+
+    read_only: bool = False
+    approval: bool = False
+    budgets: tuple[Budget, ...] = ()
+
+
+_FREE: Final = Admission()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRights:
+    """See the module."""
+
+    foundation: Foundation
+
+    async def admit(self, tool: Tool, call: Call) -> Admission:
+        """Return the terms of a call.
+
+        Raises:
+            PermissionDenied: The caller may not call the tool.
+        """
+        caller, rights = call.caller, tool.content.get("rights")
+        if caller.tool_sets is None and caller.budget is None and not rights:
+            return _FREE
+        _check_callers(tool, rights or {}, caller)
+        chosen = None
+        if caller.tool_sets is not None:
+            sets = await self.foundation.read_async(lambda: self._sets_of(caller))
+            chosen = _choose(sets, tool, caller)
+        return Admission(
+            read_only=chosen is not None and chosen.read_only,
+            approval=bool((rights or {}).get("approval"))
+            or (chosen is not None and chosen.asks(tool.name)),
+            budgets=_budgets(tool, rights or {}, caller, chosen),
+        )
+
+    async def approve(self, admission: Admission, tool: Tool, arguments: Any, call: Call) -> None:
+        """Use the approval of a call that needs one.
+
+        Raises:
+            PermissionDenied: No person has approved it.
+        """
+        if admission.approval and not call.caller.speaks_for_person("gateway"):
+            approvals = CallApprovals(self.foundation)
+            await asyncio.to_thread(approvals.use, tool, arguments, call.caller)
+
+    async def charge(self, admission: Admission, tool: Tool) -> None:
+        """Charge a call that is about to be run.
+
+        Raises:
+            BudgetExceeded: A budget does not allow it.
+        """
+        if admission.budgets:
+            cost = _cost_of(tool)
+            await asyncio.to_thread(charge, self.foundation, admission.budgets, cost)
+
+    def _sets_of(self, caller: Caller) -> dict[str, ToolSet]:
+        return read_tool_sets(self.foundation, self.foundation.store.reader(), caller.tool_sets)
+
+
+def _check_callers(tool: Tool, rights: Mapping[str, Any], caller: Caller) -> None:
+    callers = rights.get("callers")
+    if callers is None or caller.actor == tool.owner or caller.may("gateway", "admin"):
+        return
+    if caller.actor not in {*callers, *(f"token:{each}" for each in callers)}:
+        raise PermissionDenied(
+            f"{tool.name} may be called by some only, and you are not among them.",
+            reason="callers",
+            tool=tool.name,
+            hint="Ask its owner or an administrator.",
+        )
+
+
+def _choose(sets: Mapping[str, ToolSet], tool: Tool, caller: Caller) -> ToolSet:
+    """Return the set by which a caller may call a tool: the one that asks for least."""
+    having = [each for each in sets.values() if each.has(tool.name)]
+    fitting = [each for each in having if not each.read_only or is_read_only(tool)]
+    if not fitting:
+        named = ", ".join(sorted(caller.tool_sets or ()))
+        why = "which has tools that change nothing only" if having else "where it is not"
+        raise PermissionDenied(
+            f"You may call the tools of {named}, {why}: not {tool.name}.",
+            reason="toolset",
+            tool=tool.name,
+            toolsets=sorted(caller.tool_sets or ()),
+            hint="tools_list shows what you may call; an administrator can add to the set.",
+        )
+    return min(fitting, key=lambda each: (each.asks(tool.name), each.read_only, each.name))
+
+
+def _budgets(
+    tool: Tool, rights: Mapping[str, Any], caller: Caller, chosen: ToolSet | None
+) -> tuple[Budget, ...]:
+    of_tool: BudgetDocument | None = rights.get("budget")
+    of_token: Any = caller.budget
+    of_set = chosen.budget if chosen is not None else None
+    found = [
+        Budget(f"tool:{tool.id}", f"All calls of {tool.name}", of_tool) if of_tool else None,
+        Budget(f"caller:{caller.actor}", "Your calls of tools", of_token) if of_token else None,
+        Budget(f"set:{chosen.name}:{caller.actor}", f"Your calls of {chosen.name}", of_set)
+        if chosen is not None and of_set
+        else None,
+    ]
+    return tuple(each for each in found if each is not None)
+
+
+def _cost_of(tool: Tool) -> float:
+    """Return what a call costs, where its `pricing` says so."""
+    cost = (tool.content.get("pricing") or {}).get("cost")
+    return float(cost) if isinstance(cost, int | float) and cost > 0 else 0.0

@@ -1,0 +1,25 @@
+"""What waits for a person, shown so that it can be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from stratagem.surfaces.cli.output import json_text, printable
+
+__all__ = ["show_approvals"]
+
+
+def show_approvals(console: Console, answer: Mapping[str, Any]) -> None:
+    """Show each thing with everything that a decision needs."""
+    if not answer["approvals"]:
+        console.print("Nothing waits for a person.")
+        return
+    for each in answer["approvals"]:
+        console.print(printable(f"{each['id']}  {each['kind']} of {each['tool']}: {each['state']}"))
+        if each["kind"] == "call":
+            console.print(printable(f"  by {each['caller']}, {each['askedAt']}"), style="dim")
+            console.print(printable(json_text(each["arguments"], indented=True)), soft_wrap=True)
+    console.print("stratagem tools approve ID, or reject ID, decides.", style="dim")

@@ -1,0 +1,298 @@
+"""19. Nobody calls a tool beyond their rights, whichever way they go; tools stay their owner's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stratagem.bootstrap import Runtime
+from stratagem.errors import BudgetExceeded, PermissionDenied, StratagemError
+from stratagem.operation import Caller
+from tests.security.house import (
+    ENVELOPE,
+    MODERN,
+    SURFACES,
+    House,
+    Surface,
+    make_token,
+    opened,
+    read_message,
+    serving,
+)
+from tests.surfaces.serving import eventually
+
+MEMBER = frozenset({f"{each}:{right}" for each in ("gateway", "memory") for right in ("write", "execute")})  # fmt: skip
+ROOT = Caller("root", authority="operator")
+ANN = Caller("token:ann", authority="token", scopes=MEMBER)
+BOB = Caller("token:bob", authority="token", scopes=MEMBER)
+# Limited to calculator.
+LIMITED = replace(BOB, tool_sets=frozenset({"sums"}))
+SUM = {"expression": "6 * 7"}
+
+
+def pipeline_tool(name: str, tool: str, arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
+    steps = [{"id": "a", "tool": tool, "arguments": arguments}]
+    return {
+        "name": name,
+        "description": "A tool of the tests.",
+        "inputSchema": {"type": "object"},
+        "handler": {"type": "pipeline", "definition": {"name": name, "steps": steps}},
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runtime]:
+    with opened(tmp_path_factory.mktemp("rights") / "memory.db") as running:
+        running.call("toolset_define", {"name": "sums", "allow": ["calc*", "peek"]}, ROOT)
+        looking = {"name": "looking", "allow": ["*"], "deny": ["date_time"], "readOnly": True}
+        running.call("toolset_define", looking, ROOT)
+        yield running
+
+
+def refused(runtime: Runtime, operation: str, arguments: Any, caller: Caller) -> StratagemError:
+    with pytest.raises(StratagemError) as caught:
+        runtime.call(operation, arguments, caller)
+    return caught.value
+
+
+def execute(runtime: Runtime, tool: str, arguments: Any, caller: Caller, **more: Any) -> Any:
+    given = {"toolName": tool, "arguments": arguments, **more}
+    return runtime.call("tool_execute", given, caller)
+
+
+def test_a_member_changes_and_removes_only_its_own_tools(runtime: Runtime) -> None:
+    runtime.call("tool_register", pipeline_tool("anns", "calculator", SUM), ANN)
+    stolen = pipeline_tool("anns", "api_caller", {})["handler"]
+
+    changed = refused(runtime, "tool_update", {"toolId": "anns", "handler": stolen}, BOB)
+    removed = refused(runtime, "tool_remove", {"toolId": "anns"}, BOB)
+    again = refused(runtime, "tool_register", pipeline_tool("anns", "calculator", SUM), BOB)
+    own = runtime.call("tool_update", {"toolId": "anns", "description": "Mine."}, ANN)
+    runtime.call("tool_update", {"toolId": "anns", "tags": ["x"]}, ROOT)
+
+    assert (changed.code, removed.code) == ("permission_denied", "permission_denied")
+    assert again.code == "tool_exists"
+    assert own["changes"] == {"description": "Mine."}
+    assert runtime.call("tool_remove", {"toolId": "anns"}, ANN)["removed"]
+
+
+def test_a_limited_token_reaches_no_other_tool_whichever_way_it_goes(runtime: Runtime) -> None:
+    text = {"input": "a", "from": "csv", "to": "json"}
+    step = {"id": "a", "tool": "file_converter", "arguments": text}
+    call = {"toolName": "file_converter", "arguments": text}
+    # Somebody else's answer is kept; a pipeline of another's is in the set, its step is not.
+    tool = pipeline_tool("peek", "strata_status", {}, configuration={"cache": True})
+    runtime.call("tool_register", tool, ANN)
+    execute(runtime, "peek", {}, ANN)
+
+    allowed = execute(runtime, "calculator", SUM, LIMITED)
+    direct = refused(runtime, "tool_execute", call, LIMITED)
+    repeated = refused(runtime, "tool_execute", {**call, "requestId": "r"}, LIMITED)
+    detached = runtime.call("tool_execute", {**call, "async": True}, LIMITED)
+    batch = runtime.call("tools_batch", {"executions": [call]}, LIMITED)
+    run = runtime.call("tools_pipeline", {"name": "p", "steps": [step]}, LIMITED)
+    kept = refused(runtime, "tool_execute", {"toolName": "peek", "arguments": {}}, LIMITED)
+    by_id = refused(runtime, "tool_execute", {**call, "toolName": "tool_file_converter"}, LIMITED)
+    listed = runtime.call("tools_list", {"limit": 500}, LIMITED)["tools"]
+
+    assert allowed["result"]["result"] == 42
+    assert direct.details["reason"] == "toolset"
+    assert "tools_list" in direct.hint
+    assert (repeated.code, by_id.code) == ("permission_denied", "permission_denied")
+    assert batch["results"][0]["error"]["code"] == "PERMISSION_DENIED"
+    assert run["error"]["code"] == "permission_denied"
+    assert kept.code == "execution_error"
+    assert {each["name"] for each in listed} == {"calculator", "peek"}
+    outcome = eventually(
+        lambda: runtime.call("work_list", {"executionId": detached["executionId"]}, LIMITED).get(
+            "outcome"
+        )
+    )
+    assert outcome["error"]["code"] == "permission_denied"
+
+
+def test_a_set_that_is_gone_allows_nothing(runtime: Runtime) -> None:
+    nowhere = replace(BOB, tool_sets=frozenset({"nowhere"}))
+
+    error = refused(runtime, "tool_execute", {"toolName": "calculator", "arguments": SUM}, nowhere)
+
+    assert isinstance(error, PermissionDenied)
+
+
+def test_a_set_of_tools_that_change_nothing_changes_nothing(runtime: Runtime) -> None:
+    looker = replace(BOB, tool_sets=frozenset({"looking"}))
+    store = {"key": "k", "value": "v"}
+    step = {"id": "a", "tool": "strata_store", "arguments": store}
+
+    seen = execute(runtime, "strata_status", {}, looker)
+    stored = refused(
+        runtime, "tool_execute", {"toolName": "strata_store", "arguments": store}, looker
+    )
+    run = runtime.call("tools_pipeline", {"name": "p", "steps": [step]}, looker)
+    outside = refused(runtime, "tool_execute", {"toolName": "api_caller", "arguments": {}}, looker)
+    denied = refused(runtime, "tool_execute", {"toolName": "date_time", "arguments": {}}, looker)
+
+    assert seen["result"]["head"]
+    assert stored.code == "read_only"
+    assert not run["success"]
+    assert (outside.details["reason"], denied.details["reason"]) == ("toolset", "toolset")
+
+
+def test_a_call_that_needs_it_is_run_once_for_each_approval_of_a_person(runtime: Runtime) -> None:
+    given = {"name": "careful", "allow": ["calculator"], "approve": ["calculator"]}
+    runtime.call("toolset_define", given, ROOT)
+    asker = replace(BOB, tool_sets=frozenset({"careful"}))
+    other = replace(ANN, tool_sets=frozenset({"careful"}))
+    call = {"toolName": "calculator", "arguments": SUM}
+
+    first = refused(runtime, "tool_execute", call, asker)
+    id_ = first.details["approvalId"]
+    decision = {"id": id_, "decision": "approve"}
+    by_itself = refused(runtime, "approval_decide", decision, asker)
+    (waiting,) = runtime.call("approvals_list", {}, asker)["approvals"]
+    hidden = runtime.call("approvals_list", {}, other)["approvals"]
+    runtime.call("approval_decide", decision, ROOT)
+    others = refused(runtime, "tool_execute", call, other)
+    changed = refused(
+        runtime, "tool_execute", {**call, "arguments": {"expression": "1 / 3"}}, asker
+    )
+    worked = runtime.call("tool_execute", call, asker)
+    again = refused(runtime, "tool_execute", call, asker)
+
+    assert first.details["reason"] == "approval_needed"
+    assert id_ in first.hint
+    assert by_itself.code == "permission_denied"
+    assert (waiting["arguments"], waiting["caller"]) == (SUM, "token:bob")
+    assert hidden == []
+    assert others.details["approvalId"] != id_
+    assert changed.details["approvalId"] != id_
+    assert worked["result"]["result"] == 42
+    assert again.details["reason"] == "approval_needed"
+    runtime.call("approval_decide", {"id": id_, "decision": "reject", "reason": "no"}, ROOT)
+    assert refused(runtime, "tool_execute", call, asker).details["reason"] == "rejected"
+
+
+def test_budgets_of_tool_and_token_hold_in_every_process(runtime: Runtime) -> None:
+    tool = pipeline_tool(
+        "paid",
+        "calculator",
+        SUM,
+        pricing={"model": "per_call", "cost": 0.4},
+        rights={"budget": {"cost": 1, "per": "month"}},
+    )
+    runtime.call("tool_register", tool, ANN)
+    spender = replace(BOB, actor="token:spender", budget={"calls": 3, "per": "day"})
+    path = Path(runtime.foundation.store.location)
+
+    execute(runtime, "paid", {}, ANN)
+    execute(runtime, "paid", {}, ANN)
+    with opened(path) as elsewhere:
+        with pytest.raises(BudgetExceeded) as cost:
+            execute(elsewhere, "paid", {}, BOB)
+        execute(elsewhere, "calculator", SUM, spender)
+    sums = [{"toolName": "calculator", "arguments": {"expression": f"{n} + 1"}} for n in range(3)]
+    batch = {"executions": sums}
+    results = runtime.call("tools_batch", {**batch, "parallel": False}, spender)["results"]
+
+    assert cost.value.details | {"resets": "", "retry_after": 0, "executionId": ""} == {
+        "reason": "budget",
+        "unit": "cost",
+        "limit": 1,
+        "used": 0.8,
+        "resets": "",
+        "retry_after": 0,
+        "executionId": "",
+    }
+    assert cost.value.details["resets"] in cost.value.hint
+    assert [each["success"] for each in results] == [True, True, False]
+    assert results[2]["error"]["code"] == "RATE_LIMITED"
+    assert results[2]["error"]["details"]["unit"] == "calls"
+
+
+def test_a_tool_says_who_may_call_it(runtime: Runtime) -> None:
+    tool = pipeline_tool("few", "calculator", SUM, rights={"callers": ["carol"]})
+    runtime.call("tool_register", tool, ANN)
+
+    error = refused(runtime, "tool_execute", {"toolName": "few", "arguments": {}}, BOB)
+
+    assert error.details["reason"] == "callers"
+    assert execute(runtime, "few", {}, replace(BOB, actor="token:carol"))["result"]
+    assert execute(runtime, "few", {}, ANN)["result"]
+    refused(runtime, "tool_update", {"toolId": "few", "rights": {}}, BOB)
+
+
+def test_an_agent_widens_no_set(runtime: Runtime) -> None:
+    agent = Caller("mcp", authority="agent")
+
+    error = refused(runtime, "toolset_define", {"name": "sums", "allow": ["*"]}, agent)
+    nested = refused(
+        runtime,
+        "tool_execute",
+        {"toolName": "toolset_define", "arguments": {"name": "sums", "allow": ["*"]}},
+        agent,
+    )
+
+    assert (error.code, nested.code) == ("permission_denied", "permission_denied")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    path = tmp_path_factory.mktemp("served") / "memory.db"
+    tokens = {
+        "root": make_token(path, "root", "*:admin"),
+        "bob": make_token(path, "bob", "*:write", "*:execute", tool_sets=["sums"]),
+    }
+    with serving(path, expose=("sums",)) as house:
+        house.tokens = tokens
+        for name, allow in (("sums", "calc*"), ("texts", "file_*")):
+            given = {"name": name, "allow": [allow]}
+            assert house.call("rest", "root", "toolset_define", given).error is None
+        yield house
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_a_limited_token_is_limited_on_every_surface(served: House, surface: Surface) -> None:
+    worked = served.call(surface, "bob", "calculator", SUM)
+    denied = served.call(surface, "bob", "file_converter", {})
+
+    assert worked.error is None
+    assert denied.error == "permission_denied"
+
+
+def test_a_virtual_server_has_the_tools_of_its_set_and_no_others(served: House) -> None:
+    def ask(token: str, tool_set: str, method: str, **params: Any) -> Any:
+        path = f"/mcp/{tool_set}"
+        headers = {
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": MODERN,
+            "mcp-method": method,
+            **({"mcp-name": params["name"]} if "name" in params else {}),
+        }
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": method,
+            "params": {**params, "_meta": ENVELOPE},
+        }
+        return read_message(served.client(token, **headers).post(path, json=body))
+
+    def names(token: str, tool_set: str) -> list[str]:
+        return [each["name"] for each in ask(token, tool_set, "tools/list")["result"]["tools"]]
+
+    call = {"name": "calculator", "arguments": SUM}
+    worked = ask("bob", "sums", "tools/call", **call)["result"]
+    denied = ask("root", "texts", "tools/call", **call)["result"]
+
+    assert names("root", "texts") == ["file_converter"]
+    assert names("bob", "sums") == ["calculator"]
+    assert names("bob", "texts") == []
+    assert worked["structuredContent"]["result"] == 42
+    assert denied["isError"]
+    assert "error" in ask("root", "texts", "resources/list")
+    assert "calculator" in served.tools("root")
+    assert "file_converter" not in served.tools("root")
