@@ -407,8 +407,8 @@ OPERATIONS: tuple[Operation, ...] = (
     row(
         "approvals_list",
         "What waits for a person",
-        "Calls that a person has to approve, with their arguments: your own, to administrators "
-        "all.",
+        "Calls that a person has to approve, with their arguments; to administrators also tools "
+        "whose server has changed them, the old and the new definition side by side.",
         inputs.NothingInput,
         services.approvals,
         ApprovalService.list,

@@ -95,7 +95,9 @@ def tool_sets(parts: GatewayParts, caller: Caller) -> ToolSetService:
 
 def approvals(parts: GatewayParts, caller: Caller) -> ApprovalService:
     """Return what waits for a person, for a caller."""
-    return ApprovalService(parts.foundation, caller)
+    return ApprovalService(
+        parts.foundation, caller, registry=parts.registry, publish=parts.events.publish
+    )
 
 
 def work(parts: GatewayParts, caller: Caller) -> WorkService:

@@ -79,7 +79,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A tool that a source (an OpenAPI document, an upstream server) offers."""
+    """A tool that a source (an OpenAPI document, an upstream server) offers.
+
+    `said` are the texts and schemas as they were sent, before anything was taken out of them.
+    """
 
     name: str
     description: str
@@ -90,6 +93,7 @@ class ListedTool:
     tags: Sequence[str] = ()
     annotations: Mapping[str, Any] | None = None
     icons: Sequence[Mapping[str, Any]] = ()
+    said: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stratagem import limits
 
-__all__ = ["clean_definition", "clean_line", "clean_text", "cleaned_schema"]
+__all__ = ["clean_definition", "clean_line", "clean_text", "cleaned_schema", "reveal", "reveal_all"]
 
 _KEPT_CONTROLS: Final = frozenset("\n\t")
 # Control, format (zero width, direction, tags), private use, surrogates, unassigned.
@@ -63,6 +63,25 @@ def clean_line(text: str, chars_max: int) -> str:
 def cleaned_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema whose texts for people are clean; what has a meaning is left as it is."""
     return {key: _cleaned_part(key, value) for key, value in schema.items()}
+
+
+def reveal(text: str) -> str:
+    """Return a text whose unseen characters are spelled out, for people who judge it."""
+    return "".join(
+        char
+        if _is_seen(char)
+        else f"⟨U+{ord(char):04X} {unicodedata.name(char, 'without a name')}⟩"
+        for char in text
+    )
+
+
+def reveal_all(value: Any) -> Any:
+    """Return JSON with every text and name in it as `reveal` shows it."""
+    if isinstance(value, str):
+        return reveal(value)
+    if isinstance(value, Mapping):
+        return {reveal(str(name)): reveal_all(each) for name, each in value.items()}
+    return [reveal_all(each) for each in value] if isinstance(value, list) else value
 
 
 def _cleaned_part(key: str, value: Any) -> Any:

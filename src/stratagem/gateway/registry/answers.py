@@ -133,6 +133,7 @@ class ToolDetails(ToolSummary):
     requirements: NotRequired[dict[str, Any]]
     permissions: NotRequired[dict[str, Any]]
     rights: NotRequired[dict[str, Any]]
+    pending: NotRequired[dict[str, Any]]
     metadata: NotRequired[dict[str, Any]]
 
 

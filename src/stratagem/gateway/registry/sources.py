@@ -31,6 +31,11 @@ from stratagem.gateway.registry.answers import (
     ServerTools,
     SourceTools,
 )
+from stratagem.gateway.registry.pending_definitions import (
+    definition_of,
+    pending_changes,
+    was_rejected,
+)
 from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
@@ -184,11 +189,18 @@ class Sources:
                 own = known.get(each.handler.get("tool", each.name))
                 try:
                     if own is None:
-                        name = self._add(transaction, view, each, source, taken=taken)
-                        answer["registered"].append(name)
+                        name = self._add(
+                            transaction, view, each, source, taken=taken, approve=approve
+                        )
+                        answer["registered" if approve else "quarantined"].append(name)
                     elif _has_changed(own, each, source) or own.status == "quarantined":
-                        changes = _definition(each, own.name, source)
-                        changes = changes if approve else {"status": "quarantined"}
+                        if not approve and was_rejected(own, each):
+                            continue
+                        changes = (
+                            {**definition_of(each, own.name, source), "pending": None}
+                            if approve
+                            else pending_changes(each, own, own.name, source)
+                        )
                         registry.update(transaction, view, own.name, changes)
                         answer["updated" if approve else "quarantined"].append(own.name)
                     elif missing := _missing_display_fields(own, each, source):
@@ -212,14 +224,20 @@ class Sources:
         source: str,
         *,
         taken: TakenNames,
+        approve: bool,
     ) -> str:
-        """Register a tool under its own name, or under one that is neither taken nor mistaken."""
+        """Register a tool under its own name, or under one that is neither taken nor mistaken.
+
+        One that nobody has approved waits until somebody does.
+        """
         owner = f"source:{source}"
         name = taken.free(source, tool.name, owner)
         if name is None:
             raise ToolExists(f"There are too many tools named {tool.name!r}.", field="name")
         new_id = self._new_id("tool")
-        definition = _definition(tool, name, source)
+        definition = definition_of(tool, name, source)
+        if not approve:
+            definition |= pending_changes(tool, None, name, source)
         self._registry.register(transaction, view, definition, new_id, owner=owner, taken=taken)
         return name
 
@@ -242,33 +260,12 @@ def _has_changed(own: Tool, listed: ListedTool, source: str) -> bool:
 
 def _missing_display_fields(own: Tool, listed: ListedTool, source: str) -> dict[str, Any]:
     """Return what a source says of a tool, for clients to show, that the registry does not have."""
-    definition = _definition(listed, own.name, source)
+    definition = definition_of(listed, own.name, source)
     return {
         field: definition[field]
         for field in ("title", "annotations", "icons")
         if field in definition and definition[field] != own.content.get(field)
     }
-
-
-def _definition(tool: ListedTool, name: str, source: str) -> dict[str, Any]:
-    hints: Mapping[str, Any] = tool.annotations or {}
-    given = {
-        "name": name,
-        "title": tool.title,
-        "description": tool.description or tool.title or name,
-        "annotations": dict(hints) or None,
-        "icons": [dict(icon) for icon in tool.icons] or None,
-        "inputSchema": dict(tool.input_schema),
-        "outputSchema": dict(tool.output_schema) if tool.output_schema else None,
-        "handler": {**tool.handler, "source": source},
-        "provider": source,
-        "tags": list(tool.tags),
-        "status": "active",
-        "configuration": {"idempotent": True}
-        if hints.get("idempotentHint") or hints.get("readOnlyHint")
-        else {},
-    }
-    return {field: value for field, value in given.items() if value is not None}
 
 
 def _slug(title: str) -> str:

@@ -18,6 +18,7 @@ from stratagem.gateway import names
 from stratagem.gateway.definitions.contract import Handler, ListedTool, Run
 from stratagem.gateway.definitions.documents import ServerDocument
 from stratagem.gateway.events import Publish
+from stratagem.gateway.registry.pending_definitions import pending_changes
 from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
@@ -120,27 +121,26 @@ class UpstreamRunner:
         self._publish("primitives", {"server": server, "kind": kind, "uri": uri})
 
     def _quarantine(self, server: str, listed: Sequence[ListedTool]) -> None:
-        now = {tool.handler["tool"]: tool.handler["fingerprint"] for tool in listed}
-        changes = {"status": "quarantined"}
+        now = {tool.handler["tool"]: tool for tool in listed}
         quarantined: list[Tool] = []
 
         def work(transaction: Transaction) -> None:
             view = self._foundation.views.view(transaction, "default")
             for tool in tools_of(self._registry, transaction, view, server):
-                approved = tool.handler.get("fingerprint")
                 current = now.get(tool.handler["tool"])
-                if tool.status == "active" and current is not None and current != approved:
+                if tool.status == "active" and current is not None and _differs(tool, current):
+                    changes = pending_changes(current, tool, tool.name, server)
                     self._registry.update(transaction, view, tool.name, changes)
                     quarantined.append(tool)
 
         if any(
-            tool.status == "active"
-            and now.get(tool.handler["tool"]) != tool.handler.get("fingerprint")
+            tool.status == "active" and _differs(tool, now.get(tool.handler["tool"]))
             for tool in self._find_tools(server)
         ):
             self._foundation.write(Caller(actor="gateway"), work)
         for tool in quarantined:
-            changed = {"toolId": tool.id, "name": tool.name, "changes": changes}
+            shown = {"status": "quarantined"}
+            changed = {"toolId": tool.id, "name": tool.name, "changes": shown}
             self._publish("updated", changed)
             self._publish("unavailable", {"name": tool.name, "reason": "quarantined"})
 
@@ -158,6 +158,12 @@ def tools_of(registry: Registry, reader: Reader, view: View, source: str) -> lis
         for tool in registry.all(reader.records, view)
         if tool.handler.get("source") == source and tool.name not in registry.builtin
     ]
+
+
+def _differs(tool: Tool, listed: ListedTool | None) -> bool:
+    """Whether a server describes a tool differently than was approved, or not at all."""
+    now = listed.handler["fingerprint"] if listed is not None else None
+    return bool(now != tool.handler.get("fingerprint"))
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -1150,7 +1150,7 @@ class GatewayOperations(OperationMethods):
     def approvals(
         self,
     ) -> ApprovalList:
-        """Calls that a person has to approve, with their arguments: your own, to administrators all."""
+        """Calls that a person has to approve, with their arguments; to administrators also tools whose server has changed them, the old and the new definition side by side."""
         answer: ApprovalList = self._ask("approvals_list", {})
         return answer
 
@@ -2712,7 +2712,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
     async def approvals(
         self,
     ) -> ApprovalList:
-        """Calls that a person has to approve, with their arguments: your own, to administrators all."""
+        """Calls that a person has to approve, with their arguments; to administrators also tools whose server has changed them, the old and the new definition side by side."""
         answer: ApprovalList = await self._ask_async("approvals_list", {})
         return answer
 

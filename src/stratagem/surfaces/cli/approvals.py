@@ -22,4 +22,18 @@ def show_approvals(console: Console, answer: Mapping[str, Any]) -> None:
         if each["kind"] == "call":
             console.print(printable(f"  by {each['caller']}, {each['askedAt']}"), style="dim")
             console.print(printable(json_text(each["arguments"], indented=True)), soft_wrap=True)
+        else:
+            _show_definition(console, each)
     console.print("stratagem tools approve ID, or reject ID, decides.", style="dim")
+
+
+def _show_definition(console: Console, approval: Mapping[str, Any]) -> None:
+    """Show what a server says now beside what was approved."""
+    new = "a new tool" if approval["isNew"] else "changed"
+    console.print(printable(f"  {new} of the server {approval['server']}"), style="dim")
+    for each in approval["differences"]:
+        console.print(printable(f"  {each['place']}"))
+        for sign, value in (("-", each["before"]), ("+", each["after"])):
+            if value is not None:
+                text = value if isinstance(value, str) else json_text(value, indented=False)
+                console.print(printable(f"    {sign} {text}"), soft_wrap=True)

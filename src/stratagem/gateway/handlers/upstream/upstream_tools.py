@@ -126,7 +126,18 @@ def _read_tool(server: str, tool: Any, notes: list[str]) -> tuple[str, ListedToo
         title=_text_or(title, "", limits.UPSTREAM_TITLE_CHARS_MAX) or None,
         annotations=_annotations(annotations),
         icons=read_icons(tool.get("icons")),
+        said=_as_said(tool),
     )
+
+
+def _as_said(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a tool says of itself, as it was sent; texts are cut as they are registered."""
+    said = {key: tool[key] for key in _FINGERPRINTED if tool.get(key) is not None}
+    return {
+        key: each[: 2 * limits.TOOL_DESCRIPTION_CHARS_MAX] if isinstance(each, str) else each
+        for key, each in said.items()
+        if not key.endswith("Schema") or _schema_fault(each) is None
+    }
 
 
 def _tool_name(raw: str) -> str:
