@@ -191,28 +191,28 @@ def compare(reader: Reader, here: View, there: View) -> list[RecordDifference]:
         | set(_changed_subjects(reader.changes, there_known, known))
     )
     ours, theirs = (reader.records.current_many(view.lineage, subjects) for view in (here, there))
+    bases = _Bases(reader, [*ours.values(), *theirs.values()])
     ours_seen, theirs_seen = (
-        _visible_records(reader, view, held) for view, held in ((here, ours), (there, theirs))
+        bases.visible(view, held) for view, held in ((here, ours), (there, theirs))
     )
     apart = [
         subject
         for subject in subjects
-        if not _are_alike(ours_seen.get(subject), theirs_seen.get(subject))
+        if not bases.are_alike(ours_seen.get(subject), theirs_seen.get(subject))
     ]
-    bases = _Bases(reader)
     candidates = bases.candidates(apart, known)
     changes = []
     for subject in apart:
         record = ours_seen.get(subject) or theirs_seen[subject]
         if not reader.kinds.record(record.space.kind).derived:
             held = (
-                bases.held(subject, Cut(here.branch.id, here.limit), ours.get(subject)),
-                bases.held(subject, Cut(there.branch.id, there.limit), theirs.get(subject)),
+                bases.side_of(subject, Cut(here.branch.id, here.limit), ours.get(subject)),
+                bases.side_of(subject, Cut(there.branch.id, there.limit), theirs.get(subject)),
             )
             base = bases.of(subject, record.space, candidates.get(subject, []), known)
             base = bases.alike(subject, record.space, base, *held)
-            side = _changed_by(base, *(_content(each.get(subject)) for each in (ours, theirs)))
-            sides = _content(ours_seen.get(subject)), _content(theirs_seen.get(subject))
+            side = _changed_by(base, *(each.content for each in held))
+            sides = [bases.content_of(each.get(subject)) for each in (ours_seen, theirs_seen)]
             before, after = reversed(sides) if side == "ours" else sides
             changes.append(RecordDifference(record.space, record.key, before, after, side))
     return sorted(changes, key=lambda change: (change.space, change.key))
@@ -229,8 +229,8 @@ def count_events(reader: Reader, here: View, there: View) -> tuple[int, int]:
     return ours, theirs
 
 
-def _changed_by(base: Base, ours: Side, theirs: Side) -> ChangedBy:
-    if _is_same_side(base, ours):
+def _changed_by(base: Base, ours: Base, theirs: Base) -> ChangedBy:
+    if base is ours or _is_same_side(base, ours):
         return "theirs"
     return "ours" if _is_same_side(base, theirs) else "both"
 
@@ -326,16 +326,16 @@ class _Merger:
             self.reader.branches.lineage(self.source), subjects
         )
         ours = self.reader.records.current_many(self.reader.branches.lineage(self.target), subjects)
+        bases = _Bases(self.reader, [*ours.values(), *theirs.values()])
         apart = [
             subject
             for subject in subjects
-            if not _are_alike(ours.get(subject), theirs.get(subject))
+            if not bases.are_alike(ours.get(subject), theirs.get(subject))
         ]
         names = {
             subject: _RecordName(*name)
             for subject, name in self.reader.records.names(apart).items()
         }
-        bases = _Bases(self.reader)
         known = bases.candidates(apart, self.base_known)
         deletions = self.deletions(subject for subject in apart if subject not in theirs)
         for subject in apart:
@@ -343,13 +343,13 @@ class _Merger:
             if not self.kind(name.space).derived:
                 records = ours.get(subject), theirs.get(subject)
                 held = (
-                    bases.held(subject, Cut(self.target.id, OPEN_END), records[0]),
-                    bases.held(subject, Cut(self.source.id, OPEN_END), records[1]),
+                    bases.side_of(subject, Cut(self.target.id, OPEN_END), records[0]),
+                    bases.side_of(subject, Cut(self.source.id, OPEN_END), records[1]),
                 )
                 base = bases.of(subject, name.space, known.get(subject, []), self.base_known)
                 base = bases.alike(subject, name.space, base, *held)
                 origin = records[1].version.sequence if records[1] else deletions.get(subject)
-                self.merge_record(name, base, records, origin)
+                self.merge_record(name, base, held, origin)
         self.decide()
 
     def deletions(self, subjects: Iterable[int]) -> dict[int, int]:
@@ -363,10 +363,14 @@ class _Merger:
         self,
         name: _RecordName,
         base: Base,
-        records: tuple[Record | None, Record | None],
+        held: tuple[_Held, _Held],
         origin: int | None,
     ) -> None:
-        kind, (ours, theirs) = self.kind(name.space), map(_content, records)
+        kind, (ours, theirs) = self.kind(name.space), (cast("Side", each.content) for each in held)
+        if base is ours:
+            # The very same version: what nearly all records of a merge come to.
+            self.write(name, ours, theirs, origin)
+            return
         merged = three_way_merge.three_way(
             base, ours, theirs, sets=kind.set_fields, expiry=kind.expiry
         )
@@ -531,10 +535,31 @@ class _Bases:
     recursion ends because each step looks at less knowledge.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, held: Iterable[Record]) -> None:
         self._reader = reader
-        self._versions: dict[int, Version] = {}
+        # What the branches hold was read, and found to be what was written, already.
+        self._versions: dict[int, Version] = {each.version.sequence: each.version for each in held}
+        self._contents: dict[int, Side] = {}
         self._known: dict[tuple[int, int], Vector] = {}
+
+    def visible(self, view: View, records: Mapping[int, Record]) -> dict[int, Record]:
+        """Return the records of a view that it shows: none that have expired in it."""
+        expiry = {name: kind.expiry for name, kind in self._reader.kinds.records.items()}
+        return {
+            subject: record
+            for subject, record in records.items()
+            if not _has_expired(self.content_of(record), expiry[record.space.kind], view.time)
+        }
+
+    def are_alike(self, one: Record | None, other: Record | None) -> bool:
+        """Whether two branches hold the same of a record."""
+        if one is None or other is None:
+            return one is other
+        if one.version.sequence == other.version.sequence:
+            return True
+        if one.version.payload == other.version.payload:
+            return True
+        return same(self.content_of(one), self.content_of(other))
 
     def candidates(self, subjects: Sequence[int], known: Vector) -> dict[int, list[Cut]]:
         """Return the newest versions of some subjects on each branch that a vector knows."""
@@ -543,8 +568,9 @@ class _Bases:
         return found
 
     def load(self, versions: Iterable[Cut]) -> None:
-        wanted = {cut.limit for cut in versions} - set(self._versions)
-        self._versions |= self._reader.log.versions(sorted(wanted))
+        wanted = {cut.limit for cut in versions if cut.limit not in self._versions}
+        if wanted:
+            self._versions |= self._reader.log.versions(sorted(wanted))
 
     def alike(self, subject: int, space: Space, base: Base, ours: _Held, theirs: _Held) -> Base:
         """Return the base of two versions; where they expire together, one that expires with them.
@@ -586,6 +612,8 @@ class _Bases:
         """Return the base among the newest versions of the branches that a vector knows."""
         if not candidates:
             return ABSENT
+        if len(candidates) == 1:
+            return self.content(candidates[0])
         # A version stands for its branch up to where that is known: whatever the branch merged
         # after writing it and without changing it, it has taken into account.
         learnt = {cut: self.knowledge(cut.branch, known[cut.branch]) for cut in candidates}
@@ -613,14 +641,14 @@ class _Bases:
         latest = maximal_versions({place: states[place].known for place in states}, held)
         return sorted((states[place] for place in latest), key=lambda state: state.version)
 
-    def held(self, subject: int, view: Cut, record: Record | None) -> _Held:
+    def side_of(self, subject: int, view: Cut, record: Record | None) -> _Held:
         """Return what a branch holds of a record at some point, where that is known already."""
 
         def versions() -> list[int]:
             found = self.version_on(subject, *view)
             return [found.limit] if found else []
 
-        return _Held(_content(record), versions)
+        return _Held(self.content_of(record), versions)
 
     def version_on(self, subject: int, branch: int, upto: int) -> Cut | None:
         """Return the version of a record that a branch showed at some point."""
@@ -661,11 +689,19 @@ class _Bases:
         return self._known[branch, sequence]
 
     def content(self, cut: Cut) -> Side:
-        version = self._versions[cut.limit]
+        return self._decode(self._versions[cut.limit])
+
+    def content_of(self, record: Record | None) -> Side:
+        return ABSENT if record is None else self._decode(record.version)
+
+    def _decode(self, version: Version) -> Side:
+        """Return what a version says; that of one version is always the same object."""
         if version.payload is None or version.kind in self._reader.kinds.deletions:
             return ABSENT
-        content: Side = orjson.loads(version.payload)
-        return content
+        known = self._contents.get(version.sequence, ABSENT)
+        if known is ABSENT:
+            known = self._contents[version.sequence] = orjson.loads(version.payload)
+        return known
 
 
 class _Descent:
@@ -771,30 +807,8 @@ def _changed_subjects(changes: ChangeReader, learnt: Vector, known: Vector) -> l
     return sorted(found)
 
 
-def _visible_records(
-    reader: Reader, view: View, records: Mapping[int, Record]
-) -> dict[int, Record]:
-    """Return the records that a view shows: none that have expired in it."""
-    seen = reader.records.visible_among(
-        view, [record.version.sequence for record in records.values()]
-    )
-    return {
-        subject: record for subject, record in records.items() if record.version.sequence in seen
-    }
-
-
 def _knowledge(reader: Reader, view: View) -> Vector:
     return reader.branches.knowledge(view.branch.id, min(view.limit, reader.log.head().sequence))
-
-
-def _are_alike(one: Record | None, other: Record | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    if one.version.sequence == other.version.sequence:
-        return True
-    if one.version.payload == other.version.payload:
-        return True
-    return same(_content(one), _content(other))
 
 
 def _is_same_side(one: Base, other: Base) -> bool:
@@ -802,13 +816,6 @@ def _is_same_side(one: Base, other: Base) -> bool:
     if one is ABSENT or other is ABSENT:
         return one is other
     return same(one, other)
-
-
-def _content(record: Record | None) -> Side:
-    if record is None or record.version.payload is None:
-        return ABSENT
-    content: Side = orjson.loads(record.version.payload)
-    return content
 
 
 def _has_expired(side: Side, expiry: str | None, now: int) -> bool:
