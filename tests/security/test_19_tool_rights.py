@@ -296,3 +296,27 @@ def test_a_virtual_server_has_the_tools_of_its_set_and_no_others(served: House) 
     assert "error" in ask("root", "texts", "resources/list")
     assert "calculator" in served.tools("root")
     assert "file_converter" not in served.tools("root")
+
+
+def test_requirements_are_enforced_or_refused(runtime: Runtime) -> None:
+    def needing(name: str, **required: Any) -> dict[str, Any]:
+        return pipeline_tool(name, "calculator", SUM, requirements=required)
+
+    unknown = refused(runtime, "tool_register", needing("vague", permissions=["everything"]), ANN)
+    runtime.call("tool_register", needing("scoped", permissions=["knowledge:read"]), ANN)
+    runtime.call("tool_register", needing("keyed", resources=["search_api_key"]), ANN)
+    runtime.call("tool_register", needing("worded", resources=["a prompt"]), ANN)
+
+    scope = refused(runtime, "tool_execute", {"toolName": "scoped", "arguments": {}}, BOB)
+    key = refused(runtime, "tool_execute", {"toolName": "keyed", "arguments": {}}, BOB)
+    refused(runtime, "tool_execute", {"toolName": "worded", "arguments": {}}, BOB)
+    grant = {"tool": "keyed", "name": "SEARCH_API_KEY", "host": "x.example"}
+    runtime.call("secret_grant", grant, ROOT)
+    prompt = {"type": "prompt", "name": "a prompt", "content": "x"}
+    runtime.call("resource_create", prompt, ANN)
+
+    assert unknown.details["field"] == "requirements.permissions[0]"
+    assert scope.details["required"] == "knowledge:read"
+    assert key.details["missing"] == ["search_api_key"]
+    assert execute(runtime, "keyed", {}, BOB)["result"]
+    assert execute(runtime, "worded", {}, BOB)["result"]

@@ -619,6 +619,9 @@ class ServerInput(Input):
     """Parameters of server_add: a command to start, or an address."""
 
     name: Label = param("Its name", quiet=True)
+    transport: Literal["stdio", "http"] | None = param(
+        "How it is reached; follows from command and url", default=None, quiet=True
+    )
     command: str | None = param("Program to start", default=None, quiet=True)
     args: list[str] = param("Arguments of the command", default_factory=list, quiet=True)
     env: dict[str, str] = param(
@@ -629,8 +632,12 @@ class ServerInput(Input):
 
     def definition(self) -> dict[str, Any]:
         """Return the definition in the form in which it is kept."""
-        if self.url is not None:
-            kept: dict[str, Any] = {"transport": "http", "url": self.url, "headers": self.headers}
+        if self.transport == "http" or (self.transport is None and self.url is not None):
+            kept: dict[str, Any] = {
+                "transport": "http",
+                "url": self.url or "",
+                "headers": self.headers,
+            }
         else:
             kept = {
                 "transport": "stdio",
@@ -638,6 +645,8 @@ class ServerInput(Input):
                 "args": self.args,
                 "env": self.env,
             }
+        other = {"url": self.url} if kept["transport"] == "stdio" else {"command": self.command}
+        kept |= {name: each for name, each in other.items() if each is not None}
         return {"name": self.name, **kept}
 
 

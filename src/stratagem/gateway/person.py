@@ -80,7 +80,7 @@ UPDATE: Final[PersonNeeded[inputs.UpdateInput]] = PersonNeeded(
 ADD_SERVER: Final[PersonNeeded[inputs.ServerInput]] = PersonNeeded(
     "starts a program, or lets another server's tools in",
     _call("server_add"),
-    of_host=lambda given: given.url is None,
+    of_host=lambda given: given.definition()["transport"] == "stdio",
 )
 APPROVE_SERVER: Final[PersonNeeded[inputs.RefreshServerInput]] = PersonNeeded(
     "approves tools that have changed",

@@ -125,6 +125,31 @@ def test_an_mcp_server_is_added_listed_and_refreshed(cli: Cli) -> None:
     assert "quarantined" not in cli("tools", "servers")
 
 
+def test_servers_of_another_programs_settings_are_imported(cli: Cli) -> None:
+    servers = {
+        "up": {"command": sys.executable, "args": [str(SERVER)]},
+        "web": {"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer hunter22"}},
+        "old": {"type": "sse", "url": "https://x.example/sse"},
+    }
+    Path("mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+
+    planned = cli("tools", "import", "mcp.json", "--dry-run")
+    added = cli("tools", "import", "mcp.json", "--only", "up")
+    shown = cli("tools", "show", "add", "--json")
+
+    assert "up: planned" in planned
+    assert "old: skipped" in planned
+    assert "Authorization=Bearer ${WEB_AUTHORIZATION}" in planned
+    assert "stratagem tools grant web WEB_AUTHORIZATION x.example" in planned
+    assert "hunter22" not in planned
+    assert "up: added" in added
+    tool = json.loads(shown)["tool"]
+    assert tool["effectiveConfiguration"]["timeout"] == 30000
+    assert "no server 'down'" in cli.refused(
+        "tools", "import", "mcp.json", "--only", "down", code=2
+    )
+
+
 def test_grants_and_retention(cli: Cli) -> None:
     granted = cli("tools", "grant", "weather", "API_KEY", "api.example.org")
     cli("tools", "call", "calculator", '{"expression": "1"}')

@@ -115,7 +115,7 @@ def test_details_have_every_field_that_was_registered(rest: Served, register: Re
         "outputSchema": {"type": "object"},
         "examples": [{"input": {"query": "AI news"}, "output": {"results": []}}],
         "configuration": {"timeout": 30000, "retries": 3, "cache": True},
-        "requirements": {"permissions": ["internet_access"], "resources": ["search_api_key"]},
+        "requirements": {"permissions": ["internet_access"], "resources": []},
         "metadata": {"team": "search"},
     }
     answer = register(**given)

@@ -17,6 +17,11 @@ from stratagem.gateway.calls.approvals import CallApprovals
 from stratagem.gateway.calls.budgets import Budget, charge
 from stratagem.gateway.calls.call import Call
 from stratagem.gateway.registry.answers import BudgetDocument
+from stratagem.gateway.registry.requirements import (
+    check_callers_rights,
+    find_missing,
+    named_resources,
+)
 from stratagem.gateway.registry.tool_sets import ToolSet, is_read_only, read_tool_sets
 from stratagem.gateway.registry.tools import Tool
 from stratagem.operation import Caller
@@ -50,6 +55,8 @@ class ToolRights:
             PermissionDenied: The caller may not call the tool.
         """
         caller, rights = call.caller, tool.content.get("rights")
+        if tool.requirements:
+            await self._check_requirements(tool, call)
         if caller.tool_sets is None and caller.budget is None and not rights:
             return _FREE
         _check_callers(tool, rights or {}, caller)
@@ -83,6 +90,26 @@ class ToolRights:
         if admission.budgets:
             cost = _cost_of(tool)
             await asyncio.to_thread(charge, self.foundation, admission.budgets, cost)
+
+    async def _check_requirements(self, tool: Tool, call: Call) -> None:
+        check_callers_rights(tool, call.caller)
+        if not named_resources(tool):
+            return
+        missing = await self.foundation.read_async(lambda: self._find_missing(tool, call))
+        if missing:
+            raise PermissionDenied(
+                f"{tool.name} requires {', '.join(missing)}, which is not there.",
+                reason="requirements",
+                missing=missing,
+                tool=tool.name,
+                hint=f"Create it with resource_create, or grant a secret of that name: stratagem "
+                f"tools grant {tool.name} {missing[0].upper()} HOST",
+            )
+
+    def _find_missing(self, tool: Tool, call: Call) -> list[str]:
+        reader, views = self.foundation.store.reader(), self.foundation.views
+        own, default = views.view(reader, call.branch), views.view(reader, "default")
+        return find_missing(reader, own, default, tool)
 
     def _sets_of(self, caller: Caller) -> dict[str, ToolSet]:
         return read_tool_sets(self.foundation, self.foundation.store.reader(), caller.tool_sets)

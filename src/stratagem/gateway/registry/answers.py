@@ -14,6 +14,7 @@ __all__ = [
     "ApprovalList",
     "BudgetDocument",
     "DecidedApproval",
+    "EffectiveConfiguration",
     "GrantList",
     "NewGrant",
     "OpenApiTools",
@@ -120,6 +121,19 @@ class ToolSummary(TypedDict):
     fault: NotRequired[str]
 
 
+class EffectiveConfiguration(TypedDict):
+    """How the calls of a tool are run, with what nobody has set; `timeout` in milliseconds."""
+
+    timeout: int
+    retries: int
+    cache: bool
+    cacheTtl: float
+    idempotent: bool
+    concurrency: int
+    rateLimit: int
+    maxOutput: int
+
+
 class ToolDetails(ToolSummary):
     """The whole definition of a tool."""
 
@@ -130,6 +144,7 @@ class ToolDetails(ToolSummary):
     author: NotRequired[str]
     examples: NotRequired[list[dict[str, Any]]]
     configuration: NotRequired[dict[str, Any]]
+    effectiveConfiguration: EffectiveConfiguration
     requirements: NotRequired[dict[str, Any]]
     permissions: NotRequired[dict[str, Any]]
     rights: NotRequired[dict[str, Any]]

@@ -19,6 +19,7 @@ import orjson
 from stratagem import limits
 from stratagem.errors import (
     ExecutionFailed,
+    PermissionDenied,
     ResourceNotFound,
     StratagemError,
     ToolNotFound,
@@ -220,6 +221,12 @@ class PrimitiveService:
         seconds: float = limits.UPSTREAM_PRIMITIVES_SECONDS,
     ) -> _Known:
         """Read the lists of the servers, in parallel and for a bounded time."""
+        if self._caller.tool_sets is not None:
+            raise PermissionDenied(
+                "Your token is limited to sets of tools, and those hold no prompts or resources.",
+                reason="toolset",
+                toolsets=sorted(self._caller.tool_sets),
+            )
         registered, prompts = await self._foundation.read_async(self._read_registry)
         known = {name: registered[name] for name in _chosen(given, registered)}
         allowed = [name for name, tools in known.items() if _QUARANTINED not in tools.values()]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -31,6 +32,7 @@ from stratagem.gateway.registry.answers import (
     ServerTools,
     SourceTools,
 )
+from stratagem.gateway.registry.categories import guess_category
 from stratagem.gateway.registry.pending_definitions import (
     definition_of,
     pending_changes,
@@ -41,6 +43,7 @@ from stratagem.gateway.registry.tool_registry import Registry
 from stratagem.gateway.registry.tools import Tool
 from stratagem.gateway.registry.upstream_runner import UpstreamRunner, tools_of
 from stratagem.operation import Caller
+from stratagem.redaction import mask_json
 from stratagem.search.foundation import Foundation
 from stratagem.storage.contract import Reader, Transaction
 
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 __all__ = ["Sources"]
 
 logger = logging.getLogger(__name__)
+
+_CREDENTIAL: Final = re.compile(r"auth|cookie|token|secret|passw|credential|key", re.IGNORECASE)
 
 
 class Sources:
@@ -119,7 +124,7 @@ class Sources:
                     listed: list[ServerTool] = [
                         {"name": tool.name, "status": tool.status} for tool in tools
                     ]
-                    servers.append({**definition, "tools": listed})
+                    servers.append({**_mask_definition(definition), "tools": listed})
             return {"servers": servers}
 
     async def add_openapi(self, given: inputs.OpenApiInput) -> OpenApiTools:
@@ -238,6 +243,7 @@ class Sources:
         definition = definition_of(tool, name, source)
         if not approve:
             definition |= pending_changes(tool, None, name, source)
+        definition["category"] = guess_category(name, tool.description, tool.annotations or {})
         self._registry.register(transaction, view, definition, new_id, owner=owner, taken=taken)
         return name
 
@@ -266,6 +272,16 @@ def _missing_display_fields(own: Tool, listed: ListedTool, source: str) -> dict[
         for field in ("title", "annotations", "icons")
         if field in definition and definition[field] != own.content.get(field)
     }
+
+
+def _mask_definition(definition: ServerDocument) -> ServerDocument:
+    """Return the definition of a server as it is in effect, without what may be secret in it."""
+    shown: ServerDocument = mask_json(dict(definition), "strict")
+    for values in (shown.get("env") or {}, shown.get("headers") or {}):
+        for name, value in values.items():
+            if _CREDENTIAL.search(name) and "${" not in value:
+                values[name] = "[masked]"
+    return shown
 
 
 def _slug(title: str) -> str:

@@ -17,6 +17,7 @@ from stratagem.errors import ToolExists, ToolNotFound, ValidationFailed, Version
 from stratagem.gateway import names
 from stratagem.gateway.definitions import schemas
 from stratagem.gateway.definitions.sanitize import clean_definition
+from stratagem.gateway.registry.requirements import check_requirements
 from stratagem.gateway.registry.tool_names import TakenNames
 from stratagem.gateway.registry.tools import CATEGORY_DEFAULT, Tool
 from stratagem.gateway.sandbox.permissions import read_permissions
@@ -249,6 +250,7 @@ class Registry:
         if content.get("outputSchema") is not None:
             schemas.check(content["outputSchema"], field="outputSchema")
         read_permissions(content.get("permissions") or {})
+        check_requirements(content)
         _refuse_secrets(content["handler"], "handler")
         return [*self._check_handler(content["handler"]), *_warnings(content)]
 

@@ -12,7 +12,11 @@ from urllib.parse import urlsplit
 from stratagem import limits
 from stratagem.gateway.definitions.documents import Status
 from stratagem.gateway.definitions.schemas import Schema, excess
-from stratagem.gateway.registry.answers import ToolDetails, ToolSummary
+from stratagem.gateway.registry.answers import (
+    EffectiveConfiguration,
+    ToolDetails,
+    ToolSummary,
+)
 from stratagem.gateway.sandbox.permissions import Permissions, read_permissions
 
 __all__ = [
@@ -65,6 +69,19 @@ class Configuration:
             calls_per_minute=given.get("rateLimit"),
             output_bytes=given.get("maxOutput", limits.OUTPUT_BYTES_DEFAULT),
         )
+
+    def as_json(self) -> EffectiveConfiguration:
+        """Return the documented form, with what nobody has set."""
+        return {
+            "timeout": round(self.seconds * 1000),
+            "retries": self.retries,
+            "cache": self.cache,
+            "cacheTtl": self.cache_seconds,
+            "idempotent": self.idempotent,
+            "concurrency": self.concurrency,
+            "rateLimit": self.calls_per_minute or limits.CALLS_PER_MINUTE_DEFAULT,
+            "maxOutput": self.output_bytes,
+        }
 
 
 class Tool:
@@ -171,7 +188,14 @@ def summary_of(tool: Tool) -> ToolSummary:
 
 def details_of(tool: Tool) -> ToolDetails:
     """Return everything about a tool; its handler holds references to secrets, never secrets."""
-    details = cast("ToolDetails", {**tool.content, "revision": tool.revision})
+    details = cast(
+        "ToolDetails",
+        {
+            **tool.content,
+            "revision": tool.revision,
+            "effectiveConfiguration": tool.configuration.as_json(),
+        },
+    )
     if tool.fault is not None:
         details["fault"] = tool.fault
     return details

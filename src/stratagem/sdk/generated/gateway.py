@@ -1378,6 +1378,7 @@ class GatewayOperations(OperationMethods):
         self,
         name: str,
         *,
+        transport: Literal["stdio", "http"] | None = None,
         command: str | None = None,
         args: Sequence[str] | None = None,
         env: Mapping[str, str] | None = None,
@@ -1388,6 +1389,7 @@ class GatewayOperations(OperationMethods):
 
         Args:
             name: Its name.
+            transport: How it is reached; follows from command and url.
             command: Program to start.
             args: Arguments of the command.
             env: Environment variables of the command.
@@ -1398,6 +1400,7 @@ class GatewayOperations(OperationMethods):
             "server_add",
             {
                 "name": name,
+                "transport": transport,
                 "command": command,
                 "args": args,
                 "env": env,
@@ -2940,6 +2943,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
         self,
         name: str,
         *,
+        transport: Literal["stdio", "http"] | None = None,
         command: str | None = None,
         args: Sequence[str] | None = None,
         env: Mapping[str, str] | None = None,
@@ -2950,6 +2954,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
 
         Args:
             name: Its name.
+            transport: How it is reached; follows from command and url.
             command: Program to start.
             args: Arguments of the command.
             env: Environment variables of the command.
@@ -2960,6 +2965,7 @@ class AsyncGatewayOperations(AsyncOperationMethods):
             "server_add",
             {
                 "name": name,
+                "transport": transport,
                 "command": command,
                 "args": args,
                 "env": env,

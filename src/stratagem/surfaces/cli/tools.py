@@ -101,6 +101,30 @@ def _add(
     session.output.answer(answer, show_added)
 
 
+@tools.command("import")
+@command
+def _import(
+    session: Session,
+    *,
+    file: Annotated[
+        Path, typer.Argument(help="Settings of Claude, Cursor, VS Code or Codex, or a server.json.")
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this server; repeatable.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="Show what would be added; add nothing.")
+    ] = False,
+) -> None:
+    """Add the MCP servers that another program's settings file names."""
+    from stratagem.surfaces.cli.server_import import import_servers, show_import
+
+    answer = import_servers(session, _text_of(file), only or [], dry_run=dry_run)
+    session.output.answer(answer, show_import)
+    if any(each["state"] == "failed" for each in answer["servers"]):
+        raise typer.Exit(TABLE[ExecutionFailed.code].exit_code)
+
+
 def list_tools(
     invocation: Invocation,
     *,
