@@ -15,6 +15,7 @@ import pytest
 
 import stratagem
 from stratagem.errors import (
+    BranchNotFound,
     DatabaseCorrupt,
     DatabaseTooNew,
     ReadOnly,
@@ -321,3 +322,24 @@ def _pragma(path: Path, name: str, value: int) -> None:
     connection = apsw.Connection(str(path))
     connection.pragma(name, value)
     connection.close()
+
+
+def test_a_writer_knows_what_others_have_written_since_its_last_commit(tmp_path: Path) -> None:
+    path = str(tmp_path / "shared.db")
+    with (
+        stratagem.open(path, embedder="none") as ours,
+        stratagem.open(path, embedder="none") as theirs,
+    ):
+        ours.memory.store("a", "one")
+        ours.call("strata_branch", {"action": "create", "name": "trial"})
+        ours.memory.store("a", "two", branch="trial")
+        theirs.memory.store("b", "one", namespace="new")
+        theirs.call("strata_branch", {"action": "delete", "name": "trial"})
+
+        with pytest.raises(BranchNotFound):
+            ours.memory.store("a", "three", branch="trial")
+        ours.memory.store("c", "one", namespace="new")
+        theirs.memory.store("d", "one")
+
+        assert [each.memory.status().keys for each in (ours, theirs)] == [4, 4]
+        assert examine(ours.runtime.foundation.store) == []

@@ -30,7 +30,8 @@ class WriterCache(NameCache):
     """What a writer knows besides, for as long as it holds the write lock.
 
     All writers that share one commit share one of these: no other process can change what is in
-    it before the commit. It is thrown away with the commit, and cleared when a savepoint is undone.
+    it before the commit. It is cleared when a savepoint is undone, and thrown away with the commit,
+    unless the store can tell that nobody has written before the next one.
     """
 
     def __init__(self) -> None:

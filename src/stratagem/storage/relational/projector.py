@@ -344,6 +344,7 @@ class Projector:
 
     def _project_branch(self, fact: Fact) -> None:
         self._writer.cache.branches_by_name.clear()
+        self._writer.cache.branches.clear()
         content = fact.content or {}
         if fact.kind == BRANCH_CREATED:
             branch = Branch(

@@ -91,6 +91,8 @@ class SqliteStore(SqlStore):
             self.uri, self._frozen = immutable_uri(path), _state(path)
         # Weak, so that a thread's connection goes with the thread.
         self._connections: WeakSet[apsw.Connection] = WeakSet()
+        # What the last commit knew, and how to tell that nobody has written since.
+        self._known: tuple[apsw.Connection, int, WriterCache] | None = None
         self._file_lock = WriterLock(None if path == MEMORY else f"{path}.lock")
         self._file: tuple[int, int] | None = None
         try:
@@ -133,6 +135,7 @@ class SqliteStore(SqlStore):
         """Run work on the writing connection with every other writer kept out."""
         self._refuse_read_only()
         with self._writers.leading, translating_errors(self.location), self.locked():
+            self._known = None
             self._head_to_write_after(self._writer)
             return work(self._writer)
 
@@ -158,6 +161,7 @@ class SqliteStore(SqlStore):
         self._refuse_read_only()
         # Not even the head may be readable, so nothing is asked of the log before.
         with self._writers.leading, translating_errors(self.location), self.locked():
+            self._known = None
             check_format(int(self._writer.pragma("user_version")), None, self.location)
             replacement.replace_contents(self._writer, self, progress)
         self._cache.clear()
@@ -284,7 +288,7 @@ class SqliteStore(SqlStore):
             self._reopen_writer()
         connection = self._writer
         connection.execute("BEGIN IMMEDIATE")
-        cache = WriterCache()
+        cache = self._writer_cache(connection)
         try:
             head = self._head_to_write_after(connection)
             writer = self.writer(connection, cache)
@@ -294,6 +298,7 @@ class SqliteStore(SqlStore):
 
             CommitBatch(writer.queries.session, cache, transaction, (apsw.Error,)).run(batch, head)
             connection.execute("COMMIT")
+            self._known = connection, connection.data_version(), cache
         except BaseException as error:
             # The full-text index counts texts in memory, and may have counted wrong when the disk
             # failed below it: the next write begins with a connection that has read nothing yet.
@@ -302,6 +307,18 @@ class SqliteStore(SqlStore):
                 connection.execute("ROLLBACK")
             raise
         self._settle(batch, cache)
+
+    def _writer_cache(self, connection: apsw.Connection) -> WriterCache:
+        """Return what is known in the transaction that has begun.
+
+        The version changes with every commit to the file, by whatever connection: as long as it
+        is the one that our last commit left, what was known then is still true. Taken away here,
+        so that work which fails leaves nothing behind.
+        """
+        known, self._known = self._known, None
+        if known is None or known[0] is not connection or known[1] != connection.data_version():
+            return WriterCache()
+        return known[2]
 
 
 def _state(path: str) -> tuple[int, int] | None:
