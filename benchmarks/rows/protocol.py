@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 from types import TracebackType
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final, NamedTuple, Self
 
 import orjson
 import psutil  # type: ignore[import-untyped]
@@ -25,6 +25,7 @@ __all__ = ["ROW"]
 
 _LIMIT: Final = 2.0
 _START_SECONDS: Final = 1.0
+_START_SHARE: Final = 0.5
 _TOOL_LIST_CHARS: Final = 12_000
 _CALLS_PER_ROUND: Final = 60
 _ROUNDS: Final = 12
@@ -129,7 +130,20 @@ def _sides(dataset: Dataset) -> tuple[Side, Side]:
 
 def _starts(bench: Bench, size: int, ours: Side, plain: Side) -> Iterator[Figure]:
     pairs = [(_start(ours), _start(plain)) for _ in range(bench.rounds(9))]
-    mine, theirs = (median(side) for side in zip(*pairs, strict=True))
+    mine, theirs = (median(each.seconds for each in side) for side in zip(*pairs, strict=True))
+    cpu, plain_cpu = (
+        median(each.cpu_seconds for each in side) for side in zip(*pairs, strict=True)
+    )
+    yield Figure(
+        "mcp",
+        "start to a tool's first answer, CPU",
+        size,
+        cpu,
+        "s",
+        plain_cpu,
+        f"≤ {_START_SHARE:g} × plain",
+        passed=cpu / plain_cpu <= _START_SHARE,
+    )
     yield Figure(
         "mcp",
         "start to a tool's first answer",
@@ -143,12 +157,19 @@ def _starts(bench: Bench, size: int, ours: Side, plain: Side) -> Iterator[Figure
     )
 
 
-def _start(side: Side) -> float:
+class Start(NamedTuple):
+    """How long a server takes from its start to its first answer, and how much of a processor."""
+
+    seconds: float
+    cpu_seconds: float
+
+
+def _start(side: Side) -> Start:
     begin = perf_counter()
     with Connection(side) as server:
         server.greet()
         server.call(side.search, {"query": "schedule"})
-        return perf_counter() - begin
+        return Start(perf_counter() - begin, server.cpu_seconds)
 
 
 def _tool_list(our: Connection, their: Connection) -> Figure:

@@ -24,6 +24,7 @@ from stratagem.operation import Caller
 from stratagem.storage.relational.writer import Adapters
 from stratagem.surfaces.cli.app import app
 from stratagem.surfaces.mcp.callers import ProcessCaller
+from stratagem.surfaces.mcp.client_identity import process_caller
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.serving.settings import ServerSettings
 from tests.contracts.samples import Clock, salts
@@ -119,7 +120,7 @@ class Mcp:
             ),
         )
         self._database = Prepared(settings, wanted.start())
-        server = build(settings, self._database, Trusted(settings))
+        server = build(settings, self._database, Trusted(process_caller(settings)))
         self._opening = start_blocking_portal()
         self._portal = self._opening.__enter__()
         self._session = self._portal.wrap_async_context_manager(Client(server, mode="legacy"))

@@ -17,6 +17,7 @@ from mcp import Client
 from mcp_types import CallToolResult, Implementation
 
 from stratagem.surfaces.mcp.callers import ProcessCaller
+from stratagem.surfaces.mcp.client_identity import process_caller
 from stratagem.surfaces.mcp.server import build
 from stratagem.surfaces.server import http
 from stratagem.surfaces.serving.database import Database
@@ -54,7 +55,7 @@ async def connected(
     """Give a client of a server in this process; `callbacks` are the client's."""
     settings = ServerSettings(str(path), **options)
     database = Database(settings)
-    server = build(settings, database, ProcessCaller(settings))
+    server = build(settings, database, ProcessCaller(process_caller(settings)))
     try:
         async with Client(server, mode=mode, client_info=CLIENT, **callbacks or {}) as client:
             yield client

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stratagem.errors import ValidationFailed
-from stratagem.surfaces.mcp.tools import error_text
+from stratagem.surfaces.mcp.operation_tools import error_text
 from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ import stratagem
 from stratagem import operations
 from stratagem.errors import ValidationFailed
 from stratagem.operation import Operation
-from stratagem.surfaces.mcp.tools import error_text
+from stratagem.surfaces.mcp.operation_tools import error_text
 from tests.surfaces.mcp.clients import MODES, Mode, connected, text_of
 
 pytestmark = pytest.mark.anyio

@@ -16,8 +16,8 @@ from mcp.server.session import ServerSession
 
 from stratagem import limits
 from stratagem.operation import Caller
+from stratagem.surfaces.mcp.client_identity import client_actor
 from stratagem.surfaces.serving.request_scope import PRINCIPAL
-from stratagem.surfaces.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from stratagem.surfaces.admission import Authenticator, Principal
@@ -43,15 +43,8 @@ class Callers(Protocol):
 class ProcessCaller:
     """One client, whose own the process is."""
 
-    def __init__(self, settings: ServerSettings) -> None:
-        self._caller = Caller(
-            "mcp",
-            settings.namespace,
-            settings.branch,
-            read_only=settings.read_only,
-            authority="agent",
-            toolsets=frozenset(settings.toolsets),
-        )
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
 
     def of(self, context: Context) -> Caller:
         """Return the caller of a request."""
@@ -123,5 +116,4 @@ def _owner(principal: Principal | None) -> str | None:
 def _actor(session: ServerSession) -> str:
     """Return the name under which events are written: the client's, as far as it can be shown."""
     client = session.client_params
-    name = "".join(filter(str.isprintable, client.client_info.name)).strip() if client else ""
-    return f"mcp:{name}"[: limits.ACTOR_CHARS_MAX] if name else "mcp"
+    return client_actor(client.client_info.name if client else "")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    GetPromptResult,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    TextContent,
-)
+from typing import TYPE_CHECKING, Any, Final
 
 from stratagem.surfaces.serving.settings import ServerSettings
 
-__all__ = ["instructions", "prompt", "prompts"]
+if TYPE_CHECKING:
+    from mcp_types import GetPromptResult, Prompt
+
+__all__ = ["instructions", "prompt", "prompt_forms", "prompts"]
 
 _READING = {
     "memory": (
@@ -50,20 +45,22 @@ _WRITING = {
 }
 _ERRORS = "A call that fails says in `hint` what to do next."
 
-_RECALL_CONTEXT = Prompt(
-    name="recall_context",
-    title="Recall context",
-    description="Gather what memory holds on a topic before starting on it.",
-    arguments=[PromptArgument(name="topic", description="What you are about to do", required=True)],
-)
-_REMEMBER_SESSION = Prompt(
-    name="remember_session",
-    title="Remember this session",
-    description="Store what should outlive this conversation.",
-    arguments=[
-        PromptArgument(name="summary", description="What happened, if you know it", required=False)
+_RECALL_CONTEXT: Final = {
+    "name": "recall_context",
+    "title": "Recall context",
+    "description": "Gather what memory holds on a topic before starting on it.",
+    "arguments": [
+        {"name": "topic", "description": "What you are about to do", "required": True},
     ],
-)
+}
+_REMEMBER_SESSION: Final = {
+    "name": "remember_session",
+    "title": "Remember this session",
+    "description": "Store what should outlive this conversation.",
+    "arguments": [
+        {"name": "summary", "description": "What happened, if you know it", "required": False},
+    ],
+}
 
 
 def instructions(settings: ServerSettings) -> str:
@@ -74,11 +71,18 @@ def instructions(settings: ServerSettings) -> str:
     return "\n".join([*filter(None, parts), _ERRORS])
 
 
-def prompts(settings: ServerSettings) -> list[Prompt]:
-    """Return the prompts that a server offers."""
+def prompt_forms(settings: ServerSettings) -> list[dict[str, Any]]:
+    """Return the prompts that a server offers, in the form in which the protocol sends them."""
     if "memory" not in settings.toolsets:
         return []
     return [_RECALL_CONTEXT] if settings.read_only else [_RECALL_CONTEXT, _REMEMBER_SESSION]
+
+
+def prompts(settings: ServerSettings) -> list[Prompt]:
+    """Return the prompts that a server offers."""
+    from mcp_types import Prompt
+
+    return [Prompt.model_validate(each) for each in prompt_forms(settings)]
 
 
 def prompt(settings: ServerSettings, name: str, arguments: dict[str, str]) -> GetPromptResult:
@@ -87,6 +91,9 @@ def prompt(settings: ServerSettings, name: str, arguments: dict[str, str]) -> Ge
     Raises:
         MCPError: There is no such prompt, or it lacks an argument.
     """
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import INVALID_PARAMS, GetPromptResult, PromptMessage, TextContent
+
     offered = {each.name: each for each in prompts(settings)}
     if name not in offered:
         known = ", ".join(offered) or "none"

@@ -20,7 +20,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import TABLE, StratagemError, ValidationFailed
-from stratagem.surfaces.mcp.tools import error_result, error_text
+from stratagem.surfaces.mcp.operation_tools import error_text
+from stratagem.surfaces.mcp.tools import error_result
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
 __all__ = ["answer_malformed"]

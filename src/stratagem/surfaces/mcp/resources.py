@@ -7,10 +7,11 @@ percent-encoded, and optionally `?branch=` and `?as_of=`. Without a key it is th
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 from mcp.shared.exceptions import MCPError
@@ -25,10 +26,10 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stratagem import limits
-from stratagem.engine.lineage import DEFAULT_BRANCH
 from stratagem.errors import TABLE, StratagemError
-from stratagem.memory.answer_text import brief
 from stratagem.operation import Caller
+from stratagem.surfaces.mcp import resource_lists
+from stratagem.surfaces.mcp.resource_lists import GUIDE, JSON, MARKDOWN
 from stratagem.surfaces.serving.database import Database
 
 __all__ = ["RESOURCES", "TEMPLATES", "list_entries", "read"]
@@ -36,9 +37,6 @@ __all__ = ["RESOURCES", "TEMPLATES", "list_entries", "read"]
 logger = logging.getLogger(__name__)
 
 _SCHEME = "stratagem"
-_GUIDE = "stratagem://guide"
-_JSON = "application/json"
-_MARKDOWN = "text/markdown"
 _VIEW = ("branch", "as_of")
 _ENTRIES = "entries"
 
@@ -73,66 +71,11 @@ _LISTS: Mapping[str, _Reader] = {
 }
 # Of addresses that are one word.
 _WHOLES: Mapping[str, str] = {"status": "strata_status", "namespaces": "strata_namespaces"}
-# As many entries are listed to a page.
-_PAGE = 100
-_VALUE_CHARS = 200
 # What the protocol calls this until 2025; from 2026 on it is a wrong parameter like any other.
 _RESOURCE_NOT_FOUND = -32002
 
-RESOURCES = [
-    Resource(
-        uri=_GUIDE,
-        name="guide",
-        title="How to use this memory",
-        description="One page: what to store when, how to find it again, branches and errors.",
-        mime_type=_MARKDOWN,
-    ),
-    Resource(
-        uri="stratagem://status",
-        name="status",
-        title="Status",
-        description="Current branch and namespace, and how much is stored.",
-        mime_type=_JSON,
-    ),
-    Resource(
-        uri="stratagem://namespaces",
-        name="namespaces",
-        title="Namespaces",
-        description="The namespaces, with how many entries and logged events each holds.",
-        mime_type=_JSON,
-    ),
-]
-TEMPLATES = [
-    ResourceTemplate(
-        uri_template="stratagem://entries/{namespace}/{key}{?branch,as_of}",
-        name="entry",
-        title="Entry",
-        description="What is stored under a key, now or at a past moment.",
-        mime_type=_JSON,
-    ),
-    ResourceTemplate(
-        uri_template="stratagem://history/{namespace}/{key}{?branch,as_of}",
-        name="history",
-        title="History",
-        description="How an entry changed: its latest versions, newest first.",
-        mime_type=_JSON,
-    ),
-    ResourceTemplate(
-        uri_template="stratagem://entries/{namespace}{?prefix,order,cursor,branch,as_of}",
-        name="entries",
-        title="Entries",
-        description="What a namespace holds, newest first or by key, each with a short value.",
-        mime_type=_JSON,
-    ),
-    ResourceTemplate(
-        uri_template="stratagem://events/{namespace}"
-        "{?event,session,since,after,order,cursor,branch,as_of}",
-        name="events",
-        title="Events",
-        description="The logged events of a namespace in order.",
-        mime_type=_JSON,
-    ),
-]
+RESOURCES = [Resource.model_validate(each) for each in resource_lists.RESOURCES]
+TEMPLATES = [ResourceTemplate.model_validate(each) for each in resource_lists.TEMPLATES]
 
 
 def list_entries(
@@ -143,24 +86,9 @@ def list_entries(
     Raises:
         MCPError: They cannot be read, or the cursor is none of this list's.
     """
-    from stratagem.operations import find, may_call
-
-    if not may_call(find("strata_list"), caller):
-        return [], None
-    given = {"limit": _PAGE, "max_chars": limits.ANSWER_CHARS_MAX}
-    answer = _call(database, "strata_list", given | ({"cursor": cursor} if cursor else {}), caller)
-    branch = f"?branch={quote(caller.branch, safe='')}" if caller.branch != DEFAULT_BRANCH else ""
-    listed = [
-        Resource(
-            uri=f"stratagem://entries/{quote(entry['namespace'], safe='')}/"
-            f"{quote(entry['key'], safe='')}{branch}",
-            name=entry["key"],
-            description=brief(entry["value"], _VALUE_CHARS),
-            mime_type=_JSON,
-        )
-        for entry in answer["results"]
-    ]
-    return listed, answer.get("next")
+    with _answer_failures("strata_list"):
+        listed, following = resource_lists.list_entries(database, caller, cursor)
+    return [Resource.model_validate(each) for each in listed], following
 
 
 def read(
@@ -171,24 +99,25 @@ def read(
     Raises:
         MCPError: Nothing is there, or it cannot be read.
     """
-    if uri == _GUIDE and served:
+    if uri == GUIDE and served:
         guide = (resources.files(__package__) / "guide.md").read_text("utf-8")
-        contents = TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=guide)
+        contents = TextResourceContents(uri=uri, mime_type=MARKDOWN, text=guide)
         return ReadResourceResult(contents=[contents])
     operation, arguments = (_parse(uri) if served else None) or _refuse(uri, protocol_version)
-    answer = _call(database, operation, arguments, caller)
+    with _answer_failures(operation):
+        answer = database.call(operation, arguments, caller)
     if answer.get("found") is False or ("key" in arguments and answer.get("results") == []):
         _refuse(uri, protocol_version, answer)
     text = orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode()
-    contents = TextResourceContents(uri=uri, mime_type=_JSON, text=text)
+    contents = TextResourceContents(uri=uri, mime_type=JSON, text=text)
     return ReadResourceResult(contents=[contents])
 
 
-def _call(
-    database: Database, operation: str, arguments: dict[str, Any], caller: Caller
-) -> dict[str, Any]:
+@contextmanager
+def _answer_failures(operation: str) -> Iterator[None]:
+    """Raise what goes wrong as errors of the protocol."""
     try:
-        return database.call(operation, arguments, caller)
+        yield
     except StratagemError as error:
         row = TABLE[error.code]
         words = f"{error.message} {error.hint}"

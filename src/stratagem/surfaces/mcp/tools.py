@@ -1,53 +1,45 @@
-"""Operations as tools: what a client is shown, and what a call answers."""
+"""Operations as tools, in the types of the protocol's library."""
 
 from __future__ import annotations
 
-import copy
-import json
-import logging
-from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
+from mcp_types import INVALID_PARAMS, CallToolResult, Tool
 
-from stratagem.errors import InternalFault, StratagemError
+from stratagem.errors import StratagemError
 from stratagem.operation import Caller, Operation
-from stratagem.surfaces.mcp.error_lines import error_detail_lines
 from stratagem.surfaces.mcp.forwarded_content import forward_answer, forward_error, without_content
+from stratagem.surfaces.mcp.operation_tools import (
+    OperationTools,
+    ToolNotFound,
+    answer_form,
+    error_form,
+    mask_fault,
+)
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.surfaces.serving.surrogates import escape_surrogates
 
-__all__ = ["Tools", "error_result", "error_text"]
-
-logger = logging.getLogger(__name__)
-
-# What a model can read at once; programs get all of it in the object.
-_CONFLICTS_SAID: Final = 20
-_VALUE_CHARS: Final = 200
+__all__ = ["Tools", "error_result"]
 
 
 class Tools:
-    """The operations of the chosen toolsets; those that only read, on a server that only reads."""
+    """The operations of the chosen toolsets."""
 
     def __init__(self, settings: ServerSettings, database: Database) -> None:
-        self._settings = settings
+        self._plain = OperationTools(settings, database)
         self._database = database
-
-    @cached_property
-    def listing(self) -> list[Tool]:
-        """What a client is shown that may do everything."""
-        return [self._tool(each) for each in self._operations.values() if self._is_allowed(each)]
 
     def listing_for(self, caller: Caller) -> list[Tool]:
         """Return what a client is shown: the tools that its token lets it call."""
-        if caller.scopes is None:
-            return self.listing
-        return [
-            tool for tool in self.listing if self._may_call(self._operations[tool.name], caller)
-        ]
+        names = {tool["name"] for tool in self._plain.listing_for(caller)}
+        return [tool for tool in self._listing if tool.name in names]
+
+    @cached_property
+    def _listing(self) -> list[Tool]:
+        return [Tool.model_validate(each) for each in self._plain.listing]
 
     def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> CallToolResult:
         """Run a tool. What goes wrong in it is a result that the model can act on.
@@ -55,176 +47,47 @@ class Tools:
         Raises:
             MCPError: This server has no such tool.
         """
-        operation = self.find(name)
-        try:
-            answer = self._database.call(name, arguments, caller)
-            text = operation.describe(answer)
-        except Exception as error:  # noqa: BLE001 -- the outermost frame
-            return _result_of_failure(name, error)
-        return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
+        self._find(name)
+        return CallToolResult.model_validate(self._plain.call(name, arguments, caller))
 
     async def call_async(
         self, name: str, arguments: dict[str, Any], caller: Caller
     ) -> CallToolResult:
         """Run a tool that mostly waits, on the event loop."""
-        operation = self.find(name)
+        operation = self._find(name)
         try:
             answer = await self._database.call_async(name, arguments, caller)
             if (forwarded := forward_answer(answer)) is not None:
                 forwarded.structured_content = without_content(answer)
                 return forwarded
-            text = operation.describe(answer)
+            return CallToolResult.model_validate(answer_form(operation.describe(answer), answer))
         except Exception as error:  # noqa: BLE001 -- the outermost frame
-            return _result_of_failure(name, error)
-        return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
-
-    @cached_property
-    def _operations(self) -> dict[str, Operation]:
-        from stratagem.operations import of_toolsets
-
-        return {each.name: each for each in of_toolsets(self._settings.toolsets)}
+            return _result_of_failure(mask_fault(name, error))
 
     def has(self, name: str) -> bool:
         """Whether a tool is an operation of the chosen toolsets."""
-        return name in self._operations
+        return self._plain.has(name)
 
     def waits(self, name: str) -> bool:
         """Whether a tool mostly waits, so that it needs no thread."""
-        operation = self._operations.get(name)
-        return operation is not None and operation.run_async is not None
+        return self._plain.waits(name)
 
-    def find(self, name: str) -> Operation:
-        """Return the operation of a tool.
-
-        Raises:
-            MCPError: This server has no such tool.
-        """
-        operation = self._operations.get(name)
-        if operation is not None:
-            return operation
-        from stratagem.operations import TABLE, similar_operations
-
-        listed = [self._operations[tool.name] for tool in self.listing]
-        elsewhere = TABLE.get(name)
-        near = similar_operations(name, listed)
-        advice = f"Did you mean {' or '.join(near)}?" if near else "List the tools."
-        if elsewhere is not None:
-            near = [
-                each for each in near if name.removeprefix("strata_") in TABLE[each].also_called
-            ]
-            advice = f"It belongs to the toolset {elsewhere.toolset!r}."
-            advice += f" Did you mean {' or '.join(near)}?" if near else ""
-        raise MCPError(INVALID_PARAMS, f"There is no tool {name!r}. {advice}", {"similar": near})
-
-    def _is_allowed(self, operation: Operation) -> bool:
-        reads = operation.right_for({}) == "read" or bool(operation.reading_actions)
-        return reads or not self._settings.read_only
-
-    def _may_call(self, operation: Operation, caller: Caller) -> bool:
-        from stratagem.operations import may_call
-
-        return may_call(operation, caller)
-
-    def _tool(self, operation: Operation) -> Tool:
-        from stratagem.operations import input_schema
-
-        schema, reads = input_schema(operation.name), operation.read_only
-        if self._settings.read_only and not reads:
-            # What is left of it on such a server writes nothing.
-            reads = True
-            if operation.reading_actions:
-                schema = _read_only_schema(schema, operation.reading_actions)
-        return Tool(
-            name=operation.name,
-            title=operation.title,
-            description=operation.description,
-            input_schema=schema,
-            output_schema=_lenient_schema(operation.output_schema),
-            annotations=_annotations(operation, read_only=reads),
-        )
+    def _find(self, name: str) -> Operation:
+        try:
+            return self._plain.find(name)
+        except ToolNotFound as error:
+            data = {"similar": error.similar}
+            raise MCPError(INVALID_PARAMS, str(error), data) from error
 
 
-def _result_of_failure(name: str, error: Exception) -> CallToolResult:
-    if isinstance(error, StratagemError):
-        if (forwarded := forward_error(error)) is not None:
-            del error.details["mcp"]
-            forwarded.structured_content = escape_surrogates(error.envelope())
-            return forwarded
-        return error_result(error)
-    # A client must not see the inside.
-    logger.error("%s failed", name, exc_info=error)
-    return error_result(InternalFault(f"{name} failed; the server's log says how."))
+def _result_of_failure(error: StratagemError) -> CallToolResult:
+    if (forwarded := forward_error(error)) is not None:
+        del error.details["mcp"]
+        forwarded.structured_content = escape_surrogates(error.envelope())
+        return forwarded
+    return error_result(error)
 
 
 def error_result(error: StratagemError) -> CallToolResult:
     """Return an error as a result: for the model in words, for programs as an object."""
-    return CallToolResult(
-        content=[TextContent(text=error_text(error))],
-        structured_content=escape_surrogates(error.envelope()),
-        is_error=True,
-    )
-
-
-def error_text(error: StratagemError) -> str:
-    """Return an error as text that can be acted on without seeing its details."""
-    said = " ".join(filter(None, (error.message, error.hint)))
-    details = error.details
-    lines = [said, *_conflicts(details.get("conflicts") or []), *error_detail_lines(details)]
-    for label in ("allowed", "similar", "limit"):
-        given = details.get(label) or ()
-        shown = map(str, given) if isinstance(given, list | tuple) else [_format_limit(given)]
-        # Mostly the hint has them already.
-        unsaid = ", ".join(each for each in shown if each not in said)
-        lines += [f"{label}: {unsaid}"] if unsaid else []
-    text: str = escape_surrogates("\n".join(lines))
-    return text
-
-
-def _format_limit(given: object) -> str:
-    # Other forms of a limit are said by the message.
-    return f"{given:,}" if isinstance(given, int) else ""
-
-
-def _conflicts(conflicts: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = [
-        f"conflict {each['id']} at {each['path']}: "
-        f"ours {_side(each, 'ours')}, theirs {_side(each, 'theirs')}"
-        for each in conflicts[:_CONFLICTS_SAID]
-    ]
-    rest = len(conflicts) - len(lines)
-    return [*lines, f"and {rest:,} more"] if rest else lines
-
-
-def _side(conflict: Mapping[str, Any], side: str) -> str:
-    if side not in conflict:
-        return "nothing"
-    text = json.dumps(conflict[side], ensure_ascii=False)
-    return text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}…"
-
-
-def _annotations(operation: Operation, *, read_only: bool) -> ToolAnnotations:
-    if read_only:
-        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    return ToolAnnotations(
-        read_only_hint=False,
-        destructive_hint=operation.destructive or operation.calls_tools,
-        idempotent_hint=operation.idempotent,
-        # Whatever a registered tool reaches, a call through it reaches too.
-        open_world_hint=operation.calls_tools,
-    )
-
-
-def _read_only_schema(schema: dict[str, Any], actions: tuple[str, ...]) -> dict[str, Any]:
-    """Return the schema of an operation whose writing actions are left out."""
-    narrowed = copy.deepcopy(schema)
-    narrowed["properties"]["action"]["enum"] = list(actions)
-    return narrowed
-
-
-def _lenient_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an output schema that an error fits too.
-
-    Some clients hold errors to the schema of the answer, and show a complaint about the
-    schema instead of the error.
-    """
-    return {name: value for name, value in schema.items() if name != "required"}
+    return CallToolResult.model_validate(error_form(error))
