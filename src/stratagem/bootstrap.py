@@ -13,8 +13,6 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from platformdirs import user_data_dir
-
 from stratagem import operations
 from stratagem.access.kinds import KINDS as ACCESS_KINDS
 from stratagem.access.service import record_act
@@ -573,6 +571,8 @@ def _postgres() -> type[PostgresStore]:
 def _beside(path: str, name: str) -> str:
     """Return where something goes that belongs beside a database."""
     if is_address(path):
+        from platformdirs import user_data_dir
+
         return str(Path(user_data_dir("stratagem", appauthor=False)) / name)
     # What is gone when it is closed has nothing beside it.
     return "" if path == MEMORY else f"{path}-{name}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["asyncio", "np"]
+__all__ = ["asyncio", "defer", "np"]
 
 
 class _DeferredModule:
@@ -22,6 +22,11 @@ class _DeferredModule:
         value = getattr(import_module(self._name), name)
         setattr(self, name, value)
         return value
+
+
+def defer(name: str) -> Any:
+    """Return what stands for a module until it is used. For `else` branches of `TYPE_CHECKING`."""
+    return _DeferredModule(name)
 
 
 if TYPE_CHECKING:

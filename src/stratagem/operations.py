@@ -7,7 +7,6 @@ read when one of them is first asked for, so that a server starts without those 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -347,6 +346,8 @@ def similar_operations(name: str, among: Iterable[Operation]) -> list[str]:
     rows = list(among)
     word = name.casefold().removeprefix("strata_").replace("-", "_")
     meant = [row.name for row in rows if word in row.also_called]
+    from difflib import get_close_matches
+
     return meant or get_close_matches(name, [row.name for row in rows], n=3)
 
 

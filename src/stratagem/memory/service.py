@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Annotated, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
 from stratagem import limits
 from stratagem.answers import read_cursor
+from stratagem.deferred_modules import defer
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.engine.lineage import OPEN_END, View, is_transaction
@@ -21,7 +22,6 @@ from stratagem.memory.entries import (
     check_names,
     check_tags,
 )
-from stratagem.memory.hits import HitReader, read_instruction
 from stratagem.memory.kinds import ENTRY, EVENT, EVENT_LOGGED, entries, logged_events
 from stratagem.memory.listing import Listings, live_namespaces
 from stratagem.memory.misses import Misses, explain_several
@@ -71,6 +71,11 @@ from stratagem.search.index import Ranking
 from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Reader, RecordReader, Transaction
 from stratagem.storage.views import find_branch, is_another
+
+if TYPE_CHECKING:
+    from stratagem.memory import hits
+else:
+    hits = defer("stratagem.memory.hits")
 
 __all__ = ["Memory"]
 
@@ -289,7 +294,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             while True:
                 ranking = rank(depth)
                 rarity = self._foundation.index.rarity(reader, ranking.terms)
-                page = HitReader(reader, view, ranking, rarity, min_score=min_score).read(skip, k)
+                page = hits.HitReader(reader, view, ranking, rarity, min_score=min_score).read(
+                    skip, k
+                )
                 if page.more or len(ranking.found) < depth:
                     break
                 # Most of what was found is not good enough.
@@ -507,7 +514,7 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             for sequence in reversed(newest)
             if events[sequence].space.namespace == self._caller.namespace
         ]
-        return [read_instruction(event) for event in own[: limits.INSTRUCTIONS_MAX]]
+        return [hits.read_instruction(event) for event in own[: limits.INSTRUCTIONS_MAX]]
 
     def purge(
         self,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
 import random
-import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,6 +74,6 @@ def assemble(
         health = Health(texts.probe, time.monotonic)
         models.append((texts, health))
         vectors = ChromaVectorService(texts, health)
-    owner = f"{socket.gethostname()}:{os.getpid()}:{random.getrandbits(32):08x}"
+    owner = f"{platform.node()}:{os.getpid()}:{random.getrandbits(32):08x}"
     projections = Projections(store, models, owner=owner, draw=random.random)
     return projections, ExternalServices(graph, vectors, projections.wake)

@@ -7,7 +7,7 @@ the inspection of signatures.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -19,7 +19,7 @@ SYSTEMS: Final = ("memory", "debugging", "knowledge", "gateway")
 
 @cache
 def _read(system: str) -> dict[str, Any]:
-    document: dict[str, Any] = orjson.loads(files(__name__).joinpath(f"{system}.json").read_bytes())
+    document: dict[str, Any] = orjson.loads(Path(__file__).with_name(f"{system}.json").read_bytes())
     return document
 
 

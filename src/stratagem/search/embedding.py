@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import re
 import threading
-import zipfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -229,6 +228,8 @@ def _chunk_ids(chunk: str, words: WordPiece) -> tuple[int, ...]:
 
 def _map_array(archive: Path, name: str) -> NDArray[Any]:
     """Map an array of an uncompressed .npz file, which `numpy.load` can only copy."""
+    import zipfile
+
     with zipfile.ZipFile(archive) as members:
         member = members.getinfo(f"{name}.npy")
         assert member.compress_type == zipfile.ZIP_STORED

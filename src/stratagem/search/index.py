@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
-from stratagem.deferred_modules import np
+from stratagem.deferred_modules import defer, np
 from stratagem.engine.lineage import View
 from stratagem.engine.records import Text
 from stratagem.errors import EmbeddingFailed, StratagemError
-from stratagem.search import analysis, embedding, passages, ranking
+from stratagem.search import embedding, passages, ranking
 from stratagem.search.embedding import Embedder
 from stratagem.search.nearness import Nearness
 from stratagem.search.stored_vectors import StoredVectors
@@ -45,6 +45,11 @@ from stratagem.storage.contract import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from stratagem.search import analysis
+else:
+    # Only searches and writes of texts look at words.
+    analysis = defer("stratagem.search.analysis")
 
 __all__ = ["Index", "MatchedTexts", "Ranked", "Ranking", "lent_terms"]
 
