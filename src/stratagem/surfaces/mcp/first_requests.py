@@ -25,7 +25,7 @@ from stratagem.operation import Caller
 from stratagem.surfaces.mcp import instructions, resource_lists
 from stratagem.surfaces.mcp.client_identity import client_actor
 from stratagem.surfaces.mcp.client_pipe import LAST_ANSWER_SECONDS, UNANSWERED_MAX, ClientPipe
-from stratagem.surfaces.mcp.operation_tools import OperationTools, ToolNotFound
+from stratagem.surfaces.mcp.operation_tools import OperationTools, UnlistedTool
 from stratagem.surfaces.serving.database import Database
 from stratagem.surfaces.serving.settings import ServerSettings
 from stratagem.version import VERSION
@@ -223,7 +223,7 @@ class FirstRequests:
             answer = {"result": work()}
         except _UnansweredError:
             raise
-        except ToolNotFound as error:
+        except UnlistedTool as error:
             data = {"similar": error.similar}
             answer = {"error": {"code": _INVALID_PARAMS, "message": str(error), "data": data}}
         except _RefusalError as error:

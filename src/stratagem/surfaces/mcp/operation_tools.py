@@ -21,7 +21,7 @@ from stratagem.surfaces.serving.surrogates import escape_surrogates
 
 __all__ = [
     "OperationTools",
-    "ToolNotFound",
+    "UnlistedTool",
     "answer_form",
     "error_form",
     "error_text",
@@ -35,7 +35,7 @@ _CONFLICTS_SAID: Final = 20
 _VALUE_CHARS: Final = 200
 
 
-class ToolNotFound(Exception):
+class UnlistedTool(Exception):
     """This server has no such tool; says which may have been meant."""
 
     def __init__(self, message: str, similar: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class OperationTools:
         """Run a tool. What goes wrong in it is a result that the model can act on.
 
         Raises:
-            ToolNotFound: This server has no such tool.
+            UnlistedTool: This server has no such tool.
         """
         operation = self.find(name)
         try:
@@ -96,7 +96,7 @@ class OperationTools:
         """Return the operation of a tool.
 
         Raises:
-            ToolNotFound: This server has no such tool.
+            UnlistedTool: This server has no such tool.
         """
         operation = self._operations.get(name)
         if operation is not None:
@@ -113,7 +113,7 @@ class OperationTools:
             ]
             advice = f"It belongs to the toolset {elsewhere.toolset!r}."
             advice += f" Did you mean {' or '.join(near)}?" if near else ""
-        raise ToolNotFound(f"There is no tool {name!r}. {advice}", near)
+        raise UnlistedTool(f"There is no tool {name!r}. {advice}", near)
 
     def _is_allowed(self, operation: Operation) -> bool:
         reads = operation.right_for({}) == "read" or bool(operation.reading_actions)

@@ -13,7 +13,7 @@ from stratagem.operation import Caller, Operation
 from stratagem.surfaces.mcp.forwarded_content import forward_answer, forward_error, without_content
 from stratagem.surfaces.mcp.operation_tools import (
     OperationTools,
-    ToolNotFound,
+    UnlistedTool,
     answer_form,
     error_form,
     mask_fault,
@@ -75,7 +75,7 @@ class Tools:
     def _find(self, name: str) -> Operation:
         try:
             return self._plain.find(name)
-        except ToolNotFound as error:
+        except UnlistedTool as error:
             data = {"similar": error.similar}
             raise MCPError(INVALID_PARAMS, str(error), data) from error
 
