@@ -93,6 +93,24 @@ WRAPPED = {
             "Caused by: java.sql.SQLException: the pool of sessions is empty\n\tat com.acme.Net.dial(Net.java:9)\n"
         ),
     ),
+    "pip": (
+        (
+            "ERROR: Could not find a version that satisfies the requirement acme==9.9 (from versions: 1.0, 1.1)\n"
+            "ERROR: No matching distribution found for acme==9.9"
+        ),
+        "No matching distribution found for acme==9.9",
+    ),
+    "perl": (
+        "Can't locate JSON/XS.pm in @INC (you may need to install the JSON::XS module) at a.pl line 3.",
+        "Can't locate JSON/XS.pm in @INC",
+    ),
+    "image": (
+        (
+            "docker: Error response from daemon: pull access denied for acme/api, repository does not exist "
+            "or may require 'docker login'."
+        ),
+        "pull access denied for acme/api, repository does not exist",
+    ),
     "gateway": ("ValueError: the quota is used up", "search: ValueError: the quota is used up"),
     "rustc": (
         "error[E0502]: cannot borrow `items` as mutable because it is also borrowed as immutable",
@@ -129,6 +147,43 @@ MISSING = {
     "lua": ("module '{}' not found:", "cjson", "lpeg"),
     "julia": ("ArgumentError: Package {} not found in current path", "CSV", "Plots"),
     "haskell": ("Could not find module `{}'", "Data.Aeson", "Data.Text"),
+    "pip": ("ERROR: No matching distribution found for {}==9.9", "acme-lib", "other-lib"),
+    "conda": (
+        "PackagesNotFoundError: The following packages are not available from current channels:\n\n  - {}",
+        "scikit-lern",
+        "nunpy",
+    ),
+    "npm": (
+        (
+            "npm ERR! code E404\nnpm ERR! 404 Not Found - GET https://npm.example/x - Not found\n"
+            "npm ERR! 404\nnpm ERR! 404  '{}' is not in this registry."
+        ),
+        "left-padd",
+        "reactt",
+    ),
+    "composer": (
+        "  Problem 1\n    - Root composer.json requires {}, it could not be found in any version",
+        "acme/mailer",
+        "acme/logger",
+    ),
+    "maven": ("Could not find artifact com.acme:{}:jar:1.0 in central", "acme-core", "acme-web"),
+    "hex": ("** (Mix) No package with name {} (from: mix.exs) in registry", "phoenixx", "ectoo"),
+    "luarocks": ("Error: No results matching query were found for Lua 5.3: {}", "lpegg", "lfss"),
+    "apt": ("E: Unable to locate package {}", "libfoo-dev", "libbar-dev"),
+    "dnf": ("Error: Unable to find a match: {}", "htoppp", "nginxx"),
+    "apk": ("ERROR: unable to select packages:\n  {} (no such package):", "curll", "gitt"),
+    "image": (
+        (
+            "docker: Error response from daemon: pull access denied for {}, repository does not exist "
+            "or may require 'docker login': denied"
+        ),
+        "acme/api",
+        "acme/web",
+    ),
+    "linker": ("/usr/bin/ld: cannot find -{}: No such file or directory", "lssl", "lpq"),
+    "ocaml": ("Error: Unbound module {}", "Yojson", "Lwt"),
+    "kotlin": ("lateinit property {} has not been initialized", "adapter", "binding"),
+    "variable": ("Use of uninitialized value {} in addition (+)", "$qty", "$sum"),
     "c": ("fatal error: {}: No such file or directory", "zlib.h", "curl.h"),
 }
 

@@ -45,7 +45,7 @@ __all__ = [
     "signature_fields",
 ]
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 _DIGEST_CHARS: Final = 32
 

@@ -52,6 +52,8 @@ _SUMMARIES: Final = (
     r"^FAILED$|^Process finished|^Found \d+ errors?|(?<!\d)\d{1,6} errors? generated|ELIFECYCLE",
     r"(?<!\d)\d{1,6} (?:failed|errors?|failures?)(?:[.!]? *=*$|, | in \d)|test result: FAILED",
     r"^error: test failed|^SUMMARY: |^Aborted|ABORTING|^Some errors have detailed",
+    # What it was about comes below.
+    r"^(?:npm )?(?:ERR!|error) code E404$|^code E404$|\b404 Not Found - (?:GET|PUT) |^Problem \d+$",
     r"^failed to run custom build|^(?:errno|syscall|path) |^Error: Process completed",
 )
 # Somebody raised something.
@@ -81,6 +83,7 @@ _STATEMENTS: Final = (
     r"Error response from daemon|[Ss]egmentation fault|core dumped|^Killed$|OOMKilled|^\(error\) ",
     r"[Oo]ut of memory|No space left|^[Ee]rror: |[A-Z]\w{0,80}(?:Error|Exception): ",
     r"[Cc](?:ould not|annot) (?:connect|find|resolve|open)|\bCUDA error|signal SIG|version [`']",
+    r"is not in (?:this|the npm) registry|could not be found in any version",
     r": \d+: \S+: not found$|unbound variable|[Ss]yntax error",
 )
 _WORDS: Final = (

@@ -61,6 +61,7 @@ _FILE: Final = re.compile(
 )
 _LABEL: Final = re.compile(
     r"^(?:(?:fatal )?error: |(?:Fatal |FATAL )?(?:ERROR|Error): |FATAL: |fatal: |panic: |panicked: "
+    r"|Error response from daemon: "
     r"|(?:npm )?(?:ERR!|error) (?=code |[A-Z])|Uncaught |Unhandled |Caused by: "
     r"|error (?=[A-Z]{1,8}\d{3,5}: )"
     # Whoever passes it on: a tool, a step, a worker.
@@ -84,6 +85,7 @@ _TAILS: Final = tuple(
         r" \[[\w.<>-]{1,120}\.\w{2,8}proj\]$",
         r" \{? ?code:? '[A-Z][A-Z_]{2,40}' ?\}?$",
         r" or its corresponding type declarations$",
+        r",? or may require '(?:docker|podman) login'.{0,300}$",
     )
 )
 _SENTENCE: Final = re.compile(r"(?<=[\w'\")!])[.;](?= )|! (?=[A-Z])")
@@ -92,7 +94,7 @@ _EDGES: Final = "'\",;:()[]{}.!?"
 _QUOTED: Final = re.compile(r"(?<!\w)'(?P<said>[^']{1,200})'")
 _TOKEN: Final = re.compile(r"(?!#)[\w$@+#]+(?:(?:\.|::|/|\\|-)[\w$@+#]+)*")
 _LEVELS: Final = frozenset({"ERROR", "FATAL", "FAILED", "WARNING", "CRITICAL", "SEVERE", "PANIC"})
-_SYMBOL: Final = re.compile(r"\d|_|\.|::|/|\\|[a-z][A-Z]")
+_SYMBOL: Final = re.compile(r"\d|_|\.|::|/|\\|[a-z][A-Z]|^\$")
 
 
 class Headline(NamedTuple):

@@ -69,6 +69,13 @@ _REWRITES: Final = tuple(
         (r"^command not found: (\S+)$", r"\1: command not found"),
         (r"^(\S+): not found$", r"\1: command not found"),
         (r"^docker: (?=Error response)", ""),
+        # pip says it twice, and either line is quoted.
+        (
+            r"^(?:ERROR: )?Could not find a version that satisfies the requirement (\S+).*$",
+            r"No matching distribution found for \1",
+        ),
+        (r"^(?:ERROR: )?(?=No matching distribution found for )", ""),
+        (r"^(Can't locate \S+\.pm in @INC)\b.*$", r"\1"),
         (r"^(ERROR \d{4} \([0-9A-Z]{5}\)) at line \d+(?= in file:|:)(?: in file: '[^']*')?", r"\1"),
         (r"^make(?:\[\d+\])?: \*\*\* ", "make: "),
         # Compilers, linkers, test runners
@@ -84,6 +91,8 @@ _REWRITES: Final = tuple(
 _MESSAGE_BELOW: Final = re.compile(r"panicked at \S+:\d+:$")
 # What stands below is the other half of the message.
 _UNFINISHED: Final = re.compile(r":$|^terminate called|\bvalidation errors? for ")
+# Of a list that is announced, the first item belongs to it, also below an empty line.
+_LISTED: Final = re.compile(r"^\s*- [\w@]")
 # What stands below is no part of it: advice, the statement, the frames.
 _NOTE: Final = re.compile(
     r"^\s*(?:(?:DETAIL|HINT|CONTEXT|STATEMENT|LINE \d+|QUERY|[Nn]ote|[Hh]elp|[Hh]int) ?:"
@@ -143,6 +152,8 @@ def _more(first: str, texts: Sequence[str]) -> list[str]:
     if not _UNFINISHED.search(first):
         return []
     more: list[str] = []
+    if len(texts) > 1 and not texts[0].strip() and _LISTED.match(texts[1]):
+        texts = texts[1:]
     for text in texts[:_LINES_MORE_MAX]:
         if not text.strip() or _NOTE.match(text):
             break

@@ -161,7 +161,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             r"(?=[',;:)\]]*(?:\s|$)|[=<>~!]=|-\d{1,6}\.\d|-<n>|')"
         ),
     ),
-    ("command", rf"{_EDGE}[\w.+-]{{1,80}}(?=: command not found)"),
+    ("command", rf"{_EDGE}[\w.+-]{{1,80}}(?=: command not found| \(no such package\))"),
     (
         "valued",
         (

@@ -64,11 +64,13 @@ NAMED: Final = (
     r"undefined (?:reference to|symbol:?)",
     r"undefined:",
     r"multiple definition of",
-    r"(?:library not found for|cannot find) -l",
-    r"unable to find library -l",
+    # The option is a part of the name, as it is a part of the word.
+    r"(?:library not found for|cannot find|unable to find library)(?= -l)",
     r"No matching distribution found for",
     r"that satisfies the requirement",
+    r"(?:not available from current channels|ResolvePackageNotFound):(?: -)?",
     r"Unable to locate package",
+    r"(?:Unable to find a match|No match for argument):",
     r"No package(?= '?[\w.+-]{1,80}'? (?:found|available))",
     r"command not found:",
     r"(?:is not|isn't) in the npm registry",
@@ -95,7 +97,13 @@ NAMED: Final = (
     r"Could not load file or assembly",
     r"type or namespace name",
     r"Unable to find package",
-    # Perl, R, Elixir, Dart, Lua, Julia
+    # Kotlin, OCaml
+    r"lateinit property",
+    r"Unbound (?:module|value|constructor|type constructor|record field)",
+    # Perl, R, Elixir, Dart, Lua, Julia, images
+    r"No package with name",
+    r"No results matching query were found(?: for Lua (?:\d{1,2}\.\d{1,2}|<n>))?:",
+    r"pull access denied for",
     r"Can't locate(?= \S{1,200}\.pm in)",
     r"there is no package called",
     r"module(?= [\w.]{1,200} is not available)",
