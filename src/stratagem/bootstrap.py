@@ -518,9 +518,10 @@ def _check(settings: Settings) -> None:
                 allowed=list(allowed),
                 hint=f"Choose one of: {', '.join(allowed)}.",
             )
-    if not 0 <= settings.relevance_min <= 1:
+    least: object = settings.relevance_min
+    if not isinstance(least, (int, float)) or isinstance(least, bool) or not 0 <= least <= 1:
         raise ValidationFailed(
-            f"`relevance_min` is a probability; it was {settings.relevance_min}.",
+            f"`relevance_min` is a probability; it was {least!r}.",
             field="relevance_min",
             hint=f"Choose a number from 0 to 1. {TRY_MIN} is the default.",
         )

@@ -8,7 +8,7 @@ it, and an outcome that was moved is read where it was moved to (`records`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from stratagem import limits
 from stratagem.debugging import checks, erasure, kinds, record_changes, record_lists
@@ -26,7 +26,7 @@ from stratagem.debugging.models import (
 )
 from stratagem.debugging.record_changes import RecordChange
 from stratagem.debugging.record_details import details_of, list_item
-from stratagem.debugging.record_lists import ListFilter, ListPage, PageCursor
+from stratagem.debugging.record_lists import ListFilter, ListPage, page_cursor, read_page_cursor
 from stratagem.debugging.records import IncidentRecords
 from stratagem.debugging.service import Debugging, Steps
 from stratagem.debugging.statistics import statistics
@@ -64,9 +64,13 @@ Evidence = Annotated[
 ]
 
 
-class _Place(NamedTuple):
-    """Where a list is read, and from where on."""
+Listed = TypeVar("Listed", ListedIncidents, ListedSolutions, ListedOutcomes)
 
+
+class _PageRequest(NamedTuple):
+    """Which list is read, where, and from where on."""
+
+    listed: str
     branch: str | None
     as_of: str | int | None
     cursor: str | None
@@ -94,9 +98,8 @@ class CuratedDebugging(Debugging):
     ) -> ListedIncidents:
         """List incidents, those that were changed last first."""
         wanted = self._filter(text, tag, environment, since, until, standing=standing)
-        where = _Place(branch, as_of, cursor, limit)
-        page, upto = self._list(record_lists.find_incidents, wanted, where)
-        return ListedIncidents(page.results, f"@{upto}", *_continuation(page, upto))
+        page = _PageRequest("incidents", branch, as_of, cursor, limit)
+        return self._list(ListedIncidents, record_lists.find_incidents, wanted, page)
 
     def list_solutions(
         self,
@@ -120,9 +123,8 @@ class CuratedDebugging(Debugging):
         wanted = self._filter(
             text, tag, environment, since, until, standing=standing, incident_id=incident_id
         )
-        where = _Place(branch, as_of, cursor, limit)
-        page, upto = self._list(record_lists.find_solutions, wanted, where)
-        return ListedSolutions(page.results, f"@{upto}", *_continuation(page, upto))
+        page = _PageRequest("solutions", branch, as_of, cursor, limit)
+        return self._list(ListedSolutions, record_lists.find_solutions, wanted, page)
 
     def list_outcomes(
         self,
@@ -156,9 +158,8 @@ class CuratedDebugging(Debugging):
             solution_id=solution_id,
             worked=worked,
         )
-        where = _Place(branch, as_of, cursor, limit)
-        page, upto = self._list(record_lists.find_outcomes, wanted, where)
-        return ListedOutcomes(page.results, f"@{upto}", *_continuation(page, upto))
+        page = _PageRequest("outcomes", branch, as_of, cursor, limit)
+        return self._list(ListedOutcomes, record_lists.find_outcomes, wanted, page)
 
     def show_record(
         self,
@@ -398,17 +399,31 @@ class CuratedDebugging(Debugging):
         return self._store.reader().log.wall_of(moment.sequence) or now
 
     def _list(
-        self, find: Callable[..., ListPage[Any]], wanted: ListFilter, where: _Place
-    ) -> tuple[ListPage[Any], int]:
-        """Return a page of a list, and up to which sequence of the log it shows."""
-        begin = PageCursor.decode(where.cursor) if where.cursor is not None else None
+        self,
+        answer: type[Listed],
+        find: Callable[..., ListPage[Any]],
+        wanted: ListFilter,
+        asked: _PageRequest,
+    ) -> Listed:
+        """Return a page of a list, as the log was up to the sequence that its first page showed."""
+        as_of, before = asked.as_of, OPEN_END
         with self._store.snapshot() as reader:
             head = reader.log.head().sequence
-            as_of = where.as_of if begin is None else f"@{min(begin.upto, head)}"
-            view = self._views.view(reader, where.branch or self._caller.branch, as_of)
+            if asked.cursor is not None:
+                upto, before = read_page_cursor(asked.listed, asked.cursor)
+                as_of = f"@{min(upto, head)}"
+            view = self._views.view(reader, asked.branch or self._caller.branch, as_of)
             records = IncidentRecords(reader, view, snapshot=True)
-            before = OPEN_END if begin is None else begin.before
-            return find(records, wanted, before=before, limit=where.limit), min(view.limit, head)
+            page = find(records, wanted, before=before, limit=asked.limit)
+        upto = min(view.limit, head)
+        following = page_cursor(asked.listed, upto, page.before) if page.before else None
+        return answer(
+            page.results,
+            f"@{upto}",
+            truncated=True if following else None,
+            next=following,
+            note=_note_on_scan(page, following) if following and not page.results else None,
+        )
 
     def _change(
         self,
@@ -452,13 +467,8 @@ class CuratedDebugging(Debugging):
         )
 
 
-def _continuation(page: ListPage[Any], upto: int) -> tuple[bool | None, str | None, str | None]:
-    """Return whether there is more, the cursor that continues, and what to say about it."""
-    if page.before is None:
-        return None, None, None
-    following = PageCursor(upto, page.before).encode()
-    note = f"{page.scanned:,} were looked at; call again with cursor={following!r} to look on."
-    return True, following, None if page.results else note
+def _note_on_scan(page: ListPage[Any], following: str) -> str:
+    return f"{page.scanned:,} were looked at; call again with cursor={following!r} to look on."
 
 
 def _require_some(given: Mapping[str, object]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from stratagem import limits
 from stratagem.answers import fit_list
 from stratagem.debugging.curation import CuratedDebugging
-from stratagem.debugging.record_lists import PageCursor
+from stratagem.debugging.record_lists import page_cursor
 from stratagem.operation import Caller, CommandHint, Operation, PersonNeeded, operation
 from stratagem.search.foundation import Foundation
 
@@ -25,14 +25,18 @@ def _service(foundation: Foundation, caller: Caller) -> CuratedDebugging:
     return CuratedDebugging(foundation, caller)
 
 
-def _fit_page(answer: Answer, given: Mapping[str, Any]) -> Answer:
-    """Keep as many results as fit, and continue after the last of them."""
-    upto = int(answer["as_of"].removeprefix("@"))
+def _fit_page(listed: str) -> Callable[[Answer, Mapping[str, Any]], Answer]:
+    """Return what keeps as many results of a list as fit, and continues after the last of them."""
 
-    def cursor_after(count: int) -> str:
-        return PageCursor(upto, answer["results"][count - 1]["version"]).encode()
+    def fit(answer: Answer, given: Mapping[str, Any]) -> Answer:
+        upto = int(answer["as_of"].removeprefix("@"))
 
-    return fit_list(answer, given.get("max_chars", limits.ANSWER_CHARS_DEFAULT), cursor_after)
+        def cursor_after(count: int) -> str:
+            return page_cursor(listed, upto, answer["results"][count - 1]["version"])
+
+        return fit_list(answer, given.get("max_chars", limits.ANSWER_CHARS_DEFAULT), cursor_after)
+
+    return fit
 
 
 def _say_list(line: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], str]:
@@ -188,7 +192,7 @@ def _list_row(
         toolset=_TOOLSET,
         title=f"List {noun}",
         description=description,
-        fit=_fit_page,
+        fit=_fit_page(noun),
         answer_options=("max_chars",),
         own_cursor=True,
         answer_fields=("results", "as_of", "truncated", "next"),

@@ -92,7 +92,8 @@ class IncidentSplitter:
             found = find_record(self._records, outcome_id, field="outcomes")
             if found.kind != kinds.OUTCOME:
                 raise ValidationFailed(
-                    f"{outcome_id!r} is no outcome but an {found.kind}.", field="outcomes"
+                    f"{outcome_id!r} is no outcome; it is of the kind {found.kind}.",
+                    field="outcomes",
                 )
             amendment = amendment_of(self._records, found)
             owner = self._records.resolve_solution(

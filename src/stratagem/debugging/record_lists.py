@@ -7,14 +7,13 @@ was looked at, and the state of the log that the first page showed.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
+from stratagem.answers import read_cursor
 from stratagem.debugging import kinds
 from stratagem.debugging.models import ListedIncident, ListedOutcome, ListedSolution
 from stratagem.debugging.ranking import Outcome, Solution
@@ -22,18 +21,19 @@ from stratagem.debugging.records import IncidentRecords, environment_of, solutio
 from stratagem.debugging.signatures import headline
 from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
-from stratagem.errors import ValidationFailed
 from stratagem.storage.contract import EventContent
+from stratagem.storage.list_cursors import ListAnchor, cursor_at, list_check, read_list_cursor
 
 __all__ = [
     "ListFilter",
     "ListPage",
-    "PageCursor",
     "find_incidents",
     "find_outcomes",
     "find_solutions",
     "incident_item",
     "outcome_item",
+    "page_cursor",
+    "read_page_cursor",
     "solution_item",
 ]
 
@@ -41,48 +41,10 @@ T = TypeVar("T")
 Content = Mapping[str, Any]
 
 _BATCH: Final = 200
-_CURSOR_NUMBERS: Final = 2
 # So many records are looked at for one page: where few fit, the rest is for the next call.
 _SCANNED_MAX: Final = 5_000
 _ERROR_CHARS: Final = 200
 _SUMMARY_CHARS: Final = 300
-
-
-@dataclass(frozen=True, slots=True)
-class PageCursor:
-    """Where a page begins: before a version, as the log was up to a sequence."""
-
-    upto: int
-    before: int
-
-    def encode(self) -> str:
-        """Return the cursor as callers pass it on."""
-        text = orjson.dumps([self.upto, self.before])
-        return base64.urlsafe_b64encode(text).decode().rstrip("=")
-
-    @classmethod
-    def decode(cls, text: str) -> PageCursor:
-        """Return the cursor of an earlier answer.
-
-        Raises:
-            ValidationFailed: No answer has given it.
-        """
-        try:
-            padded = text.encode() + b"=" * (-len(text) % 4)
-            numbers = orjson.loads(base64.urlsafe_b64decode(padded))
-        except (ValueError, binascii.Error):
-            numbers = None
-        if (
-            isinstance(numbers, list)
-            and len(numbers) == _CURSOR_NUMBERS
-            and all(isinstance(each, int) and 0 < each <= OPEN_END for each in numbers)
-        ):
-            return cls(*numbers)
-        raise ValidationFailed(
-            "The cursor is not one that an earlier answer gave as `next`.",
-            field="cursor",
-            hint="Pass `next` of an earlier answer as it is; leave it out to begin anew.",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +92,22 @@ class ListPage(Generic[T]):
     results: list[T]
     before: int | None
     scanned: int
+
+
+def page_cursor(listed: str, upto: int, before: int) -> str:
+    """Return the cursor of the page that goes on before a version; `listed` names the list."""
+    # Nothing here expires, so the time of the sequence will do.
+    return cursor_at(ListAnchor(upto, 0, list_check(listed)).text, before)
+
+
+def read_page_cursor(listed: str, cursor: str) -> tuple[int, int]:
+    """Return up to which sequence a list shows the log, and before which version it goes on.
+
+    Raises:
+        ValidationFailed: No answer of this list has given it.
+    """
+    anchor, before = read_list_cursor(cursor, list_check(listed))
+    return anchor.sequence, read_cursor(before, least=1, most=OPEN_END)
 
 
 def find_incidents(

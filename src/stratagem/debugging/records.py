@@ -48,8 +48,8 @@ __all__ = ["IncidentRecords", "Lookup", "environment_of", "solution_of", "steps_
 _UNMARKED: Final = re.compile(r"(?<!\S)```\w*|`+|\*\*")
 # At most 30 words of numbering and courtesy in front of what is to be done.
 _LEAD: Final = re.compile(
-    r"(?i)^(?:(?:(?:step )?\d{1,3}[.):]|[-•$>#]|first|then|next|now|finally|please|just|try"
-    r"|you can)[,:]?\s+){0,30}"
+    r"(?i)^(?:(?:(?:step )?\d{1,3}[.):]|[a-z]\)|[-•*$>#]|first|then|next|now|finally|please|just"
+    r"|try|you (?:can|should|need to|have to|must))[,:]?\s+){0,30}"
     r"(?:(?:run|execute|type|enter|use)(?: the (?:following )?command)?:?\s+)?"
 )
 _SENTENCE_SIGNS: Final = ".,;:!'\""

@@ -45,6 +45,7 @@ __all__ = ["Debugging", "refuse_retired"]
 # Above it two incidents are likely the same one, told differently.
 _TWIN_RELEVANCE = TRY_MIN
 _QUERY_KEPT_CHARS = 2_000
+_PROBABLE = 0.5
 # Words that agree or differ: listed, and said in a sentence.
 _WORDS_MAX = 8
 _WORDS_SAID = 5
@@ -627,7 +628,8 @@ def _describe_fit(match: SimilarIncident) -> str:
     if match.exact:
         return "The same error signature" if match.relevance >= 1 else "The same error message"
     words = _say_words(match)
-    return f"Probably the same problem ({match.relevance:.2f}{words and f'; {words}'})"
+    chance = "Probably" if match.relevance >= _PROBABLE else "Perhaps"
+    return f"{chance} the same problem ({match.relevance:.2f}{words and f'; {words}'})"
 
 
 def _name_nearest(match: SimilarIncident) -> str:

@@ -26,7 +26,6 @@ from stratagem.memory.kinds import (
     logged_events,
     session_facet,
 )
-from stratagem.memory.list_cursors import ListAnchor, cursor_at, list_check, read_list_cursor
 from stratagem.memory.misses import near_keys, nearest
 from stratagem.memory.models import (
     Entry,
@@ -42,6 +41,7 @@ from stratagem.memory.parameters import Tags
 from stratagem.parameters import COUNT_ALIASES, AsOf, BranchName, Cursor, Namespace, Param
 from stratagem.search.foundation import BoundSystem
 from stratagem.storage.contract import EventContent, Reader
+from stratagem.storage.list_cursors import ListAnchor, cursor_at, list_check, read_list_cursor
 
 __all__ = [
     "AfterSequence",

@@ -16,6 +16,7 @@ import stratagem
 from stratagem import Stratagem
 from stratagem.debugging import drafts, service, signatures
 from stratagem.debugging.models import IncidentAdded, RankedSolution
+from stratagem.debugging.records import steps_key
 from stratagem.debugging.statistics import statistics
 from stratagem.engine import evidence
 from stratagem.errors import LookupNotFound, ValidationFailed
@@ -397,15 +398,34 @@ def test_the_setting_decides_from_which_relevance_on_a_fix_is_recommended() -> N
             exact = db.debugging.ranked_solutions("No module named 'yaml'", LINUX)
 
         assert exact.incidents[0].relevance == 0.97
-    with pytest.raises(ValidationFailed) as refused:
-        stratagem.open(":memory:", relevance_min=40)
 
     assert known == {
         0.0: "TRY_SOLUTION_AND_RECORD_OUTCOME",
         0.4: "TRY_SOLUTION_AND_RECORD_OUTCOME",
         0.99: "NO_MATCH_DEBUG_THEN_ADD_INCIDENT",
     }
+
+
+@pytest.mark.parametrize("least", [40, -0.1, float("nan"), "much", True, None])
+def test_a_relevance_that_is_no_probability_is_refused(least: Any) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        stratagem.open(":memory:", relevance_min=least)
+
     assert refused.value.details["field"] == "relevance_min"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "* pip install numpy",
+        "a) pip install numpy",
+        "Step 1: You should run `pip install numpy`;",
+        "```bash\npip install numpy\n```",
+    ],
+)
+def test_steps_in_other_clothing_are_one_fix(steps: str) -> None:
+    assert steps_key([steps]) == steps_key(["pip install numpy"])
+    assert steps_key([f"{steps} --pre"]) != steps_key(["pip install numpy"])
 
 
 def test_a_relevance_means_the_same_whatever_else_is_known(db: Stratagem) -> None:

@@ -1,7 +1,7 @@
 """Cursors of lists: where a page ended, and of which state of the log it was a page.
 
 All pages of a list show the state that the first one showed, whatever is written meanwhile: no
-entry is missed and none is shown twice. A cursor therefore says up to which sequence, and at what
+record is missed and none is shown twice. A cursor therefore says up to which sequence, and at what
 time, the list is read. It is text that only the list which gave it takes back.
 """
 
@@ -65,7 +65,7 @@ def read_list_cursor(cursor: str, check: int) -> tuple[ListAnchor, str]:
     if not (0 <= anchor.sequence <= OPEN_END and 0 <= anchor.time <= OPEN_END):
         _refuse("The cursor is not one that an earlier answer gave as `next`.")
     if anchor.check != check:
-        _refuse("The cursor belongs to another list: one of other entries, or in another order.")
+        _refuse("The cursor belongs to another list: one of other records, or in another order.")
     return anchor, position
 
 
