@@ -248,7 +248,7 @@ def merge(records: IncidentRecords, duplicate: FoundRecord, into: FoundRecord) -
     if duplicate.kind != into.kind or duplicate.kind == kinds.OUTCOME:
         raise ValidationFailed(
             "An incident is merged into an incident, and a solution into a solution; "
-            f"{duplicate.id!r} is of the kind {duplicate.kind}, {into.id!r} of the kind {into.kind}.",
+            f"{duplicate.id!r} is of kind {duplicate.kind}, {into.id!r} of kind {into.kind}.",
             field="into",
         )
     refuse_merged(records, duplicate)
