@@ -344,7 +344,7 @@ def steps_key(steps: Sequence[str]) -> str:
 
     `pip install numpy.`, "1. Run `pip install numpy`" and "$ pip install numpy" are one fix.
     """
-    lines = (_UNMARKED.sub(" ", line) for step in steps for line in step.splitlines())
+    lines = (_UNMARKED.sub("", line) for step in steps for line in step.splitlines())
     words = (word for line in lines for word in _LEAD.sub("", line.strip(), count=1).split())
     # A word of signs alone is an argument, as in `pip install -e .`
     plain = (word.strip(_SENTENCE_SIGNS) or word for word in words)
