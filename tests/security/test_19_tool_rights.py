@@ -81,6 +81,22 @@ def test_a_member_changes_and_removes_only_its_own_tools(runtime: Runtime) -> No
     assert runtime.call("tool_remove", {"toolId": "anns"}, ANN)["removed"]
 
 
+def test_a_merge_puts_nobodys_tool_in_the_place_of_anothers(runtime: Runtime) -> None:
+    everywhere = frozenset({"*:write", "*:execute"})
+    ann, bob = replace(ANN, scopes=everywhere), replace(BOB, scopes=everywhere)
+    runtime.call("strata_branch", {"action": "fork", "name": "before"}, bob)
+    runtime.call("tool_register", pipeline_tool("quote", "calculator", SUM), ann)
+    stolen = pipeline_tool("quote", "api_caller", {}, branch="before")
+    runtime.call("tool_register", stolen, bob)
+    merge = {"action": "merge", "source": "before", "strategy": "source_wins"}
+
+    error = refused(runtime, "strata_branch", merge, bob)
+
+    assert error.code == "permission_denied"
+    assert runtime.call("tool_get", {"toolId": "quote"}, bob)["tool"]["owner"] == "token:ann"
+    assert runtime.call("strata_branch", merge, replace(ROOT, branch="default"))["merged"]
+
+
 def test_a_limited_token_reaches_no_other_tool_whichever_way_it_goes(runtime: Runtime) -> None:
     text = {"input": "a", "from": "csv", "to": "json"}
     step = {"id": "a", "tool": "file_converter", "arguments": text}

@@ -109,6 +109,9 @@ class RecordKind:
     and what they gave. A record that quotes what is purged loses its content with it, and kept
     results that name it by its `named_by` field go too.
 
+    `owned_by`: the payload field that says whose a record is; a merge puts no record of somebody
+    else's in the place of another.
+
     A `derived` kind follows from other records: a merge leaves it out, and `settle` brings it
     up to date; it is called with the transaction, the branch and what the merge wrote to it.
     """
@@ -126,6 +129,7 @@ class RecordKind:
     erasable: tuple[str, ...] = ()
     quoting: tuple[str, ...] = ()
     named_by: str | None = None
+    owned_by: str | None = None
     settle: Callable[[Any, Any, Sequence[Draft]], None] | None = None
 
 

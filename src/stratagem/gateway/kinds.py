@@ -136,6 +136,7 @@ KINDS: Final = (
         deletes=names.TOOL_REMOVED,
         set_fields=frozenset({"tags", "capabilities"}),
         grouped=True,
+        owned_by="owner",
     ),
     RecordKind(
         names.RESOURCE,

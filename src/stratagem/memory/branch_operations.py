@@ -18,6 +18,7 @@ from stratagem.errors import (
     BranchProtected,
     MergeConflict,
     MissingRequired,
+    PermissionDenied,
     SwitchUnavailable,
     ValidationFailed,
 )
@@ -268,6 +269,7 @@ class BranchOperations(BoundSystem):
         def work(transaction: Transaction) -> dict[str, Any]:
             into, other, found = plan(transaction)
             report = self._merge_report(transaction, into, other, found)
+            self._check_owners(transaction, other, found)
             version = branch_merge.carry_out(transaction, into, other, found)
             return {**report, "version": version}
 
@@ -291,6 +293,28 @@ class BranchOperations(BoundSystem):
                 _say_in_callers_words(conflict)
             raise
         return _result(name, target, answer, None, preview=False)
+
+    def _check_owners(self, reader: Reader, other: Branch, found: branch_merge.MergePlan) -> None:
+        """Refuse that a merge gives one caller's record the contents of another's.
+
+        Whoever could not change a tool could otherwise register it anew on a branch that lacks it.
+        """
+        if self._caller.may("gateway", "admin"):
+            return
+        lineage = reader.branches.lineage(other)
+        for each in found.changes:
+            field = reader.kinds.record(each.space.kind).owned_by
+            if field is None or not isinstance(each.before, Mapping):
+                continue
+            version = reader.records.current(lineage, each.space, each.key)
+            theirs = values.decode(version.payload) if version and version.payload else None
+            if isinstance(theirs, Mapping) and theirs.get(field) != each.before.get(field):
+                raise PermissionDenied(
+                    f"The {each.space.kind} {each.key!r} is another caller's on each branch.",
+                    field="source",
+                    required="gateway:admin",
+                    hint="Remove yours from the source, or ask an administrator to merge.",
+                )
 
     def _merge_report(
         self, reader: Reader, into: Branch, other: Branch, found: branch_merge.MergePlan
