@@ -70,7 +70,7 @@ ROUTES: Final = (
     Route("GET", "/api/mcp/servers", "servers_list"),
     Route("POST", "/api/mcp/servers", "server_add", status=201, body=True),
     Route("POST", "/api/mcp/servers/{name}/refresh", "server_refresh", body=True),
-    Route("DELETE", "/api/mcp/servers/{name}", "server_remove", ("approve",)),
+    Route("DELETE", "/api/mcp/servers/{name}", "server_remove"),
     Route("GET", "/api/mcp/upstream", "upstream_list"),
     Route("POST", "/api/mcp/upstream/prompts/{name}", "upstream_prompt", body=True),
     Route("GET", "/api/mcp/upstream/resource", "upstream_resource"),
