@@ -280,7 +280,7 @@ class Model:
                 mine.branch if mine else target.id,
                 mine.sequence if mine else 0,
                 parents,
-                made_from=(mine,) if mine else (),
+                made_from=(mine,) if mine else (yours,),
             )
         for each in plan.carried:
             sequence += 1

@@ -81,7 +81,9 @@ def base_of(ours: Node | None, theirs: Node | None) -> Any:
     if ours is None or theirs is None:
         return Absent
     base = _base_among(ours.ancestors & theirs.ancestors)
-    return _base_alike(base, _content(ours), _content(theirs), ours.sources, theirs.sources)
+    # A branch that only heard of a version that it does not hold was not made from it.
+    mine, yours = (each.sources if each.sequence else frozenset() for each in (ours, theirs))
+    return _base_alike(base, _content(ours), _content(theirs), mine, yours)
 
 
 def _base_alike(
