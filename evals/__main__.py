@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.console import Console
 
-from evals import debug, entries, incidents, recall, repair, tools, tracebacks, vectors
+from evals import answers, debug, entries, incidents, recall, repair, tools, tracebacks, vectors
 from evals.suites import DataMissing, Options, Outcome, Suite
 
 SUITES: Final[dict[str, Suite]] = {
@@ -17,6 +17,7 @@ SUITES: Final[dict[str, Suite]] = {
     for suite in (
         recall.SUITE,
         entries.SUITE,
+        answers.SUITE,
         incidents.SUITE,
         debug.SUITE,
         tracebacks.SUITE,
