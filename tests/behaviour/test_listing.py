@@ -135,6 +135,14 @@ def test_a_list_takes_a_branch_and_a_moment(call: Call, clock: Clock) -> None:
     assert keys(call.recall()) == []
 
 
+@proves("history:events")
+def test_an_unknown_label_names_those_in_use(call: Call) -> None:
+    call.log(event="other", data=1)
+    call.log(event="decision", data=1)
+
+    assert call.history(event="decisions")["near"] == ["decision", "other"]
+
+
 @proves("list:names")
 def test_namespaces_and_tags_are_listed_with_their_counts(call: Call) -> None:
     call.store(key="a", value=1, tags=["x"])

@@ -60,6 +60,7 @@ __all__ = [
 # An empty list names so many keys, namespaces or tags instead.
 _NAMES_SAID: Final = 5
 _TAGS_COMPARED: Final = 500
+_EVENTS_COMPARED: Final = 200
 _MONTH: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
 
 Prefix = Annotated[str | None, Param("List keys that begin so")]
@@ -165,10 +166,15 @@ class Listings(BoundSystem):
                 limit=limit + 1,
             )
             contents = reader.log.contents(found[:limit])
+            unknown = event is not None and not found and cursor is None
+            near = _labels_in_use(reader, view, logged_events(where), str(event)) if unknown else []
         page = [_event(contents[sequence]) for sequence in found[:limit]]
         more = len(found) > limit
         return EventList(
-            results=page, truncated=more, next=str(page[-1].sequence) if more else None
+            results=page,
+            truncated=more,
+            next=str(page[-1].sequence) if more else None,
+            near=near or None,
         )
 
     def namespaces(self, *, branch: BranchName = None, as_of: AsOf = None) -> NamespaceList:
@@ -272,6 +278,14 @@ def _tags_in_use(reader: Reader, view: View, space: Space, tags: Sequence[str]) 
     in_use = [each.tag for each in counts]
     alike = [each for tag in tags for each in nearest(tag, in_use, _NAMES_SAID)]
     return list(dict.fromkeys([*alike, *in_use]))[:_NAMES_SAID]
+
+
+def _labels_in_use(reader: Reader, view: View, space: Space, wanted: str) -> list[str]:
+    """Return labels of the latest events, those first that are like the one that found nothing."""
+    latest = reader.listing.stream(view, space, newest_first=True, limit=_EVENTS_COMPARED)
+    labels = [_event(each).event for each in reader.log.contents(latest).values()]
+    alike = [each for each in nearest(wanted, set(labels), _NAMES_SAID) if each != wanted]
+    return list(dict.fromkeys([*alike, *labels]))[:_NAMES_SAID]
 
 
 def entry_cursor(anchor: str, order: str, key: str, version: int) -> str:

@@ -62,6 +62,7 @@ __all__ = [
     "say_history",
     "say_miss",
     "say_misses",
+    "say_no_events",
     "say_recalled",
 ]
 
@@ -431,14 +432,21 @@ def say_history(answer: Mapping[str, Any]) -> str:
         )
     if not answer["results"] and "key" in answer:
         return say_miss(answer, HISTORY_WORDS)
-    if answer["results"] and "event" in answer["results"][0]:
+    if not answer["results"] or "event" in answer["results"][0]:
         return _say_events(answer)
     lines = [
         f"{each['version']} {each['timestamp']}{by_actor(each)} "
         + ("(forgotten)" if each["deleted"] else brief(each["value"], 300))
         for each in answer["results"]
     ]
-    return with_note([*lines, AS_DATA] if lines else ["There are no such events."], answer)
+    return with_note([*lines, AS_DATA], answer)
+
+
+def say_no_events(answer: Mapping[str, Any]) -> str:
+    """Say that no event fits, and which labels there are."""
+    said = "There are no such events."
+    near = answer.get("near")
+    return f"{said} Labels in use: {', '.join(near)}." if near else said
 
 
 def _say_events(answer: Mapping[str, Any]) -> str:
@@ -448,7 +456,7 @@ def _say_events(answer: Mapping[str, Any]) -> str:
         f"{by_actor(each)}: {brief(each['data'], limits.ANSWER_CHARS_MAX if alone else 300)}"
         for each in answer["results"]
     ]
-    return with_note([*lines, AS_DATA] if lines else ["There are no such events."], answer)
+    return with_note([*lines, AS_DATA] if lines else [say_no_events(answer)], answer)
 
 
 def _say_session(event: Mapping[str, Any]) -> str:

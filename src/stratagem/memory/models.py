@@ -144,11 +144,15 @@ class LoggedEvent(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class EventList(DisplayableResult):
-    """A page of logged events, in the order of their sequences."""
+    """A page of logged events, in the order of their sequences.
+
+    Where no event has the label that was asked for, `near` are labels in use, the most alike first.
+    """
 
     results: list[LoggedEvent]
     truncated: bool
     next: str | None
+    near: list[str] | None = None
 
     def __iter__(self) -> Iterator[LoggedEvent]:
         return iter(self.results)

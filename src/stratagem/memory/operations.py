@@ -39,7 +39,7 @@ from stratagem.operation import (
 )
 from stratagem.search.foundation import Foundation
 
-__all__ = ["OPERATIONS", "say_forgotten"]
+__all__ = ["OPERATIONS"]
 
 Answer = dict[str, Any]
 
@@ -172,8 +172,7 @@ def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Itera
 _FORGET_WORDS: Final = MissWords("was stored", "strata_forget")
 
 
-def say_forgotten(answer: Mapping[str, Any]) -> str:
-    """Say what was forgotten, and what may have been meant by keys under which nothing was."""
+def _say_forgotten(answer: Mapping[str, Any]) -> str:
     names = ", ".join(map(repr, answer["keys"]))
     forgot = [f"Forgot {names}{where(answer)}."] if answer["deleted"] else []
     return " ".join([*forgot, *say_misses(answer, _FORGET_WORDS)])
@@ -506,7 +505,7 @@ OPERATIONS: tuple[Operation, ...] = (
         description="Delete what is stored under a key. Past moments (`as_of`) still show it.",
         service=_memory,
         answer_fields=("deleted", "keys"),
-        summarise=say_forgotten,
+        summarise=_say_forgotten,
         destructive=True,
         idempotent=True,
         also_called=("delete", "remove", "del", "rm", "erase", "unset"),
@@ -519,7 +518,6 @@ OPERATIONS: tuple[Operation, ...] = (
                 required=("keys",),
                 single={"keys": "key"},
                 completions={"keys": "keys"},
-                renderer="tables.show_forgotten",
             ),
         ),
     ),

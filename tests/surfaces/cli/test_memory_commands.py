@@ -133,6 +133,22 @@ def test_recall_raw_gives_the_value_alone(cli: Cli) -> None:
     assert json.loads(cli("recall", "json", "--raw")) == {"a": 1}
 
 
+def test_broken_json_is_stored_as_text_with_a_word_about_it(cli: Cli) -> None:
+    broken, text = cli.run("store", "a", '{"x": 1,}'), cli.run("store", "b", "[x](y)")
+
+    assert "looks like JSON and is none" in broken.stderr
+    assert text.stderr == ""
+    assert cli.run("store", "c", "{x}", "--text").stderr == ""
+
+
+def test_times_are_told_in_the_readers_zone(cli: Cli) -> None:
+    stored = cli("store", "a", "1", "--ttl", "1h")
+    listed = cli("list").splitlines()
+
+    assert re.search(r"expires \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.$", stored)
+    assert listed[0].split()[-1] == "EXPIRES"
+
+
 def test_a_miss_is_no_error(cli: Cli) -> None:
     cli("store", "user/name", "Ada")
 
@@ -331,7 +347,7 @@ def test_events_are_shown_in_order(cli: Cli) -> None:
     assert lines[0].split() == ["SEQUENCE", "WHEN", "EVENT", "DATA", "SESSION"]
     assert [line.split()[3] for line in lines[1:]] == ["step", "note"]
     assert "step" not in cli("events", "note")
-    assert cli("events", "nothing") == "There are no such events.\n"
+    assert cli("events", "nothing") == "There are no such events. Labels in use: note, step.\n"
 
 
 def test_events_are_followed_as_they_come(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from stratagem.errors import InvalidInput, ValidationFailed
 
-__all__ = ["read_bytes", "read_items", "read_json", "read_value"]
+__all__ = ["looks_like_json", "read_bytes", "read_items", "read_json", "read_value"]
 
 
 def read_value(given: str, *, text: bool = False) -> Any:
@@ -26,6 +26,14 @@ def read_value(given: str, *, text: bool = False) -> Any:
     except ValueError:
         # `echo hello |` means hello.
         return words.removesuffix("\n") if from_stdin else words
+
+
+def looks_like_json(value: object) -> bool:
+    """Whether a value that was read as text was probably meant as an object or a list."""
+    if not isinstance(value, str):
+        return False
+    words = value.strip()
+    return words[:1] + words[-1:] in {"{}", "[]"} and len(words) > len("[]")
 
 
 def read_json(given: str, *, field: str) -> Any:

@@ -24,8 +24,8 @@ from typer.core import TyperCommand, TyperGroup
 from stratagem import limits
 from stratagem.errors import StratagemError
 from stratagem.operation import CommandHint, Operation
-from stratagem.surfaces.cli.inputs import read_items, read_json, read_value
-from stratagem.surfaces.cli.output import Render, shell_words
+from stratagem.surfaces.cli.inputs import looks_like_json, read_items, read_json, read_value
+from stratagem.surfaces.cli.output import Render, shell_words, with_own_times
 from stratagem.surfaces.cli.session import Session, command, shared_parameters
 
 __all__ = [
@@ -70,7 +70,7 @@ class Invocation:
         if self.hint.renderer:
             output.answer(answer, cast("Render", _load(self.hint.renderer)))
         else:
-            output.prose(shell_words(self.operation.describe(dict(answer))))
+            output.prose(with_own_times(shell_words(self.operation.describe(dict(answer)))))
         takes_cursor = "cursor" in self.operation.parameters["properties"]
         if answer.get("truncated") and answer.get("next") and takes_cursor and "note" not in answer:
             output.note(f"There is more: add --cursor {answer['next']}.")
@@ -316,6 +316,8 @@ class _Parameters:
             else:
                 text = bool(given.get("text")) and each.is_any_json
                 arguments[name] = each.read(value, by_position=by_position, text=text)
+                if each.is_any_json and not text and looks_like_json(arguments[name]):
+                    session.output.note("This looks like JSON and is none, so it is taken as text.")
         # A namespace of the environment says where to write, and filters nothing.
         if "namespace" in self._shared and session.options.namespace_asked:
             arguments["namespace"] = session.namespace

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,16 @@ from stratagem.errors import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "Render", "confirm", "json_text", "printable", "shell_words"]
+__all__ = [
+    "Output",
+    "Render",
+    "confirm",
+    "json_text",
+    "printable",
+    "shell_words",
+    "when",
+    "with_own_times",
+]
 
 # Wide enough for any key: what goes into a file or a pipe is never wrapped.
 _UNBOUNDED = 10_000
@@ -46,6 +56,8 @@ _SHOWN = (
 # The same in JSON, which escapes only the first 32 by itself; for a program it means the same.
 _ESCAPED_IN_JSON = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
 
+# As answers have times, and nobody else writes them.
+_TIMESTAMP = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 # What agents call, and what people type instead.
 _HELP_OF = re.compile(r"\btool_help ((?!lists\b)[\w.-]*\w)")
 _COMMANDS = {
@@ -139,7 +151,8 @@ class Output:
     def _explain(self, error: StratagemError) -> None:
         from rich.text import Text
 
-        self.aside.print(Text.assemble(("Error: ", "bold red"), (printable(error.message), "red")))
+        message = printable(with_own_times(error.message))
+        self.aside.print(Text.assemble(("Error: ", "bold red"), (message, "red")))
         place = str(error.details.get("path", ""))
         if isinstance(error, _OF_A_DATABASE) and place and place not in error.message:
             self.aside.print(Text.assemble(("At: ", "bold"), printable(place)), soft_wrap=True)
@@ -181,6 +194,16 @@ def shell_words(text: str) -> str:
     from stratagem.call_forms import reword
 
     return reword(text, "command")
+
+
+def when(timestamp: str) -> str:
+    """Return a time in the reader's own zone, to the second."""
+    return datetime.fromisoformat(timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def with_own_times(text: str) -> str:
+    """Return a text with its times in the reader's own zone."""
+    return _TIMESTAMP.sub(lambda found: when(found[0]), text)
 
 
 def json_text(value: Any, *, indented: bool) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from rich.cells import cell_len
@@ -20,7 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from stratagem.answers import plural
-from stratagem.surfaces.cli.output import printable, shell_words
+from stratagem.surfaces.cli.output import printable, shell_words, when, with_own_times
 
 __all__ = [
     "bar",
@@ -36,7 +35,6 @@ __all__ = [
     "show_event",
     "show_events",
     "show_fields",
-    "show_forgotten",
     "show_hits",
     "show_list",
     "show_namespaces",
@@ -124,9 +122,8 @@ def show_entries(console: Console, answer: Answer) -> None:
         show(console, rows)
     from stratagem.memory.listing_operations import say_misses
 
-    misses = [_with_own_time(each) for each in answer.get("misses", ())]
-    for line in say_misses({**answer, "misses": misses}):
-        console.print(printable(shell_words(line)), soft_wrap=True)
+    for line in say_misses(answer):
+        console.print(printable(with_own_times(shell_words(line))), soft_wrap=True)
 
 
 def miss_text(answer: Answer, *, of_history: bool = False) -> str:
@@ -134,31 +131,21 @@ def miss_text(answer: Answer, *, of_history: bool = False) -> str:
     from stratagem.memory.listing_operations import HISTORY_WORDS, say_miss
 
     words = HISTORY_WORDS if of_history else None
-    return printable(shell_words(say_miss(_with_own_time(answer), words)))
-
-
-def _with_own_time(answer: Answer) -> Answer:
-    return {**answer, "timestamp": when(answer["timestamp"])} if "timestamp" in answer else answer
-
-
-def show_forgotten(console: Console, answer: Answer) -> None:
-    """Say what was forgotten, and what may have been meant by keys under which nothing was."""
-    from stratagem.memory.operations import say_forgotten
-
-    misses = [_with_own_time(each) for each in answer.get("misses", ())]
-    text = say_forgotten({**answer, "misses": misses})
-    console.print(printable(shell_words(text)), soft_wrap=True)
+    return printable(with_own_times(shell_words(say_miss(answer, words))))
 
 
 def show_list(console: Console, answer: Answer) -> None:
     """Show entries, a line each."""
-    rows = table("KEY", "WHEN", "VALUE", "TAGS")
+    expiring = any("expires" in entry for entry in answer["results"])
+    rows = table("KEY", "WHEN", "VALUE", "TAGS", *(["EXPIRES"] if expiring else ()))
     for entry in answer["results"]:
+        expires = when(entry["expires"]) if "expires" in entry else ""
         rows.add_row(
             printable(entry["key"]),
             when(entry["timestamp"]),
             brief(entry["value"]),
             printable(", ".join(entry["tags"])),
+            *([expires] if expiring else ()),
         )
     if answer["results"]:
         show(console, rows)
@@ -176,7 +163,9 @@ def show_events(console: Console, answer: Answer) -> None:
     if answer["results"]:
         show(console, rows)
     else:
-        console.print("There are no such events.")
+        from stratagem.memory.listing_operations import say_no_events
+
+        console.print(printable(say_no_events(answer)), soft_wrap=True)
 
 
 def show_event(console: Console, event: Answer) -> None:
@@ -265,6 +254,9 @@ def show_fields(console: Console, answer: Answer) -> None:
     rows.add_column(style="dim")
     rows.add_column(overflow="fold")
     for name, value in answer.items():
+        if name == "note" or value == []:
+            # The note of an answer is said below it.
+            continue
         shown = ", ".join(map(_line, value)) if isinstance(value, list) else _line(_plain(value))
         rows.add_row(name.replace("_", " "), printable(shown))
     show(console, rows)
@@ -309,11 +301,6 @@ def value_text(value: Any) -> Text:
     text = Text(printable(json.dumps(value, indent=2, ensure_ascii=False)))
     JSONHighlighter().highlight(text)
     return text
-
-
-def when(timestamp: str) -> str:
-    """Return a time in the reader's own zone, to the second."""
-    return datetime.fromisoformat(timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def show_skipped(console: Console, answer: Answer) -> None:
