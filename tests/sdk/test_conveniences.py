@@ -30,6 +30,8 @@ def test_a_wrong_keyword_names_the_right_one(embedded: Stratagem, tmp_path: Path
         embedded.memory.store("a", 1, tgas=["x"])  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"Did you mean 'k'\?"):
         embedded.memory.search("a", limit=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"Did you mean 'namespace'\?"):
+        stratagem.open(":memory:", nmespace="x")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="It takes: key, namespace"):
         embedded.memory.explain_miss("a", zebra=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'query'$"):

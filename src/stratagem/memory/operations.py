@@ -185,8 +185,7 @@ def _say_logged(answer: Mapping[str, Any]) -> str:
 def _say_branched(answer: Mapping[str, Any]) -> str:
     action = answer["action"]
     if action == "list":
-        names = [f"{'*' if each['current'] else ' '} {each['name']}" for each in answer["results"]]
-        return with_note(names, answer)
+        return with_note([_say_branch(each) for each in answer["results"]], answer)
     if action == "diff":
         return with_note([_say_diff(answer), *map(_say_change, answer["results"]), AS_DATA], answer)
     if action == "merge":
@@ -199,6 +198,13 @@ def _say_branched(answer: Mapping[str, Any]) -> str:
         ]
         return with_note([line, *map(_say_change, answer["results"]), *conflicts], answer)
     return _BRANCH_WORDS[action](answer)
+
+
+def _say_branch(branch: Mapping[str, Any]) -> str:
+    mark = "*" if branch["current"] else " "
+    parent = branch.get("parent")
+    origin = f" (from {parent} at @{branch['forked_at']})" if parent else ""
+    return f"{mark} {branch['name']}{origin}"
 
 
 def _say_fork(answer: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ from stratagem.sdk.generated.memory import MemoryMethods
 from stratagem.sdk.method_calls import as_method, reword_note
 from stratagem.sdk.times import time_arguments
 from stratagem.sdk.transactions import TransactionBlock, TransactionScope
+from stratagem.sdk.unknown_keywords import suggest_keywords
 from stratagem.search.foundation import BoundSystem
 
 if TYPE_CHECKING:
@@ -238,6 +239,7 @@ class Stratagem(OpenDatabase):
         self.close()
 
 
+@suggest_keywords
 def open_database(
     path: str | PathLike[str],
     *,

@@ -35,6 +35,7 @@ from stratagem.sdk.generated.knowledge import AsyncKnowledgeMethods
 from stratagem.sdk.generated.memory import AsyncMemoryMethods
 from stratagem.sdk.times import time_arguments
 from stratagem.sdk.transactions import OpenBlock, TransactionScope
+from stratagem.sdk.unknown_keywords import suggest_keywords
 from stratagem.search.foundation import BoundSystem
 
 if TYPE_CHECKING:
@@ -260,6 +261,7 @@ def _close_unwanted(opening: asyncio.Future[tuple[Runtime, Caller]]) -> None:
         opening.result()[0].close()
 
 
+@suggest_keywords
 def open_async(
     path: str | PathLike[str],
     *,

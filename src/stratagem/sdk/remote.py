@@ -32,6 +32,7 @@ from stratagem.sdk.http_requests import (
 from stratagem.sdk.method_calls import MethodCall, as_method, reword_note
 from stratagem.sdk.retry_policy import RetryPolicy, may_repeat
 from stratagem.sdk.times import time_arguments
+from stratagem.sdk.unknown_keywords import suggest_keywords
 
 __all__ = ["AsyncClient", "Client", "connect", "connect_async"]
 
@@ -239,6 +240,7 @@ class AsyncClient(_ServerClient):
         await self.close()
 
 
+@suggest_keywords
 def connect(
     url: str,
     *,
@@ -258,6 +260,7 @@ def connect(
     return Client(endpoint, timeout, RetryPolicy(patience, random.uniform))
 
 
+@suggest_keywords
 def connect_async(
     url: str,
     *,

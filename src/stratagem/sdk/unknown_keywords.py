@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from inspect import iscoroutinefunction, signature
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from stratagem.parameters import ALIASES
 from stratagem.schemas import method_schema
 
 __all__ = ["suggest_keywords"]
 
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
-def suggest_keywords(method: Callable[..., Any]) -> Callable[..., Any]:
+
+def suggest_keywords(method: MethodT) -> MethodT:
     """Return a method that says which keyword was meant where it does not have one."""
     if iscoroutinefunction(method):
 
@@ -30,7 +32,7 @@ def suggest_keywords(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise _explain(error, method, named) from None
             return await running
 
-        return run_async
+        return cast("MethodT", run_async)
 
     @wraps(method)
     def run(*arguments: Any, **named: Any) -> Any:
@@ -42,7 +44,7 @@ def suggest_keywords(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise _explain(error, method, named) from None
 
-    return run
+    return cast("MethodT", run)
 
 
 def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, Any]) -> TypeError:

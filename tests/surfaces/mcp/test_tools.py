@@ -51,7 +51,7 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("strata_history", {"session": "s"}, "note (s), by"),
     ("strata_branch", {"action": "fork", "name": "trial"}, "Forked 'trial' from 'default' at"),
     ("strata_store", {"key": "city", "value": "Bergen", "branch": "trial"}, "updated"),
-    ("strata_branch", {"action": "list"}, "* default"),
+    ("strata_branch", {"action": "list"}, "* default\n  trial (from default at @"),
     ("strata_branch", {"action": "diff", "compare": "trial"}, "1 changed"),
     ("strata_branch", {"action": "merge", "source": "trial", "preview": True}, "Would merge 1"),
     ("strata_branch", {"action": "merge", "source": "trial"}, "Merged 1 entry"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -58,6 +59,11 @@ def _mcp(
 
     # Standard output belongs to the protocol.
     session.output.json = False
+    if sys.stdin.isatty():
+        session.output.note(
+            "This speaks MCP on stdin and stdout: an agent's client starts it. "
+            "`stratagem init` sets a client up; Ctrl-C ends this."
+        )
     run_stdio(
         replace(
             _settings(session, toolsets),
