@@ -13,7 +13,7 @@ from inspect import iscoroutinefunction, signature
 from typing import Any, TypeVar, cast
 
 from stratagem.parameters import ALIASES
-from stratagem.schemas import method_schema
+from stratagem.schemas import SYSTEMS, method_schema
 
 __all__ = ["suggest_keywords"]
 
@@ -60,8 +60,12 @@ def _explain(error: TypeError, method: Callable[..., Any], named: Mapping[str, A
 
 def _parameters_known_as(method: Callable[..., Any], name: str) -> list[str]:
     """Return the parameters that others know by a name."""
-    try:
-        schema = method_schema(method.__module__.rpartition(".")[2], method.__name__)
-    except KeyError:
+    system = method.__module__.rpartition(".")[2]
+    if system not in SYSTEMS:
         return []
-    return [each for each, said in schema["properties"].items() if name in said.get(ALIASES, ())]
+    try:
+        declared = method_schema(system, method.__name__)["properties"]
+    except KeyError:
+        # The methods of the gateway name operations.
+        return []
+    return [each for each, said in declared.items() if name in said.get(ALIASES, ())]
