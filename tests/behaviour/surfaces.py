@@ -170,6 +170,8 @@ class CommandLine:
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
         self._runner = CliRunner()
+        # A command that only reads makes no database.
+        wanted.start().close()
 
     def run(self, name: str, arguments: Answer) -> Answer:
         wanted = self._wanted
