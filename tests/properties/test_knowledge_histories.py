@@ -8,6 +8,7 @@ models must be what the log says.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -26,6 +27,13 @@ class Model:
     live: dict[str, tuple[str, str | None, int | None]] = field(default_factory=dict)
     gone: dict[str, tuple[str, str | None, int | None]] = field(default_factory=dict)
     edges: set[tuple[str, str, str]] = field(default_factory=set)
+
+
+OPPOSITES: dict[str, Callable[[str, str], tuple[str, str, str]]] = {
+    "supersedes": lambda source, target: (target, source, "supersedes"),
+    "confirms": lambda source, target: (source, target, "contradicts"),
+    "contradicts": lambda source, target: (source, target, "confirms"),
+}
 
 
 def step(db: Stratagem, draw: random.Random, models: dict[str, Model]) -> None:
@@ -60,6 +68,9 @@ def step(db: Stratagem, draw: random.Random, models: dict[str, Model]) -> None:
                 knowledge.create_relationship(*edge, branch=branch)
             knowledge.delete_relationship(*edge, branch=branch)
             model.edges.discard(edge)
+        elif OPPOSITES.get(label, lambda *_: None)(source, target) in model.edges:
+            with pytest.raises(ValidationFailed, match="the opposite"):
+                knowledge.create_relationship(*edge, branch=branch)
         else:
             knowledge.create_relationship(*edge, strength=draw.random(), branch=branch)
             model.edges.add(edge)

@@ -5,10 +5,16 @@ Everything that speaks for or against it is an outcome under the one model of ev
 
 * its explanation is its author's own claim, whatever its length;
 * a concept that confirms it is a success, one that contradicts it a failure, each weighed by
-  the strength of the relationship; a contradiction falls back on the one who makes it, by half;
-* a concept that supersedes it counts as two failures;
+  the strength of the relationship and by how certain that concept is; a contradiction falls back
+  on the one who makes it, by half;
+* a concept that supersedes it counts as two failures, weighed in the same way;
 * that it has any other relation to something says a little for it: somebody looked at it from
   there. Only the strongest few of each type count, so that linking alone makes nothing certain.
+
+How certain the other concept is means its given score, or else the score that its own evidence has
+without such weighing (`base`, kept beside the score). Otherwise two concepts that contradict each
+other would each depend on the other's score, and the result on who was written first. An untried
+concept weighs 1.
 
 The score is a hundred times the mean of that belief. It is computed anew in the transaction
 that changes any of this: when a relationship comes or goes, when a concept at its other end is
@@ -17,7 +23,7 @@ deleted or restored, and when a merge brings either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import orjson
@@ -48,6 +54,7 @@ class _Weight(NamedTuple):
     worked: bool
     weight: float
     most: int
+    weighed: bool = False
 
 
 _MANY: Final = 100
@@ -57,10 +64,10 @@ _RELATION: Final = _Weight(worked=True, weight=0.1, most=_FEW)
 _WEIGHTS: Final = {
     (label, outgoing): _RELATION for label in TYPES for outgoing in (True, False)
 } | {
-    ("confirms", False): _Weight(worked=True, weight=1.0, most=_MANY),
-    ("contradicts", False): _Weight(worked=False, weight=1.0, most=_MANY),
+    ("confirms", False): _Weight(worked=True, weight=1.0, most=_MANY, weighed=True),
+    ("contradicts", False): _Weight(worked=False, weight=1.0, most=_MANY, weighed=True),
     ("contradicts", True): _Weight(worked=False, weight=0.5, most=_MANY),
-    ("supersedes", False): _Weight(worked=False, weight=2.0, most=_FEW),
+    ("supersedes", False): _Weight(worked=False, weight=2.0, most=_FEW, weighed=True),
 }
 # An explanation is no test, but nobody wrote it without a reason: half of one.
 _CLAIM: Final = Observation(worked=True, weight=0.5)
@@ -74,26 +81,35 @@ def _score(observations: Iterable[Observation]) -> int:
 UNTRIED: Final = _score(())
 
 
-def draft(concept_id: str, score: int) -> Draft:
-    """Return the event that keeps a computed certainty."""
-    return Draft(CERTAINTY_COMPUTED, {"score": score}, CERTAINTIES, concept_id)
+def draft(concept_id: str, score: int, base: int | None = None) -> Draft:
+    """Return the event that keeps a computed certainty, and the base that others weigh it by."""
+    content = {"score": score} if base in {None, score} else {"score": score, "base": base}
+    return Draft(CERTAINTY_COMPUTED, content, CERTAINTIES, concept_id)
 
 
 def refresh(transaction: Transaction, view: View, concept_ids: Iterable[str]) -> None:
-    """Compute the certainty of some concepts anew, and keep what has changed."""
+    """Compute the certainty of some concepts anew, and of those that they speak for or against."""
     records = ConceptRecords(transaction, view)
-    concepts = records.by_id(sorted(set(concept_ids)))
+    touched = set(concept_ids)
+    numbers = transaction.records.subjects(CONCEPTS, sorted(touched))
+    affected = touched | _weighed_by(records, list(numbers.values()))
+    concepts = records.by_id(sorted(affected))
     unscored = [each for each in concepts.values() if "certainty_score" not in each.content]
     if not unscored:
         return
     numbers = transaction.records.subjects(CONCEPTS, [each.id for each in unscored])
-    kept = records.scores(unscored)
+    kept = records.computed_certainty([each.id for each in unscored])
+    observed = {each.id: list(_observe(records, numbers[each.id])) for each in unscored}
+    bases = {each: _score(_weigh(found, {})) for each, found in observed.items()}
+    others = {each.other for found in observed.values() for each in found if each.weighed}
+    weights = _weights_of(records, sorted(others), bases)
     drafts = []
     for concept in unscored:
-        score = _score(_observations(records, numbers[concept.id]))
-        before = kept.get(concept.id)
-        if before is None or before.value != score:
-            drafts.append(draft(concept.id, score))
+        score = _score(_weigh(observed[concept.id], weights))
+        base = bases[concept.id]
+        known = kept.get(concept.id, {})
+        if (known.get("score"), known.get("base", known.get("score"))) != (score, base):
+            drafts.append(draft(concept.id, score, base))
     if drafts:
         transaction.append(view.branch, drafts)
 
@@ -144,10 +160,55 @@ def _ends(records: RecordReader, view: View, relationship_id: str) -> Iterator[s
             return
 
 
-def _observations(records: ConceptRecords, node: int) -> Iterator[Observation]:
+class _Observed(NamedTuple):
+    """A relationship as evidence, before it is weighed by the concept at its other end."""
+
+    worked: bool
+    weight: float
+    weighed: bool
+    other: int
+
+
+def _observe(records: ConceptRecords, node: int) -> Iterator[_Observed]:
     for (label, outgoing), counted in _WEIGHTS.items():
         links = records.reader.catalogue.strongest_links(
             records.view, node, outgoing=outgoing, label=label, limit=counted.most
         )
         for link in links:
-            yield Observation(counted.worked, counted.weight * link.weight)
+            yield _Observed(
+                counted.worked, counted.weight * link.weight, counted.weighed, link.other
+            )
+
+
+def _weigh(found: Iterable[_Observed], weights: Mapping[int, float]) -> Iterator[Observation]:
+    for each in found:
+        factor = weights.get(each.other, 1.0) if each.weighed else 1.0
+        yield Observation(each.worked, each.weight * factor)
+
+
+def _weighed_by(records: ConceptRecords, nodes: list[int]) -> set[str]:
+    """Return the concepts that some speak for or against: as many as are looked at in time."""
+    links = [
+        link
+        for label, outgoing in _WEIGHTS
+        if not outgoing and _WEIGHTS[label, outgoing].weighed
+        for link in records.reader.catalogue.links(
+            records.view, nodes, limit=limits.CERTAINTY_NEIGHBOURS_MAX, by=(True, label)
+        )
+    ]
+    named = records.reader.records.names(sorted({link.other for link in links}))
+    return {key for _, key in named.values()}
+
+
+def _weights_of(
+    records: ConceptRecords, nodes: Sequence[int], bases: Mapping[str, int]
+) -> dict[int, float]:
+    """Return what the words of some concepts weigh, by their numbers."""
+    concepts = records.by_subject(nodes)
+    computed = records.computed_certainty([each.id for each in concepts.values()])
+    weights = {}
+    for number, concept in concepts.items():
+        known = computed.get(concept.id, {})
+        base = bases.get(concept.id, known.get("base", known.get("score", UNTRIED)))
+        weights[number] = concept.content.get("certainty_score", base) / UNTRIED
+    return weights

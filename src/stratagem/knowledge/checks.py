@@ -9,6 +9,7 @@ from typing import Any
 from stratagem import limits
 from stratagem.engine import values
 from stratagem.errors import ValidationFailed
+from stratagem.knowledge import valid_time
 from stratagem.knowledge.spaces import TYPES
 
 __all__ = [
@@ -31,9 +32,19 @@ __all__ = [
 
 _DIRECTIONS = ("incoming", "outgoing", "both")
 _LEVELS = ("area", "topic", "subtopic")
-_RELATIONSHIP_FIELDS = ("source_id", "target_id", "relationship_type", "strength", "notes")
+_PERIOD = ("valid_from", "valid_to")
+_RELATIONSHIP_FIELDS = (
+    "source_id",
+    "target_id",
+    "relationship_type",
+    "strength",
+    "notes",
+    *_PERIOD,
+)
 # The end of the year 9999, in microseconds: what a time can be written as.
 _LAST_TIME = 253_402_300_799_999_999
+# The beginning of the year 1.
+_FIRST_TIME = -62_135_596_800_000_000
 
 
 def concept_id(given: object, *, field: str = "concept_id") -> str:
@@ -51,22 +62,41 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
             )
         elif field == "explanation":
             checked[field] = _prose(value, field, limits.EXPLANATION_CHARS_MAX)
+        elif field in _PERIOD:
+            checked[field] = _moment(value, field)
         elif field == "certainty_score":
             checked[field] = _whole(optional_number(value, field, 0, 100))
         else:
             checked[field] = level(value, field)
+    valid_time.refuse_reversed(checked)
     return checked
 
 
 def creation_time(at: object) -> None:
     """Refuse what cannot be the time at which a concept was created, in microseconds."""
-    if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at <= _LAST_TIME:
+    if not _is_time(at, 0):
         raise ValidationFailed(
             "`created_at` is no time at which a concept was created.",
             field="created_at",
             invalid_value=_abbreviate(at),
             hint="Leave `created_at` as it is.",
         )
+
+
+def _is_time(at: object, least: int) -> bool:
+    return isinstance(at, int) and not isinstance(at, bool) and least <= at <= _LAST_TIME
+
+
+def _moment(at: object, field: str) -> int | None:
+    """Return an end of the time for which something holds, in microseconds, or None."""
+    if at is not None and not _is_time(at, _FIRST_TIME):
+        raise ValidationFailed(
+            f"`{field}` is no time.",
+            field=field,
+            invalid_value=_abbreviate(at),
+            hint="Give microseconds since 1970, or a moment in ISO 8601 to a tool.",
+        )
+    return at  # type: ignore[return-value]
 
 
 def relationship(content: Mapping[str, Any]) -> None:
@@ -81,6 +111,9 @@ def relationship(content: Mapping[str, Any]) -> None:
         raise ValidationFailed("`strength` is a number from 0 to 1.", field="strength")
     strength(content["strength"])
     notes(content.get("notes"))
+    for field in _PERIOD:
+        _moment(content.get(field), field)
+    valid_time.refuse_reversed(content)
 
 
 def learner(name: object) -> str:

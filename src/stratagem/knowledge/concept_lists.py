@@ -26,6 +26,7 @@ from stratagem.knowledge.spaces import (
     fold_name,
     place_of,
 )
+from stratagem.knowledge.valid_time import holds_at, render_period
 from stratagem.storage.catalogue import ListedVersion
 
 __all__ = [
@@ -53,6 +54,7 @@ class ConceptFilter:
     topic: str | None = None
     subtopic: str | None = None
     min_certainty: float | None = None
+    valid_at: int | None = None
 
     @property
     def places(self) -> dict[str, str]:
@@ -64,6 +66,8 @@ class ConceptFilter:
         """Whether a concept is to be listed."""
         place = dict(zip(("area", "topic", "subtopic"), place_of(concept.content), strict=True))
         if any(place[level] != name for level, name in self.places.items()):
+            return False
+        if self.valid_at is not None and not holds_at(concept.content, self.valid_at):
             return False
         if self.name is not None and fold_name(self.name) not in fold_name(concept.name):
             return False
@@ -150,6 +154,7 @@ def to_list_item(concept: Concept, score: Score) -> ConceptListed:
         score.value,
         moments.iso(content["created_at"]),
         "computed" if score.computed else None,
+        **render_period(content),
     )
 
 

@@ -11,7 +11,8 @@ from stratagem import limits
 from stratagem.engine import moments, values
 from stratagem.engine.events import Draft
 from stratagem.errors import ConceptNotFound, ValidationFailed, VersionConflict
-from stratagem.knowledge import certainty, checks
+from stratagem.knowledge import certainty, checks, valid_time
+from stratagem.knowledge.disputes import mark_disputes
 from stratagem.knowledge.models import ConceptAnswer, ConceptInfo, ConceptWritten, Revision
 from stratagem.knowledge.parameters import (
     Area,
@@ -21,6 +22,8 @@ from stratagem.knowledge.parameters import (
     Explanation,
     Subtopic,
     Topic,
+    ValidFrom,
+    ValidTo,
 )
 from stratagem.knowledge.records import Concept, ConceptRecords, content_of
 from stratagem.knowledge.services import Services
@@ -57,6 +60,8 @@ class Concepts(BoundSystem):
         topic: Topic = None,
         subtopic: Subtopic = None,
         certainty_score: Certainty = None,
+        valid_from: ValidFrom = None,
+        valid_to: ValidTo = None,
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> ConceptWritten:
@@ -69,6 +74,7 @@ class Concepts(BoundSystem):
             "topic": topic,
             "subtopic": subtopic,
             "certainty_score": certainty_score,
+            **valid_time.read_period(valid_from, valid_to, self._views.zone),
         }
         content = {
             field: value for field, value in checks.fields(given).items() if value is not None
@@ -109,6 +115,7 @@ class Concepts(BoundSystem):
             records = self._records(reader, branch, as_of)
             concept = records.concept(concept_id)
             info = _info(concept, records)
+            mark_disputes(records, [info], records.view.time)
             if include_history:
                 info.explanation_history = _revisions(records, concept.id)
         return ConceptAnswer(info, "Found")
@@ -123,8 +130,10 @@ class Concepts(BoundSystem):
         topic: Annotated[str | None, Param("Null clears")] = MISSING,
         subtopic: Annotated[str | None, Param("Null clears")] = MISSING,
         certainty_score: Annotated[
-            float | None, Param("How certain it is", ge=0, le=100, strict=True, quiet=True)
-        ] = None,
+            float | None, Param("Null: computed again", ge=0, le=100, strict=True)
+        ] = MISSING,
+        valid_from: Annotated[str | None, Param("Null clears", quiet=True)] = MISSING,
+        valid_to: Annotated[str | None, Param("Null clears", quiet=True)] = MISSING,
         expected_version: Annotated[
             int | None,
             Param("`version` of get_concept; refused if it changed since", ge=1, strict=True),
@@ -132,7 +141,7 @@ class Concepts(BoundSystem):
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> ConceptWritten:
-        """Change what is given of a concept, and keep the rest; None clears a place.
+        """Change what is given of a concept, and keep the rest; None clears what may be empty.
 
         Raises:
             ConceptNotFound: It is not there, or was deleted.
@@ -140,10 +149,20 @@ class Concepts(BoundSystem):
         """
         self._services.require("update_concept")
         checks.concept_id(concept_id)
-        texts = {"explanation": explanation, "name": name, "certainty_score": certainty_score}
-        places = {"area": area, "topic": topic, "subtopic": subtopic}
+        texts = {"explanation": explanation, "name": name}
+        places = {
+            "area": area,
+            "topic": topic,
+            "subtopic": subtopic,
+            "certainty_score": certainty_score,
+        }
         given: dict[str, Any] = {field: each for field, each in texts.items() if each is not None}
         given |= {field: value for field, value in places.items() if value is not MISSING}
+        given |= {
+            field: valid_time.read_moment(value, field=field, zone=self._views.zone)
+            for field, value in (("valid_from", valid_from), ("valid_to", valid_to))
+            if value is not MISSING
+        }
         changes = checks.fields(given)
         if not changes:
             raise ValidationFailed(
@@ -159,7 +178,10 @@ class Concepts(BoundSystem):
             if values.same(whole, dict(concept.content)):
                 return {"concept_id": concept.id, "version": concept.sequence}
             draft = Draft(CONCEPT_UPDATED, whole, CONCEPTS, concept.id)
+            valid_time.refuse_reversed(whole)
             appended = transaction.append(records.view.branch, [draft])[0]
+            if "certainty_score" in changes:
+                certainty.refresh(transaction, records.view, [concept.id])
             return {"concept_id": concept.id, "version": appended.sequence}
 
         arguments = {"concept_id": concept_id, "expected_version": expected_version, **changes}
@@ -305,6 +327,7 @@ def _info(concept: Concept, records: ConceptRecords) -> ConceptInfo:
         last_modified=moments.iso(concept.at),
         version=concept.sequence,
         certainty_source="computed" if score.computed else None,
+        **valid_time.render_period(content),
     )
 
 

@@ -15,6 +15,7 @@ from stratagem.engine import moments
 from stratagem.engine.events import Draft
 from stratagem.errors import ValidationFailed
 from stratagem.knowledge import checks, learning_order
+from stratagem.knowledge.disputes import mark_disputes
 from stratagem.knowledge.graph import BuiltInGraph, Walk
 from stratagem.knowledge.learning_order import LearningOrder
 from stratagem.knowledge.list_positions import ListPosition
@@ -72,6 +73,7 @@ class Learning(Relationships):
             concept = records.concept(concept_id)
             walk = self._services.graph(reader, records.view).prerequisites(concept.id)
             answer = _prerequisites(walk, concept.id, depth, begin)
+            mark_disputes(records, answer.prerequisites, records.view.time)
             if walk.circular:
                 answer.cycle = BuiltInGraph(reader, records.view).circle(concept.id)
                 answer.note = _join(_describe_circle(records, answer.cycle), answer.note)
@@ -110,6 +112,8 @@ class Learning(Relationships):
             order = learning_order.arrange(ids, walk.needs)
             steps = _learning_steps(concepts, order, records.scores(concepts))
             passed = _passed_by(records, ids, told)
+            items = [each for step in steps for each in step.concepts]
+            mark_disputes(records, items, records.view.time)
         cycle = order.cycles[0] if order.cycles else None
         return LearningPath(
             goal.name,
@@ -184,11 +188,13 @@ class Learning(Relationships):
         name = self._learner(learner)
         page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
-            found = _known_by(self._records(reader, branch, as_of), name)[::-1]
-        kept = [
-            KnownConcept(concept.id, concept.name, moments.iso(at))
-            for concept, at in page.cut(found)
-        ]
+            records = self._records(reader, branch, as_of)
+            found = _known_by(records, name)[::-1]
+            kept = [
+                KnownConcept(concept.id, concept.name, moments.iso(at))
+                for concept, at in page.cut(found)
+            ]
+            mark_disputes(records, kept, records.view.time)
         return page.results(found[: page.read], kept, f"{name} knows {len(found)} concepts")
 
     def _learner(self, name: str | None) -> str:

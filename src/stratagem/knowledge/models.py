@@ -15,6 +15,7 @@ __all__ = [
     "ConceptHit",
     "ConceptInfo",
     "ConceptListed",
+    "ConceptRef",
     "ConceptWritten",
     "Hierarchy",
     "KnownConcept",
@@ -76,6 +77,14 @@ class Availability(DisplayableResult):
 
 
 @dataclass(slots=True, repr=False)
+class ConceptRef(DisplayableResult):
+    """A concept that is named beside another."""
+
+    concept_id: str
+    name: str
+
+
+@dataclass(slots=True, repr=False)
 class ConceptWritten(DisplayableResult):
     """A concept was written. `certainty_score` is set where it was computed."""
 
@@ -111,6 +120,10 @@ class ConceptInfo(DisplayableResult):
     version: int
     certainty_source: Source | None = None
     explanation_history: list[Revision] | None = None
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -126,7 +139,11 @@ class ConceptAnswer(DisplayableResult):
 
 @dataclass(slots=True, repr=False)
 class ConceptHit(DisplayableResult):
-    """A concept that a search found. `similarity` is comparable within one search only."""
+    """A concept that a search found.
+
+    `similarity` says how near it is by itself, whatever else was found: the cosine of the model,
+    or, without one, the share of the query's words that it has (`similarity_kind`).
+    """
 
     concept_id: str
     name: str
@@ -135,6 +152,12 @@ class ConceptHit(DisplayableResult):
     topic: str | None
     certainty_score: float
     certainty_source: Source | None = None
+    similarity_kind: Literal["cosine", "words"] = "cosine"
+    snippet: str = ""
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -149,6 +172,10 @@ class ConceptListed(DisplayableResult):
     certainty_score: float
     created_at: str
     certainty_source: Source | None = None
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -160,6 +187,10 @@ class RecentConcept(DisplayableResult):
     area: str | None
     topic: str | None
     created_at: str
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -173,6 +204,10 @@ class Related(DisplayableResult):
     strength: float
     relationship_id: str = ""
     notes: str | None = None
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -220,6 +255,8 @@ class Prerequisite(DisplayableResult):
     depth: int
     order: int
     requires: list[int]
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -259,6 +296,8 @@ class LearningConcept(DisplayableResult):
     requires: list[int]
     certainty_score: float
     certainty_source: Source | None = None
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -301,6 +340,8 @@ class KnownConcept(DisplayableResult):
     concept_id: str
     name: str
     since: str
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
 
 
 @dataclass(slots=True, repr=False)
@@ -323,6 +364,8 @@ class PathStep(DisplayableResult):
     name: str
     relationship_to_next: str | None
     direction_to_next: Direction | None
+    superseded_by: list[ConceptRef] | None = None
+    contested_by: list[ConceptRef] | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -29,6 +29,9 @@ __all__ = [
     "Subtopic",
     "TargetId",
     "Topic",
+    "ValidAt",
+    "ValidFrom",
+    "ValidTo",
 ]
 
 _NAME = {"minLength": 1, "maxLength": limits.CONCEPT_NAME_CHARS_MAX}
@@ -40,6 +43,9 @@ _LABELS = {"enum": list(TYPES)}
 ConceptId = Annotated[str, Param("Id or name")]
 SourceId = Annotated[str, Param("Where it leads from: id or name")]
 TargetId = Annotated[str, Param("Where it leads to: id or name")]
+ValidFrom = Annotated[str | None, Param("Since when it holds: 2019, 2019-05-01", quiet=True)]
+ValidTo = Annotated[str | None, Param("The first moment at which it no longer holds", quiet=True)]
+ValidAt = Annotated[str | None, Param("Only what held then: 2019, 2019-05-01")]
 Learner = Annotated[str | None, Param("Who learns; the caller by default")]
 ConceptName = Annotated[str, Param("What the concept is called", quiet=True, advertised=_NAME)]
 Explanation = Annotated[str, Param("What the concept means", quiet=True, advertised=_TEXT)]

@@ -168,12 +168,16 @@ class ConceptRecords:
         """Return how sure one can be of a concept."""
         return self.scores((concept,))[concept.id]
 
-    def _computed_scores(self, concept_ids: Sequence[str]) -> dict[str, Score]:
+    def computed_certainty(self, concept_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what was computed of the certainty of some concepts."""
         numbers = self.reader.records.subjects(CERTAINTIES, concept_ids)
         records = self.reader.records.current_many(self.view.lineage, list(numbers.values()))
+        return {each.key: orjson.loads(each.version.payload or b"{}") for each in records.values()}
+
+    def _computed_scores(self, concept_ids: Sequence[str]) -> dict[str, Score]:
         return {
-            each.key: Score(orjson.loads(each.version.payload or b"{}")["score"], computed=True)
-            for each in records.values()
+            key: Score(found["score"], computed=True)
+            for key, found in self.computed_certainty(concept_ids).items()
         }
 
 

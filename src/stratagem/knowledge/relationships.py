@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from stratagem import limits
 from stratagem.engine.events import Draft
 from stratagem.errors import PathNotFound, RelationshipNotFound, ValidationFailed
-from stratagem.knowledge import certainty, checks
+from stratagem.knowledge import certainty, checks, valid_time
 from stratagem.knowledge.concepts import Concepts
+from stratagem.knowledge.disputes import mark_disputes
 from stratagem.knowledge.graph import BuiltInGraph
 from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import Path, Related, RelationshipWritten, Results
@@ -23,6 +24,9 @@ from stratagem.knowledge.parameters import (
     SourceId,
     Strength,
     TargetId,
+    ValidAt,
+    ValidFrom,
+    ValidTo,
 )
 from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.spaces import (
@@ -32,6 +36,7 @@ from stratagem.knowledge.spaces import (
     RELATIONSHIPS,
     relationship_key,
 )
+from stratagem.knowledge.valid_time import holds_at
 from stratagem.parameters import AsOf, BranchName, Cursor, Param, RequestId
 from stratagem.storage.contract import Transaction
 
@@ -49,6 +54,8 @@ class Relationships(Concepts):
         *,
         strength: Strength = 1.0,
         notes: Annotated[str | None, Param("What else there is to say", quiet=True)] = None,
+        valid_from: ValidFrom = None,
+        valid_to: ValidTo = None,
         branch: BranchName = None,
         request_id: RequestId = None,
     ) -> RelationshipWritten:
@@ -69,6 +76,8 @@ class Relationships(Concepts):
         }
         if (told := checks.notes(notes)) is not None:
             content["notes"] = told
+        period = valid_time.read_period(valid_from, valid_to, self._views.zone)
+        content |= {field: at for field, at in period.items() if at is not None}
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             ends = _ends(records, source_id, target_id)
@@ -120,23 +129,32 @@ class Relationships(Concepts):
         direction: Direction = "both",
         relationship_type: LabelFilter = None,
         limit: RelatedLimit = limits.CONCEPTS_DEFAULT,
+        valid_at: ValidAt = None,
         cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Results[Related]:
-        """Return the concepts next to one, those with the strongest relationships first."""
+        """Return the concepts next to one, those with the strongest relationships first.
+
+        `valid_at` leaves out relationships and concepts that did not hold then.
+        """
         self._services.require("get_related_concepts")
         checks.concept_id(concept_id)
         way = checks.direction(direction)
         label = checks.label(relationship_type, optional=True)
         page = ListPosition.at(cursor, limit)
+        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
             concept = records.concept(concept_id)
             graph = self._services.graph(reader, records.view)
-            found = graph.neighbours(concept.id, direction=way, label=label, limit=page.read)
+            wanted = page.read if at is None else limits.LINKS_READ_MAX
+            found = graph.neighbours(concept.id, direction=way, label=label, limit=wanted)
+            if at is not None:
+                found = _holding(records, concept.id, found, at)
             kept = page.cut(found)
             _add_notes(records, concept.id, kept)
+            mark_disputes(records, kept, records.view.time if at is None else at)
         return page.results(found, kept, f"Found {len(kept)} related concepts")
 
     def get_concept_chain(
@@ -162,6 +180,7 @@ class Relationships(Concepts):
             end = records.concept(end_concept_id, field="end_concept_id")
             graph = self._services.graph(reader, records.view)
             path = graph.path(start.id, end.id, max_depth)
+            mark_disputes(records, path or (), records.view.time)
         if path is None:
             raise PathNotFound(
                 f"There is no path of at most {max_depth} relationships between these concepts.",
@@ -229,18 +248,66 @@ def _free(records: ConceptRecords, ends: Mapping[str, str], label: str) -> str:
         )
     if label == PREREQUISITE:
         _refuse_cycle(records, ends["source_id"], ends["target_id"])
+    _refuse_opposite(records, ends["source_id"], ends["target_id"], label)
     return key
 
 
-def _add_notes(records: ConceptRecords, concept_id: str, related: Sequence[Related]) -> None:
-    """Add the id of each relationship, and what was noted about it."""
+def _refuse_opposite(records: ConceptRecords, source_id: str, target_id: str, label: str) -> None:
+    """Refuse a relationship that says the opposite of one that is there."""
+    opposites = {
+        "supersedes": (target_id, source_id, "supersedes"),
+        "confirms": (source_id, target_id, "contradicts"),
+        "contradicts": (source_id, target_id, "confirms"),
+    }
+    key = relationship_key(*opposites[label]) if label in opposites else None
+    if key is None or not records.relationships([key]):
+        return
+    words = "the other way round" if label == "supersedes" else f"by {opposites[label][2]}"
+    raise ValidationFailed(
+        f"These concepts are related {words}: {label} would say the opposite.",
+        field="relationship_type",
+        invalid_value=label,
+        resource_id=key,
+        hint="Delete that relationship first, if it no longer holds.",
+    )
+
+
+def _relationship_keys(concept_id: str, related: Sequence[Related]) -> list[str]:
+    """Return the ids of the relationships by which concepts are next to one."""
+    keys = []
     for each in related:
         ends = (concept_id, each.concept_id)
         source, target = ends if each.direction == "outgoing" else reversed(ends)
-        each.relationship_id = relationship_key(source, target, each.relationship_type.lower())
-    contents = records.relationships([each.relationship_id for each in related])
-    for each in related:
-        each.notes = contents.get(each.relationship_id, {}).get("notes")
+        keys.append(relationship_key(source, target, each.relationship_type.lower()))
+    return keys
+
+
+def _holding(
+    records: ConceptRecords, concept_id: str, related: Sequence[Related], at: int
+) -> list[Related]:
+    """Return the neighbours that hold at a moment, by relationships that do."""
+    keys = _relationship_keys(concept_id, related)
+    contents = records.relationships(keys)
+    concepts = records.by_id([each.concept_id for each in related])
+    return [
+        each
+        for key, each in zip(keys, related, strict=True)
+        if each.concept_id in concepts
+        and holds_at(contents.get(key, {}), at)
+        and holds_at(concepts[each.concept_id].content, at)
+    ]
+
+
+def _add_notes(records: ConceptRecords, concept_id: str, related: Sequence[Related]) -> None:
+    """Add the id of each relationship, what was noted about it, and when it holds."""
+    keys = _relationship_keys(concept_id, related)
+    contents = records.relationships(keys)
+    for key, each in zip(keys, related, strict=True):
+        each.relationship_id = key
+        content = contents.get(key, {})
+        each.notes = content.get("notes")
+        period = valid_time.render_period(content)
+        each.valid_from, each.valid_to = period["valid_from"], period["valid_to"]
 
 
 def _refuse_cycle(records: ConceptRecords, source_id: str, target_id: str) -> None:

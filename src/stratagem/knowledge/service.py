@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from stratagem import limits
@@ -9,8 +10,9 @@ from stratagem.engine import moments
 from stratagem.engine.lineage import OPEN_END
 from stratagem.engine.records import FACET_MARK
 from stratagem.errors import ValidationFailed
-from stratagem.knowledge import checks, concept_lists, similarity_search
+from stratagem.knowledge import checks, concept_lists, similarity_search, valid_time
 from stratagem.knowledge.concept_lists import ConceptFilter
+from stratagem.knowledge.disputes import mark_disputes
 from stratagem.knowledge.learning import Learning
 from stratagem.knowledge.list_positions import ListPosition
 from stratagem.knowledge.models import (
@@ -31,9 +33,11 @@ from stratagem.knowledge.parameters import (
     RelatedLimit,
     Subtopic,
     Topic,
+    ValidAt,
 )
 from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.services import TOOLS
+from stratagem.knowledge.similarity_search import Found, Wanted
 from stratagem.knowledge.spaces import CONCEPT, facet
 from stratagem.parameters import AsOf, BranchName, Cursor, Param
 from stratagem.search.index import Ranking
@@ -93,26 +97,38 @@ class Knowledge(Learning):
         min_certainty: MinCertainty = None,
         area: Area = None,
         topic: Topic = None,
+        valid_at: ValidAt = None,
+        include_superseded: Annotated[
+            bool, Param("Also what was replaced; it comes last", strict=True)
+        ] = False,
         cursor: Cursor = None,
         branch: BranchName = None,
         as_of: AsOf = None,
     ) -> Results[ConceptHit]:
-        """Find concepts by what they mean and by their words, the most similar first."""
+        """Find concepts by what they mean and by their words, the most similar first.
+
+        What has next to nothing to do with the query is not found. What was superseded is left out
+        unless asked for, and counted; `valid_at` finds what held then.
+        """
         self._services.require("search_concepts_semantic")
         text = checks.query(query)
         places = {"area": checks.level(area, "area"), "topic": checks.level(topic, "topic")}
         tags = [FACET_MARK + facet(level, name) for level, name in places.items() if name]
         page = ListPosition.at(cursor, limit)
+        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
         self._foundation.index.settle()
         with self._store.snapshot() as reader:
             records = self._records(reader, branch, as_of)
-            hits, ranking = self._similar(records, text, tags, min_certainty, page.read)
-        note = None
-        if ranking.waiting:
-            note = f"{ranking.waiting} texts wait for their vectors; words find them already."
-        answer = page.results(hits, page.cut(hits), "Found")
-        answer.mode = "lexical" if ranking.mode == "lexical" else None
-        answer.note = note
+            wanted = Wanted(
+                records.view.time if at is None else at,
+                at is not None,
+                min_certainty,
+                include_superseded,
+            )
+            found = self._similar(records, text, tags, wanted, page.read)
+        answer = page.results(found.concepts, page.cut(found.hits), "Found")
+        answer.mode = "lexical" if found.ranking.mode == "lexical" else None
+        answer.note = _search_note(found)
         return answer
 
     def search_concepts_exact(
@@ -123,6 +139,7 @@ class Knowledge(Learning):
         topic: Topic = None,
         subtopic: Subtopic = None,
         min_certainty: MinCertainty = None,
+        valid_at: ValidAt = None,
         limit: ConceptLimit = limits.CONCEPTS_DEFAULT,
         cursor: Cursor = None,
         branch: BranchName = None,
@@ -130,19 +147,21 @@ class Knowledge(Learning):
     ) -> Results[ConceptListed]:
         """Find concepts by a part of their name and by where they belong, newest first."""
         self._services.require("search_concepts_exact")
+        at = valid_time.read_moment(valid_at, field="valid_at", zone=self._views.zone)
         wanted = ConceptFilter(
             checks.part(name),
             checks.level(area, "area"),
             checks.level(topic, "topic"),
             checks.level(subtopic, "subtopic"),
             min_certainty,
+            at,
         )
         page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
-            found = concept_lists.find_matching(
-                self._records(reader, branch, as_of), wanted, page.read
-            )
-        kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
+            records = self._records(reader, branch, as_of)
+            found = concept_lists.find_matching(records, wanted, page.read)
+            kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
+            mark_disputes(records, kept, records.view.time if at is None else at)
         return page.results(found, kept, f"Found {len(kept)} concepts matching criteria")
 
     def get_recent_concepts(
@@ -157,17 +176,20 @@ class Knowledge(Learning):
         self._services.require("get_recent_concepts")
         page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
-            found = concept_lists.newest(self._records(reader, branch, as_of), page.read)
-        kept = [
-            RecentConcept(
-                each.id,
-                each.name,
-                each.content.get("area"),
-                each.content.get("topic"),
-                moments.iso(each.content["created_at"]),
-            )
-            for each in page.cut(found)
-        ]
+            records = self._records(reader, branch, as_of)
+            found = concept_lists.newest(records, page.read)
+            kept = [
+                RecentConcept(
+                    each.id,
+                    each.name,
+                    each.content.get("area"),
+                    each.content.get("topic"),
+                    moments.iso(each.content["created_at"]),
+                    **valid_time.render_period(each.content),
+                )
+                for each in page.cut(found)
+            ]
+            mark_disputes(records, kept, records.view.time)
         return page.results(found, kept, "Found")
 
     def list_hierarchy(self, *, branch: BranchName = None, as_of: AsOf = None) -> Hierarchy:
@@ -209,21 +231,22 @@ class Knowledge(Learning):
             )
         page = ListPosition.at(cursor, limit)
         with self._store.snapshot() as reader:
-            found = concept_lists.by_certainty(
-                self._records(reader, branch, as_of), low, high, page.read
-            )
-        kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
+            records = self._records(reader, branch, as_of)
+            found = concept_lists.by_certainty(records, low, high, page.read)
+            kept = [concept_lists.to_list_item(*each) for each in page.cut(found)]
+            mark_disputes(records, kept, records.view.time)
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
         return page.results(found, kept, message)
 
     def _similar(
-        self, records: ConceptRecords, query: str, tags: list[str], floor: float | None, limit: int
-    ) -> tuple[list[ConceptHit], Ranking]:
+        self, records: ConceptRecords, query: str, tags: list[str], wanted: Wanted, limit: int
+    ) -> Found:
         spaces = list(records.reader.records.spaces(CONCEPT))
         nearest = self._services.nearest(records.reader, records.view, tags)
+        index = self._foundation.index
 
         def search(depth: int) -> Ranking:
-            return self._foundation.index.search(
+            return index.search(
                 records.reader,
                 records.view,
                 query,
@@ -233,4 +256,19 @@ class Knowledge(Learning):
                 nearest=nearest,
             )
 
-        return similarity_search.find_similar(records, search, floor, limit)
+        def rarity(terms: Sequence[str]) -> dict[str, float]:
+            return index.rarity(records.reader, terms)
+
+        return similarity_search.find_similar(records, search, rarity, wanted, limit)
+
+
+def _search_note(found: Found) -> str | None:
+    notes = []
+    if found.replaced:
+        notes.append(
+            f"Superseded and left out: {found.replaced}; include_superseded shows them, last."
+        )
+    if found.ranking.waiting:
+        waiting = found.ranking.waiting
+        notes.append(f"{waiting} texts wait for their vectors; words find them already.")
+    return " ".join(notes) or None

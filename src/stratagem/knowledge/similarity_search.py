@@ -1,21 +1,33 @@
-"""Search by meaning among concepts that are certain enough.
+"""Search by meaning among concepts that may be shown.
 
-The index knows nothing of certainty, so it is asked for ever more until enough of what it finds
-is certain enough, or there is no more. Each concept is read once, however often it is found; and
-where the search has to go deep, it is first asked which concepts are certain enough at all.
+The index orders what it finds by comparing it with the best hit, so the best of nothing would look
+like a find. Each concept is therefore judged by itself (`search.relevance`): what has next to
+nothing to do with the query is left out, and `similarity` is the cosine of the model, whatever
+else was found; without a vector it is the share of the query's words that the concept has.
+
+The index knows nothing of certainty, validity and succession, so it is asked for ever more until
+enough of what it finds may be shown, or what it finds has nothing to do with the query any more.
+Each concept is read once, however often it is found; and where the search has to go deep, it is
+first asked which concepts are certain enough at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from stratagem.knowledge import concept_lists
+from stratagem.knowledge.disputes import Dispute, find_disputes
 from stratagem.knowledge.models import ConceptHit
 from stratagem.knowledge.records import Concept, ConceptRecords, Score
+from stratagem.knowledge.valid_time import holds_at, render_period
+from stratagem.search import analysis, relevance
 from stratagem.search.index import Ranked, Ranking
+from stratagem.search.snippets import excerpt
 
-__all__ = ["find_similar"]
+__all__ = ["Found", "Wanted", "find_similar"]
 
 _SCORE_DIGITS: Final = 4
 _PAGE: Final = 64
@@ -25,82 +37,170 @@ _FEW: Final = 2_000
 _DEEPER: Final = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a concept must be to be shown; None where it does not matter.
+
+    `at` is the moment that is asked about; what holds at another is shown unless `held`.
+    """
+
+    at: int
+    held: bool = False
+    min_certainty: float | None = None
+    superseded: bool = False
+
+
+@dataclass(slots=True)
+class JudgedConcept:
+    """A concept that was found, and how well it answers by itself."""
+
+    hit: ConceptHit
+    concept: Concept
+    relevance: float
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search found, best first, how, and how many were left out as superseded."""
+
+    concepts: list[JudgedConcept]
+    ranking: Ranking
+    replaced: int = 0
+
+    @property
+    def hits(self) -> list[ConceptHit]:
+        """What is shown of each."""
+        return [each.hit for each in self.concepts]
+
+
 def find_similar(
-    records: ConceptRecords, search: Callable[[int], Ranking], floor: float | None, limit: int
-) -> tuple[list[ConceptHit], Ranking]:
-    """Return the most similar concepts that are certain enough, and how they were found."""
-    certainty_filter = _CertaintyFilter(records, floor)
-    depth = limit
+    records: ConceptRecords,
+    search: Callable[[int], Ranking],
+    rarity: Callable[[Sequence[str]], Mapping[str, float]],
+    wanted: Wanted,
+    limit: int,
+) -> Found:
+    """Return the most similar concepts that may be shown."""
+    judge = _Judge(records, wanted)
+    depth = max(limit, _PAGE)
+    relevant = -1
     while True:
         ranking = search(depth)
-        hits = certainty_filter.pick(ranking.found, limit)
-        if len(hits) >= min(limit, certainty_filter.count) or len(ranking.found) < depth:
-            return hits, ranking
+        found = judge.pick(ranking, rarity(ranking.terms), limit)
+        enough = len(found.concepts) >= min(limit, judge.count)
+        # Where going deeper brought nothing that is relevant, the rest is not, either.
+        spent = len(ranking.found) < depth or judge.relevant == relevant
+        if enough or spent:
+            found.concepts = found.concepts[:limit]
+            return found
+        relevant = judge.relevant
         depth *= _DEEPER
 
 
-class _CertaintyFilter:
-    """Keeps the concepts that are certain enough, and caches what it read of them."""
+class _ReadConcept(NamedTuple):
+    """What was read of a concept that was found."""
 
-    def __init__(self, records: ConceptRecords, floor: float | None) -> None:
-        self._records = records
-        self._floor = floor
-        self._known: dict[int, tuple[Concept, Score] | None] = {}
-        self._certain: frozenset[int] | None = None
-        self._asked = False
+    concept: Concept
+    score: Score
+    dispute: Dispute
+
+
+@dataclass(slots=True)
+class _Judge:
+    """Keeps the concepts that are relevant and may be shown, and caches what it read of them."""
+
+    records: ConceptRecords
+    wanted: Wanted
+    relevant: int = 0
+    _known: dict[int, _ReadConcept] = field(default_factory=dict)
+    _certain: frozenset[int] | None = None
+    _asked: bool = False
 
     @property
     def count(self) -> float:
         """How many concepts are certain enough, where that is known."""
         return float("inf") if self._certain is None else len(self._certain)
 
-    def pick(self, found: Sequence[Ranked], limit: int) -> list[ConceptHit]:
-        """Return the first `limit` concepts that are certain enough."""
-        if self._floor is not None and len(found) > _DEEP and not self._asked:
-            self._find_certain(self._floor)
-        hits: list[ConceptHit] = []
-        for begin in range(0, len(found), _PAGE):
-            page = found[begin : begin + _PAGE]
-            self._read(page)
-            hits += [
-                _hit(*kept, ranked.score)
-                for ranked in page
-                if (kept := self._known.get(ranked.sequence)) is not None
-            ]
-            if len(hits) >= limit:
+    def pick(self, ranking: Ranking, rarity: Mapping[str, float], limit: int) -> Found:
+        """Return the first concepts of a ranking that may be shown, superseded ones last."""
+        floor = self.wanted.min_certainty
+        if floor is not None and len(ranking.found) > _DEEP and not self._asked:
+            self._find_certain(floor)
+        self._read(ranking.found)
+        self.relevant = 0
+        current: list[JudgedConcept] = []
+        replaced: list[JudgedConcept] = []
+        for ranked in ranking.found:
+            if ranked.sequence not in self._known:
+                continue
+            judged = _judge(ranked, ranking.terms, rarity, self._known[ranked.sequence])
+            if judged.relevance < relevance.floor("concept", ranked.cosine):
+                continue
+            self.relevant += 1
+            if self._may_be_shown(judged):
+                (replaced if judged.hit.superseded_by else current).append(judged)
+            if len(current) == limit:
                 break
-        return hits[:limit]
+        if self.wanted.superseded:
+            return Found(current + replaced, ranking)
+        return Found(current, ranking, len(replaced))
+
+    def _may_be_shown(self, judged: JudgedConcept) -> bool:
+        wanted = self.wanted
+        if wanted.held and not holds_at(judged.concept.content, wanted.at):
+            return False
+        floor = wanted.min_certainty
+        return floor is None or judged.hit.certainty_score >= floor
 
     def _find_certain(self, floor: float) -> None:
         self._asked = True
-        certain = concept_lists.by_certainty(self._records, floor, 100, _FEW + 1)
+        certain = concept_lists.by_certainty(self.records, floor, 100, _FEW + 1)
         if len(certain) <= _FEW:
             self._certain = frozenset(concept.sequence for concept, _ in certain)
 
-    def _read(self, page: Sequence[Ranked]) -> None:
+    def _read(self, found: Sequence[Ranked]) -> None:
         fresh = [
             each.sequence
-            for each in page
+            for each in found
             if each.sequence not in self._known
             and (self._certain is None or each.sequence in self._certain)
         ]
-        if not fresh:
-            return
-        concepts = self._records.by_version(fresh)
-        scores = self._records.scores(concepts)
-        for concept in concepts:
-            score = scores[concept.id]
-            fits = self._floor is None or score.value >= self._floor
-            self._known[concept.sequence] = (concept, score) if fits else None
+        concepts = self.records.by_version(fresh) if fresh else []
+        scores = self.records.scores(concepts)
+        disputes = find_disputes(self.records, [each.id for each in concepts], self.wanted.at)
+        for each in concepts:
+            dispute = disputes.get(each.id, _UNDISPUTED)
+            self._known[each.sequence] = _ReadConcept(each, scores[each.id], dispute)
 
 
-def _hit(concept: Concept, score: Score, similarity: float) -> ConceptHit:
-    return ConceptHit(
+_UNDISPUTED: Final = Dispute()
+
+
+def _judge(
+    ranked: Ranked,
+    terms: Sequence[str],
+    rarity: Mapping[str, float],
+    known: _ReadConcept,
+) -> JudgedConcept:
+    concept, score, dispute = known
+    content = concept.content
+    shown = excerpt(content["explanation"], terms, ranked.passage)
+    present = shown.terms.union(rarity.keys() & set(analysis.terms(concept.name)))
+    covered = relevance.coverage(present, rarity)
+    by_words = math.isnan(ranked.cosine)
+    hit = ConceptHit(
         concept.id,
         concept.name,
-        round(similarity, _SCORE_DIGITS),
-        concept.content.get("area"),
-        concept.content.get("topic"),
+        round(covered if by_words else min(max(ranked.cosine, 0.0), 1.0), _SCORE_DIGITS),
+        content.get("area"),
+        content.get("topic"),
         score.value,
         "computed" if score.computed else None,
+        "words" if by_words else "cosine",
+        shown.snippet,
+        dispute.superseded_by or None,
+        dispute.contested_by or None,
+        **render_period(content),
     )
+    value = relevance.score(covered, relevance.likeness(ranked.cosine))
+    return JudgedConcept(hit, concept, value)

@@ -25,14 +25,15 @@ def test_the_length_of_an_explanation_says_nothing(call: Knowing) -> None:
 
 @proves("certainty:evidence", "certainty:given")
 def test_evidence_moves_a_computed_certainty_and_only_that(call: Knowing) -> None:
-    computed, given, other, third = (
+    computed, given, other, doubt, third = (
         call.concept("C"),
         call.concept("G", certainty_score=50),
         call.concept("O"),
+        call.concept("D"),
         call.concept("T"),
     )
     scores = [call.get(computed)["certainty_score"]]
-    for label, source in (("confirms", other), ("contradicts", other), ("supersedes", third)):
+    for label, source in (("confirms", other), ("contradicts", doubt), ("supersedes", third)):
         call.relate(source, computed, label)
         call.relate(source, given, label)
         scores.append(call.get(computed)["certainty_score"])
@@ -49,6 +50,27 @@ def test_a_stronger_confirmation_counts_more(call: Knowing) -> None:
     call.relate(source, strong, "confirms", strength=1.0)
 
     assert 60 < call.get(weak)["certainty_score"] < call.get(strong)["certainty_score"]
+
+
+@proves("certainty:evidence")
+def test_who_is_more_certain_contradicts_more(call: Knowing) -> None:
+    names = ("Weak", "Untried", "Strong")
+    doubted = call.concepts(*(f"D{each}" for each in names))
+    weak = call.concept("Weak", certainty_score=1)
+    untried = call.concept("Untried")
+    strong = call.concept("Strong", certainty_score=99)
+    for source, target in zip((weak, untried, strong), doubted, strict=True):
+        call.relate(source, target, "contradicts")
+
+    scores = [call.get(each)["certainty_score"] for each in doubted]
+    call("update_concept", concept_id=strong, certainty_score=1)
+    weakened = call.get(doubted[2])["certainty_score"]
+    call("update_concept", concept_id=strong, certainty_score=None)
+
+    assert scores[0] > scores[1] > scores[2]
+    assert weakened == scores[0]
+    assert call.get(doubted[2])["certainty_score"] == scores[1]
+    assert call.get(strong)["certainty_source"] == "computed"
 
 
 @proves("certainty:current")

@@ -312,8 +312,9 @@ def test_both_ends_of_a_relationship_must_be_there(call: Knowing, end: str) -> N
 def test_supersedes_contradicts_and_confirms_are_relationships_too(call: Knowing) -> None:
     a, b = call.concepts(*"AB")
 
-    for label in ("supersedes", "contradicts", "confirms"):
-        call.relate(a, b, label)
+    call.relate(a, b, "supersedes")
+    call.relate(a, b, "contradicts")
+    call.relate(b, a, "confirms")
 
     found = call("get_related_concepts", concept_id=b)["results"]
     assert {each["relationship_type"] for each in found} == {
@@ -321,3 +322,8 @@ def test_supersedes_contradicts_and_confirms_are_relationships_too(call: Knowing
         "CONTRADICTS",
         "CONFIRMS",
     }
+    for source, target, label in ((b, a, "supersedes"), (a, b, "confirms"), (b, a, "contradicts")):
+        refused = call.refusal(
+            "create_relationship", source_id=source, target_id=target, relationship_type=label
+        )
+        assert "the opposite" in refused["message"]

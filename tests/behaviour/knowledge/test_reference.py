@@ -196,7 +196,8 @@ def test_search_concepts_semantic(meaning: Knowing) -> None:
         "Python While Loops",
     ]
     first = answer["results"][0]
-    assert set(first) == {"concept_id", "name", "similarity", "area", "topic", "certainty_score"}
+    documented = {"concept_id", "name", "similarity", "area", "topic", "certainty_score"}
+    assert set(first) == documented | {"similarity_kind", "snippet"}
     similarities = [each["similarity"] for each in answer["results"]]
     assert similarities == sorted(similarities, reverse=True)
     assert all(0 <= each <= 1 for each in similarities)

@@ -47,6 +47,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         topic: str | None = None,
         subtopic: str | None = None,
         certainty_score: float | None = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ConceptWritten:
@@ -59,6 +61,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             topic: Such as "Python".
             subtopic: Such as "For Loops".
             certainty_score: Computed when left out.
+            valid_from: Since when it holds: 2019, 2019-05-01.
+            valid_to: The first moment at which it no longer holds.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -71,6 +75,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "topic": topic,
                 "subtopic": subtopic,
                 "certainty_score": certainty_score,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -114,12 +120,14 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         area: str | None = MISSING,
         topic: str | None = MISSING,
         subtopic: str | None = MISSING,
-        certainty_score: float | None = None,
+        certainty_score: float | None = MISSING,
+        valid_from: str | None = MISSING,
+        valid_to: str | None = MISSING,
         expected_version: int | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ConceptWritten:
-        """Change what is given of a concept, and keep the rest; None clears a place.
+        """Change what is given of a concept, and keep the rest; None clears what may be empty.
 
         Args:
             concept_id: Id or name.
@@ -128,7 +136,9 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             area: Null clears.
             topic: Null clears.
             subtopic: Null clears.
-            certainty_score: How certain it is.
+            certainty_score: Null: computed again.
+            valid_from: Null clears.
+            valid_to: Null clears.
             expected_version: `version` of get_concept; refused if it changed since.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -147,6 +157,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "topic": topic,
                 "subtopic": subtopic,
                 "certainty_score": certainty_score,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
                 "expected_version": expected_version,
                 "branch": branch,
                 "request_id": request_id,
@@ -206,6 +218,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         *,
         strength: float = 1.0,
         notes: str | None = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RelationshipWritten:
@@ -217,6 +231,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             relationship_type: prerequisite: the target requires the source.
             strength: How strong it is, from 0 to 1.
             notes: What else there is to say.
+            valid_from: Since when it holds: 2019, 2019-05-01.
+            valid_to: The first moment at which it no longer holds.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -233,6 +249,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "relationship_type": relationship_type,
                 "strength": strength,
                 "notes": notes,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -277,17 +295,21 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         direction: str = "both",
         relationship_type: str | None = None,
         limit: int = 20,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Results[Related]:
         """Return the concepts next to one, those with the strongest relationships first.
 
+        `valid_at` leaves out relationships and concepts that did not hold then.
+
         Args:
             concept_id: Id or name.
             direction: Which way relationships lead.
             relationship_type: Only relationships of this type.
             limit: Most results.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -299,6 +321,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "direction": direction,
                 "relationship_type": relationship_type,
                 "limit": limit,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -489,11 +512,16 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         min_certainty: float | None = None,
         area: str | None = None,
         topic: str | None = None,
+        valid_at: str | None = None,
+        include_superseded: bool = False,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Results[ConceptHit]:
         """Find concepts by what they mean and by their words, the most similar first.
+
+        What has next to nothing to do with the query is not found. What was superseded is left out
+        unless asked for, and counted; `valid_at` finds what held then.
 
         Args:
             query: What to find.
@@ -501,6 +529,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             min_certainty: Only as certain as this.
             area: Such as "Programming".
             topic: Such as "Python".
+            valid_at: Only what held then: 2019, 2019-05-01.
+            include_superseded: Also what was replaced; it comes last.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -513,6 +543,8 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "min_certainty": min_certainty,
                 "area": area,
                 "topic": topic,
+                "valid_at": valid_at,
+                "include_superseded": include_superseded,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -527,6 +559,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
         topic: str | None = None,
         subtopic: str | None = None,
         min_certainty: float | None = None,
+        valid_at: str | None = None,
         limit: int = 20,
         cursor: str | None = None,
         branch: str | None = None,
@@ -540,6 +573,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
             topic: Such as "Python".
             subtopic: Such as "For Loops".
             min_certainty: Only as certain as this.
+            valid_at: Only what held then: 2019, 2019-05-01.
             limit: Most results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -553,6 +587,7 @@ class KnowledgeMethods(ServiceMethods[Knowledge]):
                 "topic": topic,
                 "subtopic": subtopic,
                 "min_certainty": min_certainty,
+                "valid_at": valid_at,
                 "limit": limit,
                 "cursor": cursor,
                 "branch": branch,
@@ -649,6 +684,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         topic: str | None = None,
         subtopic: str | None = None,
         certainty_score: float | None = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ConceptWritten:
@@ -661,6 +698,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             topic: Such as "Python".
             subtopic: Such as "For Loops".
             certainty_score: Computed when left out.
+            valid_from: Since when it holds: 2019, 2019-05-01.
+            valid_to: The first moment at which it no longer holds.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
         """
@@ -673,6 +712,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "topic": topic,
                 "subtopic": subtopic,
                 "certainty_score": certainty_score,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -716,12 +757,14 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         area: str | None = MISSING,
         topic: str | None = MISSING,
         subtopic: str | None = MISSING,
-        certainty_score: float | None = None,
+        certainty_score: float | None = MISSING,
+        valid_from: str | None = MISSING,
+        valid_to: str | None = MISSING,
         expected_version: int | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> ConceptWritten:
-        """Change what is given of a concept, and keep the rest; None clears a place.
+        """Change what is given of a concept, and keep the rest; None clears what may be empty.
 
         Args:
             concept_id: Id or name.
@@ -730,7 +773,9 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             area: Null clears.
             topic: Null clears.
             subtopic: Null clears.
-            certainty_score: How certain it is.
+            certainty_score: Null: computed again.
+            valid_from: Null clears.
+            valid_to: Null clears.
             expected_version: `version` of get_concept; refused if it changed since.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
@@ -749,6 +794,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "topic": topic,
                 "subtopic": subtopic,
                 "certainty_score": certainty_score,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
                 "expected_version": expected_version,
                 "branch": branch,
                 "request_id": request_id,
@@ -808,6 +855,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         *,
         strength: float = 1.0,
         notes: str | None = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
         branch: str | None = None,
         request_id: str | None = None,
     ) -> RelationshipWritten:
@@ -819,6 +868,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             relationship_type: prerequisite: the target requires the source.
             strength: How strong it is, from 0 to 1.
             notes: What else there is to say.
+            valid_from: Since when it holds: 2019, 2019-05-01.
+            valid_to: The first moment at which it no longer holds.
             branch: The branch to work on; the caller's current one by default.
             request_id: Same id, written once.
 
@@ -835,6 +886,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "relationship_type": relationship_type,
                 "strength": strength,
                 "notes": notes,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
                 "branch": branch,
                 "request_id": request_id,
             },
@@ -879,17 +932,21 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         direction: str = "both",
         relationship_type: str | None = None,
         limit: int = 20,
+        valid_at: str | None = None,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Results[Related]:
         """Return the concepts next to one, those with the strongest relationships first.
 
+        `valid_at` leaves out relationships and concepts that did not hold then.
+
         Args:
             concept_id: Id or name.
             direction: Which way relationships lead.
             relationship_type: Only relationships of this type.
             limit: Most results.
+            valid_at: Only what held then: 2019, 2019-05-01.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -901,6 +958,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "direction": direction,
                 "relationship_type": relationship_type,
                 "limit": limit,
+                "valid_at": valid_at,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -1091,11 +1149,16 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         min_certainty: float | None = None,
         area: str | None = None,
         topic: str | None = None,
+        valid_at: str | None = None,
+        include_superseded: bool = False,
         cursor: str | None = None,
         branch: str | None = None,
         as_of: str | int | date | None = None,
     ) -> Results[ConceptHit]:
         """Find concepts by what they mean and by their words, the most similar first.
+
+        What has next to nothing to do with the query is not found. What was superseded is left out
+        unless asked for, and counted; `valid_at` finds what held then.
 
         Args:
             query: What to find.
@@ -1103,6 +1166,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             min_certainty: Only as certain as this.
             area: Such as "Programming".
             topic: Such as "Python".
+            valid_at: Only what held then: 2019, 2019-05-01.
+            include_superseded: Also what was replaced; it comes last.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
             as_of: Past: ISO 8601, 1h ago, @version.
@@ -1115,6 +1180,8 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "min_certainty": min_certainty,
                 "area": area,
                 "topic": topic,
+                "valid_at": valid_at,
+                "include_superseded": include_superseded,
                 "cursor": cursor,
                 "branch": branch,
                 "as_of": moment_argument(as_of, "as_of"),
@@ -1129,6 +1196,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
         topic: str | None = None,
         subtopic: str | None = None,
         min_certainty: float | None = None,
+        valid_at: str | None = None,
         limit: int = 20,
         cursor: str | None = None,
         branch: str | None = None,
@@ -1142,6 +1210,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
             topic: Such as "Python".
             subtopic: Such as "For Loops".
             min_certainty: Only as certain as this.
+            valid_at: Only what held then: 2019, 2019-05-01.
             limit: Most results.
             cursor: `next` of the last answer.
             branch: The branch to work on; the caller's current one by default.
@@ -1155,6 +1224,7 @@ class AsyncKnowledgeMethods(AsyncServiceMethods[Knowledge]):
                 "topic": topic,
                 "subtopic": subtopic,
                 "min_certainty": min_certainty,
+                "valid_at": valid_at,
                 "limit": limit,
                 "cursor": cursor,
                 "branch": branch,

@@ -1,0 +1,109 @@
+"""Current and past facts: what was superseded, is contested, or held at another time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.behaviour.knowledge.conftest import Knowing
+from tests.manifest import proves
+
+QUESTION = "What is the capital of Kazakhstan?"
+
+
+def refs(item: dict[str, Any], field: str) -> list[str]:
+    return [each["name"] for each in item.get(field, [])]
+
+
+@proves("knowledge:current")
+def test_what_was_superseded_leaves_search_and_says_so_everywhere(meaning: Knowing) -> None:
+    old = meaning.concept("Nur-Sultan", "The capital of Kazakhstan is Nur-Sultan.")
+    new = meaning.concept("Astana", "The capital of Kazakhstan is Astana since 2022.")
+    rumour = meaning.concept("Almaty", "Some say that the capital of Kazakhstan is Almaty.")
+    before = meaning.names("search_concepts_semantic", query=QUESTION)
+
+    meaning.relate(new, old, "supersedes")
+    meaning.relate(rumour, new, "contradicts")
+
+    answer = meaning("search_concepts_semantic", query=QUESTION)
+    names = [each["name"] for each in answer["results"]]
+    assert names == [each for each in before if each != "Nur-Sultan"]
+    assert "Superseded and left out: 1" in answer["note"]
+    current = next(each for each in answer["results"] if each["name"] == "Astana")
+    assert refs(current, "contested_by") == ["Almaty"]
+    every = meaning("search_concepts_semantic", query=QUESTION, include_superseded=True)
+    assert [each["name"] for each in every["results"]] == [*names, "Nur-Sultan"]
+    shown = [
+        meaning.get(old),
+        meaning("search_concepts_exact", name="nur")["results"][0],
+        meaning("get_recent_concepts")["results"][-1],
+        meaning("get_concepts_by_certainty")["results"][0],
+        meaning("get_related_concepts", concept_id=new, relationship_type="supersedes")["results"][
+            0
+        ],
+        meaning("get_concept_chain", start_concept_id=old, end_concept_id=new)["path"][0],
+        every["results"][-1],
+    ]
+    for item in shown:
+        assert (item["name"], refs(item, "superseded_by")) == ("Nur-Sultan", ["Astana"]), item
+    meaning("delete_concept", concept_id=new)
+    assert "superseded_by" not in meaning.get(old)
+
+
+@proves("knowledge:valid-time")
+def test_what_held_at_a_time_is_found_whenever_it_was_told(meaning: Knowing) -> None:
+    acme = meaning.concept("Acme", "A company that makes anvils.")
+    ann = meaning.concept(
+        "Ann leads Acme", "Ann is the chief executive of Acme.", valid_from="2015", valid_to="2020"
+    )
+    bob = meaning.concept(
+        "Bob leads Acme", "Bob is the chief executive of Acme.", valid_from="2020-01-01"
+    )
+    meaning.relate(bob, ann, "supersedes")
+    meaning.relate(acme, ann, "includes", valid_to="2020", notes="until the merger")
+    meaning.relate(acme, bob, "includes", valid_from="2020")
+    query = "Who is the chief executive of Acme?"
+
+    assert meaning.names("search_concepts_semantic", query=query)[0] == "Bob leads Acme"
+    then = meaning("search_concepts_semantic", query=query, valid_at="2019")["results"]
+    assert then[0]["name"] == "Ann leads Acme"
+    assert "superseded_by" not in then[0]
+    assert "Bob leads Acme" not in [each["name"] for each in then]
+    assert then[0]["valid_from"].startswith("2015-01-01T")
+    exact = meaning.names("search_concepts_exact", name="leads", valid_at="2021-06-01T00:00:00Z")
+    assert exact == ["Bob leads Acme"]
+    related = meaning("get_related_concepts", concept_id="Acme", valid_at="2019-05")["results"]
+    assert [(each["name"], each["notes"]) for each in related] == [
+        ("Ann leads Acme", "until the merger")
+    ]
+    meaning("update_concept", concept_id=ann, valid_to=None)
+    assert "valid_to" not in meaning.get(ann)
+    for arguments in ({"valid_at": "soon"}, {"valid_at": "2019-13"}):
+        refused = meaning.refusal("search_concepts_exact", **arguments)
+        assert refused["details"]["field"] == "valid_at"
+    upside_down = meaning.refusal(
+        "update_concept", concept_id=ann, valid_from="2020", valid_to="2019"
+    )
+    assert upside_down["details"]["field"] == "valid_to"
+
+
+@proves("knowledge:similarity")
+def test_similarity_is_absolute_and_nonsense_finds_nothing(meaning: Knowing) -> None:
+    for name, explanation in (
+        ("Cosine", "The cosine of the angle between two vectors measures how alike they are."),
+        ("Angles", "An angle is formed by two rays that share an endpoint."),
+        ("Sets", "A Python set is an unordered collection of unique values."),
+    ):
+        meaning.concept(name, explanation)
+    query = "cosine of the angle between two vectors"
+
+    first = meaning("search_concepts_semantic", query=query)["results"]
+    meaning("delete_concept", concept_id="Cosine")
+    second = meaning("search_concepts_semantic", query=query)["results"]
+
+    assert first[0]["similarity_kind"] == "cosine"
+    assert "cosine" in first[0]["snippet"]
+    alone = next(each for each in first if each["name"] == "Angles")
+    assert second[0]["name"] == "Angles"
+    assert second[0]["similarity"] == alone["similarity"] < first[0]["similarity"]
+    nonsense = meaning("search_concepts_semantic", query="zebra migrations in the serengeti")
+    assert nonsense["results"] == []
