@@ -234,6 +234,7 @@ MANIFEST: dict[str, str] = {
     "knowledge:current": "What was superseded or is contested says so wherever it appears.",
     "knowledge:valid-time": "What held at a time is found for that time, whenever it was told.",
     "knowledge:similarity": "Similarity is absolute, and nonsense finds nothing.",
+    "search:kinds": "One search finds entries, events, concepts and incidents, best first.",
     "knowledge:pages": "Every list of knowledge goes on past its limit with a cursor.",
     "learning:order": "Everything comes after what it needs, and nothing is left out unsaid.",
     "learning:known": "What a learner knows is a record like any other, and is left out of paths.",

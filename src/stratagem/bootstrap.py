@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from stratagem import operations
 from stratagem.access.kinds import KINDS as ACCESS_KINDS
@@ -44,6 +44,7 @@ from stratagem.projections.settings import ExternalSettings
 from stratagem.search import embedding
 from stratagem.search.foundation import Foundation
 from stratagem.search.index import Index
+from stratagem.search.record_finders import FinderQuery, FoundByName, RecordFinder
 from stratagem.search.transactions import Transactions
 from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Finding, Progress, Store
@@ -342,10 +343,32 @@ def start(settings: Settings) -> Runtime:
         settings.redaction,
         services,
         relevance_min=settings.relevance_min,
+        finders=_FINDERS,
     )
     if settings.deliver:
         projections.start()
     return Runtime(foundation, settings, projections)
+
+
+def _find_concepts(foundation: Foundation, caller: Caller, query: FinderQuery) -> list[FoundByName]:
+    from stratagem.knowledge.finding import find_concepts
+
+    return find_concepts(foundation, caller, query)
+
+
+def _find_incidents(
+    foundation: Foundation, caller: Caller, query: FinderQuery
+) -> list[FoundByName]:
+    from stratagem.debugging.finding import find_by_query
+
+    return find_by_query(foundation, caller, query)
+
+
+# Read when they are first asked for: a command about an entry needs neither system.
+_FINDERS: Final = {
+    "concept": RecordFinder("knowledge", _find_concepts),
+    "incident": RecordFinder("debugging", _find_incidents),
+}
 
 
 def _register(projections: Projections) -> None:

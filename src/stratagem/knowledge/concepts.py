@@ -150,26 +150,17 @@ class Concepts(BoundSystem):
         self._services.require("update_concept")
         checks.concept_id(concept_id)
         texts = {"explanation": explanation, "name": name}
-        places = {
+        given: dict[str, Any] = {field: each for field, each in texts.items() if each is not None}
+        clearable = {
             "area": area,
             "topic": topic,
             "subtopic": subtopic,
             "certainty_score": certainty_score,
+            "valid_from": valid_from,
+            "valid_to": valid_to,
         }
-        given: dict[str, Any] = {field: each for field, each in texts.items() if each is not None}
-        given |= {field: value for field, value in places.items() if value is not MISSING}
-        given |= {
-            field: valid_time.read_moment(value, field=field, zone=self._views.zone)
-            for field, value in (("valid_from", valid_from), ("valid_to", valid_to))
-            if value is not MISSING
-        }
-        changes = checks.fields(given)
-        if not changes:
-            raise ValidationFailed(
-                "There is nothing to update.",
-                field="explanation",
-                hint="Give a new explanation, name, area, topic, subtopic or certainty_score.",
-            )
+        given |= {field: value for field, value in clearable.items() if value is not MISSING}
+        changes = self._read_changes(given)
 
         def work(records: ConceptRecords, transaction: Transaction) -> dict[str, Any]:
             concept = records.concept(concept_id)
@@ -187,6 +178,22 @@ class Concepts(BoundSystem):
         arguments = {"concept_id": concept_id, "expected_version": expected_version, **changes}
         answer = self._change(work, "update_concept", arguments, branch, request_id)
         return ConceptWritten(message="Updated", **answer)
+
+    def _read_changes(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the changes of a concept, checked."""
+        for field in ("valid_from", "valid_to"):
+            if field in given:
+                given[field] = valid_time.read_moment(
+                    given[field], field=field, zone=self._views.zone
+                )
+        if not given:
+            raise ValidationFailed(
+                "There is nothing to update.",
+                field="explanation",
+                hint="Give a new explanation, name, area, topic, subtopic, certainty_score, "
+                "valid_from or valid_to.",
+            )
+        return checks.fields(given)
 
     def delete_concept(
         self, concept_id: ConceptId, *, branch: BranchName = None, request_id: RequestId = None

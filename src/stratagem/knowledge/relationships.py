@@ -151,7 +151,7 @@ class Relationships(Concepts):
             wanted = page.read if at is None else limits.LINKS_READ_MAX
             found = graph.neighbours(concept.id, direction=way, label=label, limit=wanted)
             if at is not None:
-                found = _holding(records, concept.id, found, at)
+                found = _select_held(records, concept.id, found, at)
             kept = page.cut(found)
             _add_notes(records, concept.id, kept)
             mark_disputes(records, kept, records.view.time if at is None else at)
@@ -282,7 +282,7 @@ def _relationship_keys(concept_id: str, related: Sequence[Related]) -> list[str]
     return keys
 
 
-def _holding(
+def _select_held(
     records: ConceptRecords, concept_id: str, related: Sequence[Related], at: int
 ) -> list[Related]:
     """Return the neighbours that hold at a moment, by relationships that do."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from stratagem import limits
@@ -35,12 +34,10 @@ from stratagem.knowledge.parameters import (
     Topic,
     ValidAt,
 )
-from stratagem.knowledge.records import ConceptRecords
 from stratagem.knowledge.services import TOOLS
-from stratagem.knowledge.similarity_search import Found, Wanted
+from stratagem.knowledge.similarity_search import ConceptQuery, Found, Wanted
 from stratagem.knowledge.spaces import CONCEPT, facet
 from stratagem.parameters import AsOf, BranchName, Cursor, Param
-from stratagem.search.index import Ranking
 
 __all__ = ["Knowledge"]
 
@@ -125,7 +122,13 @@ class Knowledge(Learning):
                 min_certainty,
                 include_superseded,
             )
-            found = self._similar(records, text, tags, wanted, page.read)
+            found = similarity_search.find_similar(
+                self._foundation.index,
+                records,
+                ConceptQuery(text, tags, self._services.nearest(reader, records.view, tags)),
+                wanted,
+                page.read,
+            )
         answer = page.results(found.concepts, page.cut(found.hits), "Found")
         answer.mode = "lexical" if found.ranking.mode == "lexical" else None
         answer.note = _search_note(found)
@@ -237,29 +240,6 @@ class Knowledge(Learning):
             mark_disputes(records, kept, records.view.time)
         message = f"Found {len(kept)} concepts with certainty between {low:g} and {high:g}"
         return page.results(found, kept, message)
-
-    def _similar(
-        self, records: ConceptRecords, query: str, tags: list[str], wanted: Wanted, limit: int
-    ) -> Found:
-        spaces = list(records.reader.records.spaces(CONCEPT))
-        nearest = self._services.nearest(records.reader, records.view, tags)
-        index = self._foundation.index
-
-        def search(depth: int) -> Ranking:
-            return index.search(
-                records.reader,
-                records.view,
-                query,
-                spaces=spaces,
-                tags=tags,
-                limit=depth,
-                nearest=nearest,
-            )
-
-        def rarity(terms: Sequence[str]) -> dict[str, float]:
-            return index.rarity(records.reader, terms)
-
-        return similarity_search.find_similar(records, search, rarity, wanted, limit)
 
 
 def _search_note(found: Found) -> str | None:

@@ -16,18 +16,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from stratagem.deferred_modules import np
 from stratagem.knowledge import concept_lists
 from stratagem.knowledge.disputes import Dispute, find_disputes
 from stratagem.knowledge.models import ConceptHit
 from stratagem.knowledge.records import Concept, ConceptRecords, Score
+from stratagem.knowledge.spaces import CONCEPT
 from stratagem.knowledge.valid_time import holds_at, render_period
 from stratagem.search import analysis, relevance
-from stratagem.search.index import Ranked, Ranking
+from stratagem.search.index import Index, Ranked, Ranking
 from stratagem.search.snippets import excerpt
+from stratagem.search.vectors import Nearest
 
-__all__ = ["Found", "Wanted", "find_similar"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["ConceptQuery", "Found", "JudgedConcept", "Wanted", "find_similar"]
 
 _SCORE_DIGITS: Final = 4
 _PAGE: Final = 64
@@ -73,20 +79,34 @@ class Found:
         return [each.hit for each in self.concepts]
 
 
+@dataclass(frozen=True, slots=True)
+class ConceptQuery:
+    """What is asked, among concepts with some tags; `nearest` compares vectors in our place."""
+
+    text: str
+    tags: Sequence[str] = ()
+    nearest: Callable[[NDArray[np.float32], int], Nearest] | None = None
+
+
 def find_similar(
-    records: ConceptRecords,
-    search: Callable[[int], Ranking],
-    rarity: Callable[[Sequence[str]], Mapping[str, float]],
-    wanted: Wanted,
-    limit: int,
+    index: Index, records: ConceptRecords, query: ConceptQuery, wanted: Wanted, limit: int
 ) -> Found:
     """Return the most similar concepts that may be shown."""
+    spaces = list(records.reader.records.spaces(CONCEPT))
     judge = _Judge(records, wanted)
     depth = max(limit, _PAGE)
     relevant = -1
     while True:
-        ranking = search(depth)
-        found = judge.pick(ranking, rarity(ranking.terms), limit)
+        ranking = index.search(
+            records.reader,
+            records.view,
+            query.text,
+            spaces=spaces,
+            tags=query.tags,
+            limit=depth,
+            nearest=query.nearest,
+        )
+        found = judge.pick(ranking, index.rarity(records.reader, ranking.terms), limit)
         enough = len(found.concepts) >= min(limit, judge.count)
         # Where going deeper brought nothing that is relevant, the rest is not, either.
         spent = len(ranking.found) < depth or judge.relevant == relevant

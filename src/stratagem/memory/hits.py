@@ -23,10 +23,11 @@ from stratagem.memory.models import Hit, Instruction, Reply
 from stratagem.memory.standing import find_standing, is_assistant, role_of, words_of
 from stratagem.search import analysis, ranking, relevance
 from stratagem.search.index import Ranked, Ranking, lent_terms
+from stratagem.search.record_finders import FoundByName
 from stratagem.search.snippets import Excerpt, excerpt, snippet
 from stratagem.storage.contract import EventContent, Reader
 
-__all__ = ["HitReader", "Page", "read_instruction"]
+__all__ = ["HitReader", "Page", "hit_by_name", "merge_pages", "read_instruction"]
 
 _SCORE_DIGITS: Final = 4
 # Hits are read in groups: most of the first ones are good enough.
@@ -216,6 +217,29 @@ class HitReader:
         text = values.text_of(_data(event))
         passage = self._ranking.best_passage(event.sequence)
         return excerpt(text, self._ranking.terms, passage, chars_max=limits.REPLY_CHARS).snippet
+
+
+def hit_by_name(kind: Any, namespace: str, found: FoundByName) -> Hit:
+    """Return what another system found, as the one search shows it."""
+    return Hit(
+        kind=kind,
+        value=found.value,
+        score=round(found.score, _SCORE_DIGITS),
+        snippet=found.snippet,
+        namespace=namespace,
+        version=found.version,
+        timestamp=moments.iso(found.at),
+        tags=[],
+        key=found.key,
+        name=found.name,
+        contested_by=list(found.contested_by) or None,
+    )
+
+
+def merge_pages(own: Page, others: Sequence[Hit], skip: int, k: int) -> Page:
+    """Return a page of memory's hits and those of other systems, which answers best first."""
+    every = sorted([*own.hits, *others], key=lambda hit: -hit.score)
+    return Page(every[skip : skip + k], own.more or len(every) > skip + k)
 
 
 def read_instruction(event: EventContent) -> Instruction:

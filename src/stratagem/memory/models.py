@@ -252,10 +252,10 @@ class Hit(DisplayableResult):
 
     `score` says how well it matches by itself, from 0 to 1. `passage` is the part of a long value
     that matches best. A message of a user has its `reply`, one of an assistant what it is a
-    `reply_to`.
+    `reply_to`. A concept or an incident has its id as `key`, and a `name`.
     """
 
-    kind: Literal["entry", "event"]
+    kind: Literal["entry", "event", "concept", "incident"]
     value: Any
     score: float
     snippet: str
@@ -273,6 +273,8 @@ class Hit(DisplayableResult):
     expires: str | None = None
     reply: Reply | None = None
     reply_to: Reply | None = None
+    name: str | None = None
+    contested_by: list[str] | None = None
 
 
 @dataclass(slots=True, repr=False)

@@ -157,6 +157,8 @@ def _say_found(answer: Mapping[str, Any]) -> str:
 def _say_hit(place: int, hit: Mapping[str, Any], namespace: str | None) -> Iterator[str]:
     """Say what was found, where and when it was written, and what belongs to it."""
     name = hit.get("key") or f"@{hit['sequence']} {hit['event']}"
+    if "name" in hit:
+        name = f"{hit['name']} [{hit['key']}]"
     lies = f", namespace {hit['namespace']!r}" if hit["namespace"] != namespace else ""
     of = f", part of {hit['chars']:,} characters" if hit.get("chars") else ""
     yield (
@@ -497,7 +499,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 panel="Memory",
                 positional=("query",),
                 joined="query",
-                flags={**_TAGS, "k": ("-k",)},
+                flags={**_TAGS, "k": ("-k",), "kinds": ("--kind",)},
                 renderer="tables.show_hits",
             ),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, overload
 
 from stratagem import limits
 from stratagem.answers import read_cursor
@@ -32,6 +32,7 @@ from stratagem.memory.models import (
     Entry,
     Forgotten,
     History,
+    Hit,
     Instruction,
     Logged,
     MergeResult,
@@ -68,6 +69,7 @@ from stratagem.parameters import (
     RequestId,
 )
 from stratagem.search.index import Ranking
+from stratagem.search.record_finders import FinderQuery
 from stratagem.storage.clock_watch import clock_gap
 from stratagem.storage.contract import Reader, RecordReader, Transaction
 from stratagem.storage.views import find_branch, is_another
@@ -270,46 +272,102 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
             float | None, Param("The least score a hit must have", ge=0, le=1, quiet=True)
         ] = None,
         cursor: Cursor = None,
+        kinds: Annotated[
+            Sequence[str] | None,
+            Param("Of entry, event, concept, incident", plural="kind"),
+        ] = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
 
-        What has next to nothing to do with the query is left out: `min_score` says how well a hit
-        has to match by itself (`0`: at all).
+        `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
+        answers by itself. What has next to nothing to do with the query is left out: `min_score`
+        says how well a hit has to match by itself (`0`: at all).
         """
         _check_query(query)
-        wanted = check_tags(tags or ())
+        scope = _SearchScope(
+            query,
+            check_tags(tags or ()),
+            namespace,
+            branch or self._caller.branch,
+            as_of,
+            min_score,
+        )
         skip = read_cursor(cursor, most=limits.SEARCH_OFFSET_MAX)
-        name = branch or self._caller.branch
+        own, others = self._read_kinds(kinds)
         self._foundation.index.settle()
-        with self._store.snapshot() as reader:
-            view = self._views.view(reader, name, as_of)
-            spaces = _spaces(reader.records, namespace)
-            depth = _DEEPER * (skip + k)
-
-            def rank(limit: int) -> Ranking:
-                return self._foundation.index.search(
-                    reader, view, query, spaces=spaces, tags=wanted, limit=limit, raised=STANDING
-                )
-
-            while True:
-                ranking = rank(depth)
-                rarity = self._foundation.index.rarity(reader, ranking.terms)
-                page = hits.HitReader(reader, view, ranking, rarity, min_score=min_score).read(
-                    skip, k
-                )
-                if page.more or len(ranking.found) < depth:
-                    break
-                # Most of what was found is not good enough.
-                depth *= _DEEPER
+        if others:
+            # All pages before this one are needed to put the lists together.
+            whole, ranking = self._find_own(scope, own, 0, skip + k)
+            page = hits.merge_pages(whole, self._find_elsewhere(scope, others, skip + k + 1), skip, k)
+        else:
+            page, ranking = self._find_own(scope, own, skip, k)
         return SearchResults(
             results=page.hits,
             truncated=page.more,
             next=str(skip + k) if page.more else None,
             mode=ranking.mode,
-            branch=name,
+            branch=scope.branch,
             namespace=self._caller.namespace,
             note=_waiting_note(ranking.waiting),
         )
+
+    def _find_own(
+        self, scope: _SearchScope, kinds: set[str], skip: int, k: int
+    ) -> tuple[hits.Page, Ranking]:
+        """Return a page of memory's own hits, and how they were found."""
+        index = self._foundation.index
+        with self._store.snapshot() as reader:
+            view = self._views.view(reader, scope.branch, scope.as_of)
+            spaces = _spaces(reader.records, scope.namespace, kinds)
+            depth = _DEEPER * (skip + k)
+            while True:
+                ranking = index.search(
+                    reader,
+                    view,
+                    scope.query,
+                    spaces=spaces,
+                    tags=scope.tags,
+                    limit=depth,
+                    raised=STANDING,
+                )
+                rarity = index.rarity(reader, ranking.terms)
+                found = hits.HitReader(reader, view, ranking, rarity, min_score=scope.min_score)
+                page = found.read(skip, k)
+                if page.more or len(ranking.found) < depth:
+                    return page, ranking
+                # Most of what was found is not good enough.
+                depth *= _DEEPER
+
+    def _read_kinds(self, kinds: Sequence[str] | None) -> tuple[set[str], list[str]]:
+        """Return the kinds of memory's own records to search, and those of other systems."""
+        finders = self._foundation.finders
+        allowed = [ENTRY, EVENT, *finders]
+        wanted = list(dict.fromkeys(kinds)) if kinds else [ENTRY, EVENT]
+        for each in wanted:
+            if each not in allowed:
+                raise ValidationFailed(
+                    f"There is no kind {each!r} to search.",
+                    field="kinds",
+                    invalid_value=each,
+                    allowed=allowed,
+                    hint=f"Use some of {', '.join(allowed)}.",
+                )
+            if each in finders:
+                self._caller.require(finders[each].toolset, "read", f"searching each {each}")
+        return {ENTRY, EVENT}.intersection(wanted), [each for each in wanted if each in finders]
+
+    def _find_elsewhere(self, scope: _SearchScope, kinds: Sequence[str], limit: int) -> list[Hit]:
+        """Return what other systems find; they know no tags and no namespaces."""
+        if scope.tags or scope.namespace is not None:
+            return []
+        query = FinderQuery(scope.query, scope.branch, scope.as_of, limit)
+        others = [
+            hits.hit_by_name(kind, finder.toolset, found)
+            for kind in kinds
+            for finder in (self._foundation.finders[kind],)
+            for found in finder.find(self._foundation, self._caller, query)
+        ]
+        return [each for each in others if each.score >= (scope.min_score or 0.0)]
 
     def forget(
         self,
@@ -430,7 +488,9 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         """Return the moments for which a branch has something to show."""
         name = branch or self._caller.branch
         with self._store.snapshot() as reader:
-            spaces = None if namespace is None else _spaces(reader.records, namespace)
+            spaces = (
+                None if namespace is None else _spaces(reader.records, namespace, {ENTRY, EVENT})
+            )
             span = reader.log.span(self._views.view(reader, name, as_of).lineage, spaces)
         if span is None:
             return TimeRange(None, None, name)
@@ -625,6 +685,17 @@ class Memory(Entries, BranchOperations, Listings, Misses, Namespaces):
         return actions[action]()
 
 
+class _SearchScope(NamedTuple):
+    """What is searched for, and among what."""
+
+    query: str
+    tags: Sequence[str]
+    namespace: str | None
+    branch: str
+    as_of: AsOf
+    min_score: float | None
+
+
 def _check_action(action: str, given: set[str]) -> None:
     """Refuse an unknown action, and a parameter that it would pass over in silence."""
     if action not in _PARAMETERS:
@@ -658,8 +729,10 @@ def _check_query(query: str) -> None:
     values.encode(query, field="query")
 
 
-def _spaces(records: RecordReader, namespace: str | None) -> list[int] | None:
-    """Return the spaces that memory searches, all of its own or those of one namespace.
+def _spaces(
+    records: RecordReader, namespace: str | None, kinds: set[str]
+) -> list[int] | None:
+    """Return the spaces of some kinds: all of memory's own, or those of one namespace.
 
     None: all there are, which the store need not be told.
     """
@@ -669,7 +742,7 @@ def _spaces(records: RecordReader, namespace: str | None) -> list[int] | None:
     found = [
         number
         for number, space in spaces.items()
-        if space.kind in {ENTRY, EVENT} and namespace in {None, space.namespace}
+        if space.kind in kinds and namespace in {None, space.namespace}
     ]
     return None if len(found) == len(spaces) else found
 

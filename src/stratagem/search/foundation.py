@@ -18,6 +18,7 @@ from stratagem.errors import ReadOnly
 from stratagem.operation import Caller
 from stratagem.search.external_services import ExternalServices
 from stratagem.search.index import Index
+from stratagem.search.record_finders import RecordFinder
 from stratagem.search.state_cache import StateCache
 from stratagem.storage.contract import Erased, Store, Transaction, WriteRequest
 from stratagem.storage.views import Views
@@ -54,6 +55,8 @@ class Foundation:
     purge_listeners: PurgeListeners = field(default_factory=PurgeListeners)
     # How likely a known problem must be the one at hand for its fix to be recommended.
     relevance_min: float = TRY_MIN
+    # By kind of record: what finds it for the one search over all systems.
+    finders: Mapping[str, RecordFinder] = field(default_factory=dict)
 
     def purge(
         self, caller: Caller, *, space: Space, key: str | None, sequence: int | None

@@ -107,3 +107,42 @@ def test_similarity_is_absolute_and_nonsense_finds_nothing(meaning: Knowing) -> 
     assert second[0]["similarity"] == alone["similarity"] < first[0]["similarity"]
     nonsense = meaning("search_concepts_semantic", query="zebra migrations in the serengeti")
     assert nonsense["results"] == []
+
+
+@proves("search:kinds")
+def test_one_search_finds_entries_concepts_and_incidents(meaning: Knowing) -> None:
+    meaning("strata_store", key="port", value="The valve control listens on port 9000.")
+    valve = meaning.concept("Relief valve", "A valve that opens when the pressure is too high.")
+    old = meaning.concept("Old valve", "A valve that opens when the pressure is too high.")
+    meaning.relate(valve, old, "supersedes")
+    incident = meaning(
+        "add_incident",
+        title="The relief valve is stuck",
+        error_signature="ValveError: the relief valve is stuck",
+        steps="oil the valve",
+        env={"os": "linux"},
+        worked=True,
+    )["incident_id"]
+    query = "relief valve stuck"
+
+    plain = meaning("strata_search", query=query)["results"]
+    every = ["entry", "event", "concept", "incident"]
+    found = meaning("strata_search", query=query, kinds=every)["results"]
+
+    assert {each["kind"] for each in plain} == {"entry"}
+    assert {each["key"] for each in found} == {"port", valve, incident}
+    assert [each["score"] for each in found] == sorted(
+        (each["score"] for each in found), reverse=True
+    )
+    only = meaning("strata_search", query=query, kinds=["concept"])["results"]
+    assert [(each["kind"], each["key"], each["name"]) for each in only] == [
+        ("concept", valve, "Relief valve")
+    ]
+    pages = [
+        meaning("strata_search", query=query, kinds=every, k=1, cursor=str(at))["results"][0]["key"]
+        for at in range(3)
+    ]
+    assert pages == [each["key"] for each in found]
+    refused = meaning.refusal("strata_search", query=query, kinds=["concepts"])
+    assert refused["details"]["field"] == "kinds"
+    assert meaning("strata_search", query="zebra migrations", kinds=every)["results"] == []

@@ -550,11 +550,13 @@ class MemoryMethods(KeyAccess):
         as_of: str | int | date | None = None,
         min_score: float | None = None,
         cursor: str | None = None,
+        kinds: Sequence[str] | None = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
 
-        What has next to nothing to do with the query is left out: `min_score` says how well a hit
-        has to match by itself (`0`: at all).
+        `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
+        answers by itself. What has next to nothing to do with the query is left out: `min_score`
+        says how well a hit has to match by itself (`0`: at all).
 
         Args:
             query: What to find, in natural language.
@@ -565,6 +567,7 @@ class MemoryMethods(KeyAccess):
             as_of: Past: ISO 8601, 1h ago, @version.
             min_score: The least score a hit must have.
             cursor: `next` of the last answer.
+            kinds: Of entry, event, concept, incident.
         """
         return self._invoke(
             Memory.search,
@@ -577,6 +580,7 @@ class MemoryMethods(KeyAccess):
                 "as_of": moment_argument(as_of, "as_of"),
                 "min_score": min_score,
                 "cursor": cursor,
+                "kinds": kinds,
             },
         )
 
@@ -1328,11 +1332,13 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
         as_of: str | int | date | None = None,
         min_score: float | None = None,
         cursor: str | None = None,
+        kinds: Sequence[str] | None = None,
     ) -> SearchResults:
         """Find entries and logged events by words and by meaning, best first.
 
-        What has next to nothing to do with the query is left out: `min_score` says how well a hit
-        has to match by itself (`0`: at all).
+        `kinds` searches concepts and incidents too, or instead: one list, ordered by how well each
+        answers by itself. What has next to nothing to do with the query is left out: `min_score`
+        says how well a hit has to match by itself (`0`: at all).
 
         Args:
             query: What to find, in natural language.
@@ -1343,6 +1349,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
             as_of: Past: ISO 8601, 1h ago, @version.
             min_score: The least score a hit must have.
             cursor: `next` of the last answer.
+            kinds: Of entry, event, concept, incident.
         """
         return await self._invoke(
             Memory.search,
@@ -1355,6 +1362,7 @@ class AsyncMemoryMethods(AsyncServiceMethods[Memory]):
                 "as_of": moment_argument(as_of, "as_of"),
                 "min_score": min_score,
                 "cursor": cursor,
+                "kinds": kinds,
             },
         )
 

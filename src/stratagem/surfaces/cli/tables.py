@@ -226,7 +226,8 @@ def show_tags(console: Console, answer: Answer) -> None:
 def show_hits(console: Console, answer: Answer) -> None:
     """Show what a search found: how well it fits, what it is, and why it was found."""
     for hit in answer["results"]:
-        name = printable(hit.get("key") or f"{hit['event']} @{hit['sequence']}")
+        title = hit.get("name") or hit.get("key") or f"{hit['event']} @{hit['sequence']}"
+        name = printable(title)
         facts = [hit["kind"], when(hit["timestamp"])]
         if hit["namespace"] != "default":
             facts.insert(1, hit["namespace"])

@@ -1,0 +1,54 @@
+"""How the records of other systems are found by the one search.
+
+Each system that has something to find gives a finder for its kind of record. A finder judges by
+itself how well a record answers, from 0 to 1, so that what several of them find can stand in one
+list. No system has to know another: the finders come together in the foundation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stratagem.operation import Caller
+
+if TYPE_CHECKING:
+    from stratagem.search.foundation import Foundation
+
+__all__ = ["FinderQuery", "FoundByName", "RecordFinder"]
+
+
+@dataclass(frozen=True, slots=True)
+class FinderQuery:
+    """What is asked for, where, and how many are wanted."""
+
+    text: str
+    branch: str
+    as_of: str | int | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundByName:
+    """A record that was found: what it is called, what it says, and how well it answers."""
+
+    key: str
+    name: str
+    value: str
+    snippet: str
+    score: float
+    version: int
+    at: int
+    contested_by: tuple[str, ...] = ()
+
+
+Finder = Callable[["Foundation", Caller, FinderQuery], list[FoundByName]]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFinder:
+    """What finds one kind of record, and the toolset whose right to read it takes."""
+
+    toolset: str
+    find: Finder
